@@ -1,0 +1,26 @@
+"""The errors a user may want to catch. Each knows the exit code the command line gives it.
+
+    ShoalError
+    ├── InputError    the data, a file or a parameter is not usable (exit code 2)
+    └── Unreachable   the input is fine, but the promise does not hold or cannot be reached (exit code 3)
+
+A message is one sentence that names the place (file, line, column, value) and the remedy.
+"""
+
+
+class ShoalError(Exception):
+    """Base of everything Shoal raises on purpose."""
+
+    exit_code = 1
+
+
+class InputError(ShoalError):
+    """Bad input or usage: a missing file, a broken line, an unknown item, an impossible parameter."""
+
+    exit_code = 2
+
+
+class Unreachable(ShoalError):  # noqa: N818 - reads as what it says
+    """The guarantee does not hold, or no recoding can reach it."""
+
+    exit_code = 3
