@@ -1,4 +1,8 @@
-"""Cuts: an antichain of nodes that covers every leaf; it says which node each item is published as."""
+"""Cuts: an antichain of nodes that covers every leaf; it says which node each item is published as.
+
+Every node covers a contiguous range of the tree's leaf order, so nodes form a cut exactly when their ranges, sorted, lie end
+to end: checking and building one is a sort, whatever the number of nodes.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InputError
-from shoal.hierarchy.tree import Hierarchy
+from shoal.hierarchy.tree import Hierarchy, listed
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +31,11 @@ class Cut:
         return isinstance(other, Cut) and self.hierarchy is other.hierarchy and np.array_equal(self.node, other.node)
 
     __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        h = self.hierarchy
+        dropped = f", dropped {listed([h.names[v] for v in self.dropped])}" if self.dropped else ""
+        return f"Cut({listed([h.names[v] for v in self.nodes])}{dropped})"
 
     @cached_property
     def nodes(self) -> npt.NDArray[np.int32]:
@@ -48,25 +57,34 @@ class Cut:
 
     @classmethod
     def at(cls, hierarchy: Hierarchy, nodes: Iterable[int], dropped: Iterable[int] = ()) -> Cut:
-        """The cut through `nodes`; raises unless they cover every leaf exactly once."""
-        node = np.full(hierarchy.n_leaves, -2, np.int32)
-        for target, among in ((None, nodes), (-1, dropped)):
-            for v in among:
-                lo, hi = hierarchy.span[v]
-                below = hierarchy.leaf_order[lo:hi]
-                if np.any(node[below] != -2):
-                    raise InputError(f"node {hierarchy.names[v]!r} overlaps another node of the cut")
-                node[below] = v if target is None else target
-        if np.any(node == -2):
-            leaf = hierarchy.labels[int(np.argmax(node == -2))]
-            raise InputError(f"the cut does not cover leaf {leaf!r}")
-        return cls(hierarchy, node)
+        """The cut through `nodes`; raises unless they and the dropped top-level nodes cover every leaf exactly once."""
+        h = hierarchy
+        kept, gone = (np.fromiter(among, np.int64) for among in (nodes, dropped))
+        members = np.concatenate((kept, gone))
+        strange = members[(members < 0) | (members >= h.n_nodes)]
+        if len(strange):
+            raise InputError(f"node {strange[0]} of the cut does not exist; the hierarchy has {h.n_nodes:,} nodes")
+        deep = gone[h.parent[gone] != h.root]
+        if len(deep):
+            raise InputError(f"node {h.names[deep[0]]!r} cannot be dropped; only the root's children can")
+        published = np.concatenate((kept, np.full(len(gone), -1)))
+        order = np.argsort(h.span[members, 0], kind="stable")
+        start, stop = h.span[members[order], 0], h.span[members[order], 1]
+        reached = np.concatenate(([0], stop))
+        due = np.concatenate((start, [h.n_leaves]))
+        if np.any(due < reached):
+            v = members[order[np.argmax(due < reached)]]
+            raise InputError(f"node {h.names[v]!r} overlaps another node of the cut")
+        if np.any(due > reached):
+            leaf = h.leaf_order[reached[np.argmax(due > reached)]]
+            raise InputError(f"the cut does not cover leaf {h.labels[leaf]!r}")
+        node = np.empty(h.n_leaves, np.int32)
+        node[h.leaf_order] = np.repeat(published[order], stop - start)
+        return cls(h, node)
 
     def lowest(self) -> Cut:
         """The same recoding with every node replaced by the lowest one that covers the same leaves (no information is lost by it)."""
-        h = self.hierarchy
-        down = np.arange(h.n_nodes, dtype=np.int32)
-        for v in range(h.n_leaves, h.n_nodes):
-            if len(h.children[v]) == 1:
-                down[v] = down[h.children[v][0]]
-        return Cut(h, np.where(self.node >= 0, down[self.node], -1).astype(np.int32))
+        node, only = self.node, self.hierarchy.only_child
+        while np.any(climbs := (node >= 0) & (only[node] >= 0)):
+            node = np.where(climbs, only[node], node)
+        return Cut(self.hierarchy, node.astype(np.int32))

@@ -1,7 +1,8 @@
-"""Hierarchy: a tree over item names in array form, and cuts through it.
+"""Hierarchy: a tree over item names in array form.
 
 Leaves come first, then inner nodes so that `parent[v] > v` for every node but the root, which is last: one pass over the
-nodes sees children before parents, one backward pass parents before children. `labels` may repeat (a category called
+nodes sees children before parents, one backward pass parents before children. Every node covers a contiguous range of
+`leaf_order`, so a sum over its leaves is the difference of two running totals. `labels` may repeat (a category called
 like one of its items); `names` never do: they are the tokens that a release publishes.
 """
 
@@ -11,11 +12,14 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InputError
+
+_Number = TypeVar("_Number", bound=np.integer)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +53,21 @@ class Hierarchy:
             )
         self.parent.setflags(write=False)
 
+    @classmethod
+    def from_parents(cls, parent: Sequence[int], labels: Sequence[str], source: str = "given") -> Hierarchy:
+        """From nodes in any order, `parent[v]` being -1 for the root. Leaves keep their order; inner nodes follow, deepest first."""
+        above = np.asarray(parent, np.int64)
+        n = len(above)
+        if np.count_nonzero(above == -1) != 1 or above.min() < -1 or above.max() >= n or len(labels) != n:
+            raise InputError(f"hierarchy {source}: a tree has one root, and a parent and a label for every other node")
+        depth = _path_sums(above, np.where(above >= 0, 1, 0))
+        inner = np.bincount(above[above >= 0], minlength=n) > 0
+        order = np.lexsort((np.where(inner, -depth, 0), inner))
+        place = np.empty(n + 1, np.int32)
+        place[order] = np.arange(n)
+        place[-1] = -1  # so that the root's parent stays -1
+        return cls(place[above[order]], tuple(labels[v] for v in order.tolist()), int(np.count_nonzero(~inner)), source)
+
     def __repr__(self) -> str:
         return f"Hierarchy({self.source}: {self.n_leaves:,} leaves, {len(self.parent):,} nodes, height {self.height})"
 
@@ -63,17 +82,16 @@ class Hierarchy:
     @cached_property
     def leaf_count(self) -> npt.NDArray[np.int64]:
         """Leaves under each node."""
-        return self.sums(np.ones(self.n_leaves, np.int64))
+        parent = self.parent.tolist()
+        count = [1] * self.n_leaves + [0] * (self.n_nodes - self.n_leaves)
+        for v in range(self.n_nodes - 1):
+            count[parent[v]] += count[v]
+        return _frozen(np.array(count, np.int64))
 
     @cached_property
     def depth(self) -> npt.NDArray[np.int32]:
         """Edges from the root to each node."""
-        depth = np.zeros(self.n_nodes, np.int32)
-        parent = self.parent.tolist()
-        for v in range(self.n_nodes - 2, -1, -1):
-            depth[v] = depth[parent[v]] + 1
-        depth.setflags(write=False)
-        return depth
+        return _frozen(_path_sums(self.parent, np.where(self.parent >= 0, 1, 0)).astype(np.int32))
 
     @property
     def height(self) -> int:
@@ -88,30 +106,38 @@ class Hierarchy:
         return tuple(map(tuple, found))
 
     @cached_property
+    def only_child(self) -> npt.NDArray[np.int32]:
+        """The child of each node that has just one, else -1: such a node covers the same leaves as its child."""
+        only = np.full(self.n_nodes, -1, np.int32)
+        only[self.parent[:-1]] = np.arange(self.n_nodes - 1)
+        only[np.bincount(self.parent[:-1], minlength=self.n_nodes) != 1] = -1
+        return _frozen(only)
+
+    @cached_property
     def top(self) -> tuple[int, ...]:
         """The children of the root: the categories that suppression may drop."""
-        return self.children[self.root]
+        return tuple(np.flatnonzero(self.parent == self.root).tolist())
 
     @cached_property
     def span(self) -> npt.NDArray[np.int64]:
         """(n_nodes, 2): the leaves under node v are `leaf_order[span[v, 0]:span[v, 1]]`."""
-        width = self.leaf_count
-        span = np.zeros((self.n_nodes, 2), np.int64)
-        span[self.root] = 0, width[self.root]
-        for v in range(self.n_nodes - 1, self.n_leaves - 1, -1):
-            at = span[v, 0]
-            for child in self.children[v]:
-                span[child] = at, at + width[child]
-                at += width[child]
-        span.setflags(write=False)
-        return span
+        siblings = np.argsort(self.parent[:-1], kind="stable")
+        width = self.leaf_count[siblings]
+        before = np.cumsum(width) - width
+        parent = self.parent[siblings]
+        eldest = np.ones(len(parent), bool)
+        eldest[1:] = parent[1:] != parent[:-1]
+        offset = np.zeros(self.n_nodes, np.int64)  # leaves of a node's elder siblings
+        offset[siblings] = before - before[eldest][np.cumsum(eldest) - 1]
+        start = _path_sums(self.parent, offset)
+        return _frozen(np.column_stack((start, start + self.leaf_count)))
 
     @cached_property
     def leaf_order(self) -> npt.NDArray[np.int32]:
         """Leaves in depth-first order, so that every node covers a contiguous range of them."""
-        order = np.argsort(self.span[: self.n_leaves, 0], kind="stable").astype(np.int32)
-        order.setflags(write=False)
-        return order
+        order = np.empty(self.n_leaves, np.int32)
+        order[self.span[: self.n_leaves, 0]] = np.arange(self.n_leaves)
+        return _frozen(order)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -136,22 +162,20 @@ class Hierarchy:
 
     def sums(self, per_leaf: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Per node, the sum of a figure given per leaf over the leaves below it."""
-        total = np.zeros(self.n_nodes, np.int64)
-        total[: self.n_leaves] = per_leaf
-        parent, values = self.parent.tolist(), total.tolist()
-        for v in range(self.n_nodes - 1):
-            values[parent[v]] += values[v]
-        return np.array(values, np.int64)
+        running = np.zeros(self.n_leaves + 1, np.int64)
+        np.cumsum(np.asarray(per_leaf, np.int64)[self.leaf_order], out=running[1:])
+        return running[self.span[:, 1]] - running[self.span[:, 0]]
 
     def leaves_of(self, vocabulary: Sequence[str]) -> npt.NDArray[np.int32]:
         """The leaf of each item name; raises with the list of items that the hierarchy does not know."""
         position = {name: v for v, name in enumerate(self.labels[: self.n_leaves])}
         missing = [name for name in vocabulary if name not in position]
         if missing:
-            shown = ", ".join(missing[:5]) + (", ..." if len(missing) > 5 else "")
-            are = "items are" if len(missing) > 1 else "item is"
+            categories = set(self.labels[self.n_leaves :])
+            inner = [name for name in missing if name in categories]
+            hint = f" ({listed(inner)}: a category there, which needs a leaf of that name below it)" if inner else ""
             raise InputError(
-                f"hierarchy {self.source}: {len(missing):,} {are} not among its leaves ({shown}); "
+                f"hierarchy {self.source}: {counted(missing, 'item is', 'items are')} not among its leaves ({listed(missing)}){hint}; "
                 "add them, or pass --unknown root to hang them under the root"
             )
         return np.array([position[name] for name in vocabulary], np.int32)
@@ -159,7 +183,7 @@ class Hierarchy:
     def with_unknown(self, vocabulary: Sequence[str]) -> Hierarchy:
         """The same tree with the items it does not know hung under its root."""
         known = set(self.labels[: self.n_leaves])
-        new = [name for name in vocabulary if name not in known]
+        new = [name for name in dict.fromkeys(vocabulary) if name not in known]
         if not new:
             return self
         shift, n = len(new), self.n_leaves
@@ -169,3 +193,34 @@ class Hierarchy:
             raise InputError(f"hierarchy {self.source}: it has one node only; unknown items cannot hang under it")
         joined = np.concatenate((parent[:n], np.full(shift, root), parent[n:])).astype(np.int32)
         return Hierarchy(joined, self.labels[:n] + tuple(new) + self.labels[n:], n + shift, self.source)
+
+
+def listed(names: Sequence[str], limit: int = 5) -> str:
+    """The first few names for a message of one line: long ones are shortened, line breaks and the like written out."""
+    plain = [name if name.isprintable() else repr(name)[1:-1] for name in names[:limit]]
+    shown = [name if len(name) <= 60 else f"{name[:57]}..." for name in plain]
+    return ", ".join(shown) + (", ..." if len(names) > limit else "")
+
+
+def counted(names: Sequence[str], one: str, many: str) -> str:
+    """How many they are, for a message: `1 item is`, `2,345 items are`."""
+    return f"1 {one}" if len(names) == 1 else f"{len(names):,} {many}"
+
+
+def _path_sums(parent: npt.NDArray[np.integer], values: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
+    """Per node, the sum of `values` from it up to its root. Each round doubles the stretch of path that is summed."""
+    n = len(parent)
+    above = np.append(np.where(parent >= 0, parent, n), n)  # one more node stands above every root
+    total = np.append(values.astype(np.int64), 0)
+    for _ in range(n.bit_length() + 1):
+        if np.all(above == n):
+            return total[:-1]
+        total += total[above]
+        above = above[above]
+    raise InputError("the nodes of a hierarchy must not form a cycle")
+
+
+def _frozen(array: npt.NDArray[_Number]) -> npt.NDArray[_Number]:
+    """The same array, read-only: a cached figure is shared by all who ask for it."""
+    array.setflags(write=False)
+    return array

@@ -7,23 +7,19 @@ the same ids, and with them the same results, whatever file format or row order 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InputError
+from shoal.ordering import natural_order
 
-_INTEGER = re.compile(r"-?[0-9]+", re.ASCII)
-
-
-def natural_order(names: Sequence[str]) -> list[int]:
-    """Positions of `names` in natural order: by value when all are integers (ties such as 7 and 007 by text), else by code point."""
-    if all(_INTEGER.fullmatch(name) for name in names):
-        return sorted(range(len(names)), key=lambda i: (int(names[i]), names[i]))
-    return sorted(range(len(names)), key=lambda i: names[i])
+_BLOCK = (
+    1 << 22
+)  # occurrences coded and sorted at a time, so that large data takes little more memory than its own size
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,16 +112,43 @@ class Baskets:
         np.cumsum(lengths, out=offsets[1:])
         if offsets[-1] != len(codes):
             raise InputError(f"row lengths add up to {offsets[-1]:,}, but there are {len(codes):,} item codes")
-        used = np.flatnonzero(np.bincount(codes, minlength=len(names)))
+        rows = _row_blocks(offsets)
+        return cls.from_blocks([(lengths[a:b], codes[offsets[a] : offsets[b]]) for a, b in rows], names)
+
+    @classmethod
+    def from_blocks(
+        cls, blocks: list[tuple[npt.NDArray[np.int64], npt.NDArray[np.integer]]], names: Sequence[str]
+    ) -> Baskets:
+        """As `from_codes`, from the lengths and codes of one block of rows after another. Empties the list, to hold nothing twice."""
+        seen = np.zeros(len(names), bool)
+        for _, codes in blocks:
+            seen[codes] = True
+        used = np.flatnonzero(seen)
         order = natural_order([names[i] for i in used.tolist()])
         vocabulary = tuple(names[i] for i in used[order].tolist())
         rank = np.zeros(len(names), np.int32)
         rank[used[order]] = np.arange(len(used), dtype=np.int32)
-        items = rank[codes]
-        del codes
-        offsets, items = _sorted_rows(offsets, items)
-        folded = int(np.sum(lengths)) - len(items)
+        offsets = np.zeros(sum(len(lengths) for lengths, _ in blocks) + 1, np.int64)
+        items = np.empty(sum(len(codes) for _, codes in blocks), np.int32)
+        row = size = folded = 0
+        blocks.reverse()
+        while blocks:
+            lengths, codes = blocks.pop()
+            ends, block = _sorted_rows(np.concatenate(([0], np.cumsum(lengths))), rank[codes])
+            offsets[row + 1 : row + 1 + len(lengths)] = ends[1:] + size
+            items[size : size + len(block)] = block
+            row += len(lengths)
+            size += len(block)
+            folded += len(codes) - len(block)
+        items.resize(size, refcheck=False)
         return cls(offsets, items, vocabulary, duplicates=folded)
+
+
+def _row_blocks(offsets: npt.NDArray[np.int64]) -> list[tuple[int, int]]:
+    """Ranges of rows that hold about `_BLOCK` occurrences each (a longer row stands alone), all rows together."""
+    cuts = np.searchsorted(offsets, np.arange(_BLOCK, int(offsets[-1]), _BLOCK))
+    bounds = np.unique(np.concatenate(([0], cuts, [len(offsets) - 1]))).tolist()
+    return list(pairwise(bounds))
 
 
 def _sorted_rows(

@@ -1,0 +1,111 @@
+"""Hierarchies made from the item names alone: balanced, by frequency, and by leading characters.
+
+`balanced` and `frequency` are the hierarchies of the k^m experiments: items in a fixed order, n consecutive nodes to a parent,
+level after level up to one root. `prefix` is the tree of shared beginnings of the codes; sorted codes that share a beginning
+stand side by side, so one pass with a stack over the lengths that neighbours have in common finds every node of it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import InputError
+from shoal.hierarchy.tree import Hierarchy, listed
+from shoal.ordering import natural_order
+
+ROOT = "*"
+
+
+def balanced(vocabulary: Sequence[str], n: int) -> Hierarchy:
+    """Items in natural order, consecutive groups of n under a parent `[first:last]`, again and again up to the root `*`."""
+    items = [vocabulary[i] for i in natural_order(_distinct(vocabulary))]
+    return _grouped(items, n, f"balanced:{n}", lambda first, last: f"[{items[first]}:{items[last]}]")
+
+
+def frequency(vocabulary: Sequence[str], supports: npt.NDArray[np.int64], n: int) -> Hierarchy:
+    """As `balanced`, over items in descending order of support (ties in natural order), with parents such as `rank[6:10]`."""
+    order = np.array(natural_order(_distinct(vocabulary)), np.int64)
+    if len(supports) != len(vocabulary):
+        raise InputError(f"frequency:{n} needs one support for each of the {len(vocabulary):,} items")
+    ranked = order[np.argsort(-np.asarray(supports, np.int64)[order], kind="stable")]
+    items = [vocabulary[i] for i in ranked.tolist()]
+    return _grouped(items, n, f"frequency:{n}", lambda first, last: f"rank[{first + 1}:{last + 1}]")
+
+
+def prefix(vocabulary: Sequence[str]) -> Hierarchy:
+    """Codes (such as ICD) grouped by their leading characters, dots aside: 250.01 under `250.0*` under `250*` under `25*`.
+
+    A node stands only where codes part: one that would cover the same leaves as its single child is left out. A code that others
+    begin with stays a leaf of its own (250 under `250*`).
+    """
+    keyed = sorted((name.replace(".", ""), name) for name in _distinct(vocabulary))
+    shared = [_shared(one, other) for (one, _), (other, _) in pairwise(keyed)]
+    labels = [name for _, name in keyed]
+    parent = [-1] * len(labels)
+
+    def opened(length: int, leaf: int) -> tuple[int, int]:
+        """A new inner node for the codes that share the first `length` characters of this leaf, not hung up yet."""
+        labels.append(_beginning(keyed[leaf][1], length) + "*")
+        parent.append(-1)
+        return length, len(labels) - 1
+
+    # The stack holds the open nodes above the current leaf as (length of the shared beginning, node), the root at the bottom.
+    stack = [opened(min(shared, default=0), 0)]
+    root = stack[0][1]
+    labels[root] = ROOT
+    for leaf in range(len(keyed)):
+        ahead = shared[leaf] if leaf < len(shared) else stack[0][0]
+        if ahead > stack[-1][0]:
+            stack.append(opened(ahead, leaf))
+        parent[leaf] = stack[-1][1]
+        while stack[-1][0] > ahead:
+            _, closed = stack.pop()
+            if stack[-1][0] < ahead:
+                stack.append(opened(ahead, leaf))
+            parent[closed] = stack[-1][1]
+    return Hierarchy.from_parents(parent, labels, "prefix")
+
+
+def _distinct(vocabulary: Sequence[str]) -> Sequence[str]:
+    """The vocabulary itself, once it is known to be a set of at least one name."""
+    if not len(vocabulary):
+        raise InputError("there are no items to build a hierarchy over; the data holds empty transactions only")
+    if len(set(vocabulary)) < len(vocabulary):
+        repeated = [name for name, times in Counter(vocabulary).items() if times > 1]
+        raise InputError(f"items must be listed once to build a hierarchy over them, but {listed(repeated)} repeat")
+    return vocabulary
+
+
+def _grouped(items: list[str], n: int, source: str, label: Callable[[int, int], str]) -> Hierarchy:
+    """Groups of n, level by level; `label` names a node by the positions of its first and last item."""
+    if n < 2:
+        raise InputError(f"hierarchy {source}: groups need at least 2 members; use for example balanced:5")
+    labels = list(items)
+    parents: list[npt.NDArray[np.int64]] = []
+    width, covers = len(items), 1  # nodes on the current level, and the items under each of them but the last
+    while width > 1 or not parents:
+        parents.append(len(labels) + np.arange(width) // n)
+        width, covers = -(-width // n), covers * n
+        labels += [label(i * covers, min((i + 1) * covers, len(items)) - 1) for i in range(width)]
+    labels[-1] = ROOT
+    return Hierarchy(np.append(np.concatenate(parents), -1).astype(np.int32), tuple(labels), len(items), source)
+
+
+def _shared(one: str, other: str) -> int:
+    """Number of leading characters that two codes have in common."""
+    shorter = min(len(one), len(other))
+    return next((i for i in range(shorter) if one[i] != other[i]), shorter)
+
+
+def _beginning(name: str, length: int) -> str:
+    """The part of a name that holds its first `length` characters other than dots."""
+    end = 0
+    while length:
+        length -= name[end] != "."
+        end += 1
+    return name[:end]

@@ -1,0 +1,116 @@
+"""Links: the nodes of a hierarchy as a file lists them, in any order, before they are known to be a tree.
+
+Every format reads into this, so that each way of not being a tree (a cycle, two parents, several roots, an item in two places) is
+found and worded once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from shoal.errors import InputError
+from shoal.hierarchy.tree import Hierarchy, counted, listed
+
+
+@dataclass(frozen=True)
+class Links:
+    """`labels[v]` and `parent[v]` of each node; a parent of -1 marks a root."""
+
+    labels: list[str]
+    parent: list[int]
+
+    @property
+    def roots(self) -> list[int]:
+        return [v for v, p in enumerate(self.parent) if p < 0]
+
+    def hierarchy(self, place: str, source: str, *, one_root: str, root: str | None = None) -> Hierarchy:
+        """The tree, or an error that names `place`. Several roots are joined under a new one if `root` gives its label; else
+        `one_root` says how the file could have a single root."""
+        labels, parent = self.labels, self.parent
+        if not labels:
+            raise InputError(f"{place}: it holds no values")
+        if circle := _circle(parent):
+            names = [labels[v] for v in circle]
+            raise InputError(
+                f"{place}: {counted(names, 'label stands', 'labels stand')} in a circle, each the child of the next "
+                f"({listed(names)}); remove one of these links"
+            )
+        if len(roots := self.roots) > 1:
+            if root is None:
+                raise InputError(
+                    f"{place}: it has {len(roots):,} roots ({listed([labels[v] for v in roots])}); {one_root}, "
+                    "or let `shoal hierarchy convert --add-root LABEL` put one above them"
+                )
+            labels, parent = [*labels, root], [len(labels) if p < 0 else p for p in parent] + [-1]
+        if len(labels) == 1:
+            raise InputError(f"{place}: {labels[0]!r} stands alone; a hierarchy needs a root above its values")
+        _refuse_repeated_leaves(labels, parent, place)
+        return Hierarchy.from_parents(parent, labels, source)
+
+
+def links_by_label(edges: Iterable[tuple[str, str, int]], place: str) -> Links:
+    """From (parent, child, line) in a format where a label is a node's identity. An empty parent says that the child is a root."""
+    ids: dict[str, int] = {}
+    above: dict[str, tuple[str, int]] = {}
+    several: dict[str, list[str]] = {}
+    for parent, child, line in edges:
+        if not child:
+            raise InputError(f"{place}, line {line}: {parent!r} has a child without a label; fill it in or remove it")
+        if parent == child:
+            raise InputError(
+                f"{place}, line {line}: {child!r} is its own parent; if it is both a category and an item, "
+                "give the category another name"
+            )
+        for label in (parent, child):
+            if label:
+                ids.setdefault(label, len(ids))
+        if child in above and above[child][0] == parent:
+            raise InputError(
+                f"{place}, line {line}: {child!r} stands under {parent!r} already in line {above[child][1]}; remove one"
+            )
+        if child in above:
+            several.setdefault(child, [above[child][0]]).append(parent)
+        else:
+            above[child] = parent, line
+    if several:
+        shown = [f"{child} under {' and '.join(map(repr, parents))}" for child, parents in several.items()]
+        raise InputError(
+            f"{place}: {counted(shown, 'label stands', 'labels stand')} under two parents ({listed(shown)}); "
+            "keep one parent for each"
+        )
+    return Links(list(ids), [ids.get(above.get(label, ("", 0))[0], -1) for label in ids])
+
+
+def _refuse_repeated_leaves(labels: list[str], parent: list[int], place: str) -> None:
+    inner = set(parent)
+    parents: dict[str, list[int]] = {}
+    for v, label in enumerate(labels):
+        if v not in inner:
+            parents.setdefault(label, []).append(parent[v])
+    shown = [
+        f"{label} under {' and '.join(repr(labels[p]) for p in among)}"
+        for label, among in parents.items()
+        if len(among) > 1
+    ]
+    if shown:
+        raise InputError(
+            f"{place}: {counted(shown, 'value stands', 'values stand')} in two places ({listed(shown)}); "
+            "keep one place for each"
+        )
+
+
+def _circle(parent: list[int]) -> list[int]:
+    """The nodes of a cycle, if following the parents from some node never ends."""
+    walk = [0] * len(parent)  # the walk that first came by, to be told from later ones
+    for start in range(len(parent)):
+        v = start
+        while v >= 0 and not walk[v]:
+            walk[v] = start + 1
+            v = parent[v]
+        if v >= 0 and walk[v] == start + 1:
+            circle = [v]
+            while parent[circle[-1]] != v:
+                circle.append(parent[circle[-1]])
+            return circle
+    return []
