@@ -1,0 +1,217 @@
+"""k^m-anonymity (Terrovitis, Mamoulis, Kalnis 2008): whoever knows up to m items of a transaction faces at least k of them.
+
+The audit sees published tokens and nothing else: no hierarchy, no recoding, no original. Every itemset of at most m
+tokens that occurs must occur in at least k rows. A transaction without items carries nothing to know and is safe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import InputError
+from shoal.guarantees.audit import Audit, Witness
+from shoal.records.baskets import Baskets
+
+COUNTED = 2e10
+"""Sizes are counted in full while the data holds no more subsets than this; beyond, a breach ends the walk."""
+
+BLOCKS = 128
+
+
+@dataclass(frozen=True)
+class KmAnonymity:
+    """The promise: every itemset of at most m items that occurs in the published data occurs in at least k rows."""
+
+    k: int
+    m: int
+
+    model = "km"
+
+    def __post_init__(self) -> None:
+        for name, value in (("k", self.k), ("m", self.m)):
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+                raise InputError(f"{name} must be a whole number of at least 1, not {value!r}")
+
+    def __str__(self) -> str:
+        return f"{self.k}^{self.m}-anonymity"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"model": self.model, "k": int(self.k), "m": int(self.m), "name": str(self)}
+
+    def promise(self) -> tuple[str, ...]:
+        """Which attacker is stopped, in plain words."""
+        items = "one item" if self.m == 1 else f"up to {self.m} items"
+        return (
+            f"Whoever knows {items} of a person's record finds either no published record that holds them, or at least {self.k}.",
+            "This holds for every combination of published items, common or rare, and was counted on the published data itself.",
+        )
+
+    def limits(self) -> tuple[str, ...]:
+        """Which attacker is not stopped."""
+        return (
+            f"An attacker who knows more than {self.m} items of a record may still single it out.",
+            "An attacker who knows that a person did not have an item, or how many items the person has, is not considered.",
+            "If all candidate records share a further item, the attacker learns that item without knowing whose record is whose.",
+            "Several releases of the same people can be combined; the promise is about this release alone.",
+        )
+
+    def audit(
+        self,
+        published: Baskets,
+        *,
+        witnesses: int = 10,
+        yes_or_no: bool = False,
+        threads: int | None = None,
+        progress: Callable[[float], None] | None = None,
+    ) -> Audit:
+        """Count every itemset of up to m published tokens; with `yes_or_no`, stop at the first that is too rare."""
+        m = min(int(self.m), published.longest)
+        walk = _Walk(published, int(self.k), threads, progress)
+        if yes_or_no:
+            checked, rare, found = walk(m, witnesses, only_one=True)
+            complete = rare.sum() == 0
+        else:
+            full = _affordable(published.lengths, m)
+            checked, rare, found = walk(full, witnesses, only_one=False)
+            complete = full == m
+            if full < m and rare.sum() == 0:
+                # No breach among the sizes that can be counted: the larger ones decide, and the first breach is enough.
+                checked, rare, found = walk(m, witnesses, only_one=True)
+                complete = rare.sum() == 0
+        sizes = range(1, len(checked))
+        return Audit(
+            guarantee=self.to_dict(),
+            holds=rare.sum() == 0,
+            checked=int(checked.sum()),
+            violations=int(rare.sum()),
+            by_size={size: (int(checked[size]), int(rare[size])) for size in sizes},
+            complete=bool(complete),
+            witnesses=found,
+            notes=(f"{published.empty:,} transactions are empty; they hold no items and are safe",)
+            if published.empty
+            else (),
+        )
+
+
+@dataclass(frozen=True)
+class Exposure:
+    """What m known items give away in raw data, for one m."""
+
+    m: int
+    itemsets: int
+    """Itemsets of exactly m items that occur."""
+    rare: int
+    """Those that occur in fewer than k rows."""
+    exposed: int
+    """Transactions that m or fewer items narrow down to fewer than k."""
+    unique: int
+    """Transactions that m or fewer items single out."""
+    examples: tuple[Witness, ...]
+
+
+def exposures(baskets: Baskets, k: int, up_to: int, *, examples: int = 3, threads: int | None = None) -> list[Exposure]:
+    """For m = 1, 2, ..., `up_to`: rare itemsets, and transactions that they give away."""
+    walk = _Walk(baskets, k, threads, None)
+    exposed = np.zeros(len(baskets), np.uint8)
+    unique = np.zeros(len(baskets), np.uint8)
+    found = []
+    for m in range(1, min(up_to, baskets.longest, 255) + 1):
+        checked, rare, witnesses = walk(m, examples, only_one=False, exposed=exposed, unique=unique, size=m)
+        found.append(
+            Exposure(
+                m,
+                int(checked[m]),
+                int(rare[m]),
+                int(np.count_nonzero(exposed)),
+                int(np.count_nonzero(unique)),
+                witnesses,
+            )
+        )
+    return found
+
+
+class _Walk:
+    """Prepared baskets (items rarest first, rows per item) over which itemsets of different sizes are counted."""
+
+    def __init__(self, baskets: Baskets, k: int, threads: int | None, progress: Callable[[float], None] | None) -> None:
+        from shoal.kernels.itemsets import rarest_first
+
+        self.baskets, self.k, self.threads, self.progress = baskets, k, threads, progress
+        support = baskets.supports()
+        self.by_rank = np.argsort(support, kind="stable")
+        rank = np.empty(len(support), np.int32)
+        rank[self.by_rank] = np.arange(len(support), dtype=np.int32)
+        self.tails, self.row_offsets, self.rows = rarest_first(baskets.offsets, baskets.items, rank)
+
+    def __call__(
+        self,
+        m: int,
+        keep: int,
+        *,
+        only_one: bool,
+        exposed: npt.NDArray[np.uint8] | None = None,
+        unique: npt.NDArray[np.uint8] | None = None,
+        size: int = 0,
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], tuple[Witness, ...]]:
+        from shoal.kernels.itemsets import count_itemsets, work_by_first_item
+        from shoal.kernels.parallel import even_blocks, over_blocks
+
+        if m < 1:
+            return np.zeros(1, np.int64), np.zeros(1, np.int64), ()
+        none = np.zeros(0, np.uint8)
+        stop = np.zeros(1, np.bool_)
+        offsets = self.baskets.offsets
+        work = work_by_first_item(offsets, self.tails, len(self.by_rank), m)
+
+        def count(first: int, last: int) -> Any:
+            return count_itemsets(
+                offsets,
+                self.tails,
+                self.row_offsets,
+                self.rows,
+                first,
+                last,
+                self.k,
+                m,
+                keep,
+                only_one,
+                stop,
+                none if exposed is None else exposed,
+                none if unique is None else unique,
+            )
+
+        answers = over_blocks(count, even_blocks(work, BLOCKS), self.threads, self.progress)
+        checked = np.array([a[0] for a in answers]).sum(axis=0)
+        rare = np.array([a[1] for a in answers]).sum(axis=0)
+        kept = [
+            (int(support), int(length), members[:length])
+            for _, _, supports, lengths, rows in answers
+            for support, length, members in zip(supports, lengths, rows, strict=True)
+        ]
+        kept.sort(key=lambda w: (w[0], w[1]))
+        chosen = [w for w in kept if size in (0, w[1])][:keep]
+        return checked, rare, tuple(self._witness(members, support) for support, _, members in chosen)
+
+    def _witness(self, ranks: npt.NDArray[np.int32], support: int) -> Witness:
+        rows = self.rows[self.row_offsets[ranks[0]] : self.row_offsets[ranks[0] + 1]]
+        for rank in ranks[1:]:
+            rows = np.intersect1d(rows, self.rows[self.row_offsets[rank] : self.row_offsets[rank + 1]])
+        items = sorted(self.by_rank[ranks].tolist())
+        return Witness(tuple(self.baskets.vocabulary[i] for i in items), support, tuple((rows + 1).tolist()))
+
+
+def _affordable(lengths: npt.NDArray[np.int64], m: int) -> int:
+    """The largest size, at least 2, up to which all subsets of all rows are few enough to be counted."""
+    ways = lengths.astype(np.float64)
+    total = ways.sum()
+    for size in range(2, m + 1):
+        ways *= np.maximum(lengths - size + 1, 0) / size
+        total += ways.sum()
+        if size > 2 and total > COUNTED:
+            return size - 1
+    return m

@@ -1,0 +1,56 @@
+"""Blocks of work over threads. Kernels release the interpreter lock, so plain threads use all cores.
+
+The blocks do not depend on the number of threads and results come back in block order: same input, same answer.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+T = TypeVar("T")
+
+
+def default_threads() -> int:
+    """The cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def even_blocks(work: npt.NDArray[np.floating[Any]], blocks: int) -> list[tuple[int, int]]:
+    """Consecutive ranges of about equal work."""
+    if len(work) == 0:
+        return []
+    total = np.cumsum(work)
+    edges = np.searchsorted(total, np.linspace(0, total[-1], blocks + 1)[1:-1], side="right")
+    bounds = np.unique(np.concatenate(([0], edges, [len(work)]))).tolist()
+    return list(pairwise(bounds))
+
+
+def over_blocks(
+    run: Callable[[int, int], T],
+    blocks: Sequence[tuple[int, int]],
+    threads: int | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> list[T]:
+    """`run(first, last)` for every block, in block order."""
+    results: list[T] = []
+    workers = min(threads or default_threads(), len(blocks))
+
+    def collect(answers: Iterable[T]) -> None:
+        for answer in answers:
+            results.append(answer)
+            if progress:
+                progress(len(results) / len(blocks))
+
+    if workers <= 1:
+        collect(run(first, last) for first, last in blocks)
+    else:
+        with ThreadPoolExecutor(workers) as pool:
+            collect(pool.map(lambda block: run(*block), blocks))
+    return results
