@@ -1,0 +1,21 @@
+"""AA, apriori-based anonymization (Algorithm 4): single items first, then pairs, up to m, each step on what the last one left."""
+
+from __future__ import annotations
+
+from shoal.algorithms.km.count_tree import CountTree
+from shoal.algorithms.km.ground import Ground
+from shoal.algorithms.recoding import Options, Recoding
+from shoal.guarantees.km import KmAnonymity
+from shoal.hierarchy.tree import Hierarchy
+from shoal.records.baskets import Baskets
+
+
+def aa(baskets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarchy, options: Options) -> Recoding:
+    """A cut that keeps the promise, usually near the optimum."""
+    ground = Ground(baskets, guarantee, hierarchy, options.threads)
+    tree = CountTree(ground)
+    repaired = 0
+    for size in range(1, ground.m + 1):
+        options.tell(f"itemsets of size {size} of {ground.m}", (size - 1) / ground.m)
+        repaired += tree.generalize(size, any_depth=False)
+    return Recoding(tree.cut(), baskets.vocabulary, "aa", facts={"repaired": repaired})

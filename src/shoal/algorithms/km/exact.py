@@ -1,0 +1,262 @@
+"""exact: the cut with the least NCP among all that keep the promise, proven.
+
+With y_p = "the cut lies at or above inner node p", the loss is a sum of d_p * y_p (what moving from p's children to p
+adds), y_parent <= y_child, and every rare antichain {u1..ur} asks for y_parent(u1) + ... + y_parent(ur) >= 1, which holds
+for every feasible cut because supports only grow towards the root. Such constraints are found where the current answer
+breaks the promise, raised as far as they stay rare, and the small integer program is solved again (scipy's HiGHS).
+
+Two ideas make it fast. Coarse to fine: the tree is first looked at down to depth 1, then 2, and so on, so breaches
+are met high up, where one of them speaks for thousands below; each finished depth is itself a cut that keeps the
+promise, which is what a time limit returns. And small sets first: larger ones are only looked for where no pair is rare.
+
+With `suppress`, a top-level subtree v may be dropped at NCP 1 per occurrence: z_v takes the place of y_root in
+constraints on sets that contain v. Dropping a whole top-level subtree leaves all other supports as they are, so the
+constraints stay valid and the optimum proven.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.algorithms.km.ground import Ground
+from shoal.algorithms.recoding import Options, Recoding
+from shoal.guarantees.km import KmAnonymity
+from shoal.hierarchy.cut import Cut
+from shoal.hierarchy.tree import Hierarchy
+from shoal.loss.ncp import ncp
+from shoal.records.baskets import Baskets
+
+SCALE = 1e7
+"""The program's objective at the root. HiGHS proves optima to 1e-6 in absolute terms: this makes it 1e-13 of the whole."""
+
+
+class _Expired(Exception):  # noqa: N818 - an event, not an error
+    """The time limit has passed."""
+
+
+def exact(baskets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarchy, options: Options) -> Recoding:
+    """The optimal cut, or under a time limit the best found, with a lower bound on what any cut can reach."""
+    started = time.monotonic()
+
+    def pulse(_: float) -> None:
+        if options.time_limit is not None and time.monotonic() - started > options.time_limit:
+            raise _Expired
+
+    ground = Ground(baskets, guarantee, hierarchy, options.threads)
+    ground.pulse = pulse
+    total = int(ground.occurrences.sum())
+    program = _Program(ground, int(options.suppress * total + 1e-9))
+    best, best_cost, optimal = _root_cut(hierarchy), int(ground.cost[hierarchy.root]), False
+    rounds = breaches = 0
+    try:
+        for depth in range(1, hierarchy.height + 1):
+            while True:
+                left = None if options.time_limit is None else options.time_limit - (time.monotonic() - started)
+                answer = program.solve(depth, left)
+                if answer is None:
+                    # Not even dropping as much as allowed helps: the root is all that is left.
+                    raise _Infeasible
+                rounds += 1
+                loss = program.bound / max(1, hierarchy.n_leaves * total)
+                options.tell(
+                    f"depth {depth} of {hierarchy.height}, at least {loss:.2%} lost", depth / (hierarchy.height + 1)
+                )
+                found = _breaches(ground, answer)
+                if found is None:
+                    break
+                breaches += len(found)
+                program.add(found)
+            cost = _cost(ground, answer)
+            if cost <= best_cost:
+                best, best_cost = Cut(hierarchy, answer), cost
+        optimal = True
+    except _Infeasible:
+        optimal = True
+        program.bound = best_cost
+    except _Expired:
+        pass
+    loss = ncp(best, ground.occurrences)["ncp"]
+    scale = max(1, hierarchy.n_leaves * total)
+    bound = loss if optimal else min(loss, program.bound / scale)
+    return Recoding(
+        best,
+        baskets.vocabulary,
+        "exact",
+        optimal=optimal,
+        bound=bound,
+        facts={"rounds": rounds, "constraints": len(program.constraints), "gap": loss - bound},
+        notes=() if optimal else (f"stopped by the time limit: at most {loss - bound:.4%} above the optimum",),
+    )
+
+
+class _Infeasible(Exception):  # noqa: N818
+    """No choice of dropped categories within the budget keeps the promise."""
+
+
+@dataclass
+class _Program:
+    """The integer program: one binary per inner node, or per top-level node in place of the root when dropping is allowed.
+
+    Variable v < n_nodes is y_v. Without suppression y_root is the variable above all top-level nodes; with it, the variable
+    above top-level node v is z_v, numbered n_nodes + its place among them.
+    """
+
+    ground: Ground
+    budget: int
+    constraints: set[tuple[int, ...]] = field(default_factory=set)
+    bound: float = 0.0
+
+    def __post_init__(self) -> None:
+        h, g = self.ground.hierarchy, self.ground
+        top = np.array(h.top, np.int64)
+        self.dropping = self.budget > 0
+        self.above = g.parent.astype(np.int64)
+        if self.dropping:
+            self.above[top] = h.n_nodes + np.arange(len(top))
+        n = h.n_nodes + (len(top) if self.dropping else 0)
+        # d_p: what the cut gains in cost when it moves from p's children up to p.
+        price = np.zeros(n, np.int64)
+        price[: h.n_nodes] = g.cost
+        np.subtract.at(price, g.parent[:-1], g.cost[:-1])
+        price[: h.n_leaves] = 0
+        self.weight = np.zeros(n, np.int64)
+        depth = np.zeros(n, np.int64)
+        depth[: h.n_nodes] = h.depth
+        parent = np.full(n, -1, np.int64)
+        parent[: h.n_nodes] = g.parent
+        if self.dropping:
+            self.weight[h.n_nodes :] = h.sums(g.occurrences)[top]
+            price[h.n_nodes :] = self.weight[h.n_nodes :] * h.n_leaves - g.cost[top]
+            parent[top] = h.n_nodes + np.arange(len(top))
+            price[h.root] = 0
+        self.price, self.depth, self.parent = price, depth, parent
+        self.is_one = np.zeros(n, np.bool_)
+        rare = np.flatnonzero((g.support > 0) & (g.support < g.k))
+        self.fix(self.above[rare[rare != h.root]])
+
+    def fix(self, variables: npt.NDArray[np.int64]) -> None:
+        """These must be 1, and so must everything below them."""
+        self.is_one[variables] = True
+        order = range(self.ground.hierarchy.n_nodes - 1, -1, -1)
+        parent, one = self.parent.tolist(), self.is_one.tolist()
+        for v in order:
+            if parent[v] >= 0 and one[parent[v]]:
+                one[v] = True
+        self.is_one = np.array(one)
+
+    def add(self, sets: npt.NDArray[np.int32]) -> None:
+        """One constraint per rare set: the cut must lie above at least one of its members."""
+        single = []
+        for nodes in sets.tolist():
+            needs = tuple(sorted({int(self.above[v]) for v in nodes if v >= 0}))
+            if len(needs) == 1:
+                single.append(needs[0])
+            else:
+                self.constraints.add(needs)
+        if single:
+            self.fix(np.array(single))
+
+    def solve(self, depth: int, seconds: float | None) -> npt.NDArray[np.int32] | None:
+        """The cheapest cut down to `depth` under the constraints known so far, as the node of each leaf; None if there is none."""
+        h = self.ground.hierarchy
+        inner = np.arange(len(self.price)) >= h.n_leaves
+        free = np.flatnonzero(inner & ~self.is_one & (self.depth < depth))
+        if self.dropping:
+            free = free[free != h.root]
+        on = self.is_one.copy()
+        if self.dropping and int(self.weight[on].sum()) > self.budget:
+            return None
+        chosen = self._chosen(free, on, seconds)
+        if chosen is None:
+            return None
+        on[chosen] = True
+        node = np.full(h.n_nodes + 1, -2, np.int64)
+        stop = on[: h.n_nodes] | (h.depth >= depth)
+        stop[: h.n_leaves] = True
+        if self.dropping:
+            stop[h.root] = False
+            for place, v in enumerate(h.top):
+                if on[h.n_nodes + place]:
+                    node[v] = -1
+        # From the root down, the first node at which the cut may lie takes all leaves below it.
+        parent, stops, at = self.ground.parent.tolist(), stop.tolist(), node.tolist()
+        for v in range(h.n_nodes - 1, -1, -1):
+            if parent[v] >= 0 and at[parent[v]] != -2:
+                at[v] = at[parent[v]]
+            elif at[v] == -2 and stops[v]:
+                at[v] = v
+        return np.array(at[: h.n_leaves], np.int32)
+
+    def _chosen(
+        self, free: npt.NDArray[np.int64], on: npt.NDArray[np.bool_], seconds: float | None
+    ) -> npt.NDArray[np.int64] | None:
+        """Free variables that an optimal solution sets to 1."""
+        from scipy.optimize import Bounds, LinearConstraint, milp
+        from scipy.sparse import csr_array
+
+        h = self.ground.hierarchy
+        fixed = float(self.price[on].sum())
+        place = np.full(len(self.price), -1, np.int64)
+        place[free] = np.arange(len(free))
+        known = [c for c in self.constraints if not any(on[v] for v in c)]
+        known = [c for c in known if all(place[v] >= 0 for v in c)]
+        if not known:
+            self.bound = max(self.bound, fixed)
+            return np.empty(0, np.int64)
+        # Only variables that a constraint speaks of, and those they drag along below them, can become 1.
+        cover_row = np.repeat(np.arange(len(known)), [len(c) for c in known])
+        cover_var = place[np.fromiter((v for c in known for v in c), np.int64, len(cover_row))]
+        down = free[(self.parent[free] >= 0)]
+        down = down[place[self.parent[down]] >= 0]
+        n = len(known)
+        rows = np.concatenate((cover_row, n + np.arange(len(down)), n + np.arange(len(down))))
+        columns = np.concatenate((cover_var, place[down], place[self.parent[down]]))
+        values = np.concatenate((np.ones(len(cover_row)), np.ones(len(down)), -np.ones(len(down))))
+        low = np.concatenate((np.ones(n), np.zeros(len(down))))
+        matrix = csr_array((values, (rows, columns)), shape=(n + len(down), len(free)))
+        demands = [LinearConstraint(matrix, low, np.inf)]
+        if self.dropping:
+            room = self.budget - int(self.weight[on].sum())
+            demands.append(LinearConstraint(csr_array(self.weight[free][None, :].astype(float)), -np.inf, room))
+        unit = SCALE / max(1.0, float(self.ground.cost[h.root]))
+        limits = {"mip_rel_gap": 0.0} | ({} if seconds is None else {"time_limit": max(0.01, seconds)})
+        result = milp(
+            self.price[free] * unit,
+            constraints=demands,
+            integrality=np.ones(len(free)),
+            bounds=Bounds(0, 1),
+            options=limits,
+        )
+        if result.status == 2:
+            return None
+        if result.status not in (0, 1):
+            raise RuntimeError(f"the solver gave up: {result.message}")
+        if result.status == 1:
+            if result.mip_dual_bound is not None and np.isfinite(result.mip_dual_bound):
+                self.bound = max(self.bound, fixed + result.mip_dual_bound / unit)
+            raise _Expired
+        chosen: npt.NDArray[np.int64] = free[result.x > 0.5]
+        self.bound = max(self.bound, fixed + float(self.price[chosen].sum()))
+        return chosen
+
+
+def _breaches(ground: Ground, node: npt.NDArray[np.int32]) -> npt.NDArray[np.int32] | None:
+    """Raised rare sets under this cut, pairs before anything larger; None when the promise holds."""
+    for size in sorted({min(2, ground.m), ground.m}):
+        found = ground.rare_sets(node, size)
+        if len(found):
+            return ground.lifted(found)
+    return None
+
+
+def _cost(ground: Ground, node: npt.NDArray[np.int32]) -> int:
+    dropped = int(ground.occurrences[node < 0].sum()) * ground.hierarchy.n_leaves
+    return dropped + int(ground.cost[np.unique(node[node >= 0])].sum())
+
+
+def _root_cut(hierarchy: Hierarchy) -> Cut:
+    return Cut(hierarchy, np.full(hierarchy.n_leaves, hierarchy.root, np.int32))
