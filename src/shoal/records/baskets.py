@@ -88,8 +88,12 @@ class Baskets:
         lengths = self.lengths[rows]
         offsets = np.zeros(len(rows) + 1, np.int64)
         np.cumsum(lengths, out=offsets[1:])
-        source = np.repeat(self.offsets[:-1][rows] - offsets[:-1], lengths) + np.arange(offsets[-1])
-        return Baskets(offsets, self.items[source], self.vocabulary)
+        items = np.empty(offsets[-1], np.int32)
+        for first, last in _row_blocks(offsets):
+            low, high = offsets[first], offsets[last]
+            shift = np.repeat(self.offsets[:-1][rows[first:last]] - offsets[first:last], lengths[first:last])
+            items[low:high] = self.items[shift + np.arange(low, high)]
+        return Baskets(offsets, items, self.vocabulary)
 
     @classmethod
     def from_rows(cls, rows: Iterable[Iterable[str]]) -> Baskets:

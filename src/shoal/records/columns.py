@@ -1,0 +1,63 @@
+"""Which column of a table holds the sets.
+
+A column without a role stops the run: what nobody decided about is not published.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from shoal.errors import InputError
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the caller says about the columns of a table; what is left open is found out where the data leave no doubt."""
+
+    items: str | None = None
+    """The column with the sets, or with the items of a long table."""
+    id: str | None = None
+    """The column that says which rows of a long table belong together."""
+    separator: str | None = None
+    """What parts the items inside a cell."""
+    drop: tuple[str, ...] = ()
+    """Columns to leave out."""
+
+
+def set_column(columns: Sequence[str], choice: Choice, source: str) -> str:
+    """The chosen column, or the only one that is left, or the one called `items`. Raises if any other has no role."""
+    repeated = [column for column in dict.fromkeys(columns) if columns.count(column) > 1]
+    if repeated:
+        raise InputError(f"{source}: it has two columns called {repeated[0]!r}; rename one")
+    for asked, flag in (
+        (choice.items, "--items"),
+        (choice.id, "--id"),
+        *((column, "--drop") for column in choice.drop),
+    ):
+        if asked is not None and asked not in columns:
+            raise InputError(f"{source}: there is no column {asked!r} for {flag}; its columns are {listed(columns)}")
+    left = [column for column in columns if column not in choice.drop and column != choice.id]
+    items = choice.items
+    if items is None:
+        defaults = ("items",) if choice.id is None else ("items", "item")
+        items = left[0] if len(left) == 1 else next((column for column in defaults if column in left), None)
+    if items is None:
+        raise InputError(f"{source}: which of its columns holds the items? pass --items with one of {listed(columns)}")
+    if items not in left:
+        raise InputError(f"{source}: column {items!r} has two roles; name it once among --items, --id and --drop")
+    check_roles([column for column in left if column != items], source)
+    return items
+
+
+def check_roles(without: Sequence[str], source: str) -> None:
+    """Raises if there are columns without a role."""
+    if without:
+        have = "columns {} have" if len(without) > 1 else "column {} has"
+        flags = " ".join(f"--drop {shlex.quote(column)}" for column in without)
+        raise InputError(f"{source}: {have.format(listed(without))} no role; pass {flags}")
+
+
+def listed(columns: Sequence[str]) -> str:
+    return ", ".join(map(repr, columns)) if columns else "none"

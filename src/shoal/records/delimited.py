@@ -1,0 +1,136 @@
+"""CSV and TSV as a table of text: nothing is guessed about types, so 007 stays 007 and NaN stays the text NaN.
+
+Arrow's streaming parser reads blocks of whole lines as they come; a quoted cell may hold line breaks. A cell that begins like
+a formula carries an apostrophe that keeps spreadsheets from running it; it is taken off here and put on by the writer.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv as arrow_csv
+
+from shoal.errors import InputError
+from shoal.records.streams import Input, TextBlock
+from shoal.records.tables import Table
+
+_GUARDED = r"^'('*[=+\-@\t\r])"
+_QUOTED = re.compile(r'"[^"]*"')
+_LIMIT = 1 << 30  # Arrow asks for blocks of this size and takes the smaller ones it is given
+
+
+def delimited_table(source: Input, delimiter: str | None) -> tuple[Table, str]:
+    """The table in CSV text, and what parts its columns (looked for in the header line unless given)."""
+    blocks = source.text_blocks()
+    first = next(blocks, None)
+    if first is None:
+        raise InputError(f"{source.name} has no transactions; it is empty, without even a header line")
+    if delimiter is None:
+        delimiter = _guessed_delimiter(first)
+    header = _header(first, delimiter, source.name)
+    columns = [re.sub(_GUARDED, r"\1", name.strip()) for name in header]
+    feed = _Feed(first, blocks)
+    separator = delimiter
+
+    def batches(wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        names = [header[columns.index(column)] for column in wanted]
+        for batch in _parsed(feed, source.name, separator, header, names):
+            yield pa.record_batch([_unguarded(column) for column in batch.columns], names=list(wanted))
+
+    return Table(columns, batches, source.name), delimiter
+
+
+class _Feed:
+    """The blocks as a file object that gives one whole block per read, and counts what shows whether quotes pair up."""
+
+    closed = False
+
+    def __init__(self, first: TextBlock, rest: Iterator[TextBlock]) -> None:
+        self._first: TextBlock | None = first
+        self._rest = rest
+        self.quotes = 0
+        self.lines = 0
+
+    def read(self, _: int) -> bytes:
+        block, self._first = self._first or next(self._rest, None), None
+        if block is None:
+            return b""
+        data = block.data if block.data.endswith(b"\n") else block.data + b"\n"
+        self.quotes += data.count(b'"')
+        self.lines += data.count(b"\n")
+        return data
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def _parsed(feed: _Feed, source: str, delimiter: str, header: list[str], wanted: list[str]) -> Iterator[pa.RecordBatch]:
+    misfits: list[arrow_csv.InvalidRow] = []
+
+    def refuse(row: arrow_csv.InvalidRow) -> str:
+        misfits.append(row)
+        return "error"
+
+    rows = 0
+    try:
+        reader = arrow_csv.open_csv(
+            pa.PythonFile(feed, mode="r"),
+            arrow_csv.ReadOptions(block_size=_LIMIT, use_threads=False),
+            arrow_csv.ParseOptions(
+                delimiter=delimiter,
+                newlines_in_values=True,
+                ignore_empty_lines=len(header) > 1,  # a blank line of a single column is an empty set
+                invalid_row_handler=refuse,
+            ),
+            arrow_csv.ConvertOptions(
+                column_types=dict.fromkeys(header, pa.large_string()),
+                include_columns=wanted,
+                strings_can_be_null=False,
+            ),
+        )
+        for batch in reader:
+            rows += len(batch)
+            yield batch
+    except pa.ArrowInvalid as error:
+        if misfits:
+            row = misfits[0]
+            raise InputError(
+                f"{source}: row {row.number - 1:,} has {row.actual_columns} cells, but the header has {row.expected_columns}; "
+                f"quote cells that hold {delimiter!r}"
+            ) from None
+        if "straddling" in str(error):
+            raise InputError(
+                f"{source}: a quoted cell does not end for millions of characters; close its quote"
+            ) from None
+        raise InputError(f"{source}: it is not readable as CSV ({error}); check its quotes and columns") from error
+    if feed.quotes % 2 and rows + 1 < feed.lines:
+        raise InputError(f"{source}: its quotes do not pair up, so that rows run into each other; close the open quote")
+
+
+def _unguarded(cells: pa.Array) -> pa.Array:
+    """The cells without the apostrophe that guards those that look like a formula."""
+    if not pc.any(pc.starts_with(cells, "'")).as_py():
+        return cells
+    return pc.replace_substring_regex(cells, _GUARDED, r"\1")
+
+
+def _guessed_delimiter(first: TextBlock) -> str:
+    """The most frequent of comma, semicolon and tab in the header line, outside of quotes."""
+    line = _QUOTED.sub("", first.data.partition(b"\n")[0].decode())
+    return max((",", ";", "\t"), key=line.count)
+
+
+def _header(first: TextBlock, delimiter: str, source: str) -> list[str]:
+    text = io.TextIOWrapper(io.BytesIO(first.data), "utf-8", newline="")
+    try:
+        header = next(csv.reader(text, delimiter=delimiter))
+    except csv.Error as error:
+        raise InputError(f"{source}: its header line is not readable as CSV ({error}); correct line 1") from None
+    if not any(header):
+        raise InputError(f"{source}: line 1 is blank; begin with a header line that names the columns")
+    return header

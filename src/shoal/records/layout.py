@@ -1,0 +1,103 @@
+"""Layout: how sets stand in a file, so that a release can be written the way its input came.
+
+A file's name tells its format and compression (`clicks.csv.gz`); the rest (which column holds the sets, what parts the items
+inside a cell) is found while reading and carried along. Lists in Parquet, Arrow and JSON need no separator.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+
+from shoal.errors import InputError
+
+TEXT_FORMATS = ("dat", "csv", "tsv", "long", "jsonl")
+FORMATS = (*TEXT_FORMATS, "parquet", "arrow")
+SEPARATORS = ("|", ";", ",", "\t")
+"""What may part the items of a cell besides blanks, in the order in which it is looked for."""
+
+_SUFFIXES = {
+    ".dat": "dat",
+    ".txt": "dat",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".parquet": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+}
+_COMPRESSIONS = {".gz": "gz", ".zst": "zst"}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How sets stand in a file."""
+
+    format: str
+    """`dat` (FIMI and SPMF), `csv` and `tsv` (a set in a cell), `long` (a row per id and item), `jsonl`, `parquet` or `arrow`."""
+    items: str = "items"
+    """The column or field that holds the sets; empty for JSON lines that are bare lists."""
+    separator: str = " "
+    """What parts the items inside a cell of `csv` and `tsv`; a blank stands for any white space."""
+    id: str | None = None
+    """The column of `long` that says which rows belong together."""
+    compression: str | None = None
+    """`gz`, `zst` or none."""
+    delimiter: str = ","
+    """What parts the columns of `csv` and `long`; in `tsv` it is always a tab."""
+
+    def __post_init__(self) -> None:
+        if self.format not in FORMATS:
+            raise InputError(f"format {self.format!r} is not known; take one of {', '.join(FORMATS)}")
+        if self.compression not in (None, "gz", "zst"):
+            raise InputError(f"compression {self.compression!r} is not known; take gz or zst")
+        if self.compression and self.format not in TEXT_FORMATS:
+            raise InputError(f"{self.format} packs its own columns; leave the .{self.compression} away")
+        if not self.separator:
+            raise InputError("the separator between items is empty; give at least one character")
+        if self.format == "tsv":
+            object.__setattr__(self, "delimiter", "\t")
+
+
+def format_of(name: str) -> tuple[str | None, str | None]:
+    """The format and the compression that a file's name tells, none where it does not tell."""
+    stem, suffix = os.path.splitext(name.lower())
+    compression = _COMPRESSIONS.get(suffix)
+    if compression:
+        suffix = os.path.splitext(stem)[1]
+    return _SUFFIXES.get(suffix), compression
+
+
+def layout_for(target: str | os.PathLike[str], like: Layout | None = None) -> Layout:
+    """The layout to write `target` in: format and compression as its name tells, all else like the given one.
+
+    Standard output (`-`) and names that tell no format take the given format, or FIMI's when none is given to `-`.
+    """
+    name = os.path.basename(os.fspath(target))
+    told, compression = (None, None) if name == "-" else format_of(name)
+    if told is None and like is None and name != "-":
+        raise InputError(
+            f"{name}: its name does not tell a format; let it end in one of {', '.join(_SUFFIXES)} (text also in .gz or .zst)"
+        )
+    form = told or (like.format if like else "dat")
+    if compression and form not in TEXT_FORMATS:
+        raise InputError(f"{name}: {form} packs its own columns; leave the .{compression} away")
+    if like is None:
+        return Layout(form, compression=compression)
+    delimiter = like.delimiter
+    if told in ("csv", "tsv"):
+        if like.format == "long":
+            form = "long"
+        if (told == "tsv") != (delimiter == "\t"):
+            delimiter = "\t" if told == "tsv" else ","
+    return replace(
+        like,
+        format=form,
+        items=like.items if like.items or form == "jsonl" else "items",
+        separator=like.separator if form in ("csv", "tsv") else " ",
+        id=like.id if form == "long" else None,
+        compression=compression,
+        delimiter=delimiter if form in ("csv", "tsv", "long") else ",",
+    )

@@ -1,0 +1,127 @@
+"""Sets that are in Python already: data frames, Arrow data and plain iterables of rows.
+
+Everything that speaks Arrow becomes a table. Columns of Python objects (pandas) and plain rows are strung together and
+handed to Arrow in large pieces, so that the work per item is done in C.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from shoal.errors import InputError
+from shoal.records.baskets import Baskets
+from shoal.records.columns import Choice
+from shoal.records.tables import Table, table_sets
+from shoal.records.tokens import Tokens, baskets_of, row_of
+
+_ROWS = 1 << 17  # rows of Python objects that are strung together at a time
+
+
+def object_sets(data: Any, choice: Choice) -> tuple[Baskets, str]:
+    """The sets in a Python object, and the name of the column that held them."""
+    source = f"the {type(data).__name__}"
+    table = _table(data, source)
+    if table is None:
+        if choice != Choice():
+            raise InputError(
+                f"{source}: rows of items have no columns and no cells; leave out items, id, separator and drop"
+            )
+        return baskets_of(_row_tokens(data, source), source), "items"
+    found = table_sets(table, choice)
+    return found.baskets, found.items
+
+
+def _table(data: Any, source: str) -> Table | None:
+    """The object as a table, or none if it is an iterable of rows."""
+    if type(data).__module__.partition(".")[0] == "pandas":
+        frame = data if hasattr(data, "columns") else data.to_frame("items")
+        return Table(
+            [str(name) for name in frame.columns], lambda wanted: _pandas_batches(frame, wanted, source), source
+        )
+    if isinstance(data, pa.Array | pa.ChunkedArray):
+        return _stream_table(pa.table({"items": data}), source)
+    if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
+        try:
+            return _stream_table(pa.RecordBatchReader.from_stream(data), source)
+        except (pa.ArrowException, TypeError):  # a single column, such as a polars Series
+            return _stream_table(pa.table({"items": pa.chunked_array(data)}), source)
+    return None
+
+
+def _stream_table(data: pa.Table | pa.RecordBatchReader, source: str) -> Table:
+    def batches(wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        for batch in data.to_batches() if isinstance(data, pa.Table) else data:
+            yield batch.select(list(wanted))
+
+    return Table(data.schema.names, batches, source)
+
+
+def _pandas_batches(frame: Any, wanted: Sequence[str], source: str) -> Iterator[pa.RecordBatch]:
+    places = [[str(name) for name in frame.columns].index(column) for column in wanted]
+    for start in range(0, len(frame), _ROWS):
+        rows = frame.iloc[start : start + _ROWS]
+        arrays = [_pandas_array(rows.iloc[:, place], start, source) for place in places]
+        yield pa.record_batch(arrays, names=list(wanted))
+
+
+def _pandas_array(column: Any, rows_before: int, source: str) -> pa.Array:
+    """A pandas column as Arrow. Sets, lists and arrays among Python objects become lists of names, missing values missing lists."""
+    if column.dtype == object:
+        values = [None if _is_missing(value) else value for value in column]
+        first = next((value for value in values if value is not None), None)
+        if first is not None and not isinstance(first, str | int | np.integer):
+            tokens = _strung_together(values, rows_before, source)
+            ends = np.concatenate(([0], np.cumsum(tokens.lengths)))
+            return pa.LargeListArray.from_arrays(ends, tokens.names)
+        column = values
+    try:
+        array = pa.array(column, from_pandas=True)
+    except (pa.ArrowException, TypeError, UnicodeEncodeError) as error:
+        raise InputError(f"{source}: a column mixes types ({error}); give it one type") from error
+    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+
+
+def _row_tokens(rows: Any, source: str) -> Iterator[Tokens]:
+    """The sets of an iterable of iterables."""
+    if not isinstance(rows, Iterable) or isinstance(rows, str | bytes):
+        raise InputError(f"{source} holds no sets; give a path, a data frame or rows of items")
+    stream, before = iter(rows), 0
+    while block := list(itertools.islice(stream, _ROWS)):
+        yield _strung_together(block, before, source)
+        before += len(block)
+
+
+def _strung_together(rows: Sequence[Any], rows_before: int, source: str) -> Tokens:
+    """The items of rows of Python objects. A missing row is an empty one."""
+    flat: list[Any] = []
+    counts: list[int] = []
+    for number, row in enumerate(rows, rows_before + 1):
+        before = len(flat)
+        if isinstance(row, str | bytes) or not (row is None or isinstance(row, Iterable)):
+            raise InputError(f"{source}: row {number:,} is {row!r:.60}, not a set of items; give a list of names")
+        flat.extend(() if row is None else row)
+        counts.append(len(flat) - before)
+    lengths = np.array(counts, np.int64)
+    strange = [
+        kind for kind in set(map(type, flat)) if issubclass(kind, bool) or not issubclass(kind, str | int | np.integer)
+    ]
+    if strange or "" in flat:
+        at = next(i for i, item in enumerate(flat) if type(item) in strange or item == "")
+        number = rows_before + row_of(at, lengths) + 1
+        raise InputError(f"{source}: row {number:,} holds the item {flat[at]!r:.60}; items are texts or whole numbers")
+    try:
+        names = pa.array(map(str, flat), pa.large_string(), size=len(flat))
+    except ValueError as error:  # half a surrogate pair, or an integer of thousands of digits
+        raise InputError(f"{source}: an item cannot stand as text ({error}); rename it") from None
+    return Tokens(lengths, names.dictionary_encode())
+
+
+def _is_missing(value: Any) -> bool:
+    return (
+        value is None or (isinstance(value, float) and value != value) or type(value).__name__ in ("NAType", "NaTType")
+    )

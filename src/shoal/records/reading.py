@@ -1,0 +1,127 @@
+"""Reading sets from files, standard input and Python objects.
+
+The format comes from the file's name unless it is given; each format has a module of its own that is imported when it is
+needed. What is read comes with how it stood there (so that a release can be written the same way) and the hash of its bytes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import Any
+
+from shoal.errors import InputError
+from shoal.records.baskets import Baskets
+from shoal.records.columns import Choice
+from shoal.records.layout import FORMATS, Layout, format_of
+from shoal.records.streams import Input, fingerprint
+
+
+@dataclass(frozen=True)
+class Source:
+    """What was read, and from where."""
+
+    baskets: Baskets
+    layout: Layout
+    sha256: str
+    """Of the raw bytes of the input; of `fingerprint`'s canonical form for Python objects."""
+    name: str
+    """What messages call it: the file's name without folders."""
+
+
+def read(
+    source: Any,
+    *,
+    format: str | None = None,
+    items: str | None = None,
+    id: str | None = None,
+    separator: str | None = None,
+    drop: str | Collection[str] = (),
+) -> Baskets:
+    """The baskets in a file, in standard input (`-`), in a data frame or in any iterable of rows of names.
+
+    `items` names the column with the sets, `id` the column that holds a long table together, `separator` what parts the items
+    inside a cell, `drop` the columns to leave out. All are found out where the data leave no doubt.
+    """
+    return load(source, format=format, items=items, id=id, separator=separator, drop=drop).baskets
+
+
+def load(
+    source: Any,
+    *,
+    format: str | None = None,
+    items: str | None = None,
+    id: str | None = None,
+    separator: str | None = None,
+    drop: str | Collection[str] = (),
+) -> Source:
+    """As `read`, with how the sets stood there and the hash of the input."""
+    if format is not None and format not in FORMATS:
+        raise InputError(f"format {format!r} is not known; take one of {', '.join(FORMATS)}")
+    if separator == "":
+        raise InputError("the separator between items is empty; give at least one character")
+    choice = Choice(items, id, separator, (drop,) if isinstance(drop, str) else tuple(drop))
+    if isinstance(source, Baskets):
+        return Source(source, Layout("arrow"), fingerprint(source), "the Baskets")
+    if isinstance(source, str | os.PathLike):
+        with Input(source) as opened:
+            baskets, layout = _sets(opened, format or _format(opened), choice)
+            return Source(baskets, replace(layout, compression=opened.compression), opened.sha256(), opened.name)
+    from shoal.records.objects import object_sets
+
+    baskets, column = object_sets(source, choice)
+    return Source(baskets, Layout("arrow", column), fingerprint(baskets), f"the {type(source).__name__}")
+
+
+def _sets(opened: Input, form: str, choice: Choice) -> tuple[Baskets, Layout]:
+    if form == "dat":
+        _refuse(opened.name, "FIMI text has no columns", choice, "items", "id", "separator", "drop")
+        from shoal.records.dat import read_dat
+
+        return read_dat(opened), Layout("dat")
+    if form == "jsonl":
+        _refuse(opened.name, "JSON lines hold lists", choice, "id", "separator")
+        from shoal.records.jsonl import read_jsonl
+
+        baskets, field = read_jsonl(opened, choice)
+        return baskets, Layout("jsonl", field)
+
+    from shoal.records.tables import table_sets
+
+    if form in ("parquet", "arrow"):
+        if opened.compression:
+            raise InputError(f"{opened.name}: {form} packs its own columns; unpack the .{opened.compression} first")
+        from shoal.records.columnar import arrow_table, parquet_table
+
+        found = table_sets(parquet_table(opened) if form == "parquet" else arrow_table(opened), choice)
+        return found.baskets, Layout(form, found.items)
+
+    from shoal.records.delimited import delimited_table
+
+    if form == "long" and choice.id is None:
+        raise InputError(f"{opened.name}: a long table needs the column that holds a transaction together; pass --id")
+    table, delimiter = delimited_table(opened, "\t" if form == "tsv" else None)
+    found = table_sets(table, choice)
+    form = form if choice.id is None else "long"
+    return found.baskets, Layout(form, found.items, found.separator, choice.id, delimiter=delimiter)
+
+
+def _format(opened: Input) -> str:
+    """The format that an input's name tells, or else its first bytes; standard input is FIMI text unless they say otherwise."""
+    told = format_of(opened.name)[0]
+    if told:
+        return told
+    if opened.magic in ("parquet", "arrow"):
+        return opened.magic
+    if opened.name == "standard input":
+        return "dat"
+    raise InputError(f"{opened.name}: its name does not tell a format; pass --format with one of {', '.join(FORMATS)}")
+
+
+def _refuse(name: str, reason: str, choice: Choice, *options: str) -> None:
+    """Raises if the caller chose what this format does not have."""
+    given = [option for option in options if getattr(choice, option)]
+    if given:
+        flags = " and ".join(f"--{option}" for option in given)
+        raise InputError(f"{name}: {reason}; leave out {flags}")

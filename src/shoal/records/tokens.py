@@ -1,0 +1,158 @@
+"""Tokens: rows of item names on their way from a file to Baskets.
+
+Every reader turns a stretch of its input into Tokens: names as an Arrow dictionary (each distinct name once, 32-bit codes
+for its occurrences). A name is compared as text once per stretch and never again: joining the stretches only renumbers codes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shoal.errors import InputError
+from shoal.records.baskets import Baskets
+from shoal.records.layout import SEPARATORS
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """How many names each row has, and the names themselves, row after row."""
+
+    lengths: npt.NDArray[np.int64]
+    names: pa.DictionaryArray
+
+    @property
+    def codes(self) -> npt.NDArray[np.int32]:
+        codes: npt.NDArray[np.int32] = self.names.indices.to_numpy()
+        return codes
+
+
+def row_of(position: int, lengths: npt.NDArray[np.int64]) -> int:
+    """The row, from 0, that holds the occurrence at `position`."""
+    return int(np.searchsorted(np.cumsum(lengths), position, side="right"))
+
+
+def baskets_of(stretches: Iterable[Tokens], source: str, renamed: Mapping[str, str] | None = None) -> Baskets:
+    """The baskets that the stretches make together; `renamed` gives some names another form."""
+    lengths, codes, dictionaries = [], [], []
+    for tokens in stretches:
+        lengths.append(tokens.lengths)
+        codes.append(_compact(tokens.names))
+        dictionaries.append(tokens.names.dictionary)
+    if not sum(map(len, lengths)):
+        raise InputError(f"{source} has no transactions; check that it is the right file")
+    names, joined = _joined(codes, dictionaries, source)
+    if renamed:
+        names = [renamed.get(name, name) for name in names]
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise InputError(f"{source}: two items are both called {twice!r}; give each @ITEM line a name of its own")
+    return Baskets.from_blocks(list(zip(lengths, joined, strict=True)), names)
+
+
+def grouped_baskets(stretches: Iterable[tuple[pa.DictionaryArray, Tokens]], source: str) -> Baskets:
+    """The baskets of a long table, given row by row as an id and at most one item; they stand in the order of their ids' first rows."""
+    owners, ids = [], []
+    held, codes, dictionaries = [], [], []
+    for id_names, tokens in stretches:
+        owners.append(_compact(id_names))
+        ids.append(id_names.dictionary)
+        held.append(tokens.lengths == 1)
+        codes.append(_compact(tokens.names))
+        dictionaries.append(tokens.names.dictionary)
+    if not sum(map(len, held)):
+        raise InputError(f"{source} has no transactions; check that it is the right file")
+    distinct, owner_codes = _joined(owners, ids, source)
+    names, item_codes = _joined(codes, dictionaries, source)
+    owner, item = np.concatenate(owner_codes)[np.concatenate(held)], np.concatenate(item_codes)
+    if np.any(owner[1:] < owner[:-1]):
+        item = item[np.argsort(owner, kind="stable")]
+    return Baskets.from_codes(np.bincount(owner, minlength=len(distinct)), item, names)
+
+
+def _compact(names: pa.DictionaryArray) -> npt.NDArray[np.unsignedinteger]:
+    """The codes of a stretch in two bytes each where its dictionary is small, outside of Arrow's pool so that memory goes back at once."""
+    codes: npt.NDArray[np.int32] = names.indices.to_numpy()
+    return codes.astype(np.uint16 if len(names.dictionary) <= 1 << 16 else np.uint32)
+
+
+def _joined(
+    codes: list[npt.NDArray[np.unsignedinteger]], dictionaries: list[pa.Array], source: str
+) -> tuple[list[str], list[npt.NDArray[np.int32]]]:
+    """The distinct names of all dictionaries, and the codes of each stretch over them. Empties `codes` as it goes."""
+    merged = pa.concat_arrays(dictionaries).dictionary_encode()
+    place = merged.indices.to_numpy()
+    joined = []
+    codes.reverse()
+    for dictionary in dictionaries:
+        joined.append(place[: len(dictionary)][codes.pop()])
+        place = place[len(dictionary) :]
+    try:
+        return merged.dictionary.to_pylist(), joined
+    except UnicodeDecodeError:
+        raise InputError(f"{source}: an item's name is not UTF-8; write the file again with UTF-8 text") from None
+
+
+def cell_tokens(cells: pa.Array, separator: str) -> Tokens:
+    """The items in cells of text. A missing or blank cell is an empty row; a blank as separator means any white space."""
+    cells = pc.fill_null(cells.cast(pa.large_string()), "")
+    split = pc.ascii_split_whitespace(cells) if separator == " " else pc.split_pattern(cells, separator)
+    names = pc.list_flatten(split)
+    if separator != " ":
+        names = pc.ascii_trim_whitespace(names)
+    solid = pc.not_equal(names, "")
+    kept = np.zeros(len(names) + 1, np.int64)
+    np.cumsum(solid.to_numpy(zero_copy_only=False), out=kept[1:])
+    ends = np.zeros(len(cells) + 1, np.int64)
+    np.cumsum(pc.list_value_length(split).to_numpy(), out=ends[1:])
+    return Tokens(np.diff(kept[ends]), names.filter(solid).dictionary_encode())
+
+
+def guessed_separator(cells: pa.Array) -> str:
+    """The first of | ; , and tab that occurs in the cells, else a blank."""
+    return next((mark for mark in SEPARATORS if pc.any(pc.match_substring(cells, mark)).as_py()), " ")
+
+
+def list_tokens(lists: pa.Array, source: str, rows_before: int = 0) -> Tokens:
+    """The items in lists. A missing list is an empty row, a missing item an error."""
+    lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy().astype(np.int64)
+    values = pc.list_flatten(lists)
+    tokens = Tokens(lengths, item_names(values, source))
+    codes = tokens.names.indices
+    empty = tokens.names.dictionary.index(pa.scalar("", pa.large_string())).as_py()
+    if codes.null_count or empty >= 0:
+        unnamed = pc.fill_null(pc.equal(codes, empty), True)
+        row = rows_before + row_of(unnamed.index(True).as_py(), lengths) + 1
+        raise InputError(
+            f"{source}: row {row:,} holds an item that is missing or an empty text; take it out of the list"
+        )
+    return tokens
+
+
+def item_names(values: pa.Array, source: str) -> pa.DictionaryArray:
+    """Text or whole numbers as names; a missing value stays missing."""
+    kind = values.type
+    if pa.types.is_dictionary(kind):
+        names = item_names(values.dictionary, source)
+        if names.null_count == 0:
+            places = names.indices.take(values.indices)
+            return pa.DictionaryArray.from_arrays(places, names.dictionary)
+        values, kind = values.dictionary_decode(), kind.value_type
+    if pa.types.is_integer(kind):  # compare the numbers and spell out only the distinct ones
+        numbers = values.dictionary_encode()
+        return pa.DictionaryArray.from_arrays(numbers.indices, numbers.dictionary.cast(pa.large_string()))
+    if is_text(kind) or pa.types.is_null(kind):
+        return values.cast(pa.large_string()).dictionary_encode()
+    raise InputError(f"{source}: its items are of type {kind}; cast them to integer or string")
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether a column of this type holds text, plain or as categories."""
+    if pa.types.is_dictionary(kind):
+        return is_text(kind.value_type)
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))

@@ -1,0 +1,326 @@
+"""Writing baskets to files and handing them to data frames.
+
+Text is put together without touching single items: every name is prepared once with what follows it inside and at the end of a
+row, and gathering those pieces in row order yields the bytes of a whole block. Names are always written as text, so that 007
+stays 007 in Parquet and JSON too. Cells that a spreadsheet would run as a formula get an apostrophe, which the reader takes off.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import json
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import InputError
+from shoal.records.baskets import Baskets
+from shoal.records.layout import SEPARATORS, Layout, layout_for
+from shoal.records.publication import Publication, StagedFile, Target, writing_errors
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow as pa
+
+_Lengths = npt.NDArray[np.int64]
+_Items = npt.NDArray[np.int32]
+_EdgeCodes = Callable[[_Lengths, _Items], tuple[Any, Any]]
+
+_BLOCK = 1 << 20  # rows and occurrences that are put together at a time
+_BLANK = re.compile(r"[ \t\n\v\f\r]")
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
+
+
+def write(baskets: Baskets, target: Target, *, layout: Layout | None = None, force: bool = False) -> Layout:
+    """Writes baskets to a file, all or nothing, or to standard output (`-`); returns the layout that was used.
+
+    The target's name tells the format; `layout` gives the rest, such as the layout that the input had.
+    """
+    wanted = layout_for(target, layout)
+    if os.fspath(target) == "-":
+        with writing_errors("standard output"):
+            used = write_to(sys.stdout.buffer, baskets, wanted)
+            sys.stdout.buffer.flush()
+        return used
+    with Publication([target], force=force) as publication, publication.file(target) as file:
+        return write_to(file, baskets, wanted)
+
+
+def write_to(file: BinaryIO | StagedFile, baskets: Baskets, layout: Layout) -> Layout:
+    """Writes baskets to an open file; returns the layout that was used, which has another separator if names need one."""
+    layout = settled_layout(baskets.vocabulary, layout)
+    tokens = written_tokens(baskets.vocabulary, layout)
+    if layout.format in ("parquet", "arrow"):
+        _write_columns(file, baskets, layout)
+        return layout
+    with _packed(file, layout.compression) as packed:
+        for text in _text(baskets, tokens, layout):
+            packed.write(text)
+    return layout
+
+
+def settled_layout(vocabulary: Sequence[str], layout: Layout) -> Layout:
+    """The layout with a separator that no name contains: the given one, or the first that will do.
+
+    One that a reader would find out by itself goes first, lest a release be read with its items cut at the wrong places.
+    """
+    if layout.format not in ("csv", "tsv"):
+        return layout
+    tokens = written_tokens(vocabulary, layout)
+    possible = [mark for mark in (layout.separator, *SEPARATORS) if not any(map(_clashes(mark), tokens))]
+    if not possible:
+        raise InputError(
+            f"items can be parted neither by {layout.separator!r} nor by | ; , or tab, for all occur in names; "
+            "write .jsonl or .parquet"
+        )
+    present = [mark for mark in SEPARATORS if any(mark in token for token in tokens)]
+    return replace(layout, separator=next((mark for mark in possible if _found_first(mark, present)), possible[0]))
+
+
+def written_tokens(vocabulary: Sequence[str], layout: Layout) -> tuple[str, ...]:
+    """What each name looks like in a file of this layout.
+
+    FIMI text has no place for blanks, which become `_`; cells have none for blanks around a name. Everything else stays.
+    """
+    if layout.format == "dat":
+        tokens = tuple(_BLANK.sub("_", name) for name in vocabulary)
+        refused = {"", "-1", "-2"}
+    elif layout.format in ("csv", "tsv", "long"):
+        tokens = tuple(name.strip(" \t\n\v\f\r") for name in vocabulary)
+        refused = {""}
+    else:
+        return tuple(vocabulary)
+    for name, token in zip(vocabulary, tokens, strict=True):
+        if token in refused or "\0" in token:
+            raise InputError(
+                f"item {name!r} cannot stand in .{layout.format} as a name; rename it, or write .jsonl or .parquet"
+            )
+    if len(set(tokens)) < len(tokens):
+        first: dict[str, str] = {}
+        for name, token in zip(vocabulary, tokens, strict=True):
+            if token in first:
+                others = ".csv, .jsonl or .parquet" if layout.format == "dat" else ".jsonl or .parquet"
+                raise InputError(
+                    f"items {first[token]!r} and {name!r} would both be written as {token!r}; write {others}"
+                )
+            first[token] = name
+    return tokens
+
+
+def to_arrow(baskets: Baskets, column: str = "items") -> pa.Table:
+    """The baskets as an Arrow table with one column of lists of strings."""
+    import pyarrow as pa
+
+    lists = pa.chunked_array(list(_list_blocks(baskets)), pa.list_(pa.string()))
+    return pa.table({column: lists})
+
+
+def to_polars(baskets: Baskets, column: str = "items") -> polars.DataFrame:
+    """The baskets as a polars frame with one column of lists of strings."""
+    import polars
+
+    return polars.DataFrame(to_arrow(baskets, column))
+
+
+def to_pandas(baskets: Baskets, column: str = "items") -> pandas.DataFrame:
+    """The baskets as a pandas frame with one column of arrays of strings."""
+    return to_arrow(baskets, column).to_pandas()
+
+
+@dataclass(frozen=True)
+class _Pieces:
+    """The pieces of text that rows are made of: each name as it stands inside a row and at its end, then what opens and closes rows."""
+
+    inside: Sequence[str]
+    last: Sequence[str]
+    edges: Sequence[str]
+
+    def rows(self, baskets: Baskets, edge_codes: _EdgeCodes) -> Iterator[memoryview]:
+        """The text of all rows, block by block; `edge_codes(lengths, items)` says which edges open and close each row."""
+        import pyarrow as pa
+
+        pieces = pa.array([*self.inside, *self.last, *self.edges], pa.large_string())
+        n = len(self.inside)
+        for lengths, items in _row_blocks(baskets):
+            row = np.arange(len(lengths))
+            close = np.cumsum(lengths + 2) - 1
+            codes = np.empty(len(items) + 2 * len(lengths), np.int32)
+            codes[np.arange(1, len(items) + 1) + 2 * np.repeat(row, lengths)] = items
+            codes[close[lengths > 0] - 1] += n
+            opening, closing = edge_codes(lengths, items)
+            codes[close - lengths - 1] = 2 * n + opening
+            codes[close] = 2 * n + closing
+            yield _bytes_of(pieces.take(pa.array(codes)))
+
+
+def _text(baskets: Baskets, tokens: Sequence[str], layout: Layout) -> Iterator[bytes | memoryview]:
+    if layout.format == "dat":
+        yield from _dat_text(baskets, tokens)
+    elif layout.format == "jsonl":
+        yield from _jsonl_text(baskets, tokens, layout.items)
+    elif layout.format == "long":
+        yield from _long_text(baskets, tokens, layout)
+    else:
+        yield from _cell_text(baskets, tokens, layout)
+
+
+def _dat_text(baskets: Baskets, tokens: Sequence[str]) -> Iterator[memoryview]:
+    # A line that begins like a comment, a head line or a byte order mark is told from one by a blank before it.
+    safe = [f" {token}" if token in "#%" or token[0] in "@\ufeff" else token for token in tokens]
+    pieces = _Pieces([f"{token} " for token in safe], safe, ["", "\n"])
+    return pieces.rows(baskets, lambda lengths, items: (0, 1))
+
+
+def _jsonl_text(baskets: Baskets, tokens: Sequence[str], field: str) -> Iterator[memoryview]:
+    quoted = [json.dumps(token, ensure_ascii=False) for token in tokens]
+    edges = ["{" + json.dumps(field, ensure_ascii=False) + ": [", "]}\n"] if field else ["[", "]\n"]
+    return _Pieces([f"{token}, " for token in quoted], quoted, edges).rows(baskets, lambda lengths, items: (0, 1))
+
+
+def _cell_text(baskets: Baskets, tokens: Sequence[str], layout: Layout) -> Iterator[bytes | memoryview]:
+    """A header and a cell per row, quoted and guarded where it must be."""
+    delimiter, separator = layout.delimiter, layout.separator
+    special = re.compile(rf'["\r\n{re.escape(delimiter)}]')
+    guards_alone = np.array([_is_formula(token) for token in tokens], bool)
+    guards_ahead = np.array([_is_formula(token + separator) for token in tokens], bool)
+    quotes = np.array([special.search(token) is not None for token in tokens], bool)
+    separator_quotes = special.search(separator) is not None
+
+    def edge_codes(lengths: _Lengths, items: _Items) -> tuple[Any, Any]:
+        ends = np.cumsum(lengths)
+        before = np.concatenate(([0], np.cumsum(quotes[items])))
+        quoted = (before[ends] > before[ends - lengths]) | (lengths == 0) | (separator_quotes & (lengths > 1))
+        guarded = np.zeros(len(lengths), bool)
+        filled = lengths > 0
+        first = items[(ends - lengths)[filled]]
+        guarded[filled] = np.where(lengths[filled] > 1, guards_ahead[first], guards_alone[first])
+        return quoted + 2 * guarded, 4 + quoted.astype(np.int64)
+
+    doubled = [token.replace('"', '""') for token in tokens]
+    follow = separator.replace('"', '""')
+    pieces = _Pieces([token + follow for token in doubled], doubled, ["", '"', "'", "\"'", "\n", '"\n'])
+    yield f"{csv_cell(layout.items, delimiter)}\n".encode()
+    yield from pieces.rows(baskets, edge_codes)
+
+
+def _long_text(baskets: Baskets, tokens: Sequence[str], layout: Layout) -> Iterator[bytes | memoryview]:
+    """A header and a row per id and item. Ids count the rows; an empty set is an id without an item."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    delimiter = layout.delimiter
+    header = delimiter.join(csv_cell(name, delimiter) for name in (layout.id or "id", layout.items))
+    yield f"{header}\n".encode()
+    ends = pa.array([*(f"{csv_cell(token, delimiter)}\n" for token in tokens), "\n"], pa.large_string())
+    row = 1
+    for lengths, items in _row_blocks(baskets):
+        empty = lengths == 0
+        codes = np.insert(items, (np.cumsum(lengths) - lengths)[empty], len(tokens))
+        ids = np.repeat(np.arange(row, row + len(lengths)), lengths + empty)
+        starts = pa.array(ids).cast(pa.large_string())
+        lines = pc.binary_join_element_wise(starts, ends.take(pa.array(codes)), pa.scalar(delimiter, pa.large_string()))
+        yield _bytes_of(lines)
+        row += len(lengths)
+
+
+def _write_columns(file: BinaryIO | StagedFile, baskets: Baskets, layout: Layout) -> None:
+    import pyarrow as pa
+
+    schema = pa.schema([(layout.items or "items", pa.list_(pa.string()))])
+    sink = _sink(file)
+    if layout.format == "parquet":
+        from pyarrow import parquet
+
+        writer = parquet.ParquetWriter(sink, schema, compression="zstd")
+    else:
+        writer = pa.ipc.new_file(sink, schema)
+    with writer:
+        for lists in _list_blocks(baskets):
+            writer.write_batch(pa.record_batch([lists], schema))
+
+
+def _list_blocks(baskets: Baskets) -> Iterator[pa.Array]:
+    """The rows as Arrow lists of strings, block by block."""
+    import pyarrow as pa
+
+    names = pa.array(baskets.vocabulary, pa.string())
+    for lengths, items in _row_blocks(baskets):
+        ends = np.concatenate(([0], np.cumsum(lengths))).astype(np.int32)
+        yield pa.ListArray.from_arrays(pa.array(ends), names.take(pa.array(items)))
+
+
+def _row_blocks(baskets: Baskets) -> Iterator[tuple[_Lengths, _Items]]:
+    """The lengths and items of one block of rows after another. A row that is longer than a block makes a block of its own."""
+    offsets = baskets.offsets
+    start = 0
+    while start < len(baskets):
+        full = int(np.searchsorted(offsets, offsets[start] + _BLOCK, side="right")) - 1
+        stop = min(max(full, start + 1), start + _BLOCK)
+        yield np.diff(offsets[start : stop + 1]), baskets.items[offsets[start] : offsets[stop]]
+        start = stop
+
+
+def _found_first(separator: str, present: Sequence[str]) -> bool:
+    """Whether a reader that is not told the separator looks for it before those that are present in names."""
+    ranks = {mark: rank for rank, mark in enumerate((*SEPARATORS, " "))}
+    return all(ranks.get(separator, -1) < ranks[mark] for mark in present)
+
+
+def _clashes(separator: str) -> Callable[[str], object]:
+    """A test whether a token would not come back whole from a cell with this separator."""
+    if separator == " ":
+        return _BLANK.search
+    return lambda token: f"{separator}{token}{separator}".split(separator) != ["", token, ""]
+
+
+def _is_formula(cell: str) -> bool:
+    """Whether a spreadsheet would run the cell, or would show it without an apostrophe that belongs to it."""
+    return _FORMULA.match(cell) is not None and _NUMBER.fullmatch(cell) is None
+
+
+def csv_cell(text: str, delimiter: str) -> str:
+    """One cell of CSV, guarded and quoted if it must be."""
+    guarded = f"'{text}" if _is_formula(text) else text
+    if any(mark in guarded for mark in ('"', "\r", "\n", delimiter)):
+        return '"' + guarded.replace('"', '""') + '"'
+    return guarded
+
+
+def _bytes_of(texts: pa.LargeStringArray) -> memoryview:
+    """The text of an array that was just made, end to end: its buffer as it is."""
+    _, ends, data = texts.buffers()
+    size = int(np.frombuffer(ends, np.int64)[len(texts)])
+    return memoryview(data)[:size] if data is not None else memoryview(b"")
+
+
+@contextlib.contextmanager
+def _packed(file: BinaryIO | StagedFile, compression: str | None) -> Iterator[Any]:
+    if compression is None:
+        yield file
+    elif compression == "gz":  # neither name nor time: the same data gives the same bytes
+        with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as packed:
+            yield packed
+    else:
+        import pyarrow as pa
+
+        with pa.CompressedOutputStream(_sink(file), "zstd") as packed:
+            yield packed
+
+
+def _sink(file: BinaryIO | StagedFile) -> Any:
+    """The file for Arrow to write to, but not to close."""
+    import pyarrow as pa
+
+    return pa.PythonFile(
+        SimpleNamespace(write=file.write, flush=file.flush, close=lambda: None, closed=False), mode="w"
+    )

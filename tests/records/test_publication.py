@@ -1,0 +1,302 @@
+"""Files appear whole and together or not at all, even when the writer is killed."""
+
+import hashlib
+import io
+import os
+import signal
+import stat
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from shoal.errors import InputError
+from shoal.records.baskets import Baskets
+from shoal.records.publication import Publication, check_targets
+from shoal.records.writing import write
+
+OLD = b"the old release\n"
+
+
+def content(folder):
+    """What stands in a folder, by name."""
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def publish(targets, *, force=False, before_the_end=lambda: None):
+    with Publication(targets, force=force) as publication:
+        for target in targets:
+            publication.file(target).write(b"new " + target.name.encode())
+        before_the_end()
+
+
+# The way it should go
+
+
+def test_files_appear_when_the_block_ends_and_nothing_else_is_left(tmp_path):
+    targets = [tmp_path / "data.dat", tmp_path / "certificate.json"]
+    with Publication(targets) as publication:
+        with publication.file(targets[0]) as file:
+            file.write(b"1 2\n")
+        assert not targets[0].exists()
+        assert all(name.startswith(".data.dat.") and name.endswith(".tmp") for name in content(tmp_path))
+        with io.TextIOWrapper(publication.file(targets[1]), "utf-8") as text:
+            text.write("{}")
+    assert content(tmp_path) == {"data.dat": b"1 2\n", "certificate.json": b"{}"}
+
+
+def test_a_staged_file_knows_the_hash_of_its_bytes(tmp_path):
+    with Publication([tmp_path / "x"]) as publication, publication.file(tmp_path / "x") as file:
+        file.write(b"abc")
+        file.write(memoryview(b"def"))
+    assert file.sha256 == hashlib.sha256(b"abcdef").hexdigest()
+
+
+def test_rights_follow_the_umask(tmp_path):
+    before = os.umask(0o027)
+    try:
+        publish([tmp_path / "x"])
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "x").stat().st_mode) == 0o640
+
+
+def test_force_replaces_and_a_link_stays_a_link(tmp_path):
+    (tmp_path / "real").write_bytes(OLD)
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    publish([tmp_path / "link"], force=True)
+    assert (tmp_path / "link").is_symlink()
+    assert content(tmp_path) == {"real": b"new link", "link": b"new link"}
+
+
+# Refused before any work
+
+
+def test_existing_files_are_refused_without_force(tmp_path):
+    (tmp_path / "x.dat").write_bytes(OLD)
+    with pytest.raises(InputError, match=r"^x\.dat: it is there already; pass --force"):
+        Publication([tmp_path / "new", tmp_path / "x.dat"])
+    check_targets([tmp_path / "x.dat"], force=True)
+    assert content(tmp_path) == {"x.dat": OLD}
+
+
+@pytest.mark.parametrize("force", [False, True])
+@pytest.mark.parametrize(
+    ("target", "sentence"),
+    [
+        ("folder", r"^folder: it is a folder"),
+        ("missing/x.dat", r"^x\.dat: its folder '.*missing' is not there"),
+        ("pipe", r"^pipe: it is not a regular file; write to -"),
+    ],
+)
+def test_targets_that_cannot_be_files_are_refused(target, sentence, force, tmp_path):
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match=sentence):
+        check_targets([tmp_path / target], force=force)
+
+
+def test_devices_are_never_replaced():
+    with pytest.raises(InputError, match="not a regular file"):
+        check_targets([os.devnull], force=True)
+
+
+def test_two_outputs_need_two_names(tmp_path):
+    with pytest.raises(InputError, match="two outputs have this name"):
+        check_targets([tmp_path / "x", tmp_path / "." / "x"])
+
+
+def test_a_folder_without_the_right_to_write_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(InputError, match=r"^x: it may not be written"):
+        check_targets([tmp_path / "x"])
+
+
+# What goes wrong on the way
+
+
+@pytest.mark.parametrize("failure", [ValueError, KeyboardInterrupt, SystemExit])
+def test_a_failure_leaves_nothing_behind(failure, tmp_path):
+    (tmp_path / "b").write_bytes(OLD)
+
+    def fail():
+        raise failure
+
+    with pytest.raises(failure):
+        publish([tmp_path / "a", tmp_path / "b"], force=True, before_the_end=fail)
+    assert content(tmp_path) == {"b": OLD}
+
+
+def test_a_full_disk_is_said_in_a_sentence_and_leaves_nothing(tmp_path, monkeypatch):
+    def full(_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(InputError, match=r"^x\.dat: it cannot be written \(No space left on device\)"):
+        write(Baskets.from_rows([["a"]]), tmp_path / "x.dat")
+    assert content(tmp_path) == {}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs limits of POSIX")
+@pytest.mark.parametrize("name", ["x.dat", "x.csv.gz", "x.jsonl.zst", "x.parquet"])
+def test_a_limit_that_is_hit_while_writing_is_said_in_a_sentence(name, tmp_path):
+    script = """
+import resource, sys, numpy as np
+from shoal.errors import InputError
+from shoal.records.baskets import Baskets
+from shoal.records.writing import write
+items = np.random.default_rng(0).permutation(300_000).astype(np.int32)
+baskets = Baskets(np.arange(0, 300_001, 10), items, tuple(map(str, range(300_000))))
+resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+try:
+    write(baskets, sys.argv[1])
+except InputError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", script, tmp_path / name], capture_output=True, text=True)
+    assert done.stdout.startswith(f"{name}: it cannot be written (File too large)"), done.stderr
+    assert content(tmp_path) == {}
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_a_file_that_appears_meanwhile_is_not_overwritten_and_the_others_are_taken_back(links, tmp_path, monkeypatch):
+    if not links:
+        monkeypatch.setattr(os, "link", no_links)
+    targets = [tmp_path / "a", tmp_path / "b"]
+    with pytest.raises(InputError, match=r"^b: it appeared while"):
+        publish(targets, before_the_end=lambda: targets[1].write_bytes(b"someone else's"))
+    assert content(tmp_path) == {"b": b"someone else's"}
+
+
+def test_a_replacement_that_fails_brings_the_old_files_back(tmp_path, monkeypatch):
+    targets = [tmp_path / "a", tmp_path / "b", tmp_path / "c"]
+    for target in targets[:2]:
+        target.write_bytes(OLD)
+    replace = os.replace
+
+    def replace_all_but_c(source, target):
+        if str(source).endswith(".tmp") and target == str(targets[2]):
+            raise OSError(5, "Input/output error")
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", replace_all_but_c)
+    with pytest.raises(InputError, match=r"^c: it cannot be written"):
+        publish(targets, force=True)
+    assert content(tmp_path) == {"a": OLD, "b": OLD}
+
+
+def test_file_systems_without_links_are_served_too(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "link", no_links)
+    publish([tmp_path / "a"])
+    publish([tmp_path / "a", tmp_path / "b"], force=True)
+    assert content(tmp_path) == {"a": b"new a", "b": b"new b"}
+
+
+def no_links(*_):
+    raise PermissionError(1, "Operation not permitted")
+
+
+# A writer that is killed
+
+WRITER = """
+import os, sys
+from shoal.records.publication import Publication, StagedFile
+
+where, when, target, force = sys.argv[1:]
+home = StagedFile if where == "write" else os
+real = getattr(home, where)
+calls = 0
+
+def halting(*arguments):
+    global calls
+    calls += 1
+    if where == "write" and calls < 50:
+        return real(*arguments)
+    if when == "after":
+        real(*arguments)
+    print("halted", flush=True)
+    sys.stdin.read()
+    os._exit(9)
+
+setattr(home, where, halting)
+if target.endswith(".dat"):
+    with Publication([target], force=force == "force") as publication, publication.file(target) as file:
+        for _ in range(100):
+            file.write(b"a b c d e f g h i j\\n" * 2000)
+else:
+    from shoal.records import writing
+    from shoal.records.baskets import Baskets
+    writing._BLOCK = 10
+    writing.write(Baskets.from_rows([["a"]] * 2000), target, force=force == "force")
+"""
+NEW = b"a b c d e f g h i j\n" * 200_000
+MOMENTS = [
+    ("write", "before", False, False),
+    ("write", "after", True, False),
+    ("fsync", "before", False, False),
+    ("fsync", "after", True, False),
+    ("link", "before", False, False),
+    ("link", "after", False, True),
+    ("unlink", "before", False, True),
+    ("link", "before", True, False),
+    ("link", "after", True, False),
+    ("replace", "before", True, False),
+    ("replace", "after", True, True),
+    ("unlink", "before", True, True),
+]
+
+
+def halted_writer(where, when, target, force):
+    command = [sys.executable, "-c", WRITER, where, when, str(target), "force" if force else ""]
+    writer = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert writer.stdout.readline() == b"halted\n"
+    return writer
+
+
+@pytest.mark.parametrize(("where", "when", "force", "complete"), MOMENTS)
+def test_a_killed_writer_leaves_the_old_file_or_the_whole_new_one(where, when, force, complete, tmp_path):
+    target = tmp_path / "x.dat"
+    if force:
+        target.write_bytes(OLD)
+    writer = halted_writer(where, when, target, force)
+    writer.kill()
+    writer.communicate()
+    seen = {name: data for name, data in content(tmp_path).items() if not name.startswith(".")}
+    if complete:
+        assert seen == {"x.dat": NEW}
+    else:
+        assert seen == ({"x.dat": OLD} if force else {})
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.jsonl.zst"])
+def test_a_killed_write_of_baskets_leaves_nothing_at_its_target(name, tmp_path):
+    writer = halted_writer("fsync" if name.endswith(".zst") else "write", "before", tmp_path / name, False)
+    writer.kill()
+    writer.communicate()
+    assert not (tmp_path / name).exists()
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 128 + signal.SIGTERM), (signal.SIGINT, -signal.SIGINT)])
+@pytest.mark.parametrize("where", ["write", "fsync", "link"])
+def test_a_writer_that_is_told_to_end_cleans_up(number, code, where, tmp_path):
+    writer = halted_writer(where, "before", tmp_path / "x.dat", False)
+    writer.send_signal(number)
+    writer.communicate()
+    assert writer.returncode == code
+    assert content(tmp_path) == {}
+
+
+def test_the_way_to_handle_signals_is_given_back(tmp_path):
+    before = signal.getsignal(signal.SIGTERM)
+    publish([tmp_path / "x"])
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
+def test_a_large_write_is_streamed_in_blocks(tmp_path, monkeypatch):
+    monkeypatch.setattr("shoal.records.writing._BLOCK", 7)
+    rng = np.random.default_rng(3)
+    rows = [set(rng.integers(0, 50, rng.integers(0, 12)).tolist()) for _ in range(500)]
+    baskets = Baskets.from_rows(rows)
+    write(baskets, tmp_path / "x.dat")
+    assert (tmp_path / "x.dat").read_text() == "".join(" ".join(row) + "\n" for row in baskets.rows())
