@@ -34,16 +34,23 @@ class Tree:
         self.n = len(self.parent)
         self.n_leaves = n_leaves
         self.root = self.n - 1
-        self.children = {v: [c for c in range(self.n) if self.parent[c] == v] for v in range(self.n)}
+        self.children = {v: [] for v in range(self.n)}
+        self._ancestors = {-1: ()}
+        self._leaves = {v: [] for v in range(self.n)}
+        for v in reversed(range(self.n)):
+            self._ancestors[v] = (v, *self._ancestors[self.parent[v]])
+        for v in range(self.n - 1):
+            self.children[self.parent[v]].append(v)
+        for leaf in range(n_leaves):
+            for v in self.ancestors(leaf):
+                self._leaves[v].append(leaf)
 
     def ancestors(self, v):
         """v, its parent, ... up to the root."""
-        while v >= 0:
-            yield v
-            v = self.parent[v]
+        return self._ancestors[v]
 
     def leaves(self, v):
-        return [leaf for leaf in range(self.n_leaves) if v in self.ancestors(leaf)]
+        return self._leaves[v]
 
     def depth(self, v):
         return len(list(self.ancestors(v))) - 1
@@ -68,14 +75,11 @@ def node_ncp(tree, v, domain):
     return 0 if below == 1 else below / domain
 
 
-def cut_cost(tree, rows, cut):
+def cut_cost(tree, rows, cut, occurrences=None):
     """NCP times |I| times the number of occurrences: a whole number."""
-    cost = 0
-    for v in cut:
-        below = tree.leaves(v)
-        if len(below) > 1:
-            cost += len(below) * sum(leaf in row for row in rows for leaf in below)
-    return cost
+    occurrences = occurrences or Counter(chain(*rows))
+    below = {v: tree.leaves(v) for v in cut}
+    return sum(len(b) * sum(occurrences[leaf] for leaf in b) for b in below.values() if len(b) > 1)
 
 
 def best_cut(tree, rows, k, m):
@@ -146,17 +150,18 @@ def populate(tree, transactions, order, sizes):
     return top
 
 
-def support_of(tree, rows, nodes):
-    return sum(all(v in set(chain(*(tree.ancestors(leaf) for leaf in row))) for v in nodes) for row in rows)
-
-
 def raised(tree, cut, nodes):
     """The cut with everything below `nodes` generalized to them."""
     return frozenset(v for v in cut if not any(u in tree.ancestors(v) for u in nodes)) | frozenset(nodes)
 
 
 def repair(tree, rows, k, cut, path):
-    """Lines 7-9 of Algorithm 3: the cheapest generalization of the path's items that makes the path frequent."""
+    """Lines 7-9 of Algorithm 3: the cheapest generalization of the path's items that makes the path frequent.
+
+    `rows` are expanded: leaves with all their ancestors.
+    """
+    occurrences = Counter({v: n for v, n in Counter(chain(*rows)).items() if v < tree.n_leaves})
+    filled = sum(map(bool, rows))
     chains = [list(tree.ancestors(v)) for v in path]
     choices = []
     for steps in product(*(range(len(c)) for c in chains)):
@@ -165,9 +170,10 @@ def repair(tree, rows, k, cut, path):
         goals = {c[s] for c, s in zip(chains, steps, strict=True) if s}
         goals = {g for g in goals if not any(o != g and o in tree.ancestors(g) for o in goals)}
         image = goals | {v for v in path if not any(g in tree.ancestors(v) for g in goals)}
-        if support_of(tree, rows, image) >= k:
+        support = filled if image == {tree.root} else sum(image <= row for row in rows)
+        if support >= k:
             new = raised(tree, cut, goals)
-            choices.append((cut_cost(tree, rows, new), sum(steps), steps, new))
+            choices.append((cut_cost(tree, rows, new, occurrences), sum(steps), steps, new))
     return min(choices, key=lambda choice: choice[:3])[3]
 
 
@@ -198,7 +204,8 @@ def direct(tree, rows, k, top, order, cut):
 
 def da(tree, rows, k, m):
     order = tree_order(tree, rows)
-    top = populate(tree, [expanded(tree, row) for row in rows], order, range(1, m + 1))
+    rows = [expanded(tree, row) for row in rows]
+    top = populate(tree, rows, order, range(1, m + 1))
     return direct(tree, rows, k, top, order, frozenset(range(tree.n_leaves)))
 
 
@@ -206,8 +213,9 @@ def aa(tree, rows, k, m):
     """Algorithm 4."""
     order = tree_order(tree, rows)
     cut = frozenset(range(tree.n_leaves))
+    rows = [expanded(tree, row) for row in rows]
     for size in range(1, m + 1):
-        kept = [{v for v in expanded(tree, row) if not below_cut(tree, cut, v)} for row in rows]
+        kept = [{v for v in row if not below_cut(tree, cut, v)} for row in rows]
         cut = direct(tree, rows, k, populate(tree, kept, order, [size]), order, cut)
     return cut
 

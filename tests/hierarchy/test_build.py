@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from random_trees import leaves_below
 
+from random_trees import leaves_below
 from shoal.errors import InputError
 from shoal.hierarchy.build import balanced, frequency, prefix
 
@@ -19,7 +19,7 @@ def tree(h, v=None):
 def test_balanced_groups_consecutive_items_and_keeps_a_single_last_node():
     assert tree(balanced(list("abcdefg"), 3)) == (
         "*",
-        [("[a:c]", ["a", "b", "c"]), ("[d:f]", ["d", "e", "f"]), ("[g:g]", ["g"])],
+        [("items[1:3]", ["a", "b", "c"]), ("items[4:6]", ["d", "e", "f"]), ("items[7:7]", ["g"])],
     )
 
 
@@ -28,16 +28,16 @@ def test_balanced_groups_again_and_again_up_to_one_root():
     assert tree(h) == (
         "*",
         [
-            ("[a:d]", [("[a:b]", ["a", "b"]), ("[c:d]", ["c", "d"])]),
-            ("[e:e]", [("[e:e]", ["e"])]),
+            ("items[1:4]", [("items[1:2]", ["a", "b"]), ("items[3:4]", ["c", "d"])]),
+            ("items[5:5]", [("items[5:5]", ["e"])]),
         ],
     )
     assert h.source == "balanced:2"
 
 
 def test_balanced_orders_integers_by_value_and_others_by_code_point():
-    assert balanced(["10", "9", "-1"], 2).labels == ("-1", "9", "10", "[-1:9]", "[10:10]", "*")
-    assert balanced(["10", "9", "x"], 2).labels == ("10", "9", "x", "[10:9]", "[x:x]", "*")
+    assert balanced(["10", "9", "-1"], 2).labels == ("-1", "9", "10", "items[1:2]", "items[3:3]", "*")
+    assert balanced(["10", "9", "x"], 2).labels == ("10", "9", "x", "items[1:2]", "items[3:3]", "*")
 
 
 @pytest.mark.parametrize("n", [2, 5, 1000])

@@ -74,23 +74,23 @@ class KmAnonymity:
         walk = _Walk(published, int(self.k), threads, progress)
         if yes_or_no:
             checked, rare, found = walk(m, witnesses, only_one=True)
-            complete = rare.sum() == 0
+            complete = not rare.any()
         else:
             full = _affordable(published.lengths, m)
             checked, rare, found = walk(full, witnesses, only_one=False)
             complete = full == m
-            if full < m and rare.sum() == 0:
+            if full < m and not rare.any():
                 # No breach among the sizes that can be counted: the larger ones decide, and the first breach is enough.
                 checked, rare, found = walk(m, witnesses, only_one=True)
-                complete = rare.sum() == 0
+                complete = not rare.any()
         sizes = range(1, len(checked))
         return Audit(
             guarantee=self.to_dict(),
-            holds=rare.sum() == 0,
+            holds=not rare.any(),
             checked=int(checked.sum()),
             violations=int(rare.sum()),
             by_size={size: (int(checked[size]), int(rare[size])) for size in sizes},
-            complete=bool(complete),
+            complete=complete,
             witnesses=found,
             notes=(f"{published.empty:,} transactions are empty; they hold no items and are safe",)
             if published.empty

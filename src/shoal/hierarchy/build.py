@@ -22,9 +22,13 @@ ROOT = "*"
 
 
 def balanced(vocabulary: Sequence[str], n: int) -> Hierarchy:
-    """Items in natural order, consecutive groups of n under a parent `[first:last]`, again and again up to the root `*`."""
+    """Items in natural order, consecutive groups of n under a parent, again and again up to the root `*`.
+
+    A parent is called by the places of its items in the order, as `items[6:10]`: a label is published, and the names of its
+    first and last item might be rare ones.
+    """
     items = [vocabulary[i] for i in natural_order(_distinct(vocabulary))]
-    return _grouped(items, n, f"balanced:{n}", lambda first, last: f"[{items[first]}:{items[last]}]")
+    return _grouped(items, n, f"balanced:{n}", lambda first, last: f"items[{first + 1}:{last + 1}]")
 
 
 def frequency(vocabulary: Sequence[str], supports: npt.NDArray[np.int64], n: int) -> Hierarchy:

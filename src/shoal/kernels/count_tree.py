@@ -167,7 +167,9 @@ def generalize_breaches(
                         alive = alive and not gone[path[d]]
                     if alive:
                         path[length] = node_of[rank]
-                        _repair(path, length + 1, k, parent, span, cost, leaf_offsets, leaf_rows, stamp, clock, gone, under)
+                        _repair(
+                            path, length + 1, k, parent, span, cost, leaf_offsets, leaf_rows, stamp, clock, gone, under
+                        )
                         repaired += 1
             else:
                 base = frame_stop[depth]

@@ -52,5 +52,10 @@ def over_blocks(
         collect(run(first, last) for first, last in blocks)
     else:
         with ThreadPoolExecutor(workers) as pool:
-            collect(pool.map(lambda block: run(*block), blocks))
+            try:
+                collect(pool.map(lambda block: run(*block), blocks))
+            except BaseException:
+                # A time limit or Ctrl-C: let the blocks under way finish, start no other.
+                pool.shutdown(cancel_futures=True)
+                raise
     return results

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
@@ -29,10 +30,10 @@ def rare_categories(baskets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarc
         at_top[hierarchy.leaf_order[lo:hi]] = v
     found = [tuple(v for v in nodes if v >= 0) for nodes in ground.rare_sets(at_top, ground.m).tolist()]
     # A rare set says nothing new when a part of it is rare already.
-    found.sort(key=len)
-    minimal: list[frozenset[int]] = []
-    for nodes in map(frozenset, found):
-        if not any(smaller <= nodes for smaller in minimal):
-            minimal.append(nodes)
+    minimal: set[frozenset[int]] = set()
+    for nodes in sorted(found, key=len):
+        parts = (frozenset(part) for size in range(1, len(nodes)) for part in combinations(nodes, size))
+        if not any(part in minimal for part in parts):
+            minimal.add(frozenset(nodes))
     named = [RareCategories(tuple(hierarchy.names[v] for v in sorted(s)), ground.support_of(s)) for s in minimal]
     return sorted(named, key=lambda c: (len(c.names), c.support, c.names))

@@ -72,9 +72,11 @@ def oa(baskets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarchy, options: 
                 if ancestor not in not_minimal and ancestor not in queued:
                     queued.add(ancestor)
                     queue.append(ancestor)
-    cut = Cut(hierarchy, lattice.node(best))
-    loss = ncp(cut, ground.occurrences)["ncp"]
-    return Recoding(cut, baskets.vocabulary, "oa", optimal=True, bound=loss, facts={"cuts": cuts, "examined": examined})
+    chosen = Cut(hierarchy, lattice.node(best))
+    loss = ncp(chosen, ground.occurrences)["ncp"]
+    return Recoding(
+        chosen, baskets.vocabulary, "oa", optimal=True, bound=loss, facts={"cuts": cuts, "examined": examined}
+    )
 
 
 class _Lattice:

@@ -1,0 +1,315 @@
+"""All figures of Shoal from one command: `make bench`. Prints tables and writes benchmarks/RESULTS.md.
+
+Every case runs in a process of its own (so that peak memory is its own) after a warm-up that loads the compiled kernels.
+Where two things are compared, they are measured in the same process and reported as a ratio. Seconds are those of the
+machine at hand, ratios travel. Public data sets are taken from the folder that SHOAL_DATA names; cases without data
+are left out and said so.
+
+    make bench                      everything (several minutes)
+    .venv/bin/python benchmarks/run.py exact aa      only these sections
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent / "tests"))
+
+Row = dict[str, Any]
+FILES = {
+    "WebView-1": "bms_webview1/bms_webview1.dat.gz",
+    "WebView-2": "bms_webview2/bms_webview2.dat.gz",
+    "retail": "retail/retail.dat.gz",
+    "Complete Journey": "completejourney/completejourney_baskets.dat.gz",
+    "Diabetes-130": "diabetes130/diabetes130.dat.gz",
+    "groceries": "groceries/groceries.dat.gz",
+}
+TREES = {
+    "Complete Journey": "completejourney/completejourney_hierarchy.csv.gz",
+    "Diabetes-130": "diabetes130/diabetes130_items.csv",
+    "groceries": "groceries/groceries_hierarchy.csv",
+}
+RIVALS = {  # best existing tool, k = 5, balanced:5, measured 2026-11-15 on two cores: (seconds, NCP)
+    ("WebView-1", 2): (2.8, 0.0400),
+    ("WebView-1", 3): (2.7, 0.1081),
+    ("WebView-2", 2): (21.5, 0.0203),
+    ("WebView-2", 3): (30.0, 0.0373),
+    ("retail", 2): (488.0, 0.0035),
+}
+
+
+def folder() -> Path | None:
+    named = os.environ.get("SHOAL_DATA")
+    return Path(named) if named and Path(named).is_dir() else None
+
+
+def data(name: str) -> Any:
+    from shoal.records.reading import read
+
+    root = folder()
+    assert root is not None
+    return read(root / FILES[name])
+
+
+def tree(name: str, baskets: Any, spec: str) -> Any:
+    from shoal.hierarchy.spec import resolve
+
+    root = folder()
+    assert root is not None
+    return resolve(root / TREES[name] if spec == "its own tree" else spec, baskets.vocabulary, baskets.supports())
+
+
+def timed(run: Callable[[], Any], least: float = 0.5, most: int = 7) -> tuple[float, Any]:
+    """The best of several runs, as seconds and the last result."""
+    best, spent, times, answer = float("inf"), 0.0, 0, None
+    while times < 1 or (spent < least and times < most):
+        start = time.perf_counter()
+        answer = run()
+        took = time.perf_counter() - start
+        best, spent, times = min(best, took), spent + took, times + 1
+    return best, answer
+
+
+def peak_mb() -> int:
+    """Peak memory of this process so far."""
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // (1 if sys.platform != "darwin" else 1024) // 1024
+
+
+def warm_up() -> None:
+    """Load (or compile) every kernel once on tiny data."""
+    from shoal.algorithms import ALGORITHMS, algorithm
+    from shoal.algorithms.recoding import Options
+    from shoal.guarantees.km import KmAnonymity
+    from shoal.hierarchy.build import balanced
+    from shoal.records.baskets import Baskets
+
+    rows = [[str(j) for j in range(12) if (i * (j + 3)) % 7 < 3] for i in range(60)]
+    baskets = Baskets.from_rows(rows)
+    hierarchy = balanced(baskets.vocabulary, 3)
+    for name in ALGORITHMS["km"]:
+        if name != "oa":
+            recoding = algorithm("km", name)(baskets, KmAnonymity(4, 3), hierarchy, Options())
+            KmAnonymity(4, 3).audit(recoding.apply(baskets))
+
+
+# Sections: each returns the parameters of its cases; `case_<section>` measures one of them in a fresh process.
+
+
+def section_audit() -> list[Row]:
+    return [{"data": "Complete Journey", "m": 3}]
+
+
+def case_audit(data_name: str, m: int) -> Row:
+    """The audit of raw data against a bare loop over the same subsets that adds to 1,024 slots."""
+    from bare import three_subsets
+    from shoal.guarantees.km import KmAnonymity
+
+    baskets = data(data_name)
+    promise = KmAnonymity(5, m)
+    three_subsets(baskets.offsets[:2], baskets.items)
+    bare, slots = timed(lambda: three_subsets(baskets.offsets, baskets.items), 2)
+    one, audit = timed(lambda: promise.audit(baskets, threads=1), 4)
+    two, _ = timed(lambda: promise.audit(baskets, threads=2), 4)
+    return {
+        "data": data_name,
+        "3-subsets": f"{int(slots.sum()):,}",
+        "itemsets counted": f"{audit.checked:,}",
+        "bare loop s": f"{bare:.2f}",
+        "one thread s": f"{one:.2f}",
+        "one thread / bare loop": f"{one / bare:.1f}",
+        "two threads s": f"{two:.2f}",
+        "speed-up": f"{one / two:.2f}",
+    }
+
+
+def section_exact() -> list[Row]:
+    cases: list[Row] = [{"data": d, "m": m, "hierarchy": "balanced:5", "suppress": 0.0} for d, m in RIVALS]
+    cases += [{"data": "retail", "m": 3, "hierarchy": "balanced:5", "suppress": 0.0}]
+    cases += [
+        {"data": d, "m": 2, "hierarchy": "frequency:5", "suppress": 0.0} for d in ("WebView-1", "WebView-2", "retail")
+    ]
+    cases += [
+        {"data": d, "m": m, "hierarchy": "its own tree", "suppress": 0.02}
+        for d in ("Diabetes-130", "Complete Journey")
+        for m in (2, 3)
+    ]
+    return cases
+
+
+def case_exact(data_name: str, m: int, hierarchy: str, suppress: float) -> Row:
+    from shoal.algorithms.km.aa import aa
+    from shoal.algorithms.km.exact import exact
+    from shoal.algorithms.recoding import Options
+    from shoal.guarantees.km import KmAnonymity
+    from shoal.loss.ncp import ncp
+
+    baskets = data(data_name)
+    where = tree(data_name, baskets, hierarchy)
+    promise = KmAnonymity(5, m)
+    took, best = timed(lambda: exact(baskets, promise, where, Options(suppress=suppress)), 1, 3)
+    published = best.apply(baskets)
+    checking, audit = timed(lambda: promise.audit(published))
+    memory = peak_mb()  # before AA, which is only here for comparison
+    assert audit.holds
+    assert best.optimal
+    occurrences = leaf_occurrences(baskets, where)
+    loss = ncp(best.cut, occurrences)
+    greedy = ncp(aa(baskets, promise, where, Options()).cut, occurrences)["ncp"]
+    rival = RIVALS.get((data_name, m)) if hierarchy == "balanced:5" else None
+    return {
+        "data": data_name,
+        "m": m,
+        "hierarchy": hierarchy + (f", --suppress {suppress}" if suppress else ""),
+        "seconds": f"{took:.2f}",
+        "audit s": f"{checking:.3f}",
+        "peak MB": memory,
+        "NCP, proven optimal": f"{loss['ncp']:.4f}" + (f" ({loss['deleted']:.4f} dropped)" if suppress else ""),
+        "NCP of AA": f"{greedy:.4f}",
+        "best other tool: s / NCP": f"{rival[0]} / {rival[1]:.4f}" if rival else "",
+        "times faster": f"{rival[0] / took:,.0f}" if rival else "",
+    }
+
+
+def leaf_occurrences(baskets: Any, hierarchy: Any) -> Any:
+    import numpy as np
+
+    per_leaf = np.zeros(hierarchy.n_leaves, np.int64)
+    per_leaf[hierarchy.leaves_of(baskets.vocabulary)] = baskets.supports()
+    return per_leaf
+
+
+def section_aa() -> list[Row]:
+    return [{"data": "WebView-1", "m": 2}]
+
+
+def case_aa(data_name: str, m: int) -> Row:
+    """AA against a straightforward Python count-tree, the naive twin that the tests compare it with."""
+    import naive
+    from shoal.algorithms.km.aa import aa
+    from shoal.algorithms.recoding import Options
+    from shoal.guarantees.km import KmAnonymity
+
+    baskets = data(data_name)
+    where = tree(data_name, baskets, "balanced:5")
+    took, fast = timed(lambda: aa(baskets, KmAnonymity(5, m), where, Options()))
+    leaf = dict(zip(baskets.vocabulary, where.leaves_of(baskets.vocabulary).tolist(), strict=True))
+    rows = [{leaf[name] for name in row} for row in baskets.rows()]
+    start = time.perf_counter()
+    slow = naive.aa(naive.Tree(where.parent, where.n_leaves), rows, 5, m)
+    twin = time.perf_counter() - start
+    assert frozenset(fast.cut.nodes.tolist()) == slow
+    return {
+        "data": data_name,
+        "m": m,
+        "AA s": f"{took:.3f}",
+        "Python count-tree s": f"{twin:.1f}",
+        "ratio": f"{twin / took:,.0f}",
+        "same cut": "yes",
+    }
+
+
+def section_growth() -> list[Row]:
+    return [{"transactions": n} for n in (100_000, 1_000_000, 10_000_000)]
+
+
+def case_growth(transactions: int) -> Row:
+    from shoal.algorithms.km.exact import exact
+    from shoal.algorithms.recoding import Options
+    from shoal.guarantees.km import KmAnonymity
+    from shoal.hierarchy.build import balanced
+    from shoal.records.generators import quest
+
+    baskets = quest(transactions, length=10, items=1000, seed=1)
+    # k grows with the data, so that the same itemsets stay rare and the sizes are comparable.
+    promise = KmAnonymity(transactions // 20_000, 2)
+    where = balanced(baskets.vocabulary, 5)
+    before = peak_mb()
+    auditing, audit = timed(lambda: promise.audit(baskets), 0.5, 5)
+    solving, best = timed(lambda: exact(baskets, promise, where, Options()), 0.5, 3)
+    return {
+        "transactions": f"{transactions:,}",
+        "k": promise.k,
+        "occurrences": f"{baskets.occurrences:,}",
+        "audit µs / transaction": f"{auditing / transactions * 1e6:.3f}",
+        "exact µs / transaction": f"{solving / transactions * 1e6:.2f}",
+        "rounds": best.facts["rounds"],
+        "NCP": f"{best.bound:.4f}",
+        "rare itemsets before": f"{audit.violations:,}",
+        "MB of the data": (baskets.items.nbytes + baskets.offsets.nbytes) // 2**20,
+        "peak MB": peak_mb(),
+        "peak MB while generating": before,
+    }
+
+
+SECTIONS: dict[str, tuple[str, Callable[[], list[Row]], bool]] = {
+    "audit": ("Audit of raw data, m = 3, against a bare loop", section_audit, True),
+    "exact": ("exact, k = 5, and the published figures of other tools", section_exact, True),
+    "aa": ("AA against a straightforward Python count-tree", section_aa, True),
+    "growth": ("Growth: Quest data, m = 2", section_growth, False),
+}
+
+
+def measured(section: str, case: Row) -> Row:
+    """One case in a process of its own."""
+    order = [sys.executable, str(HERE / "run.py"), "--case", section, json.dumps(case)]
+    done = subprocess.run(order, stdout=subprocess.PIPE, text=True, check=True)
+    row: Row = json.loads(done.stdout)
+    return row
+
+
+def table(rows: list[Row]) -> str:
+    heads = list(rows[0])
+    lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
+    lines += ["| " + " | ".join(str(row[h]) for h in heads) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def main(wanted: list[str]) -> None:
+    unknown = [name for name in wanted if name not in SECTIONS]
+    if unknown:
+        sys.exit(f"no section {', '.join(unknown)}; there are {', '.join(SECTIONS)}")
+    parts = []
+    for name, (title, cases, needs_data) in SECTIONS.items():
+        if wanted and name not in wanted:
+            continue
+        print(f"\n{title}", file=sys.stderr)
+        if needs_data and folder() is None:
+            text = "Left out: SHOAL_DATA names no folder with the public data sets."
+        else:
+            rows = []
+            for case in cases():
+                rows.append(measured(name, case))
+                print("  " + ", ".join(f"{k} {v}" for k, v in rows[-1].items() if v != ""), file=sys.stderr)
+            text = table(rows)
+        parts.append(f"## {title}\n\n{text}\n")
+    heading = (
+        "# Results\n\nWritten by `make bench`. Best of several runs after a warm-up, every case in a process of its own; "
+        f"{os.cpu_count()} cores, Python {platform.python_version()}, {time.strftime('%Y-%m-%d')}. "
+        "Figures of other tools were taken on 2026-11-15 on a machine of the same size.\n\n"
+    )
+    if not wanted:
+        (HERE / "RESULTS.md").write_text(heading + "\n".join(parts))
+        print("\nwritten to benchmarks/RESULTS.md", file=sys.stderr)
+    print("\n".join(parts))
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--case"]:
+        warm_up()
+        arguments = json.loads(sys.argv[3])
+        if "data" in arguments:
+            arguments["data_name"] = arguments.pop("data")
+        print(json.dumps(globals()[f"case_{sys.argv[2]}"](**arguments)))
+    else:
+        main(sys.argv[1:])
