@@ -1,3 +1,74 @@
-"""Shoal publishes set-valued data so that every record hides in a crowd of k, and proves it."""
+"""Shoal publishes set-valued data so that every record hides in a crowd of k, and proves it.
+
+    import shoal
+
+    release = shoal.anonymize("clicks.dat", shoal.KmAnonymity(k=5, m=2))
+    release.audit.holds, release.loss["ncp"], release.optimal
+    release.write("clicks-public.dat")
+
+Names are imported when they are first used, so `import shoal` costs almost nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from shoal.errors import InputError, ShoalError, Unreachable
+    from shoal.guarantees.audit import Audit, Witness
+    from shoal.guarantees.km import KmAnonymity
+    from shoal.hierarchy.files import read_hierarchy, write_hierarchy
+    from shoal.hierarchy.tree import Hierarchy
+    from shoal.records.baskets import Baskets
+    from shoal.records.reading import read
+    from shoal.records.writing import write
+    from shoal.release import Release, anonymize, audit, resolve_hierarchy
+    from shoal.report.profile import Profile, profile
+
+__all__ = [
+    "Audit",
+    "Baskets",
+    "Hierarchy",
+    "InputError",
+    "KmAnonymity",
+    "Profile",
+    "Release",
+    "ShoalError",
+    "Unreachable",
+    "Witness",
+    "__version__",
+    "anonymize",
+    "audit",
+    "profile",
+    "read",
+    "read_hierarchy",
+    "resolve_hierarchy",
+    "write",
+    "write_hierarchy",
+]
+
+_HOMES = {
+    "shoal.errors": ("InputError", "ShoalError", "Unreachable"),
+    "shoal.guarantees.audit": ("Audit", "Witness"),
+    "shoal.guarantees.km": ("KmAnonymity",),
+    "shoal.hierarchy.files": ("read_hierarchy", "write_hierarchy"),
+    "shoal.hierarchy.tree": ("Hierarchy",),
+    "shoal.records.baskets": ("Baskets",),
+    "shoal.records.reading": ("read",),
+    "shoal.records.writing": ("write",),
+    "shoal.release": ("Release", "anonymize", "audit", "resolve_hierarchy"),
+    "shoal.report.profile": ("Profile", "profile"),
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'shoal' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_HOME[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,114 @@
+"""The command line: a thin shell over `release.py`.
+
+A command parses, calls, and shows. What it found goes to standard output, as a table or with --json as one document; all else
+goes to standard error. Nothing heavy is imported before a command runs, so that `shoal --help` answers at once.
+Exit codes: 0 done, 1 a fault of ours, 2 bad input or usage, 3 the promise does not hold or cannot be reached.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from shoal import __version__
+from shoal.cli.anonymize import anonymize
+from shoal.cli.audit import audit
+from shoal.cli.datasets import app as datasets
+from shoal.cli.demo import demo
+from shoal.cli.hierarchy import app as hierarchy
+from shoal.cli.options import flag
+from shoal.cli.profile import profile
+from shoal.cli.terminal import print_json, say
+from shoal.errors import ShoalError
+
+INTERRUPTED, BROKEN_PIPE = 130, 141
+
+app = typer.Typer(name="shoal", add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
+
+
+@app.callback(invoke_without_command=True)
+def shoal(
+    context: typer.Context,
+    version: Annotated[bool, flag("--version", "Show the version and exit.")] = False,
+) -> None:
+    """Publish baskets, click-streams or diagnosis codes so that every record hides in a crowd of k, and prove it.
+
+    New here? [bold]shoal demo[/bold] shows all of it on a made-up grocery store, in under a minute.
+    """
+    if version:
+        typer.echo(f"shoal {__version__}")
+    elif context.invoked_subcommand is None:
+        typer.echo(context.get_help(), nl=False)
+
+
+app.command()(demo)
+app.command()(profile)
+app.command()(anonymize)
+app.command()(audit)
+app.add_typer(hierarchy, name="hierarchy")
+app.add_typer(datasets, name="datasets")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code."""
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    as_json = "--json" in arguments
+    _spell_out_what_cannot_be_shown()
+    try:
+        code = app(arguments, standalone_mode=False, prog_name="shoal")
+        sys.stdout.flush()
+        if code == INTERRUPTED:
+            say("interrupted")
+        return int(code or 0)
+    except ShoalError as error:
+        return _failed(str(error), error.exit_code, as_json)
+    except (KeyboardInterrupt, typer.Abort):
+        say("interrupted")
+        return INTERRUPTED
+    except SystemExit as stop:
+        # Typer's answer to a reader of standard output who left (`shoal profile ... | head`).
+        return _left_alone() if isinstance(stop.__context__, BrokenPipeError) else int(stop.code or 0)
+    except BrokenPipeError:
+        return _left_alone()
+    except Exception as error:
+        if hasattr(error, "format_message"):  # Typer's usage errors share no public class
+            return _failed(_usage(error), 2, as_json)
+        if os.environ.get("SHOAL_DEBUG"):
+            raise
+        return _failed(
+            f"a fault of ours: {type(error).__name__}: {error}; please report it (SHOAL_DEBUG=1 shows where it happened)",
+            1,
+            as_json,
+        )
+
+
+def _failed(message: str, exit_code: int, as_json: bool) -> int:
+    say(message)
+    if as_json:
+        with contextlib.suppress(BrokenPipeError):
+            print_json({"error": message, "exit_code": exit_code})
+    return exit_code
+
+
+def _usage(error: Exception) -> str:
+    message: str = error.format_message()  # type: ignore[attr-defined]
+    context = getattr(error, "ctx", None)
+    return f"{message.rstrip('.')}; see {context.command_path} --help" if context else message
+
+
+def _left_alone() -> int:
+    """Nobody reads standard output any more: point it to nowhere, or Python complains on its way out."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return BROKEN_PIPE
+
+
+def _spell_out_what_cannot_be_shown() -> None:
+    """A name that the terminal cannot show is no reason to fail."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")

@@ -1,0 +1,236 @@
+"""`shoal hierarchy build|show|check|convert`: make, look at, test and translate the trees that items move up in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shoal.cli import options
+from shoal.cli.terminal import console, print_json, printable
+from shoal.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from shoal.hierarchy.tree import Hierarchy
+    from shoal.records.baskets import Baskets
+
+UNUSABLE = 2
+FORMATS = "arx, amnesia, parent-child or json"
+
+app = typer.Typer(rich_markup_mode="rich", invoke_without_command=True)
+
+Tree = Annotated[
+    str,
+    typer.Argument(
+        metavar="HIERARCHY", help="A hierarchy file, or a spec such as prefix together with data.", show_default=False
+    ),
+]
+Out = Annotated[
+    str,
+    typer.Option(
+        "--output", "-o", metavar="FILE", help="Where to write it (.csv, .txt, .json, also .gz).", show_default=False
+    ),
+]
+To = Annotated[str | None, typer.Option(metavar="FORMAT", help=f"{FORMATS}; told by the file's name when not given.")]
+
+
+@app.callback()
+def hierarchy(context: typer.Context) -> None:
+    """Make, look at, test and translate the trees that items are generalized in."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help(), nl=False)
+
+
+@app.command()
+def build(
+    data: options.Data,
+    output: Out,
+    hierarchy: options.HierarchySpec = "frequency:5",
+    unknown: options.Unknown = None,
+    to: To = None,
+    items: options.Items = None,
+    id: options.Id = None,
+    drop: options.Drop = None,
+    separator: options.Separator = None,
+    format: options.Format = None,
+    force: options.Force = False,
+    json: options.Json = False,
+) -> None:
+    """Build a hierarchy over the items of a file and write it, to be looked at and edited.
+
+    [bold]shoal hierarchy build clicks.dat --hierarchy balanced:5 -o tree.csv[/bold]
+    """
+    from shoal.hierarchy.files import write_hierarchy
+    from shoal.records.reading import read
+
+    baskets = read(data, **options.reading(items, id, drop, separator, format))
+    tree = _resolved(hierarchy, baskets, unknown)
+    write_hierarchy(tree, output, to, force=force)
+    _show(tree, json, output=output)
+
+
+@app.command()
+def show(
+    hierarchy: Tree,
+    depth: Annotated[int | None, typer.Option(min=0, help="Levels to show below the root.", show_default="all")] = None,
+    data: Annotated[
+        str | None, typer.Option(metavar="DATA", help="The file whose items a spec such as balanced:5 is built over.")
+    ] = None,
+    items: options.Items = None,
+    id: options.Id = None,
+    drop: options.Drop = None,
+    separator: options.Separator = None,
+    format: options.Format = None,
+    json: options.Json = False,
+) -> None:
+    """Show a hierarchy as an outline, with the number of leaves under each node.
+
+    [bold]shoal hierarchy show tree.csv --depth 2[/bold]
+    """
+    from shoal.hierarchy.showing import outline
+
+    baskets = _baskets(data, items, id, drop, separator, format)
+    tree = _tree(hierarchy, baskets)
+    # A few children of each node say what it is about; JSON holds them all.
+    lines = list(outline(tree, depth, limit=None if json else 12))
+    if json:
+        _show(tree, json, outline=[line._asdict() for line in lines])
+        return
+    out = console()
+    for line in lines:
+        out.print("  " * line.indent + printable(line.label), end="", soft_wrap=True)
+        out.print(f"  {line.leaves:,}" if line.leaves > 1 else "", style="dim")
+    _show(tree, json)
+
+
+@app.command()
+def check(
+    hierarchy: Tree,
+    data: Annotated[
+        str | None, typer.Argument(metavar="[DATA]", help="The file that it is meant for.", show_default=False)
+    ] = None,
+    k: options.K = 5,
+    items: options.Items = None,
+    id: options.Id = None,
+    drop: options.Drop = None,
+    separator: options.Separator = None,
+    format: options.Format = None,
+    json: options.Json = False,
+) -> int:
+    """Check a hierarchy, alone or against the data it is meant for: items it lacks, categories that would force a release to the root.
+
+    Exit code 0: usable; 2: not usable as it is.
+
+    [bold]shoal hierarchy check tree.csv baskets.csv --k 5[/bold]
+    """
+    import numpy as np
+
+    from shoal.hierarchy.showing import problems
+
+    baskets = _baskets(data, items, id, drop, separator, format)
+    tree = _tree(hierarchy, baskets)
+    vocabulary, supports = (baskets.vocabulary, baskets.supports()) if baskets else ((), np.empty(0, np.int64))
+    found = problems(tree, vocabulary, supports, k if baskets else None)
+    if not baskets:
+        found = [finding for finding in found if finding.kind != "unused"]
+    usable = not any(finding.grade == "error" for finding in found)
+    findings = [{"kind": f.kind, "grade": f.grade, "labels": list(f.labels), "text": f.text} for f in found]
+    _show(tree, json, usable=usable, findings=findings)
+    return 0 if usable else UNUSABLE
+
+
+@app.command()
+def convert(
+    file: Annotated[str, typer.Argument(metavar="IN", help="A hierarchy file.", show_default=False)],
+    output: Out,
+    source_format: Annotated[
+        str | None, typer.Option("--from", metavar="FORMAT", help=f"{FORMATS}; guessed when not given.")
+    ] = None,
+    to: To = None,
+    levels: Annotated[
+        str | None, typer.Option(metavar="COL,COL", help="The columns of an ARX file to use, leaf first, root last.")
+    ] = None,
+    add_root: Annotated[
+        str | None, typer.Option(metavar="LABEL", help="Put a root of this name above several.")
+    ] = None,
+    force: options.Force = False,
+    json: options.Json = False,
+) -> None:
+    """Translate a hierarchy from one tool's format to another's.
+
+    [bold]shoal hierarchy convert amnesia.txt -o arx.csv[/bold]
+    """
+    from shoal.hierarchy.files import read_hierarchy, write_hierarchy
+
+    columns = [name.strip() for name in levels.split(",")] if levels else None
+    tree = read_hierarchy(file, source_format, levels=columns, root=add_root)
+    write_hierarchy(tree, output, to, force=force)
+    _show(tree, json, output=output)
+
+
+def _baskets(
+    data: str | None,
+    items: str | None,
+    id: str | None,
+    drop: list[str] | None,
+    separator: str | None,
+    format: str | None,
+) -> Baskets | None:
+    if data is None:
+        return None
+    from shoal.records.reading import read
+
+    return read(data, **options.reading(items, id, drop, separator, format))
+
+
+def _tree(spec: str, baskets: Baskets | None) -> Hierarchy:
+    """The tree in a file, as it is there, or one built over the items of the data."""
+    from shoal.hierarchy.files import read_hierarchy
+
+    if Path(spec).exists():
+        return read_hierarchy(spec)
+    if baskets is None:
+        raise InputError(f"there is no hierarchy file {spec!r}; name one, or name the data to build the tree over")
+    return _resolved(spec, baskets, None)
+
+
+def _resolved(spec: str, baskets: Baskets, unknown: str | None) -> Hierarchy:
+    from shoal.hierarchy.spec import resolve
+
+    return resolve(spec, baskets.vocabulary, baskets.supports(), unknown=unknown)
+
+
+def _show(
+    tree: Hierarchy, as_json: bool, *, output: str | None = None, findings: Sequence[dict[str, Any]] = (), **more: Any
+) -> None:
+    """The tree in figures, what was found about it, and the file it went to."""
+    from shoal.hierarchy.showing import summary
+
+    facts = summary(tree)
+    if as_json:
+        print_json(
+            facts
+            | more
+            | ({"findings": list(findings)} if "usable" in more else {})
+            | ({"output": output} if output else {})
+        )
+        return
+    out = console()
+    out.print()
+    out.print(printable(tree.source), style="bold", end="")
+    out.print(f"  {tree.n_leaves:,} leaves, {tree.n_nodes:,} nodes, {tree.height} levels above the leaves")
+    _show_findings(out, findings, more.get("usable"))
+    if output:
+        out.print(f"written to {printable(output)}", soft_wrap=True)
+
+
+def _show_findings(out: Console, findings: Sequence[dict[str, Any]], usable: bool | None) -> None:
+    colours = {"error": "red", "warning": "yellow", "note": None}
+    for finding in findings:
+        out.print(f"{finding['grade']}: {printable(finding['text'])}", style=colours[finding["grade"]], soft_wrap=True)
+    if usable is not None:
+        out.print("usable" if usable else "not usable as it is", style="bold green" if usable else "bold red")

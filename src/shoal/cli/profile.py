@@ -1,0 +1,119 @@
+"""`shoal profile`: what m known items single out in raw data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from shoal.cli import options
+from shoal.cli.terminal import announce_compilation, console, print_json, printable, progress, table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from shoal.guarantees.audit import Witness
+    from shoal.report.profile import Profile
+
+
+def profile(
+    data: options.Data,
+    k: options.K = 5,
+    m: Annotated[
+        int,
+        typer.Option(
+            "--m", min=1, help="Look at attackers who know 1, 2, ... up to m items.", rich_help_panel="The promise"
+        ),
+    ] = 3,
+    hierarchy: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SPEC",
+            help="A hierarchy to look at as well: which of its categories would cost a release all detail? "
+            + options.SPECS,
+            rich_help_panel="The hierarchy",
+        ),
+    ] = None,
+    unknown: options.Unknown = None,
+    threads: options.Threads = None,
+    items: options.Items = None,
+    id: options.Id = None,
+    drop: options.Drop = None,
+    separator: options.Separator = None,
+    format: options.Format = None,
+    json: options.Json = False,
+) -> None:
+    """Show how many transactions a few known items single out in raw data, with examples.
+
+    It names rare items and rows: it is for you, not for publication.
+
+    [bold]shoal profile baskets.csv --k 5 --hierarchy tree.csv[/bold]
+    """
+    from shoal.report.profile import profile as profiled
+
+    announce_compilation()
+    with progress() as tell:
+        if tell:
+            tell("counting", 0.0)
+        found = profiled(
+            data,
+            k,
+            m,
+            hierarchy=hierarchy,
+            unknown=unknown,
+            threads=threads,
+            **options.reading(items, id, drop, separator, format),
+        )
+    if json:
+        print_json(found.to_dict())
+    else:
+        show_profile(found, console())
+
+
+def show_profile(found: Profile, out: Console, *, examples: bool = True) -> None:
+    """The sizes, the risk by number of known items, and an example each."""
+    out.print()
+    out.print(printable(found.source), style="bold", end="")
+    out.print(
+        f"  {found.rows:,} transactions, {found.items:,} items, {found.average:.1f} a transaction, {found.longest:,} in the longest"
+    )
+    for count, text in (
+        (found.empty, "transactions are empty"),
+        (found.duplicates, "repeated items were folded into one"),
+    ):
+        if count:
+            out.print(f"note: {count:,} {text}", style="yellow")
+    risk = table(
+        "items known",
+        ">itemsets",
+        f">rarer than {found.k}",
+        f">transactions among fewer than {found.k}",
+        ">singled out",
+    )
+    for exposure in found.exposures:
+        risk.add_row(
+            str(exposure.m) if exposure.m == 1 else f"up to {exposure.m}",
+            f"{exposure.itemsets:,}",
+            f"{exposure.rare:,}",
+            _share(exposure.exposed, found.rows),
+            _share(exposure.unique, found.rows),
+        )
+    if found.exposures:
+        out.print(risk)
+    for exposure in found.exposures if examples else ():
+        for witness in exposure.examples[:1]:
+            out.print(f"for example: {example(witness)}", soft_wrap=True)
+    for note in found.notes:
+        out.print(f"note: {printable(note)}", style="yellow", soft_wrap=True)
+
+
+def example(witness: Witness) -> str:
+    """A rare itemset as a sentence."""
+    items = printable(" and ".join(witness.items) if len(witness.items) < 3 else ", ".join(witness.items))
+    if witness.support == 1:
+        return f"transaction {witness.rows[0]:,} is the only one with {items}"
+    return f"only transactions {', '.join(f'{row:,}' for row in witness.rows)} have {items}"
+
+
+def _share(count: int, rows: int) -> str:
+    return f"{count:,} ({count / max(1, rows):.1%})"

@@ -1,0 +1,80 @@
+"""What a command shows, and where: results on standard output, notices and progress on standard error.
+
+Names come from files of strangers. They are shown as text, never as markup, and characters that would steer the terminal
+are spelled out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+WIDTH = 110
+"""Of tables that go to a file or a pipe."""
+
+
+def printable(text: str) -> str:
+    """The text on one line, with control characters spelled out."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def say(message: str) -> None:
+    """A notice on standard error."""
+    sys.stdout.flush()
+    print(f"shoal: {printable(message)}", file=sys.stderr, flush=True)
+
+
+def print_json(document: Mapping[str, Any]) -> None:
+    """The one document on standard output, UTF-8 whatever the terminal speaks."""
+    text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    sys.stdout.flush()
+    sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace"))
+    sys.stdout.buffer.flush()
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Where tables and sentences go; standard error when standard output carries data."""
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    return Console(file=stream, markup=False, emoji=False, highlight=False, width=None if stream.isatty() else WIDTH)
+
+
+def table(*columns: str, title: str | None = None) -> Table:
+    """A plain table. A column whose name begins with `>` is aligned to the right."""
+    from rich import box
+    from rich.table import Table
+
+    made = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in columns:
+        made.add_column(name.removeprefix(">"), justify="right" if name.startswith(">") else "left", overflow="fold")
+    return made
+
+
+@contextlib.contextmanager
+def progress() -> Iterator[Callable[[str, float], None] | None]:
+    """Tell it what is going on and which share is done. None where nobody is watching."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn()
+    with Progress(*columns, console=console(stderr=True), transient=True) as bars:
+        task = bars.add_task("starting", total=1.0)
+        yield lambda doing, share: bars.update(task, description=printable(doing), completed=share)
+
+
+def announce_compilation() -> None:
+    """Says once after an install why the first run takes longer."""
+    from shoal.kernels import compiled
+
+    if not compiled():
+        say("compiling the counting kernels, once after an install (about ten seconds)")

@@ -1,0 +1,63 @@
+"""What to tell an owner whose release ended at the root: which categories force it there, and what dropping a little would give.
+
+The paper's model has no way around a rare top-level category: a single one takes all detail from all items. The sentences
+name rare categories, so they are for the owner alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from shoal.algorithms import algorithm
+from shoal.algorithms.km.categories import RareCategories, rare_categories
+from shoal.algorithms.recoding import Options, Recoding
+from shoal.guarantees.km import KmAnonymity
+from shoal.hierarchy.tree import Hierarchy
+from shoal.loss.ncp import leaf_occurrences, ncp
+from shoal.records.baskets import Baskets
+
+SHARES = (0.02, 0.05, 0.1)
+SECONDS = 10.0
+"""An answer that takes longer to find is left out."""
+
+
+def ends_at_root(recoding: Recoding) -> bool:
+    """Whether nothing but the root is published, of a tree that has more to offer."""
+    tree = recoding.cut.hierarchy
+    return tree.n_leaves > 1 and recoding.cut.nodes.tolist() == [tree.root]
+
+
+def root_advice(baskets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarchy, options: Options) -> tuple[str, ...]:
+    """Why every cut below the root breaks the promise, and what to do about it; nothing if the root is not forced."""
+    rare = rare_categories(baskets, guarantee, hierarchy)
+    if not rare:
+        return ()
+    return (
+        f"the root is all that {guarantee} leaves, because of top-level categories in fewer than {guarantee.k} transactions: "
+        f"{described(rare)}",
+        _way_out(baskets, guarantee, hierarchy, options),
+    )
+
+
+def described(rare: list[RareCategories]) -> str:
+    """The first five, with the number of transactions that hold them."""
+    shown = [f"{' with '.join(map(repr, c.names))} ({c.support:,})" for c in rare[:5]]
+    return ", ".join(shown) + (f" and {len(rare) - 5:,} more" if len(rare) > 5 else "")
+
+
+def _way_out(baskets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarchy, options: Options) -> str:
+    """The smallest share of dropped occurrences, of two tried, that leads below the root."""
+    exact = algorithm(guarantee.model, "exact")
+    occurrences = leaf_occurrences(hierarchy, baskets)
+    tried = [share for share in SHARES if share > options.suppress][:2]
+    for share in tried:
+        options.tell(f"looking at what --suppress {share:g} would give", 0.0)
+        recoding = exact(
+            baskets, guarantee, hierarchy, replace(options, suppress=share, time_limit=SECONDS, progress=None)
+        )
+        if not ends_at_root(recoding):
+            loss = ncp(recoding.cut, occurrences)
+            at_most = "" if recoding.optimal else "at most "
+            return f"--suppress {share:g} would lose {at_most}{loss['ncp']:.1%} ({loss['deleted']:.1%} dropped)"
+    without = f" (not even --suppress {tried[-1]:g} is enough)" if tried else ""
+    return f"merge these categories with others in the hierarchy, or choose a smaller k or m{without}"

@@ -1,0 +1,113 @@
+"""The certificate: what is promised about a release, what is not, and how it was checked, as JSON beside the data.
+
+It may be published with the data, so it holds counts, parameters and hashes, and never a row, an item, a path or a name of a
+person or machine. Hashes of secrets (the raw input, the tree over its items) are keyed, see `owner_key`. The date stands
+without a time of day: a second that can be matched with logs says who made it and from which state of a database.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from importlib import metadata
+from typing import Any
+
+from shoal import __version__
+from shoal.algorithms.recoding import Recoding
+from shoal.guarantees.audit import Audit
+from shoal.guarantees.km import KmAnonymity
+from shoal.hierarchy.tree import Hierarchy
+from shoal.report.owner_key import key_id, keyed, owner_key
+
+FORMAT = "shoal certificate 1"
+
+
+def certificate(
+    *,
+    guarantee: KmAnonymity,
+    audit: Audit,
+    recoding: Recoding,
+    loss: Mapping[str, float],
+    suppressed: Mapping[str, Any],
+    parameters: Mapping[str, Any],
+    rows: int,
+    empty: int,
+    input_sha256: str,
+    output: str,
+    output_sha256: str,
+) -> dict[str, Any]:
+    """Everything a reader of the release may know about how it came about. `audit` is that of the written file, `output` its bare name."""
+    tree = recoding.cut.hierarchy
+    key = owner_key()
+    return {
+        "certificate": FORMAT,
+        "created": datetime.now(UTC).date().isoformat(),
+        "promised": list(guarantee.promise()),
+        "not_promised": list(guarantee.limits()),
+        "guarantee": guarantee.to_dict(),
+        "holds": audit.holds,
+        "audit": {
+            "looked_at": "the written file, read again after writing",
+            "checked": audit.checked,
+            "violations": audit.violations,
+            "by_size": audit.to_dict()["by_size"],
+            "complete": audit.complete,
+        },
+        "output": {"file": output, "sha256": output_sha256, "rows": rows, "empty": empty},
+        "row_order": "as in the input"
+        if parameters["keep_order"]
+        else "shuffled with unrecorded randomness of the system",
+        "algorithm": recoding.algorithm,
+        "optimal": recoding.optimal,
+        "bound": recoding.bound,
+        "loss": dict(loss),
+        "suppressed": dict(suppressed),
+        "parameters": dict(parameters),
+        "hierarchy": {"source": tree.source, "leaves": tree.n_leaves, "height": tree.height}
+        | ({"hmac_sha256": keyed(_fingerprint(tree), key)} if key else {}),
+        "input": {"hmac_sha256": keyed(input_sha256, key)} if key else {},
+        "key_id": key_id(key) if key else None,
+        "versions": {"shoal": __version__, "python": platform.python_version()}
+        | {package: metadata.version(package) for package in ("numpy", "scipy", "numba")},
+        "warnings": list(_warnings(recoding, suppressed, parameters, has_key=key is not None)),
+    }
+
+
+def certificate_bytes(content: Mapping[str, Any]) -> bytes:
+    return (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")
+
+
+def _warnings(
+    recoding: Recoding, suppressed: Mapping[str, Any], parameters: Mapping[str, Any], *, has_key: bool
+) -> list[str]:
+    found = []
+    if parameters["keep_order"]:
+        found.append(
+            "The rows stand in the order of the input: whoever knows where a person stood there finds the person's row."
+        )
+    if recoding.cut.hierarchy.source.startswith("frequency:"):
+        found.append(
+            "The hierarchy was built from how frequent items are in the data: "
+            "a published token such as rank[6:10] tells the ranks of the items it stands for."
+        )
+    if suppressed["occurrences"]:
+        found.append(
+            f"{suppressed['share']:.2%} of all item occurrences were dropped, by whole categories: "
+            "an item that is not in a row may have been."
+        )
+    if recoding.optimal is False:
+        found.append("The time limit ended the search: a release that loses less may exist, but none below the bound.")
+    if not has_key:
+        found.append("The owner's key could not be stored or read: the hashes of input and hierarchy are left out.")
+    return found
+
+
+def _fingerprint(tree: Hierarchy) -> str:
+    """The SHA-256 of a tree, whatever file or spec it came from."""
+    digest = hashlib.sha256(b"shoal hierarchy 1\n")
+    digest.update(json.dumps([tree.n_leaves, *tree.labels]).encode())
+    digest.update(tree.parent.astype("<i4", copy=False).data)
+    return digest.hexdigest()

@@ -1,0 +1,144 @@
+"""The command line through real processes: pipes, kills, pure standard output, and the tour."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from shoal.cli import main
+
+ROWS = "milk nappies\n" * 6 + "milk wipes\n" * 5 + "brie wipes\n" * 2 + "milk\n" * 3
+
+
+def shoal(*arguments, folder, feed=None):
+    return subprocess.run(
+        [sys.executable, "-m", "shoal", *map(str, arguments)], cwd=folder, input=feed, capture_output=True, check=False
+    )
+
+
+@pytest.fixture(scope="module")
+def tour(tmp_path_factory):
+    """One run of the demo, and the folder it ran in."""
+    folder = tmp_path_factory.mktemp("tour")
+    os.environ["SHOAL_KEY"] = str(folder / "key")
+    try:
+        yield shoal("demo", folder=folder), folder
+    finally:
+        os.environ.pop("SHOAL_KEY", None)
+
+
+def test_demo_shows_risk_release_audit_and_files(tour):
+    done, folder = tour
+    shown = done.stdout.decode()
+    assert done.returncode == 0
+    assert "is the only one with" in shown
+    assert "5^2-anonymity holds" in shown
+    assert "proven optimal" in shown
+    assert "before" in shown
+    made = {file.name for file in (folder / "shoal-demo").iterdir()}
+    assert made == {
+        ".shoal-demo",
+        "baskets.csv",
+        "hierarchy.csv",
+        "public.csv",
+        "public.csv.certificate.json",
+        "rules.csv",
+    }
+
+
+def test_commands_that_the_demo_suggests_work(tour, monkeypatch):
+    done, folder = tour
+    monkeypatch.chdir(folder)
+    suggested = [line.strip() for line in done.stdout.decode().splitlines() if line.startswith("  shoal ")]
+    codes = [main(shlex.split(line)[1:]) for line in suggested]
+    assert codes == [0, 3, 0, 0]
+
+
+def test_demo_runs_again_in_its_own_folder_and_in_no_other(tour, tmp_path):
+    _, folder = tour
+    again = shoal("demo", "--json", folder=folder)
+    assert again.returncode == 0
+    facts = json.loads(again.stdout)
+    assert facts["release"]["holds"] is True
+    assert facts["aa"]["loss"]["ncp"] >= facts["release"]["loss"]["ncp"]
+    (tmp_path / "thesis.txt").write_text("mine")
+    refused = shoal("demo", tmp_path, folder=tmp_path)
+    assert refused.returncode == 2
+    assert [file.name for file in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+def test_data_flows_through_a_pipe_and_nothing_else_does(tmp_path):
+    done = shoal("anonymize", "-", "-o", "-", "--certificate", "c.json", folder=tmp_path, feed=ROWS.encode())
+    assert done.returncode == 0
+    lines = done.stdout.decode().splitlines()
+    assert len(lines) == ROWS.count("\n")
+    assert all(len(line.split()) <= 2 for line in lines)
+    assert b"5^2-anonymity holds" in done.stderr
+    assert [file.name for file in tmp_path.iterdir()] == ["c.json"]
+    checked = shoal("audit", "-", "--json", folder=tmp_path, feed=done.stdout)
+    assert checked.returncode == 0
+    assert json.loads(checked.stdout)["rows"] == len(lines)
+
+
+def test_a_reader_that_leaves_early_is_no_error_of_ours(tmp_path):
+    (tmp_path / "raw.dat").write_text(ROWS)
+    command = [sys.executable, "-m", "shoal", "datasets", "make", "-o", "-", "--transactions", "20000"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path)
+    process.stdout.read(10)
+    process.stdout.close()
+    complaint = process.stderr.read().decode()
+    process.stderr.close()
+    process.wait()
+    assert "Traceback" not in complaint
+    assert "fault of ours" not in complaint
+
+
+KILLED = """
+    import os, signal, sys
+    from shoal import release
+    from shoal.cli import main
+    from shoal.records import publication
+
+    def now(*_, **__):
+        os.kill(os.getpid(), signal.{signal})
+
+    {where} = now
+    sys.exit(main(["anonymize", "raw.dat", "-o", "public.dat", "--force", "--k", "2"]))
+"""
+MOMENTS = {
+    "before the check": "release.Release._audit_of_file",
+    "before the first file is in place": "publication._replaced",
+    "after all files are in place": "publication._sync_folder",
+}
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_killed_process_leaves_the_old_file_or_the_new_one(tmp_path, moment):
+    (tmp_path / "raw.dat").write_text(ROWS)
+    old = b"an older release\n"
+    (tmp_path / "public.dat").write_bytes(old)
+    script = textwrap.dedent(KILLED).format(signal="SIGKILL", where=MOMENTS[moment])
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, check=False)
+    assert done.returncode == -signal.SIGKILL
+    found = (tmp_path / "public.dat").read_bytes()
+    if moment == "after all files are in place":
+        assert found.count(b"\n") == ROWS.count("\n")
+        assert (tmp_path / "public.dat.certificate.json").exists()
+    else:
+        assert found == old
+        assert not (tmp_path / "public.dat.certificate.json").exists()
+
+
+def test_a_terminated_process_cleans_up(tmp_path):
+    (tmp_path / "raw.dat").write_text(ROWS)
+    script = textwrap.dedent(KILLED).format(signal="SIGTERM", where=MOMENTS["before the check"])
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, check=False)
+    assert done.returncode == 143
+    assert [file.name for file in tmp_path.iterdir()] == ["raw.dat"]
