@@ -68,5 +68,6 @@ def tree_order(hierarchy: Hierarchy, support: npt.NDArray[np.int64]) -> npt.NDAr
     np.minimum.at(first, hierarchy.parent[: hierarchy.n_leaves], first[: hierarchy.n_leaves])
     for v in range(hierarchy.n_leaves, hierarchy.n_nodes - 1):
         first[hierarchy.parent[v]] = min(first[hierarchy.parent[v]], first[v])
-    order: npt.NDArray[np.int32] = np.lexsort((first, hierarchy.depth, -support)).astype(np.int32)
-    return order[order != hierarchy.root]
+    order = np.lexsort((first, hierarchy.depth, -support))
+    below_root: npt.NDArray[np.int32] = order[order != hierarchy.root].astype(np.int32)
+    return below_root
