@@ -59,8 +59,7 @@ class Recoding:
 
     def apply(self, baskets: Baskets, threads: int | None = None) -> Baskets:
         """The baskets as they would be published, in the original order of rows."""
-        from shoal.kernels.parallel import even_blocks, over_blocks
-        from shoal.kernels.recode import recode_rows
+        from shoal.kernels.rows import laid_out, moved_together
 
         names = self.cut.hierarchy.names
         used = [v for v in np.unique(self.node).tolist() if v >= 0]
@@ -68,19 +67,8 @@ class Recoding:
         token_of = np.full(self.cut.hierarchy.n_nodes + 1, -1, np.int32)  # the last entry serves node -1
         token_of[used] = np.arange(len(used), dtype=np.int32)
         token = token_of[self.node]
-        out = np.empty(len(baskets.items), np.int32)
-        stops = np.empty(len(baskets), np.int64)
-        blocks = even_blocks(baskets.lengths + 1.0, 64)
-        over_blocks(lambda a, b: recode_rows(baskets.offsets, baskets.items, token, out, stops, a, b), blocks, threads)
-        lengths = stops - baskets.offsets[:-1]
-        offsets = np.zeros(len(baskets) + 1, np.int64)
-        np.cumsum(lengths, out=offsets[1:])
-        if offsets[-1] < len(out):
-            # Close the gaps that merged and dropped items left at the ends of rows.
-            edge = np.zeros(len(out) + 1, np.int8)
-            np.add.at(edge, baskets.offsets[:-1][lengths > 0], 1)
-            np.add.at(edge, stops[lengths > 0], -1)
-            out = out[np.cumsum(edge[:-1], dtype=np.int8).astype(bool)]
+        rows = laid_out(baskets.offsets, baskets.items, token, len(used), threads)
+        offsets, out = moved_together(rows.offsets, rows.tails, rows.lengths)
         return Baskets(offsets, out, tuple(names[v] for v in used))
 
     def rules(self) -> Iterator[tuple[str, str]]:

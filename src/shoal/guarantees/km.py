@@ -20,8 +20,6 @@ from shoal.records.baskets import Baskets
 COUNTED = 2e10
 """Sizes are counted in full while the data holds no more subsets than this; beyond, a breach ends the walk."""
 
-BLOCKS = 128
-
 
 @dataclass(frozen=True)
 class KmAnonymity:
@@ -120,6 +118,7 @@ def exposures(baskets: Baskets, k: int, up_to: int, *, examples: int = 3, thread
     exposed = np.zeros(len(baskets), np.uint8)
     unique = np.zeros(len(baskets), np.uint8)
     found = []
+    _mark_rare_items(baskets, k, exposed, unique)
     for m in range(1, min(up_to, baskets.longest, 255) + 1):
         checked, rare, witnesses = walk(m, examples, only_one=False, exposed=exposed, unique=unique, size=m)
         found.append(
@@ -135,18 +134,26 @@ def exposures(baskets: Baskets, k: int, up_to: int, *, examples: int = 3, thread
     return found
 
 
+def _mark_rare_items(baskets: Baskets, k: int, exposed: npt.NDArray[np.uint8], unique: npt.NDArray[np.uint8]) -> None:
+    """Rows with an item rarer than k, and with one that stands nowhere else: what m = 1 gives away."""
+    support = baskets.supports()
+    for mark, rare in ((exposed, support < k), (unique, support < min(k, 2))):
+        places = np.flatnonzero(rare[baskets.items])
+        mark[np.searchsorted(baskets.offsets, places, side="right") - 1] = 1
+
+
 class _Walk:
     """Prepared baskets (items rarest first, rows per item) over which itemsets of different sizes are counted."""
 
     def __init__(self, baskets: Baskets, k: int, threads: int | None, progress: Callable[[float], None] | None) -> None:
-        from shoal.kernels.itemsets import rarest_first
+        from shoal.kernels.rows import laid_out
 
         self.baskets, self.k, self.threads, self.progress = baskets, k, threads, progress
         support = baskets.supports()
         self.by_rank = np.argsort(support, kind="stable")
         rank = np.empty(len(support), np.int32)
         rank[self.by_rank] = np.arange(len(support), dtype=np.int32)
-        self.tails, self.row_offsets, self.rows = rarest_first(baskets.offsets, baskets.items, rank)
+        self.rows = laid_out(baskets.offsets, baskets.items, rank, len(rank), threads)
 
     def __call__(
         self,
@@ -159,21 +166,22 @@ class _Walk:
         size: int = 0,
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], tuple[Witness, ...]]:
         from shoal.kernels.itemsets import count_itemsets, work_by_first_item
-        from shoal.kernels.parallel import even_blocks, over_blocks
+        from shoal.kernels.parallel import over_blocks
 
         if m < 1:
             return np.zeros(1, np.int64), np.zeros(1, np.int64), ()
         none = np.zeros(0, np.uint8)
         stop = np.zeros(1, np.bool_)
-        offsets = self.baskets.offsets
-        work = work_by_first_item(offsets, self.tails, len(self.by_rank), m)
+        rows = self.rows
+        work = work_by_first_item(rows.offsets, rows.tails, rows.lengths, len(self.by_rank), m)
 
         def count(first: int, last: int) -> Any:
             return count_itemsets(
-                offsets,
-                self.tails,
-                self.row_offsets,
-                self.rows,
+                rows.offsets,
+                rows.tails,
+                rows.lengths,
+                rows.support,
+                rows.volume,
                 first,
                 last,
                 self.k,
@@ -185,23 +193,26 @@ class _Walk:
                 none if unique is None else unique,
             )
 
-        answers = over_blocks(count, even_blocks(work, BLOCKS), self.threads, self.progress)
+        answers = over_blocks(count, rows.blocks(work), self.threads, self.progress)
         checked = np.array([a[0] for a in answers]).sum(axis=0)
         rare = np.array([a[1] for a in answers]).sum(axis=0)
         kept = [
             (int(support), int(length), members[:length])
-            for _, _, supports, lengths, rows in answers
-            for support, length, members in zip(supports, lengths, rows, strict=True)
+            for _, _, supports, sizes, sets in answers
+            for support, length, members in zip(supports, sizes, sets, strict=True)
         ]
         kept.sort(key=lambda w: (w[0], w[1]))
         chosen = [w for w in kept if size in (0, w[1])][:keep]
         return checked, rare, tuple(self._witness(members, support) for support, _, members in chosen)
 
     def _witness(self, ranks: npt.NDArray[np.int32], support: int) -> Witness:
-        rows = self.rows[self.row_offsets[ranks[0]] : self.row_offsets[ranks[0] + 1]]
-        for rank in ranks[1:]:
-            rows = np.intersect1d(rows, self.rows[self.row_offsets[rank] : self.row_offsets[rank + 1]])
         items = sorted(self.by_rank[ranks].tolist())
+        rows: npt.NDArray[np.int64] | None = None
+        for item in items:
+            places = np.flatnonzero(self.baskets.items == item)
+            held = np.searchsorted(self.baskets.offsets, places, side="right") - 1
+            rows = held if rows is None else np.intersect1d(rows, held)
+        assert rows is not None
         return Witness(tuple(self.baskets.vocabulary[i] for i in items), support, tuple((rows + 1).tolist()))
 
 

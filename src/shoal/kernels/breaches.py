@@ -10,15 +10,20 @@ import numba as nb
 import numpy as np
 
 from shoal.kernels.arrays import grown
+from shoal.kernels.rows import gather
 
 
 @nb.njit(cache=True, nogil=True)
-def rare_sets(starts, stops, tails, row_offsets, rows, first, last, k, m, most):
-    """Itemsets of up to m tokens in fewer than k rows, no prefix of which is rare, whose first token is in [first, last).
+def rare_sets(offsets, rows, lengths, support_of, volume, first, last, k, m, most):
+    """Itemsets of up to m tokens in fewer than k rows, no prefix of which is rare, whose first token is in [first, last),
+    over rows laid out as in `shoal.kernels.rows`.
 
     Tokens are numbered rarest first. At most `most` sets per first token, m places each, unused ones -1, one after the other.
     """
-    n_tokens = len(row_offsets) - 1
+    n_tokens = len(support_of)
+    if k < 2:
+        return np.empty(0, np.int32)
+    tails, starts, entries = gather(offsets, rows, lengths, support_of, volume, first, last)
     found = np.empty(64 * m, np.int32)
     n_found = 0
     count = np.zeros(n_tokens, np.int32)
@@ -32,27 +37,18 @@ def rare_sets(starts, stops, tails, row_offsets, rows, first, last, k, m, most):
     child_from = np.empty(1024, np.int64)
     child_to = np.empty(1024, np.int64)
     entry_pos = np.empty(4096, np.int64)
-    entry_row = np.empty(4096, np.int32)
+    entry_stop = np.empty(4096, np.int64)
 
     for a in range(first, last):
-        n_first = row_offsets[a + 1] - row_offsets[a]
+        n_first = support_of[a]
         if n_first == 0:
             continue
         limit = n_found + most
         if n_first > len(entry_pos):
             entry_pos = np.empty(2 * n_first, np.int64)
-            entry_row = np.empty(2 * n_first, np.int32)
+            entry_stop = np.empty(2 * n_first, np.int64)
         for i in range(n_first):
-            row = rows[row_offsets[a] + i]
-            lo, hi = starts[row], stops[row]
-            while lo < hi:
-                mid = (lo + hi) >> 1
-                if tails[mid] < a:
-                    lo = mid + 1
-                else:
-                    hi = mid
-            entry_pos[i] = lo
-            entry_row[i] = row
+            entry_pos[i] = entries[starts[a - first] + i]
         child_item[0] = a
         child_from[0] = 0
         child_to[0] = n_first
@@ -82,12 +78,16 @@ def rare_sets(starts, stops, tails, row_offsets, rows, first, last, k, m, most):
 
             n_touched = 0
             for i in range(begin, end):
-                for p in range(entry_pos[i] + 1, stops[entry_row[i]]):
-                    item = tails[p]
+                p = entry_pos[i] + 1
+                item = tails[p]
+                while item >= 0:
                     if count[item] == 0:
                         touched[n_touched] = item
                         n_touched += 1
                     count[item] += 1
+                    p += 1
+                    item = tails[p]
+                entry_stop[i] = p
 
             # Rare children are breaches; those in all rows of the prefix cannot make anything rarer and are left out.
             n_children = frame_stop[depth]
@@ -119,14 +119,12 @@ def rare_sets(starts, stops, tails, row_offsets, rows, first, last, k, m, most):
                 continue
             if at > len(entry_pos):
                 entry_pos = grown(entry_pos, at)
-                entry_row = grown(entry_row, at)
+                entry_stop = grown(entry_stop, at)
             for i in range(begin, end):
-                row = entry_row[i]
-                for p in range(entry_pos[i] + 1, stops[row]):
+                for p in range(entry_pos[i] + 1, entry_stop[i]):
                     where = slot[tails[p]]
                     if where >= 0:
                         entry_pos[child_to[where]] = p
-                        entry_row[child_to[where]] = row
                         child_to[where] += 1
             depth += 1
             frame_next[depth] = frame_stop[depth - 1]

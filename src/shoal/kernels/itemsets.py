@@ -14,59 +14,37 @@ Work splits by first item; each call owns its counters, so results do not depend
 import numba as nb
 import numpy as np
 
-from shoal.kernels.arrays import grown, sort_range
+from shoal.kernels.arrays import grown
+from shoal.kernels.rows import gather
 
 
 @nb.njit(cache=True, nogil=True)
-def rarest_first(offsets, items, rank):
-    """Rows with every item replaced by its rank and sorted, and the rows of each rank: (tails, row_offsets, rows)."""
-    n_rows = len(offsets) - 1
-    n_items = len(rank)
-    tails = np.empty(len(items), np.int32)
-    row_offsets = np.zeros(n_items + 1, np.int64)
-    for row in range(n_rows):
-        start, stop = offsets[row], offsets[row + 1]
-        for p in range(start, stop):
-            tails[p] = rank[items[p]]
-            row_offsets[tails[p] + 1] += 1
-        sort_range(tails, start, stop)
-    for item in range(n_items):
-        row_offsets[item + 1] += row_offsets[item]
-    rows = np.empty(len(items), np.int32)
-    at = np.empty(n_items, np.int64)
-    for item in range(n_items):
-        at[item] = row_offsets[item]
-    for row in range(n_rows):
-        for p in range(offsets[row], offsets[row + 1]):
-            item = tails[p]
-            rows[at[item]] = row
-            at[item] += 1
-    return tails, row_offsets, rows
-
-
-@nb.njit(cache=True, nogil=True)
-def work_by_first_item(offsets, tails, n_items, m):
+def work_by_first_item(offsets, tails, lengths, n_items, m):
     """A rough price of each first item: the extensions of up to two more items that its rows hold."""
     work = np.ones(n_items, np.float64)
-    for row in range(len(offsets) - 1):
-        stop = offsets[row + 1]
-        for p in range(offsets[row], stop):
+    for row in range(len(lengths)):
+        start = offsets[row] + row
+        stop = start + lengths[row]
+        for p in range(start, stop):
             left = stop - p - 1
             work[tails[p]] += left if m < 3 else 0.5 * left * left + left
     return work
 
 
 @nb.njit(cache=True, nogil=True)
-def count_itemsets(offsets, tails, row_offsets, rows, first, last, k, m, keep, only_one, stop, exposed, unique):
-    """Itemsets of size 1 to m whose rarest item is in [first, last).
+def count_itemsets(
+    offsets, rows, lengths, support_of, volume, first, last, k, m, keep, only_one, stop, exposed, unique
+):
+    """Itemsets of size 1 to m whose rarest item is in [first, last), over rows laid out as in `shoal.kernels.rows`.
 
     Returns (checked, rare, support, size, members): per size, how many itemsets occur and how many of them in fewer than
     k rows; and up to `keep` of the rare ones, rarest first, then smallest, then in walking order. With `only_one` the walk
     ends at the first rare itemset, here or (through `stop`) in another call. Where `exposed` and `unique` are given (one
     entry per row, 0 = not yet), the rows of rare and of unique itemsets of size exactly m are marked with m; call with
-    m = 1, 2, ... so that each row gets the smallest size.
+    m = 2, 3, ... so that each row gets the smallest size (m = 1 needs no walk).
     """
-    n_items = len(row_offsets) - 1
+    n_items = len(support_of)
+    tails, starts, entries = gather(offsets, rows, lengths, support_of, volume, first, last)
     checked = np.zeros(m + 1, np.int64)
     rare = np.zeros(m + 1, np.int64)
     kept = 0
@@ -92,29 +70,20 @@ def count_itemsets(offsets, tails, row_offsets, rows, first, last, k, m, keep, o
     child_from = np.empty(1024, np.int64)
     child_to = np.empty(1024, np.int64)
     entry_pos = np.empty(4096, np.int64)
-    entry_row = np.empty(4096, np.int32)
+    entry_stop = np.empty(4096, np.int64)
     perfect_items = np.empty(1024, np.int32)
 
     for a in range(first, last):
         if only_one and stop[0]:
             break
-        n_first = row_offsets[a + 1] - row_offsets[a]
+        n_first = support_of[a]
         if n_first == 0:
             continue
         if n_first > len(entry_pos):
             entry_pos = np.empty(2 * n_first, np.int64)
-            entry_row = np.empty(2 * n_first, np.int32)
+            entry_stop = np.empty(2 * n_first, np.int64)
         for i in range(n_first):
-            row = rows[row_offsets[a] + i]
-            lo, hi = offsets[row], offsets[row + 1]
-            while lo < hi:
-                mid = (lo + hi) >> 1
-                if tails[mid] < a:
-                    lo = mid + 1
-                else:
-                    hi = mid
-            entry_pos[i] = lo
-            entry_row[i] = row
+            entry_pos[i] = entries[starts[a - first] + i]
         # The virtual frame 0 has one child: the first item itself.
         child_item[0] = a
         child_from[0] = 0
@@ -148,32 +117,28 @@ def count_itemsets(offsets, tails, row_offsets, rows, first, last, k, m, keep, o
                 if only_one:
                     stop[0] = True
                     return checked, rare, kept_support[:kept], kept_size[:kept], kept_items[:kept]
-                if marking and size == m:
-                    for i in range(begin, end):
-                        _mark(exposed, unique, entry_row[i], support, m)
 
             if size == m:
                 continue
 
             if support == 1:
-                # Everything behind it, and every perfect extension above it, may join or not: all have support 1.
-                row = entry_row[begin]
-                free = offsets[row + 1] - entry_pos[begin] - 1
-                if n_perfect > 0:
-                    for p in range(entry_pos[begin] + 1, offsets[row + 1]):
-                        free -= perfect[tails[p]]
-                _add_binomials(checked, rare, size, m, free + n_perfect, k > 1)
+                # Everything behind it may join or not: all have support 1. `gather` left the length of it as the entry.
+                # (Deeper down, children of one row were settled by their parent.)
+                _add_binomials(checked, rare, size, m, entry_pos[begin], k > 1)
                 continue
 
             n_touched = 0
             for i in range(begin, end):
-                row_stop = offsets[entry_row[i] + 1]
-                for p in range(entry_pos[i] + 1, row_stop):
-                    item = tails[p]
+                p = entry_pos[i] + 1
+                item = tails[p]
+                while item >= 0:
                     if count[item] == 0:
                         touched[n_touched] = item
                         n_touched += 1
                     count[item] += 1
+                    p += 1
+                    item = tails[p]
+                entry_stop[i] = p
 
             if size + 1 == m:
                 # Last level: the counters are the answer.
@@ -196,9 +161,9 @@ def count_itemsets(offsets, tails, row_offsets, rows, first, last, k, m, keep, o
                             )
                 if marking and rare_here > 0:
                     for i in range(begin, end):
-                        row = entry_row[i]
+                        row = -tails[entry_stop[i]] - 1
                         if exposed[row] == 0 or unique[row] == 0:
-                            for p in range(entry_pos[i] + 1, offsets[row + 1]):
+                            for p in range(entry_pos[i] + 1, entry_stop[i]):
                                 if count[tails[p]] < k:
                                     _mark(exposed, unique, row, np.int64(count[tails[p]]), m)
                 for t in range(n_touched):
@@ -245,16 +210,14 @@ def count_itemsets(offsets, tails, row_offsets, rows, first, last, k, m, keep, o
                 perfect[perfect_items[i]] = True
             if at > len(entry_pos):
                 entry_pos = grown(entry_pos, at)
-                entry_row = grown(entry_row, at)
+                entry_stop = grown(entry_stop, at)
             for i in range(begin, end):
-                row = entry_row[i]
-                row_stop = offsets[row + 1]
+                row_stop = entry_stop[i]
                 for p in range(entry_pos[i] + 1, row_stop):
                     where = slot[tails[p]]
                     if where >= 0:
                         to = child_to[where]
                         entry_pos[to] = p
-                        entry_row[to] = row
                         child_to[where] = to + 1
                     elif where == -2:
                         # A child with a single row, by far the most frequent kind in raw data, is settled on the spot:

@@ -25,12 +25,12 @@ class CountTree:
     def generalize(self, size: int, *, any_depth: bool) -> int:
         """Raise the cut until no path of `size` nodes (with `any_depth`: none that is a leaf of the tree) is rare."""
         from shoal.kernels.count_tree import expanded_rows, generalize_breaches
-        from shoal.kernels.recode import rows_by_token
+        from shoal.kernels.nodes import rows_by_position
 
         g, h = self.ground, self.ground.hierarchy
         offsets, tails = expanded_rows(g.baskets.offsets, g.baskets.items, g.leaf, g.parent, self.rank, self.gone)
         places = np.arange(len(self.order), dtype=np.int64)
-        row_offsets, rows = rows_by_token(offsets[:-1], offsets[1:], tails, places, len(self.order))
+        row_offsets, rows = rows_by_position(offsets, tails, places, len(self.order))
         leaf_offsets, leaf_rows = g.leaf_rows
         repaired: int = generalize_breaches(
             offsets,

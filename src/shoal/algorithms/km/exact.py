@@ -3,11 +3,12 @@
 With y_p = "the cut lies at or above inner node p", the loss is a sum of d_p * y_p (what moving from p's children to p
 adds), y_parent <= y_child, and every rare antichain {u1..ur} asks for y_parent(u1) + ... + y_parent(ur) >= 1, which holds
 for every feasible cut because supports only grow towards the root. Such constraints are found where the current answer
-breaks the promise, raised as far as they stay rare, and the small integer program is solved again (scipy's HiGHS).
+breaks the promise, and the small integer program is solved again (scipy's HiGHS).
 
-Two ideas make it fast. Coarse to fine: the tree is first looked at down to depth 1, then 2, and so on, so breaches
-are met high up, where one of them speaks for thousands below; each finished depth is itself a cut that keeps the
-promise, which is what a time limit returns. And small sets first: larger ones are only looked for where no pair is rare.
+Two ideas make it fast. Coarse to fine: the tree is first looked at down to depth 1, then 2, and so on, so a breach is
+met where it is as high as it can be (no need to raise it afterwards), and one of them speaks for thousands below; each
+finished depth is itself a cut that keeps the promise, which is what a time limit returns. And small sets first: larger
+ones are only looked for where no pair is rare.
 
 With `suppress`, a top-level subtree v may be dropped at NCP 1 per occurrence: z_v takes the place of y_root in
 constraints on sets that contain v. Dropping a whole top-level subtree leaves all other supports as they are, so the
@@ -245,11 +246,11 @@ class _Program:
 
 
 def _breaches(ground: Ground, node: npt.NDArray[np.int32]) -> npt.NDArray[np.int32] | None:
-    """Raised rare sets under this cut, pairs before anything larger; None when the promise holds."""
+    """Rare sets under this cut, one for each combination of parents, pairs before anything larger; None when the promise holds."""
     for size in sorted({min(2, ground.m), ground.m}):
         found = ground.rare_sets(node, size)
         if len(found):
-            return ground.lifted(found)
+            return ground.one_per_parents(found)
     return None
 
 

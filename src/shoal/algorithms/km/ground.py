@@ -36,8 +36,8 @@ class Ground:
         threads: int | None = None,
         pulse: Callable[[float], None] | None = None,
     ) -> None:
+        from shoal.kernels.nodes import node_supports
         from shoal.kernels.parallel import even_blocks, over_blocks
-        from shoal.kernels.recode import node_supports
 
         self.baskets, self.hierarchy, self.threads, self.pulse = baskets, hierarchy, threads, pulse
         self.k, self.m = int(guarantee.k), min(int(guarantee.m), max(baskets.longest, 1))
@@ -51,7 +51,6 @@ class Ground:
         self.occurrences = np.zeros(hierarchy.n_leaves, np.int64)
         self.occurrences[self.leaf] = baskets.supports()
         self.cost = node_cost(hierarchy, self.occurrences)
-        self.rows = even_blocks(baskets.lengths + 1.0, 64)
         parts = over_blocks(
             lambda a, b: node_supports(baskets.offsets, baskets.items, self.leaf, self.parent, a, b),
             even_blocks(baskets.lengths + 1.0, 4),
@@ -59,17 +58,17 @@ class Ground:
             pulse,
         )
         self.support: npt.NDArray[np.int64] = np.array(parts).sum(axis=0)
-        self._out = np.empty(len(baskets.items), np.int32)
-        self._stops = np.empty(len(baskets), np.int64)
 
     @cached_property
     def leaf_rows(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
         """(offsets, rows): the rows of the leaf at each depth-first position."""
-        from shoal.kernels.recode import rows_by_token
+        from shoal.kernels.nodes import rows_by_position
 
         position = self.hierarchy.span[: self.hierarchy.n_leaves, 0][self.leaf]
-        offsets, items = self.baskets.offsets, self.baskets.items
-        return rows_by_token(offsets[:-1], offsets[1:], items, position, self.hierarchy.n_leaves)  # type: ignore[no-any-return]
+        found: tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]] = rows_by_position(
+            self.baskets.offsets, self.baskets.items, position, self.hierarchy.n_leaves
+        )
+        return found
 
     def support_of(self, nodes: Iterable[int]) -> int:
         """Transactions that hold something under each of the nodes."""
@@ -84,32 +83,21 @@ class Ground:
     def rare_sets(self, node: npt.NDArray[np.int32], up_to: int) -> npt.NDArray[np.int32]:
         """Rare sets of up to `up_to` nodes when every leaf is published as `node[leaf]` (-1: dropped), padded with -1."""
         from shoal.kernels.breaches import rare_sets
-        from shoal.kernels.parallel import even_blocks, over_blocks
-        from shoal.kernels.recode import recode_rows, rows_by_token
+        from shoal.kernels.parallel import over_blocks
+        from shoal.kernels.rows import laid_out
 
-        offsets = self.baskets.offsets
         nodes = np.unique(node[self.leaf])
         nodes = nodes[nodes >= 0]
         nodes = nodes[np.argsort(self.support[nodes], kind="stable")]
         token_of = np.full(self.hierarchy.n_nodes + 1, -1, np.int32)
         token_of[nodes] = np.arange(len(nodes), dtype=np.int32)
         token = token_of[node[self.leaf]]
-        over_blocks(
-            lambda a, b: recode_rows(offsets, self.baskets.items, token, self._out, self._stops, a, b),
-            self.rows,
-            self.threads,
-            self.pulse,
-        )
-        row_offsets, rows = rows_by_token(
-            offsets[:-1], self._stops, self._out, np.arange(len(nodes), dtype=np.int64), len(nodes)
-        )
-        # The later a token in the order, the shorter its tails; weight by what is left of the order.
-        work = self.support[nodes] * np.linspace(1.0, 0.02, len(nodes)) + 1.0
+        rows = laid_out(self.baskets.offsets, self.baskets.items, token, len(nodes), self.threads, self.pulse)
         found = over_blocks(
             lambda a, b: rare_sets(
-                offsets[:-1], self._stops, self._out, row_offsets, rows, a, b, self.k, up_to, MOST_PER_TOKEN
+                rows.offsets, rows.tails, rows.lengths, rows.support, rows.volume, a, b, self.k, up_to, MOST_PER_TOKEN
             ),
-            even_blocks(work, 96),
+            rows.blocks(),
             self.threads,
             self.pulse,
         )
@@ -121,7 +109,7 @@ class Ground:
         from shoal.kernels.breaches import lift
         from shoal.kernels.parallel import even_blocks, over_blocks
 
-        sets = _one_per_parents(sets, self.parent)
+        sets = self.one_per_parents(sets)
         if len(sets) > MOST_LIFTED:
             sets = sets[np.linspace(0, len(sets) - 1, MOST_LIFTED).astype(np.int64)]
         leaf_offsets, leaf_rows = self.leaf_rows
@@ -136,11 +124,10 @@ class Ground:
                 self.pulse,
             )
 
-        return _one_per_parents(np.concatenate(raised(False) + raised(True)), self.parent)
+        return self.one_per_parents(np.concatenate(raised(False) + raised(True)))
 
-
-def _one_per_parents(sets: npt.NDArray[np.int32], parent: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-    """One set for each combination of parents: siblings ask for the same thing."""
-    above = np.sort(np.where(sets >= 0, parent[sets], -1), axis=1)
-    _, first = np.unique(above, axis=0, return_index=True)
-    return sets[np.sort(first)]
+    def one_per_parents(self, sets: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+        """One set for each combination of parents: siblings ask for the same thing."""
+        above = np.sort(np.where(sets >= 0, self.parent[sets], -1), axis=1)
+        _, first = np.unique(above, axis=0, return_index=True)
+        return sets[np.sort(first)]
