@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shoal.cli import options
-from shoal.cli.terminal import announce_compilation, console, print_json, printable, progress, say, table
+from shoal.cli.terminal import announce_compilation, console, counted, print_json, printable, progress, say, table
 from shoal.errors import InputError
 
 if TYPE_CHECKING:
@@ -78,7 +78,11 @@ def anonymize(
     ] = 0.0,
     time_limit: Annotated[
         float | None,
-        typer.Option(metavar="SECONDS", help="Then take the best found so far (exact only).", rich_help_panel=_SEARCH),
+        typer.Option(
+            metavar="SECONDS",
+            help="Stop searching after this and take the best found so far (exact only).",
+            rich_help_panel=_SEARCH,
+        ),
     ] = None,
     threads: options.Threads = None,
     items: options.Items = None,
@@ -136,7 +140,7 @@ def show_release(release: Release, out: Console) -> None:
     out.print()
     out.print(f"{release.guarantee} holds", style="bold green", end="")
     out.print(
-        f"  {audit.checked:,} itemsets counted in the published rows, none of them in fewer than {release.guarantee.k}"
+        f"  {counted(audit.checked, 'itemset')} counted in the published rows, none of them in fewer than {release.guarantee.k}"
     )
     out.print(release.guarantee.promise()[0])
     out.print(_figures(facts))
@@ -165,7 +169,8 @@ def _figures(facts: dict[str, Any]) -> Any:
         lines.add_row(
             "  dropped",
             f"{dropped['share']:.2%}",
-            f"{dropped['occurrences']:,} occurrences, {dropped['categories']:,} whole categories",
+            f"{counted(dropped['occurrences'], 'occurrence')}, "
+            f"{counted(dropped['categories'], 'whole category', 'whole categories')}",
         )
     lines.add_row(
         "algorithm", facts["algorithm"], f"over {facts['hierarchy']['source']}, {facts['hierarchy']['leaves']:,} leaves"

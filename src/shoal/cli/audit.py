@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shoal.cli import options
-from shoal.cli.terminal import announce_compilation, console, print_json, printable, progress, table
+from shoal.cli.terminal import announce_compilation, console, counted, print_json, printable, progress, table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -61,8 +61,8 @@ def show_audit(verdict: Audit, rows: int, out: Console) -> None:
         out.print(f" for all {rows:,} rows")
     else:
         out.print(f"{name} does not hold", style="bold red", end="")
-        counted = "" if verdict.complete else "at least "
-        out.print(f": {counted}{verdict.violations:,} itemsets occur in fewer than {k} rows")
+        at_least = "" if verdict.complete else "at least "
+        out.print(f": {at_least}{counted(verdict.violations, 'itemset')} in fewer than {k} rows")
     sizes = table("items known", ">itemsets that occur", f">in fewer than {k} rows")
     for size, (checked, violations) in verdict.by_size.items():
         sizes.add_row(str(size), f"{checked:,}", f"{violations:,}")

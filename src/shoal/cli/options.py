@@ -20,8 +20,8 @@ def flag(name: str, help: str, panel: str | None = None) -> Any:
 
 
 SPECS = (
-    "A file (ARX csv, Amnesia txt, parent-child csv, nested json), [bold]frequency:N[/bold] (groups of N items of like frequency, loses "
-    "least), [bold]balanced:N[/bold] (groups of N neighbours by name) or [bold]prefix[/bold] (codes by their leading characters)."
+    "A file (ARX csv, Amnesia txt, parent-child csv, nested json), [bold]frequency:N[/bold] (groups of N items of like frequency, usually "
+    "loses least), [bold]balanced:N[/bold] (groups of N neighbours by name) or [bold]prefix[/bold] (codes by their leading characters)."
 )
 
 Data = Annotated[

@@ -78,11 +78,11 @@ def show_profile(found: Profile, out: Console, *, examples: bool = True) -> None
         f"  {found.rows:,} transactions, {found.items:,} items, {found.average:.1f} a transaction, {found.longest:,} in the longest"
     )
     for count, text in (
-        (found.empty, "transactions are empty"),
-        (found.duplicates, "repeated items were folded into one"),
+        (found.empty, "empty transactions"),
+        (found.duplicates, "repeated items, folded into one"),
     ):
         if count:
-            out.print(f"note: {count:,} {text}", style="yellow")
+            out.print(f"note: {text}: {count:,}", style="yellow")
     risk = table(
         "items known",
         ">itemsets",

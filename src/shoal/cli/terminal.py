@@ -25,6 +25,11 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
+def counted(count: int, one: str, many: str | None = None) -> str:
+    """`1 row`, `2,345 rows`; `many` where an s does not do."""
+    return f"{count:,} {one if count == 1 else many or f'{one}s'}"
+
+
 def say(message: str) -> None:
     """A notice on standard error."""
     sys.stdout.flush()
