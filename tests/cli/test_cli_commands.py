@@ -109,6 +109,10 @@ def test_a_crowd_larger_than_the_data_is_exit_code_3_and_writes_nothing(shop, ru
         (["raw.csv", "--items", "basket"], "basket"),
         (["raw.csv", "--certificate", "c.pdf"], "end in .json"),
         (["raw.csv", "--time-limit", "0"], "more than 0"),
+        (["raw.csv", "--suppress", "nan"], "--help"),
+        (["raw.csv", "--threads", "0"], "--help"),
+        (["raw.csv", "--id", "items"], "no column is left"),
+        ([""], "'': there is no such file"),
         ([], "DATA"),
     ],
 )
@@ -160,7 +164,7 @@ def test_an_interrupt_is_exit_code_130_and_writes_nothing(shop, run, monkeypatch
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("shoal.release.Release._audit_of_file", interrupted)
+    monkeypatch.setattr("shoal.release.Release._flags_to_read", interrupted)
     code, out, _ = run("anonymize", "raw.csv", "-o", "public.csv")
     assert (code, out) == (130, "")
     assert files(shop) == ["raw.csv", "tree.csv"]
@@ -229,6 +233,36 @@ def test_names_cannot_steer_the_terminal(shop, run):
     assert "[bold]x" in out
 
 
+def test_json_holds_no_character_that_steers_a_terminal(shop, run):
+    name = "\x9b31m\u202e\U000e0041\x1b\x07"
+    shoal.write(Baskets.from_rows([[name, "Zoë"]]), "odd.jsonl")
+    _, out, _ = run("audit", "odd.jsonl", "--json")
+    assert all(c.isprintable() or c == "\n" for c in out)
+    assert [name] in [witness["items"] for witness in json.loads(out)["witnesses"]]
+
+
+def test_too_little_memory_is_said_in_a_sentence(shop, run, monkeypatch):
+    def starved(*_, **__):
+        raise MemoryError("Unable to allocate 728. TiB for an array with shape (1,)")
+
+    monkeypatch.setattr("shoal.records.generators.quest", starved)
+    code, out, err = run("datasets", "make", "-o", "x.dat")
+    assert (code, out) == (2, "")
+    assert "not enough memory (Unable to allocate 728. TiB);" in err
+
+
+def test_remedies_for_hierarchies_can_be_pasted(shop, run):
+    (shop / "raw.csv").write_text("items\n" + "A1 B1\n" * 6)
+    (shop / "codes.csv").write_text("code,group,root,text\nA1,A,*,one\nB1,B,*,two\n")
+    (shop / "roots.csv").write_text("A1;A;x\nA2;A;x\nB1;B;y\n")
+    for file in ("codes.csv", "roots.csv"):
+        code, _, err = run("anonymize", "raw.csv", "--hierarchy", file)
+        assert code == 2
+        command, _, tree = err.strip().partition("run shoal ")[2].partition(" and use ")
+        assert run(*command.split())[0] == 0
+        assert run("anonymize", "raw.csv", "--hierarchy", tree)[0] == 0
+
+
 def test_hierarchy_is_built_shown_checked_and_converted(shop, run):
     assert run("hierarchy", "build", "raw.csv", "--hierarchy", "balanced:2", "-o", "built.csv")[0] == 0
     assert run("hierarchy", "build", "raw.csv", "--hierarchy", "balanced:2", "-o", "built.csv")[0] == 2
@@ -279,6 +313,7 @@ def test_made_data_sets_can_be_repeated(shop, run):
     run(*make, "-o", "two.dat")
     assert (shop / "one.dat").read_bytes() == (shop / "two.dat").read_bytes()
     assert run(*make, "-o", "one.dat")[0] == 2
+    assert "does not tell a format" in run("datasets", "make", "--transactions", 10**12, "-o", "one.xlsx")[2]
 
 
 def test_results_do_not_depend_on_the_number_of_threads(shop, run):

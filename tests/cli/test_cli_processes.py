@@ -12,7 +12,7 @@ import textwrap
 
 import pytest
 
-from shoal.cli import main
+from shoal.cli.terminal import program
 
 ROWS = "milk nappies\n" * 6 + "milk wipes\n" * 5 + "brie wipes\n" * 2 + "milk\n" * 3
 
@@ -53,12 +53,29 @@ def test_demo_shows_risk_release_audit_and_files(tour):
     }
 
 
-def test_commands_that_the_demo_suggests_work(tour, monkeypatch):
+def test_commands_that_the_demo_suggests_work_as_they_stand(tour):
     done, folder = tour
-    monkeypatch.chdir(folder)
-    suggested = [line.strip() for line in done.stdout.decode().splitlines() if line.startswith("  shoal ")]
-    codes = [main(shlex.split(line)[1:]) for line in suggested]
+    lines = [line.strip() for line in done.stdout.decode().splitlines()]
+    suggested = lines[-4:]
+    assert all(" -m shoal " in line for line in suggested)  # that is how the tour was started
+    codes = [subprocess.run(line, shell=True, cwd=folder, capture_output=True).returncode for line in suggested]
     assert codes == [0, 3, 0, 0]
+
+
+def test_the_program_is_called_as_it_can_be_found(tmp_path, monkeypatch):
+    script = tmp_path / "bin" / "shoal"
+    script.parent.mkdir()
+    script.write_text("#!/bin/sh\n")
+    script.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr(sys, "argv", [str(script)])
+    assert program() == os.path.join("bin", "shoal")
+    monkeypatch.chdir(script.parent)
+    assert program() == os.path.join(".", "shoal")
+    monkeypatch.chdir("/")
+    monkeypatch.setenv("PATH", str(script.parent))
+    assert program() == "shoal"
 
 
 def test_demo_runs_again_in_its_own_folder_and_in_no_other(tour, tmp_path):
@@ -95,9 +112,51 @@ def test_a_reader_that_leaves_early_is_no_error_of_ours(tmp_path):
     process.stdout.close()
     complaint = process.stderr.read().decode()
     process.stderr.close()
-    process.wait()
+    assert process.wait() in (0, 141)
     assert "Traceback" not in complaint
+    assert "cannot be written" not in complaint
     assert "fault of ours" not in complaint
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
+@pytest.mark.parametrize("more", [["--json"], [], ["-o", "public.dat", "--json"]])
+def test_a_full_standard_output_is_said_in_a_sentence(tmp_path, more):
+    (tmp_path / "raw.dat").write_text(ROWS)
+    command = [sys.executable, "-m", "shoal", "anonymize", "raw.dat", *more]
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, cwd=tmp_path, check=False)
+    assert done.returncode == 1
+    assert b"standard output cannot be written (No space left on device)" in done.stderr
+    assert b"Traceback" not in done.stderr
+    assert (tmp_path / "public.dat").exists() == ("-o" in more)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
+def test_data_for_a_full_standard_output_leaves_no_certificate(tmp_path):
+    (tmp_path / "raw.dat").write_text(ROWS)
+    command = [sys.executable, "-m", "shoal", "anonymize", "raw.dat", "-o", "-", "--certificate", "c.json"]
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, cwd=tmp_path, check=False)
+    assert done.returncode == 2
+    assert b"standard output: it cannot be written" in done.stderr
+    assert [file.name for file in tmp_path.iterdir()] == ["raw.dat"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a shell that closes streams")
+@pytest.mark.parametrize(
+    ("closed", "code", "complaint"),
+    [
+        (">&-", 2, "shoal: standard output is closed; point it to a file or a terminal\n"),
+        ("2>&-", 0, ""),
+        ("<&-", 0, "shoal: nothing was written; name a file with -o to publish\n"),
+        ("<&- >&- 2>&-", 2, ""),
+    ],
+)
+def test_closed_streams_cost_no_traceback(tmp_path, closed, code, complaint):
+    (tmp_path / "raw.dat").write_text(ROWS)
+    command = f"{shlex.quote(sys.executable)} -m shoal anonymize raw.dat --json {closed}"
+    done = subprocess.run(command, shell=True, capture_output=True, cwd=tmp_path, check=False)
+    assert (done.returncode, done.stderr.decode()) == (code, complaint)
 
 
 KILLED = """
@@ -113,7 +172,7 @@ KILLED = """
     sys.exit(main(["anonymize", "raw.dat", "-o", "public.dat", "--force", "--k", "2"]))
 """
 MOMENTS = {
-    "before the check": "release.Release._audit_of_file",
+    "before the check": "release.Release._flags_to_read",
     "before the first file is in place": "publication._replaced",
     "after all files are in place": "publication._sync_folder",
 }

@@ -4,8 +4,8 @@ import os
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_trees import WORDS, shape, trees
 
+from random_trees import WORDS, shape, trees
 from shoal.errors import InputError
 from shoal.hierarchy.build import balanced, prefix
 from shoal.hierarchy.files import FORMATS, hierarchy_text, read_hierarchy, write_hierarchy
@@ -126,7 +126,9 @@ def test_a_root_is_put_above_several_only_where_there_are_several(read):
     assert nested(read(FIGURE_1_FILES["arx"], root="all")) == FIGURE_1
 
 
-@pytest.mark.parametrize("name", ["tree.csv", "tree.json", "tree.txt", "tree.csv.gz", "tree.json.gz", "my tree.txt.gz"])
+@pytest.mark.parametrize(
+    "name", ["tree.csv", "tree.json", "tree.txt", "tree.csv.gz", "tree.json.gz", "my tree.txt.gz", "tree.csv.zst"]
+)
 def test_a_written_file_reads_back_by_its_name(tmp_path, name):
     h = balanced([str(i) for i in range(23)], 3)
     write_hierarchy(h, tmp_path / name)
@@ -203,6 +205,20 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypat
         write_hierarchy(balanced(["a"], 2), path, force=True)
     assert path.read_text() == "mine"
     assert os.listdir(tmp_path) == ["tree.csv"]
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/null"), reason="needs a device")
+def test_devices_are_never_replaced_by_a_hierarchy():
+    with pytest.raises(InputError, match="not a regular file"):
+        write_hierarchy(balanced(["a", "b"], 2), "/dev/null", "arx", force=True)
+
+
+def test_a_link_to_a_hierarchy_stays_a_link(tmp_path):
+    (tmp_path / "real.csv").write_text("old")
+    (tmp_path / "link.csv").symlink_to(tmp_path / "real.csv")
+    write_hierarchy(balanced(["a", "b"], 2), tmp_path / "link.csv", force=True)
+    assert (tmp_path / "link.csv").is_symlink()
+    assert read_hierarchy(tmp_path / "real.csv").n_leaves == 2
 
 
 def test_a_missing_folder_is_reported(tmp_path):

@@ -50,7 +50,7 @@ def test_a_public_hierarchy_has_its_published_levels(name):
 def test_diagnosis_codes_are_read_by_the_names_of_their_levels(name, levels, leaves, categories):
     path = data_file(f"{name}/{name}_hierarchy.csv.gz")
     with pytest.raises(
-        InputError, match=r"after the root in 'root' more columns follow \(is_leaf, description\); .*--levels 'code,"
+        InputError, match=r"after the root in 'root' more columns follow \(is_leaf, description\); .*--levels code,"
     ):
         read_hierarchy(path)
     h = read_hierarchy(path, levels=levels.split(","))

@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from random_trees import leaves_below, path, shape, trees
 
+from random_trees import leaves_below, path, shape, trees
 from shoal.errors import InputError
+from shoal.hierarchy.build import balanced
 from shoal.hierarchy.tree import Hierarchy
 
 
@@ -60,6 +61,25 @@ def test_published_names_are_unique_and_leaves_keep_theirs(h):
 def test_a_category_called_like_its_item_is_published_with_its_path():
     h = Hierarchy(np.array([2, 2, 3, -1], np.int32), ("sausage", "liver loaf", "sausage", "food"), 2)
     assert h.names == ("sausage", "liver loaf", "food/sausage", "food")
+
+
+def test_of_one_label_the_node_that_can_be_published_keeps_it():
+    # a and b under S, which is the only child of another S; c beside it.
+    h = Hierarchy.from_parents([3, 3, 5, 4, 5, -1], ["a", "b", "c", "S", "S", "*"])
+    assert h.names == ("a", "b", "c", "S", "*/S", "*")
+    # 2 is the sausage of the category sausage.
+    h = Hierarchy.from_parents([3, 4, 4, 4, 5, -1], ["2", "3", "4", "sausage", "sausage", "*"])
+    assert h.names == ("2", "3", "4", "sausage/sausage", "sausage", "*")
+    tokens = balanced([str(i) for i in range(20)], 2).names
+    assert "items[17:20]" in tokens
+
+
+def test_a_long_chain_of_one_label_gets_short_names_that_differ():
+    n = 5_000
+    h = Hierarchy.from_parents([*range(1, n), -1], ["x"] * n)
+    assert h.names[0] == "x"
+    assert len(set(h.names)) == n
+    assert max(map(len, h.names)) < 30
 
 
 @given(trees(), st.randoms(use_true_random=False))
@@ -119,6 +139,12 @@ def test_unknown_items_are_refused_with_their_number_and_the_first_five(figure_1
 def test_an_item_that_is_a_category_is_pointed_out(figure_1):
     with pytest.raises(InputError, match=r"1 item is not among its leaves \(A\) \(A: a category there"):
         figure_1.leaves_of(["a1", "A"])
+
+
+def test_a_leaf_that_differs_in_blanks_alone_is_pointed_out():
+    h = Hierarchy(np.array([1, -1], np.int32), ("cream cheese ", "*"), 1)
+    with pytest.raises(InputError, match=r"\(cream cheese: a leaf there, but with blanks around its name\)"):
+        h.leaves_of(["cream cheese"])
 
 
 def test_unknown_items_hang_under_the_root(figure_1):

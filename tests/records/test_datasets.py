@@ -7,6 +7,7 @@ import gzip
 import os
 import socket
 import threading
+import urllib.error
 import warnings
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -204,6 +205,18 @@ def test_offline_is_one_sentence_with_the_url_and_what_to_do(tiny: Dataset, monk
     said = str(caught.value)
     assert said.startswith(f"tiny-set cannot be downloaded from {url} (")
     assert said.endswith("get it by hand and put it as tiny_set.dat into the folder that SHOAL_DATA names")
+
+
+def test_a_name_that_nobody_resolves_is_called_offline(tiny: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unresolved(*_: object, **__: object) -> None:
+        raise urllib.error.URLError(socket.gaierror(-2, "Name or service not known"))
+
+    monkeypatch.setattr("urllib.request.urlopen", unresolved)
+    published_at("http://publisher.invalid/tiny.dat", monkeypatch, tiny)
+    with pytest.raises(
+        InputError, match=r"this machine seems to be offline: .*Name or service not known\); get it by hand"
+    ):
+        get("tiny-set")
 
 
 def test_page_that_is_gone_is_named(tiny: Dataset, publisher: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,10 +47,10 @@ def test_bare_json_lists_get_a_column_name_in_other_formats():
 
 
 @pytest.mark.parametrize("name", ["out", "out.xlsx", "out.gz"])
-def test_a_name_without_a_format_is_refused_unless_the_input_tells_one(name):
-    with pytest.raises(InputError, match=rf"^{name}: .*\.parquet"):
-        layout_for(name)
-    assert layout_for(name, Layout("jsonl")).format == "jsonl"
+def test_a_name_without_a_format_is_refused_whatever_the_input_is(name):
+    for like in (None, Layout("jsonl")):
+        with pytest.raises(InputError, match=rf"^{name}: .*\.parquet"):
+            layout_for(name, like)
 
 
 def test_formats_that_pack_themselves_are_not_packed_again():

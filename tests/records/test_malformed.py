@@ -37,6 +37,21 @@ def refused(tmp_path, name, content, **options):
 # Files as such
 
 
+def test_an_empty_path_is_shown_as_one():
+    assert refusal("").startswith("'': there is no such file")
+
+
+def test_closed_standard_input_is_refused(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", None)
+    assert "standard input is closed" in refusal("-")
+
+
+def test_lines_that_end_in_a_carriage_return_alone_are_not_run_together(tmp_path):
+    assert "save it with line feeds" in refused(tmp_path, "x.dat", "a b\rc\r")
+    (tmp_path / "one.dat").write_text("a b\r\n", newline="")
+    assert len(read(tmp_path / "one.dat")) == 1
+
+
 def test_a_missing_file_is_named_with_its_path(tmp_path):
     path = tmp_path / "nothing.dat"
     assert refusal(path) == f"nothing.dat: there is no such file; check the path {str(path)!r}"
@@ -191,10 +206,38 @@ def test_a_blank_header_is_refused(tmp_path):
 # CSV
 
 
-@pytest.mark.parametrize(("row", "cells"), [("2,b,c", 3), ("2", 1)])
-def test_a_row_with_too_many_or_too_few_cells_is_named(row, cells, tmp_path):
+@pytest.mark.parametrize(
+    "content",
+    ["milk bread\nmilk\nbread eggs\n", "1 2 3\n4 5\n", "a|b\nc|d\n", "milk\nmilk|eggs\n"],
+)
+def test_a_first_row_that_reads_like_a_transaction_is_not_taken_for_the_header(content, tmp_path):
+    header = content.partition("\n")[0]
+    assert f"line 1 ({header!r}) reads like a transaction" in refused(tmp_path, "x.csv", content)
+    assert len(read(tmp_path / "x.csv", items=header)) == content.count("\n") - 1
+
+
+def test_a_long_first_row_is_not_printed_whole(tmp_path):
+    assert len(refused(tmp_path, "x.csv", " ".join(map(str, range(999))) + "\n1 2\n")) < 250
+
+
+def test_cells_that_contradict_the_separator_of_earlier_blocks_are_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(streams, "BLOCK", 20)
+    content = "items\n" + "a b\n" * 9 + "a|b\n"
+    assert "row 10 holds '|'" in refused(tmp_path, "x.csv", content)
+    assert "--separator" in refusal(tmp_path / "x.csv")
+    assert len(read(tmp_path / "x.csv", separator=" ")) == 10
+
+
+def test_a_column_that_is_named_by_a_flag_leaves_none_for_the_items(tmp_path):
+    assert "no column is left" in refused(tmp_path, "x.csv", "items\na\n", drop="items")
+    assert refused(tmp_path, "x.csv", "a,b,c\n1,2,3\n", id="a").endswith("'b', 'c'")
+
+
+@pytest.mark.parametrize(("row", "cells", "remedy"), [("2,b,c", "3 cells", "quote"), ("2", "1 cell", "empty cell")])
+def test_a_row_with_too_many_or_too_few_cells_is_named_with_its_own_remedy(row, cells, remedy, tmp_path):
     sentence = refused(tmp_path, "x.csv", f"n,items\n1,a\n{row}\n3,c\n", drop="n")
-    assert f"row 2 has {cells} cells, but the header has 2" in sentence
+    assert f"row 2 has {cells}, but the header has 2" in sentence
+    assert remedy in sentence
 
 
 def test_a_quote_that_never_closes_is_refused(tmp_path):
@@ -349,6 +392,14 @@ def test_an_item_that_cannot_be_text_is_refused(data):
 )
 def test_objects_without_rows_have_no_transactions(data):
     assert "has no transactions" in refusal(data)
+
+
+def test_what_pandas_groups_is_refused_on_one_line():
+    assert "row 1 holds the item" in refusal(pd.DataFrame({"n": [1, 1], "x": ["a", "b"]}).groupby("n"))
+
+
+def test_ids_that_have_no_text_form_are_refused():
+    assert "holds no ids" in refusal(pa.table({"id": [[1], [2]], "item": ["a", "b"]}), id="id")
 
 
 def test_rows_have_no_columns_to_choose():

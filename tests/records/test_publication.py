@@ -62,6 +62,13 @@ def test_rights_follow_the_umask(tmp_path):
     assert stat.S_IMODE((tmp_path / "x").stat().st_mode) == 0o640
 
 
+def test_a_replacement_keeps_the_rights_of_what_it_replaces(tmp_path):
+    (tmp_path / "x").write_bytes(OLD)
+    (tmp_path / "x").chmod(0o600)
+    publish([tmp_path / "x"], force=True)
+    assert stat.S_IMODE((tmp_path / "x").stat().st_mode) == 0o600
+
+
 def test_force_replaces_and_a_link_stays_a_link(tmp_path):
     (tmp_path / "real").write_bytes(OLD)
     (tmp_path / "link").symlink_to(tmp_path / "real")
@@ -95,6 +102,11 @@ def test_targets_that_cannot_be_files_are_refused(target, sentence, force, tmp_p
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(InputError, match=sentence):
         check_targets([tmp_path / target], force=force)
+
+
+def test_a_name_that_is_too_long_is_refused_before_any_work(tmp_path):
+    with pytest.raises(InputError, match=r"^x+: it cannot be written \(File name too long\); choose another name"):
+        check_targets([tmp_path / ("x" * 300)])
 
 
 def test_devices_are_never_replaced():
@@ -267,6 +279,23 @@ def test_a_killed_writer_leaves_the_old_file_or_the_whole_new_one(where, when, f
         assert seen == {"x.dat": NEW}
     else:
         assert seen == ({"x.dat": OLD} if force else {})
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no way to ask for a process")
+def test_what_a_killed_writer_left_is_removed_once_it_is_old(tmp_path):
+    target = tmp_path / "x.dat"
+    writer = halted_writer("fsync", "before", target, False)
+    (left,) = tmp_path.iterdir()
+    os.utime(left, (0, 0))
+    publish([target])
+    assert left.exists()  # its writer lives
+    writer.kill()
+    writer.communicate()
+    publish([target], force=True)
+    assert content(tmp_path) == {"x.dat": b"new x.dat"}
+    left.write_bytes(b"as young as can be")
+    publish([target], force=True)
+    assert left.exists()
 
 
 @pytest.mark.parametrize("name", ["x.csv", "x.jsonl.zst"])

@@ -187,6 +187,14 @@ def test_columns_are_chosen_by_name(tmp_path):
     assert source.layout.items == "codes"
 
 
+def test_columns_without_a_name_and_names_with_commas_can_be_dropped(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text(',items,"Age, years",b,c\n0,x y,30,1,2\n')
+    assert sets(read(path, drop=["", "Age, years", "b, c"])) == [{"x", "y"}]
+    (tmp_path / "x.jsonl").write_text('{"items": ["x"], "a,b": 1}\n{"items": ["y"], "c": 1, "d": 2}\n')
+    assert sets(read(tmp_path / "x.jsonl", drop=["a,b", "c,d"])) == [{"x"}, {"y"}]
+
+
 def test_a_csv_row_may_be_longer_than_a_block(tmp_path, monkeypatch):
     monkeypatch.setattr(streams, "BLOCK", 100)
     rows = [["a"], [str(i) for i in range(500)], ["b"]]
@@ -359,6 +367,8 @@ TABLE = pa.table({"items": pa.array(LISTS)})
         pd.DataFrame({"items": ["a b", None, "", "b"]}),
         pd.Series(["a|b", None, "", "b"], dtype=object),
         pl.DataFrame({"items": ["a;b", None, "", "b"]}),
+        pl.DataFrame({"items": ["a;b", None, "", "b"]}, schema={"items": pl.Categorical}),
+        pl.DataFrame({"items": ["a b", None, "", "b"]}, schema={"items": pl.Enum(["", "b", "a b"])}),
         [["a", "b"], None, [], {"b"}],
         iter([("a", "b"), [], [], ["b", "b"]]),
         np.array([["a", "b"], ["a", "b"]])[:1],
@@ -383,6 +393,12 @@ def test_long_frames_are_grouped_by_id():
     assert list(read(pd.DataFrame(pairs), id="id")) == [{"a", "b"}, {"a"}]
     assert list(read(pl.DataFrame(pairs), id="id")) == [{"a", "b"}, {"a"}]
     assert list(read(pd.DataFrame({"id": ["x", "x"], "code": [5, None]}).astype({"code": "Int64"}), id="id")) == [{"5"}]
+
+
+def test_categories_are_ids_and_items_too():
+    frame = pl.DataFrame({"id": ["x", "y", "x"], "item": ["a", "a", "b"]})
+    frame = frame.cast({"id": pl.Categorical, "item": pl.Enum(["a", "b"])})
+    assert sets(read(frame, id="id")) == [{"a", "b"}, {"a"}]
 
 
 def test_baskets_pass_through():

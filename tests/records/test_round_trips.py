@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 
 import naive_records
 from shoal.errors import InputError
-from shoal.records import writing
+from shoal.records import streams, writing
 from shoal.records.baskets import Baskets
 from shoal.records.layout import Layout
 from shoal.records.reading import load, read
@@ -119,14 +119,14 @@ def test_fimi_text_writes_blanks_as_underscores():
 
 def test_two_names_that_fimi_text_cannot_tell_apart_are_refused(tmp_path):
     baskets = Baskets.from_rows([["whole milk", "whole_milk"]])
-    with pytest.raises(InputError, match=r"'whole milk' and 'whole_milk'.*\.csv, \.jsonl or \.parquet"):
+    with pytest.raises(InputError, match=r"^x\.dat: items 'whole milk' and 'whole_milk'.*\.csv, \.jsonl or \.parquet"):
         write(baskets, tmp_path / "x.dat")
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("name", ["-1", "-2", "a\0b"])
 def test_a_name_that_fimi_text_would_take_for_something_else_is_refused(name, tmp_path):
-    with pytest.raises(InputError, match=r"cannot stand in \.dat"):
+    with pytest.raises(InputError, match=r"^x\.dat: item .* cannot stand in dat text"):
         write(Baskets.from_rows([[name]]), tmp_path / "x.dat")
 
 
@@ -151,6 +151,56 @@ def test_a_separator_that_occurs_in_names_is_replaced(names, asked, used):
 def test_names_that_leave_no_separator_are_refused():
     with pytest.raises(InputError, match=r"write \.jsonl or \.parquet"):
         settled_layout(["a b", "a|b", "a;b", "a,b", "a\tb"], Layout("csv"))
+
+
+guessable = st.lists(st.sampled_from(["a", "b", "whole milk", "a,b", "x;y", "=1+1", "-5", 'say "hi"']), max_size=3)
+
+
+@settings(max_examples=150, deadline=None)
+@given(rows=st.lists(guessable, min_size=1, max_size=8), separator=st.sampled_from([" ", ",", ";", "|"]))
+@example(rows=[["whole store"]] * 3, separator=" ")
+@example(rows=[[], ["-5"], ["whole milk"]], separator=";")
+@pytest.mark.parametrize("name", ["x.csv", "x.tsv"])
+def test_a_reader_who_is_not_told_the_separator_finds_it(name, rows, separator, folder):
+    baskets = Baskets.from_rows(rows)
+    write(baskets, folder / name, layout=Layout(name[2:], separator=separator), force=True)
+    assert read(folder / name) == baskets
+
+
+def test_only_a_first_row_that_would_mislead_ends_in_the_separator(tmp_path):
+    def text(rows):
+        write(Baskets.from_rows(rows), tmp_path / "x.csv", force=True)
+        return (tmp_path / "x.csv").read_text()
+
+    assert text([[], ["whole store"], ["whole store"]]) == 'items\n""\nwhole store|\nwhole store\n'
+    assert text([["whole store"], ["whole store", "b"]]) == "items\nwhole store\nb|whole store\n"
+    assert text([["a"], ["b"]]) == "items\na\nb\n"
+
+
+def test_the_separator_is_shown_where_the_reader_looks_for_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(writing, "BLOCK", 64)
+    monkeypatch.setattr(streams, "BLOCK", 64)
+    baskets = Baskets.from_rows([["whole milk"]] * 20 + [["a b", "whole milk"]])
+    write(baskets, tmp_path / "x.csv")
+    assert (tmp_path / "x.csv").read_text().startswith("items\nwhole milk|\n")
+    assert read(tmp_path / "x.csv") == baskets
+
+
+def test_a_header_that_holds_a_delimiter_is_quoted(tmp_path):
+    baskets = Baskets.from_rows([["a", "b"]])
+    for column in ("x;y", "x\ty", "x,y"):
+        for layout in (Layout("csv", column), Layout("long", column, id="p;q")):
+            write(baskets, tmp_path / "x.csv", layout=layout, force=True)
+            assert read(tmp_path / "x.csv", id=layout.id) == baskets
+
+
+def test_a_release_that_cannot_be_written_names_the_file(tmp_path):
+    for name in ("x.dat", "x.csv"):
+        with pytest.raises(InputError, match=rf"^{name}: item "):
+            write(Baskets.from_rows([["a\0b"]]), tmp_path / name)
+    with pytest.raises(InputError, match=r"^x\.csv: items can be parted neither"):
+        write(Baskets.from_rows([["a b", "a|b", "a;b", "a,b", "a\tb"]]), tmp_path / "x.csv")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_spreadsheet_formulas_are_guarded_and_numbers_are_not(tmp_path):

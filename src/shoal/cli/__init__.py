@@ -7,7 +7,6 @@ Exit codes: 0 done, 1 a fault of ours, 2 bad input or usage, 3 the promise does 
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 from collections.abc import Sequence
@@ -39,6 +38,8 @@ def shoal(
     """Publish baskets, click-streams or diagnosis codes so that every record hides in a crowd of k, and prove it.
 
     New here? [bold]shoal demo[/bold] shows all of it on a made-up grocery store, in under a minute.
+
+    Exit codes: 0 done, 1 a fault of ours, 2 bad input or usage, 3 the promise does not hold or cannot be reached.
     """
     if version:
         typer.echo(f"shoal {__version__}")
@@ -58,6 +59,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     as_json = "--json" in arguments
+    if not _streams_are_open():
+        say("standard output is closed; point it to a file or a terminal")
+        return 2
     _spell_out_what_cannot_be_shown()
     try:
         code = app(arguments, standalone_mode=False, prog_name="shoal")
@@ -75,9 +79,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _left_alone() if isinstance(stop.__context__, BrokenPipeError) else int(stop.code or 0)
     except BrokenPipeError:
         return _left_alone()
+    except MemoryError as error:
+        needed = str(error).partition(" for an array")[0] or "it ran out"
+        return _failed(f"there is not enough memory ({needed}); take fewer rows, or a larger machine", 2, as_json)
     except Exception as error:
         if hasattr(error, "format_message"):  # Typer's usage errors share no public class
             return _failed(_usage(error), 2, as_json)
+        if (
+            isinstance(error, OSError) and error.filename is None
+        ):  # files are named when they fail: this is standard output
+            _left_alone()
+            say(
+                f"standard output cannot be written ({error.strerror}), so the result is not shown; files that were asked for are complete"
+            )
+            return 1
         if os.environ.get("SHOAL_DEBUG"):
             raise
         return _failed(
@@ -87,11 +102,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
 
 
+def _streams_are_open() -> bool:
+    """Whether anybody may read what is found. Closed streams are pointed to nowhere, lest the next file take their number."""
+    closed = [name for name in ("stdin", "stdout", "stderr") if getattr(sys, name) is None]
+    if closed:
+        while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+            pass
+        os.close(number)
+    for name in set(closed) - {"stdin"}:  # a closed standard input is for the reader to complain about
+        setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
+    return "stdout" not in closed
+
+
 def _failed(message: str, exit_code: int, as_json: bool) -> int:
     say(message)
     if as_json:
-        with contextlib.suppress(BrokenPipeError):
+        try:
             print_json({"error": message, "exit_code": exit_code})
+        except OSError:
+            _left_alone()
     return exit_code
 
 

@@ -61,26 +61,28 @@ def anonymize(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="exact (the proven optimum), or oa, da, aa as the 2008 paper has them.",
+            help="exact (the proven optimum); hybrid (also deletes single occurrences, for real hierarchies); or oa, da, aa as the 2008 "
+            "paper has them.",
             show_default="exact",
             rich_help_panel=_SEARCH,
         ),
     ] = None,
     suppress: Annotated[
-        float,
+        float | None,
         typer.Option(
             metavar="SHARE",
             min=0,
             max=1,
-            help="Up to this share of item occurrences may be dropped, by whole top-level categories (exact only).",
+            help="Up to this share of item occurrences may go: whole top-level categories (exact) or single occurrences (hybrid).",
+            show_default="0, hybrid: 0.05",
             rich_help_panel=_SEARCH,
         ),
-    ] = 0.0,
+    ] = None,
     time_limit: Annotated[
         float | None,
         typer.Option(
             metavar="SECONDS",
-            help="Stop searching after this and take the best found so far (exact only).",
+            help="Stop searching after this and take the best found so far (exact and hybrid).",
             rich_help_panel=_SEARCH,
         ),
     ] = None,
@@ -170,7 +172,11 @@ def _figures(facts: dict[str, Any]) -> Any:
             "  dropped",
             f"{dropped['share']:.2%}",
             f"{counted(dropped['occurrences'], 'occurrence')}, "
-            f"{counted(dropped['categories'], 'whole category', 'whole categories')}",
+            + (
+                f"{counted(dropped['categories'], 'whole category', 'whole categories')}"
+                if dropped["categories"]
+                else "one by one, where they made an itemset rare"
+            ),
         )
     lines.add_row(
         "algorithm", facts["algorithm"], f"over {facts['hierarchy']['source']}, {facts['hierarchy']['leaves']:,} leaves"
@@ -186,7 +192,7 @@ def _proof(facts: dict[str, Any]) -> str:
         return "proven optimal: no cut through this hierarchy loses less"
     if facts["bound"] is not None:
         return f"no cut through this hierarchy loses less than {facts['bound']:.2%}"
-    return "not known to be optimal; --algorithm exact proves it"
+    return "not known to be optimal" + ("" if facts["algorithm"] == "hybrid" else "; --algorithm exact proves it")
 
 
 def _step(levels_up: int | None) -> str:

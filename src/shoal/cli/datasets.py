@@ -104,12 +104,14 @@ def make(
     [bold]shoal datasets make -o quest.dat --transactions 1000000 --items 5000[/bold]
     """
     from shoal.records.generators import quest
+    from shoal.records.layout import layout_for
     from shoal.records.publication import check_targets
     from shoal.records.writing import write
 
     if output == "-" and json:
         raise InputError("-o - and --json both need standard output; write to a file, or leave --json out")
     if output != "-":
+        layout_for(output)
         check_targets([output], force=force)
     with progress() as tell:
 

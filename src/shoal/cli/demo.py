@@ -11,7 +11,7 @@ import typer
 from shoal.cli import options
 from shoal.cli.anonymize import show_release
 from shoal.cli.profile import example, show_profile
-from shoal.cli.terminal import announce_compilation, console, print_json, printable, progress, table
+from shoal.cli.terminal import announce_compilation, console, print_json, printable, program, progress, table
 from shoal.errors import InputError
 
 if TYPE_CHECKING:
@@ -103,11 +103,12 @@ def _next_commands(place: Path) -> list[str]:
     raw, public, tree, stricter = (
         shlex.quote(str(place / name)) for name in ("baskets.csv", "public.csv", "hierarchy.csv", "stricter.csv")
     )
+    shoal = program()
     return [
-        f"shoal audit {public} --k {K} --m {M}",
-        f"shoal audit {raw} --k {K} --m {M}",
-        f"shoal hierarchy show {tree} --depth 2",
-        f"shoal anonymize {raw} --hierarchy {tree} --k 10 --m 3 -o {stricter} --force",
+        f"{shoal} audit {public} --k {K} --m {M}",
+        f"{shoal} audit {raw} --k {K} --m {M}",
+        f"{shoal} hierarchy show {tree} --depth 2",
+        f"{shoal} anonymize {raw} --hierarchy {tree} --k 10 --m 3 -o {stricter} --force",
     ]
 
 

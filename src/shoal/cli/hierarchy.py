@@ -32,7 +32,11 @@ Tree = Annotated[
 Out = Annotated[
     str,
     typer.Option(
-        "--output", "-o", metavar="FILE", help="Where to write it (.csv, .txt, .json, also .gz).", show_default=False
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="Where to write it (.csv, .txt, .json, also .gz or .zst).",
+        show_default=False,
     ),
 ]
 To = Annotated[str | None, typer.Option(metavar="FORMAT", help=f"{FORMATS}; told by the file's name when not given.")]
@@ -111,7 +115,7 @@ def show(
 def check(
     hierarchy: Tree,
     data: Annotated[
-        str | None, typer.Argument(metavar="[DATA]", help="The file that it is meant for.", show_default=False)
+        str | None, typer.Argument(metavar="DATA", help="The file that it is meant for.", show_default=False)
     ] = None,
     k: options.K = 5,
     items: options.Items = None,

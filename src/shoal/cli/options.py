@@ -89,10 +89,9 @@ def reading(
     items: str | None, id: str | None, drop: list[str] | None, separator: str | None, format: str | None
 ) -> dict[str, Any]:
     """The reading options as `shoal.read` takes them."""
-    columns = tuple(column.strip() for value in drop or () for column in value.split(",") if column.strip())
     # A tab or a newline is hard to type: \t is taken for what it means.
     separator = {"\\t": "\t", "\\n": "\n"}.get(separator or "", separator)
-    return {"format": format, "items": items, "id": id, "separator": separator, "drop": columns}
+    return {"format": format, "items": items, "id": id, "separator": separator, "drop": tuple(drop or ())}
 
 
 def promise(model: str, k: int, m: int) -> KmAnonymity:

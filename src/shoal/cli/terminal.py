@@ -8,6 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import re
+import shlex
+import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -18,6 +22,8 @@ if TYPE_CHECKING:
 
 WIDTH = 110
 """Of tables that go to a file or a pipe."""
+
+_NOT_ASCII = re.compile(r"[^\x00-\x7e]")
 
 
 def printable(text: str) -> str:
@@ -36,11 +42,27 @@ def say(message: str) -> None:
     print(f"shoal: {printable(message)}", file=sys.stderr, flush=True)
 
 
+def program() -> str:
+    """How to call this program from here: by its name where a shell would find it by that, else by its path."""
+    running, found = sys.argv[0], shutil.which("shoal")
+    if found and os.path.exists(running) and os.path.samefile(found, running):
+        return "shoal"
+    if os.path.basename(running) == "shoal":
+        return _path_from_here(running)
+    return f"{_path_from_here(sys.executable)} -m shoal"
+
+
+def _path_from_here(path: str) -> str:
+    below = os.path.relpath(path) if os.path.abspath(path).startswith(os.path.join(os.getcwd(), "")) else path
+    return shlex.quote(below if os.sep in below else os.path.join(os.curdir, below))
+
+
 def print_json(document: Mapping[str, Any]) -> None:
-    """The one document on standard output, UTF-8 whatever the terminal speaks."""
+    """The one document on standard output, UTF-8 whatever the terminal speaks, with characters that would steer it escaped."""
     text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    text = _NOT_ASCII.sub(lambda found: found[0] if found[0].isprintable() else json.dumps(found[0])[1:-1], text)
     sys.stdout.flush()
-    sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace"))
+    sys.stdout.buffer.write(text.encode())
     sys.stdout.buffer.flush()
 
 

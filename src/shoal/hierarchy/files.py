@@ -6,7 +6,7 @@
     json           nested objects
 
 A written file reads back as the same tree with the same labels. Amnesia and parent-child know a node by its label alone, so there a
-label that repeats is written as the node's unique name. `.gz` names are compressed; reading looks at the content.
+label that repeats is written as the node's unique name. `.gz` and `.zst` names are compressed; reading looks at the content.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import NamedTuple
 from shoal.errors import InputError
 from shoal.hierarchy.formats import amnesia, arx, nested, parent_child
 from shoal.hierarchy.formats.cells import read_cells, sample_rows
-from shoal.hierarchy.links import Links
+from shoal.hierarchy.links import PLACE, Links
 from shoal.hierarchy.tree import Hierarchy
 
 
@@ -57,7 +57,7 @@ def read_hierarchy(
     `levels` names the columns of an arx file to use, leaf first; `root` is the label of a root to put above several.
     """
     path = Path(path)
-    place = f"hierarchy file {path}"
+    place = f"{PLACE}{path}"
     text = _text(path, place)
     if format is None:
         format = "arx" if levels is not None else _guessed_format(text, path, place)
@@ -78,16 +78,18 @@ def write_hierarchy(
 ) -> None:
     """Write to a temporary file beside the target, then rename it: the target is whole or untouched. Overwrites only with `force`."""
     path = Path(path)
-    plain = path.with_suffix("") if path.suffix == ".gz" else path
+    plain = path.with_suffix("") if path.suffix in _PACKED else path
     if format is None and plain.suffix not in _SUFFIXES:
         raise InputError(
             f"{path}: its name does not tell the format; end it in {', '.join(_SUFFIXES)}, or name one of {', '.join(FORMATS)}"
         )
     text = hierarchy_text(hierarchy, format or _SUFFIXES[plain.suffix], plain.name)
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path} is not a regular file; name a file to write the hierarchy to")
     if path.exists() and not force:
         raise InputError(f"{path} exists; choose another name, or overwrite it with --force")
-    data = text.encode()
-    _replace(path, gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
+    pack = _PACKED.get(path.suffix, bytes)
+    _replace(path, pack(text.encode()))
 
 
 def hierarchy_text(hierarchy: Hierarchy, format: str, name: str = "hierarchy") -> str:
@@ -111,11 +113,13 @@ def _text(path: Path, place: str) -> str:
         data = path.read_bytes()
     except OSError as error:
         raise InputError(f"{place} cannot be read ({error.strerror}); check the path") from error
-    if data.startswith(b"\x1f\x8b"):
-        try:
-            data = gzip.decompress(data)
-        except (EOFError, OSError, zlib.error) as error:
-            raise InputError(f"{place}: its gzip data is damaged ({error}); fetch or compress it again") from error
+    for magic, unpack in _UNPACKED.items():
+        if data.startswith(magic):
+            try:
+                data = unpack(data)
+            except (EOFError, OSError, zlib.error) as error:
+                raise InputError(f"{place}: its packed data is damaged ({error}); fetch or pack it again") from error
+            break
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -127,8 +131,27 @@ def _text(path: Path, place: str) -> str:
         line = text.count("\n", 0, text.index("\0")) + 1
         raise InputError(f"{place}, line {line}: it holds a zero byte, so it is not UTF-8 text; save the file as UTF-8")
     if not text.strip():
-        raise InputError(f"{place}: it is empty")
+        raise InputError(f"{place}: it is empty; check that it is the right file")
     return text
+
+
+def _zstd(data: bytes) -> bytes:
+    import pyarrow as pa
+
+    packed: bytes = pa.compress(data, codec="zstd", asbytes=True)
+    return packed
+
+
+def _unzstd(data: bytes) -> bytes:
+    import pyarrow as pa
+
+    with pa.CompressedInputStream(pa.BufferReader(data), "zstd") as stream:
+        unpacked: bytes = stream.read()
+    return unpacked
+
+
+_PACKED: dict[str, Callable[[bytes], bytes]] = {".gz": lambda data: gzip.compress(data, mtime=0), ".zst": _zstd}
+_UNPACKED: dict[bytes, Callable[[bytes], bytes]] = {b"\x1f\x8b": gzip.decompress, b"\x28\xb5\x2f\xfd": _unzstd}
 
 
 def _guessed_format(text: str, path: Path, place: str) -> str:
@@ -151,6 +174,7 @@ def _guessed_format(text: str, path: Path, place: str) -> str:
 
 
 def _replace(path: Path, data: bytes) -> None:
+    path = path.resolve()  # a link stays a link
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         try:

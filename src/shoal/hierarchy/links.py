@@ -6,11 +6,16 @@ found and worded once.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import PurePath
 
 from shoal.errors import InputError
 from shoal.hierarchy.tree import Hierarchy, counted, listed
+
+PLACE = "hierarchy file "
+"""What messages put before a file's path."""
 
 
 @dataclass(frozen=True)
@@ -40,13 +45,20 @@ class Links:
             if root is None:
                 raise InputError(
                     f"{place}: it has {len(roots):,} roots ({listed([labels[v] for v in roots])}); {one_root}, "
-                    "or let `shoal hierarchy convert --add-root LABEL` put one above them"
+                    f"or, to put one above them, {by_converting(place, '--add-root ALL')}"
                 )
             labels, parent = [*labels, root], [len(labels) if p < 0 else p for p in parent] + [-1]
         if len(labels) == 1:
             raise InputError(f"{place}: {labels[0]!r} stands alone; a hierarchy needs a root above its values")
         _refuse_repeated_leaves(labels, parent, place)
         return Hierarchy.from_parents(parent, labels, source)
+
+
+def by_converting(place: str, flags: str) -> str:
+    """The remedy that a command offers: what to run, and what to use then."""
+    path = place.removeprefix(PLACE)
+    made = shlex.quote(f"{PurePath(path).name.partition('.')[0]}-tree.csv")
+    return f"run shoal hierarchy convert {shlex.quote(path)} {flags} -o {made} and use {made}"
 
 
 def links_by_label(edges: Iterable[tuple[str, str, int]], place: str) -> Links:

@@ -21,6 +21,9 @@ from shoal.errors import InputError
 
 _Number = TypeVar("_Number", bound=np.integer)
 
+_STEPS = 8
+"""How far up a path is spelled out to tell nodes apart: a token must stay readable, and a chain of one label affordable."""
+
 
 @dataclass(frozen=True, eq=False)
 class Hierarchy:
@@ -143,21 +146,30 @@ class Hierarchy:
     def names(self) -> tuple[str, ...]:
         """The published token of each node: its label where that is unique, else the label with as much of its path as it takes.
 
-        Leaves always keep their own name. Two nodes never share a token, or a reader of the release could not tell them apart.
+        A node above a single leaf or a single child is never published (what is below it says the same), so it gives way to others of
+        its label. Leaves always keep their own name. Two nodes never share a token, or a reader could not tell them apart.
         """
         names = list(self.labels)
         taken = Counter(names)
         leaves = set(names[: self.n_leaves])
-        parent = self.parent
-        unclear = [v for v in range(self.n_leaves, self.n_nodes) if taken[names[v]] > 1]
-        above = {v: int(parent[v]) for v in unclear}
-        while unclear:
+        repeated = [v for v in range(self.n_leaves, self.n_nodes) if taken[names[v]] > 1]
+        rivals = Counter(names[v] for v in repeated if self.only_child[v] < 0)
+        unclear = [v for v in repeated if names[v] in leaves or self.only_child[v] >= 0 or rivals[names[v]] > 1]
+        above = {v: int(self.parent[v]) for v in unclear}
+        for _ in range(_STEPS if unclear else 0):
             for v in unclear:
-                p = above[v]
-                names[v] = f"{self.labels[p]}/{names[v]}" if p >= 0 else f"{names[v]}#{v}"
-                above[v] = int(parent[p]) if p >= 0 else -1
+                if (p := above[v]) >= 0:
+                    names[v] = f"{self.labels[p]}/{names[v]}"
+                    above[v] = int(self.parent[p])
             taken = Counter(names)
-            unclear = [v for v in unclear if taken[names[v]] > 1 or names[v] in leaves]
+            unclear = [v for v in unclear if taken[names[v]] > 1]
+        known = set(names)
+        for v in unclear:  # the path does not tell them apart within reason: their numbers do
+            name = f"{self.labels[v]}#{v}"
+            while name in known:
+                name += "#"
+            names[v] = name
+            known.add(name)
         return tuple(names)
 
     def sums(self, per_leaf: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
@@ -174,6 +186,9 @@ class Hierarchy:
             categories = set(self.labels[self.n_leaves :])
             inner = [name for name in missing if name in categories]
             hint = f" ({listed(inner)}: a category there, which needs a leaf of that name below it)" if inner else ""
+            bare = {name.strip() for name in position if name != name.strip()}
+            if blank := [name for name in missing if name.strip() in bare]:
+                hint += f" ({listed(blank)}: a leaf there, but with blanks around its name)"
             raise InputError(
                 f"hierarchy {self.source}: {counted(missing, 'item is', 'items are')} not among its leaves ({listed(missing)}){hint}; "
                 "add them, or pass --unknown root to hang them under the root"

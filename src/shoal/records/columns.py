@@ -6,7 +6,7 @@ A column without a role stops the run: what nobody decided about is not publishe
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from shoal.errors import InputError
@@ -23,7 +23,11 @@ class Choice:
     separator: str | None = None
     """What parts the items inside a cell."""
     drop: tuple[str, ...] = ()
-    """Columns to leave out."""
+    """Columns to leave out, one or several (with commas between them) to a text."""
+
+    def dropped(self, columns: Collection[str]) -> list[str]:
+        """The names to leave out. A text that is a column's name stands for it, commas and all."""
+        return [name for text in self.drop for name in ([text] if text in columns else _parts(text))]
 
 
 def set_column(columns: Sequence[str], choice: Choice, source: str) -> str:
@@ -31,20 +35,19 @@ def set_column(columns: Sequence[str], choice: Choice, source: str) -> str:
     repeated = [column for column in dict.fromkeys(columns) if columns.count(column) > 1]
     if repeated:
         raise InputError(f"{source}: it has two columns called {repeated[0]!r}; rename one")
-    for asked, flag in (
-        (choice.items, "--items"),
-        (choice.id, "--id"),
-        *((column, "--drop") for column in choice.drop),
-    ):
+    drop = choice.dropped(columns)
+    for asked, flag in ((choice.items, "--items"), (choice.id, "--id"), *((column, "--drop") for column in drop)):
         if asked is not None and asked not in columns:
             raise InputError(f"{source}: there is no column {asked!r} for {flag}; its columns are {listed(columns)}")
-    left = [column for column in columns if column not in choice.drop and column != choice.id]
+    left = [column for column in columns if column not in drop and column != choice.id]
     items = choice.items
     if items is None:
         defaults = ("items",) if choice.id is None else ("items", "item")
         items = left[0] if len(left) == 1 else next((column for column in defaults if column in left), None)
+    if items is None and not left:
+        raise InputError(f"{source}: no column is left for the items; its columns are {listed(columns)}")
     if items is None:
-        raise InputError(f"{source}: which of its columns holds the items? pass --items with one of {listed(columns)}")
+        raise InputError(f"{source}: which of its columns holds the items? pass --items with one of {listed(left)}")
     if items not in left:
         raise InputError(f"{source}: column {items!r} has two roles; name it once among --items, --id and --drop")
     check_roles([column for column in left if column != items], source)
@@ -61,3 +64,7 @@ def check_roles(without: Sequence[str], source: str) -> None:
 
 def listed(columns: Sequence[str]) -> str:
     return ", ".join(map(repr, columns)) if columns else "none"
+
+
+def _parts(text: str) -> list[str]:
+    return [name for name in map(str.strip, text.split(",")) if name] or [text]

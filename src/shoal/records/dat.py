@@ -21,6 +21,7 @@ from shoal.records.tokens import Tokens, baskets_of, row_of
 _COMMENT = re.compile(rb"^[#%] [^\n]*(?:\n|\Z)", re.MULTILINE)
 _HEAD = re.compile(rb"(?:@CONVERTED_FROM|@ITEM=|[#%] )[^\n]*(?:\n|\Z)")
 _MARKS = ("-1", "-2")
+_LONE_RETURN = re.compile(rb"\r(?=[^\n])")
 _FIRST_LINE = re.compile(rb"\S[^\n]*")
 
 
@@ -35,6 +36,8 @@ def _stretches(source: Input, names: dict[str, str]) -> Iterator[Tokens]:
     in_head = True
     marked: bool | None = None  # not known before the first line that is not blank
     for block in source.text_blocks():
+        if b"\r" in block.data and b"\n" not in block.data.rstrip(b"\n") and _LONE_RETURN.search(block.data):
+            raise InputError(f"{source.name}: its lines end in a carriage return alone; save it with line feeds")
         if in_head:
             block = _without_head(block, names, source.name)
             in_head = not block.data

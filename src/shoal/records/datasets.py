@@ -7,9 +7,11 @@ check: a download that does not agree with them is thrown away, a local file tha
 
 from __future__ import annotations
 
+import errno
 import http.client
 import os
 import re
+import socket
 import urllib.error
 import urllib.request
 import warnings
@@ -20,6 +22,7 @@ from typing import Any
 
 from shoal.errors import InputError
 
+_NO_ROUTE = (errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN)
 _FIMI = "http://fimi.uantwerpen.be/data/"
 _SPMF = "https://www.philippe-fournier-viger.com/spmf/"
 _KDD_CUP = "https://www.kdd.org/kdd-cup/view/kdd-cup-2000"
@@ -359,6 +362,8 @@ def _downloaded(
         ) from cause
     except (OSError, http.client.HTTPException) as cause:
         reason = getattr(cause, "reason", cause)  # what urllib wraps: no route, no name, no answer
+        if isinstance(reason, socket.gaierror) or getattr(reason, "errno", None) in _NO_ROUTE:
+            reason = f"this machine seems to be offline: {reason}"
         raise InputError(f"{dataset.name} cannot be downloaded from {dataset.url} ({reason}); {by_hand}") from cause
     finally:
         arriving.unlink(missing_ok=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -43,6 +43,19 @@ def delimited_table(source: Input, delimiter: str | None) -> tuple[Table, str]:
             yield pa.record_batch([_unguarded(column) for column in batch.columns], names=list(wanted))
 
     return Table(columns, batches, source.name), delimiter
+
+
+def refuse_missing_header(column: str, separator: str, vocabulary: Collection[str], source: str) -> None:
+    """Raises if the single column's name reads like a transaction: it would be lost, and published as a header as it is."""
+    names = column.split() if separator == " " else [name.strip() for name in column.split(separator)]
+    if column != "items" and (
+        (separator != " " and len(names) > 1) or any(name.isdecimal() or name in vocabulary for name in names)
+    ):
+        shown = column if len(column) <= 60 else f"{column[:57]}..."
+        raise InputError(
+            f"{source}: line 1 ({shown!r}) reads like a transaction, not like a header; put a line such as items above it, "
+            "or name it with --items if it is the header"
+        )
 
 
 class _Feed:
@@ -99,9 +112,11 @@ def _parsed(feed: _Feed, source: str, delimiter: str, header: list[str], wanted:
     except pa.ArrowInvalid as error:
         if misfits:
             row = misfits[0]
+            cells = "1 cell" if row.actual_columns == 1 else f"{row.actual_columns:,} cells"
+            many = row.actual_columns > row.expected_columns
             raise InputError(
-                f"{source}: row {row.number - 1:,} has {row.actual_columns} cells, but the header has {row.expected_columns}; "
-                f"quote cells that hold {delimiter!r}"
+                f"{source}: row {row.number - 1:,} has {cells}, but the header has {row.expected_columns:,}; "
+                + (f"quote cells that hold {delimiter!r}" if many else f"write {delimiter!r} for each empty cell, too")
             ) from None
         if "straddling" in str(error):
             raise InputError(

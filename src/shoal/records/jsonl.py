@@ -36,15 +36,17 @@ class _Fields:
 
     def add(self, names: Collection[str]) -> None:
         """Takes note of an object's fields. Unless it was asked for, the first object shows which of them holds the sets."""
+        drop = self.choice.dropped(names)
         if self.items is None and names:
-            present = tuple(name for name in self.choice.drop if name in names)
+            present = tuple(name for name in drop if name in names)
             self.items = self.choice.items or set_column(list(names), Choice(drop=present), self.source)
         self.seen.update(names)
-        check_roles([name for name in names if name != self.items and name not in self.choice.drop], self.source)
+        check_roles([name for name in names if name != self.items and name not in drop], self.source)
 
     def check(self) -> None:
         """Raises if an option named a field that no line has."""
-        for name, flag in ((self.choice.items, "--items"), *((name, "--drop") for name in self.choice.drop)):
+        drop = self.choice.dropped(self.seen)
+        for name, flag in ((self.choice.items, "--items"), *((name, "--drop") for name in drop)):
             if name is not None and name not in self.seen:
                 raise InputError(
                     f"{self.source}: no line has a field {name!r} for {flag}; its fields are {listed(sorted(self.seen))}"
@@ -135,6 +137,9 @@ def _items_of(line: bytes, number: int, fields: _Fields) -> list[str]:
         value = json.loads(
             line, parse_int=_integer, parse_float=_whole, parse_constant=_Refused, object_pairs_hook=_object
         )
+    except json.JSONDecodeError as error:
+        fault = f"{error.msg} in column {error.colno}"
+        raise InputError(f"{where} is not JSON ({fault}); give each line one list or one object") from None
     except (ValueError, RecursionError) as error:
         raise InputError(f"{where} is not JSON ({error}); give each line one list or one object") from None
     if isinstance(value, dict):

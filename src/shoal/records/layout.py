@@ -73,11 +73,11 @@ def format_of(name: str) -> tuple[str | None, str | None]:
 def layout_for(target: str | os.PathLike[str], like: Layout | None = None) -> Layout:
     """The layout to write `target` in: format and compression as its name tells, all else like the given one.
 
-    Standard output (`-`) and names that tell no format take the given format, or FIMI's when none is given to `-`.
+    Standard output (`-`) takes the given format, or FIMI's when none is given.
     """
     name = os.path.basename(os.fspath(target))
     told, compression = (None, None) if name == "-" else format_of(name)
-    if told is None and like is None and name != "-":
+    if told is None and name != "-":
         raise InputError(
             f"{name}: its name does not tell a format; let it end in one of {', '.join(_SUFFIXES)} (text also in .gz or .zst)"
         )

@@ -38,7 +38,7 @@ def object_sets(data: Any, choice: Choice) -> tuple[Baskets, str]:
 
 def _table(data: Any, source: str) -> Table | None:
     """The object as a table, or none if it is an iterable of rows."""
-    if type(data).__module__.partition(".")[0] == "pandas":
+    if type(data).__module__.partition(".")[0] == "pandas" and (hasattr(data, "iloc") or hasattr(data, "to_frame")):
         frame = data if hasattr(data, "columns") else data.to_frame("items")
         return Table(
             [str(name) for name in frame.columns], lambda wanted: _pandas_batches(frame, wanted, source), source
@@ -103,7 +103,7 @@ def _strung_together(rows: Sequence[Any], rows_before: int, source: str) -> Toke
     for number, row in enumerate(rows, rows_before + 1):
         before = len(flat)
         if isinstance(row, str | bytes) or not (row is None or isinstance(row, Iterable)):
-            raise InputError(f"{source}: row {number:,} is {row!r:.60}, not a set of items; give a list of names")
+            raise InputError(f"{source}: row {number:,} is {_shown(row)}, not a set of items; give a list of names")
         flat.extend(() if row is None else row)
         counts.append(len(flat) - before)
     lengths = np.array(counts, np.int64)
@@ -113,7 +113,9 @@ def _strung_together(rows: Sequence[Any], rows_before: int, source: str) -> Toke
     if strange or "" in flat:
         at = next(i for i, item in enumerate(flat) if type(item) in strange or item == "")
         number = rows_before + row_of(at, lengths) + 1
-        raise InputError(f"{source}: row {number:,} holds the item {flat[at]!r:.60}; items are texts or whole numbers")
+        raise InputError(
+            f"{source}: row {number:,} holds the item {_shown(flat[at])}; items are texts or whole numbers"
+        )
     try:
         names = pa.array(map(str, flat), pa.large_string(), size=len(flat))
     except ValueError as error:  # half a surrogate pair, or an integer of thousands of digits
@@ -125,3 +127,8 @@ def _is_missing(value: Any) -> bool:
     return (
         value is None or (isinstance(value, float) and value != value) or type(value).__name__ in ("NAType", "NaTType")
     )
+
+
+def _shown(value: Any) -> str:
+    """The beginning of a value on one line."""
+    return " ".join(repr(value).split())[:60]

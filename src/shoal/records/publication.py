@@ -2,7 +2,8 @@
 
 Each file is written under a hidden name in its target's folder, synced to disk, and only then put in place by one atomic step
 of the file system: whoever looks, or kills the process, at any moment finds the old file or nothing, never half a file. If a
-later file cannot be put in place, the earlier ones are taken back.
+later file cannot be put in place, the earlier ones are taken back. What a killed process left under hidden names is removed by the
+next one that writes the same target.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ import contextlib
 import hashlib
 import io
 import os
+import re
 import secrets
 import signal
 import stat
 import threading
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from types import FrameType
@@ -27,13 +30,23 @@ if TYPE_CHECKING:
 
 Target = str | os.PathLike[str]
 
+_ABANDONED = 600.0  # seconds without a write
+
+
+def display_name(target: Target) -> str:
+    """What messages call a file: its name without folders."""
+    text = os.fspath(target)
+    return "standard output" if text == "-" else os.path.basename(text) or repr(text)
+
 
 @contextlib.contextmanager
 def writing_errors(target: Target) -> Iterator[None]:
     """Turns what the system says about a file that cannot be written into a sentence about it."""
-    name = _name(target)
+    name = display_name(target)
     try:
         yield
+    except BrokenPipeError:  # whoever read standard output has left, which is nobody's fault
+        raise
     except FileExistsError:
         raise InputError(f"{name}: it appeared while the release was made; pass --force to replace it") from None
     except FileNotFoundError:
@@ -49,7 +62,7 @@ def check_targets(targets: Iterable[Target], *, force: bool = False) -> None:
     """Raises if a file could not be published: said before the work, not after it."""
     seen = set()
     for target in targets:
-        name, path = _name(target), os.path.realpath(target)
+        name, path = display_name(target), os.path.realpath(target)
         folder = os.path.dirname(path)
         if path in seen:
             raise InputError(f"{name}: two outputs have this name; give each its own")
@@ -58,8 +71,14 @@ def check_targets(targets: Iterable[Target], *, force: bool = False) -> None:
             raise InputError(f"{name}: it is a folder; name a file in it")
         if not os.path.isdir(folder):
             raise InputError(f"{name}: its folder {folder!r} is not there; make the folder first")
-        if os.path.lexists(path):
-            if not stat.S_ISREG(os.stat(path).st_mode):
+        try:
+            mode = os.stat(path).st_mode
+        except FileNotFoundError:
+            pass
+        except OSError as error:  # a name that is too long, for one
+            raise InputError(f"{name[:60]}: it cannot be written ({error.strerror}); choose another name") from None
+        else:
+            if not stat.S_ISREG(mode):
                 raise InputError(f"{name}: it is not a regular file; write to - for standard output")
             if not force:
                 raise InputError(f"{name}: it is there already; pass --force to replace it, or name another file")
@@ -74,7 +93,7 @@ class StagedFile(io.RawIOBase):
         super().__init__()
         self.target = os.path.realpath(target)
         folder, name = os.path.split(self.target)
-        self.path = os.path.join(folder, f".{name[:40]}.{secrets.token_hex(4)}.tmp")
+        self.path = os.path.join(folder, f".{name[:40]}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
         self._digest = hashlib.sha256()
         self._file: BinaryIO | None = None
 
@@ -131,6 +150,8 @@ class Publication:
         self._staged: list[StagedFile] = []
         self._on_terminate: Any = None
         check_targets(self._targets, force=force)
+        for target in self._targets:
+            _remove_leftovers(target)
 
     def file(self, target: Target) -> StagedFile:
         """A new file that will become `target`. Close it when it is complete."""
@@ -202,8 +223,35 @@ def _replaced(staged: StagedFile) -> _Placed:
         os.link(staged.target, str(backup))
     except OSError:  # nothing was there, or the file system has no links
         backup = None
+    if existed:  # a file that others may not read must not become one that they may
+        with contextlib.suppress(OSError):
+            os.chmod(staged.path, stat.S_IMODE(os.stat(staged.target).st_mode))
     os.replace(staged.path, staged.target)
     return _Placed(staged.target, backup, replaced=existed)
+
+
+def _remove_leftovers(target: str) -> None:
+    """Removes hidden files of a process that is gone. Young ones stay: their process may live on another machine."""
+    if os.name == "nt":  # where asking for a process ends it
+        return
+    folder, name = os.path.split(os.path.realpath(target))
+    hidden = re.compile(rf"\.{re.escape(name[:40])}\.([0-9]{{1,9}})-[0-9a-f]{{8}}\.tmp")
+    for entry in os.listdir(folder):
+        if found := hidden.fullmatch(entry):
+            path = os.path.join(folder, entry)
+            with contextlib.suppress(OSError):
+                if time.time() - os.lstat(path).st_mtime > _ABANDONED and not _is_alive(int(found[1])):
+                    os.unlink(path)
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # somebody else's
+        return True
+    return True
 
 
 def _sync_folder(folder: str) -> None:
@@ -224,7 +272,3 @@ def _remove(path: str) -> None:
 
 def _exit_on_signal(number: int, _: FrameType | None) -> None:
     raise SystemExit(128 + number)
-
-
-def _name(target: Target) -> str:
-    return os.path.basename(os.fspath(target)) or os.fspath(target)

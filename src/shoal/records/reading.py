@@ -97,12 +97,14 @@ def _sets(opened: Input, form: str, choice: Choice) -> tuple[Baskets, Layout]:
         found = table_sets(parquet_table(opened) if form == "parquet" else arrow_table(opened), choice)
         return found.baskets, Layout(form, found.items)
 
-    from shoal.records.delimited import delimited_table
+    from shoal.records.delimited import delimited_table, refuse_missing_header
 
     if form == "long" and choice.id is None:
         raise InputError(f"{opened.name}: a long table needs the column that holds a transaction together; pass --id")
     table, delimiter = delimited_table(opened, "\t" if form == "tsv" else None)
     found = table_sets(table, choice)
+    if choice.items is None and len(table.columns) == 1:
+        refuse_missing_header(found.items, found.separator, found.baskets.vocabulary, opened.name)
     form = form if choice.id is None else "long"
     return found.baskets, Layout(form, found.items, found.separator, choice.id, delimiter=delimiter)
 

@@ -42,7 +42,7 @@ class TextBlock:
 def display_name(source: str | os.PathLike[str]) -> str:
     """What messages call a file: its name without folders."""
     text = os.fspath(source)
-    return "standard input" if text == "-" else os.path.basename(text) or text
+    return "standard input" if text == "-" else os.path.basename(text) or repr(text)
 
 
 @contextlib.contextmanager
@@ -71,6 +71,8 @@ class Input:
     def __init__(self, source: str | os.PathLike[str]) -> None:
         self.source = source
         self.name = display_name(source)
+        if os.fspath(source) == "-" and sys.stdin is None:
+            raise InputError("standard input is closed; pipe the data into it, or name a file")
         with reading_errors(source):
             self._raw: BinaryIO = sys.stdin.buffer if os.fspath(source) == "-" else open(source, "rb")  # noqa: SIM115
             self._head = self._raw.read(8)
@@ -94,7 +96,7 @@ class Input:
         self.close()
 
     def close(self) -> None:
-        if self._raw is not sys.stdin.buffer:
+        if os.fspath(self.source) != "-":
             self._raw.close()
 
     def read(self, size: int = -1) -> bytes:

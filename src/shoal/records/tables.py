@@ -17,8 +17,10 @@ import pyarrow.compute as pc
 from shoal.errors import InputError
 from shoal.records.baskets import Baskets
 from shoal.records.columns import Choice, set_column
+from shoal.records.layout import SEPARATORS
 from shoal.records.tokens import (
     Tokens,
+    as_text,
     baskets_of,
     cell_tokens,
     grouped_baskets,
@@ -27,6 +29,8 @@ from shoal.records.tokens import (
     item_names,
     list_tokens,
 )
+
+_LOOKED_FOR = (*SEPARATORS, " ")
 
 
 @dataclass(frozen=True)
@@ -61,18 +65,27 @@ def table_sets(table: Table, choice: Choice) -> TableSets:
 
 
 def _set_tokens(table: Table, column: str, separator: list[str]) -> Iterator[Tokens]:
-    """The sets batch by batch. An empty `separator` receives the one that the first cells show."""
+    """The sets batch by batch. An empty `separator` receives the one that the first cells show; later ones must not contradict."""
     rows = 0
+    guessed = not separator
     for batch in table.batches([column]):
         values = batch.column(0)
         if _is_list(values.type):
-            if separator:
+            if not guessed:
                 raise InputError(f"{table.source}: column {column!r} holds lists; leave out --separator")
             yield list_tokens(values, table.source, rows)
         elif is_text(values.type) or pa.types.is_null(values.type):
-            cells = values.cast(pa.large_string())
-            if not separator:
-                separator.append(guessed_separator(cells))
+            cells = as_text(values)
+            if guessed:
+                mark = guessed_separator(cells)
+                if not separator:
+                    separator.append(mark)
+                elif _LOOKED_FOR.index(mark) < _LOOKED_FOR.index(separator[0]):
+                    row = rows + pc.match_substring(cells, mark).index(True).as_py() + 1
+                    raise InputError(
+                        f"{table.source}: row {row:,} holds {mark!r}, but items were parted by {separator[0]!r} before; "
+                        "say with --separator what parts them"
+                    )
             yield cell_tokens(cells, separator[0])
         else:
             raise InputError(
@@ -91,12 +104,17 @@ def _long_tokens(table: Table, column: str, id: str) -> Iterator[tuple[pa.Dictio
             raise InputError(
                 f"{table.source}: column {column!r} holds lists, not single items; leave out --id and drop {id!r}"
             )
-        ids = _trimmed(ids.cast(pa.large_string()))
+        try:
+            ids = _trimmed(as_text(ids))
+        except pa.ArrowException:
+            raise InputError(
+                f"{table.source}: column {id!r} is of type {ids.type}, which holds no ids; give text or whole numbers"
+            ) from None
         missing = pc.fill_null(pc.equal(ids, ""), True).index(True).as_py()
         if missing >= 0:
             raise InputError(f"{table.source}: row {rows + missing + 1:,} has no {id!r}; give it one or remove it")
         if is_text(items.type):
-            items = _trimmed(items.cast(pa.large_string()))
+            items = _trimmed(as_text(items))
             held = pc.fill_null(pc.not_equal(items, ""), False)
         else:
             held = items.is_valid()

@@ -113,9 +113,14 @@ def cell_tokens(cells: pa.Array, separator: str) -> Tokens:
     return Tokens(np.diff(kept[ends]), names.filter(solid).dictionary_encode())
 
 
-def guessed_separator(cells: pa.Array) -> str:
+def guessed_separator(cells: pa.LargeStringArray) -> str:
     """The first of | ; , and tab that occurs in the cells, else a blank."""
-    return next((mark for mark in SEPARATORS if pc.any(pc.match_substring(cells, mark)).as_py()), " ")
+    _, ends, data = cells.buffers()
+    if len(cells) == 0 or data is None:
+        return " "
+    bounds = np.frombuffer(ends, np.int64)[cells.offset :]
+    text = data.slice(bounds[0], bounds[len(cells)] - bounds[0]).to_pybytes()  # one look at all cells, end to end
+    return next((mark for mark in SEPARATORS if mark.encode() in text), " ")
 
 
 def list_tokens(lists: pa.Array, source: str, rows_before: int = 0) -> Tokens:
@@ -142,13 +147,20 @@ def item_names(values: pa.Array, source: str) -> pa.DictionaryArray:
         if names.null_count == 0:
             places = names.indices.take(values.indices)
             return pa.DictionaryArray.from_arrays(places, names.dictionary)
-        values, kind = values.dictionary_decode(), kind.value_type
+        values, kind = as_text(values), pa.large_string()
     if pa.types.is_integer(kind):  # compare the numbers and spell out only the distinct ones
         numbers = values.dictionary_encode()
         return pa.DictionaryArray.from_arrays(numbers.indices, numbers.dictionary.cast(pa.large_string()))
     if is_text(kind) or pa.types.is_null(kind):
-        return values.cast(pa.large_string()).dictionary_encode()
+        return as_text(values).dictionary_encode()
     raise InputError(f"{source}: its items are of type {kind}; cast them to integer or string")
+
+
+def as_text(values: pa.Array) -> pa.Array:
+    """Values of any type that has a text form. Categories are spelled out one by one: Arrow cannot gather some kinds of text itself."""
+    if pa.types.is_dictionary(values.type):
+        return as_text(values.dictionary).take(values.indices)
+    return values.cast(pa.large_string())
 
 
 def is_text(kind: pa.DataType) -> bool:

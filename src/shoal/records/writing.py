@@ -3,6 +3,8 @@
 Text is put together without touching single items: every name is prepared once with what follows it inside and at the end of a
 row, and gathering those pieces in row order yields the bytes of a whole block. Names are always written as text, so that 007
 stays 007 in Parquet and JSON too. Cells that a spreadsheet would run as a formula get an apostrophe, which the reader takes off.
+What parts the items of cells is chosen so that a reader who is not told finds it out: if the first rows hold one item each and
+would not show it, the first of them ends in it.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ import numpy.typing as npt
 from shoal.errors import InputError
 from shoal.records.baskets import Baskets
 from shoal.records.layout import SEPARATORS, Layout, layout_for
-from shoal.records.publication import Publication, StagedFile, Target, writing_errors
+from shoal.records.publication import Publication, StagedFile, Target, display_name, writing_errors
+from shoal.records.streams import BLOCK
 
 if TYPE_CHECKING:
     import pandas
@@ -36,6 +39,7 @@ _Items = npt.NDArray[np.int32]
 _EdgeCodes = Callable[[_Lengths, _Items], tuple[Any, Any]]
 
 _BLOCK = 1 << 20  # rows and occurrences that are put together at a time
+_GZIP_LEVEL = 6  # the program's own default; 9, Python's, takes five times as long for one byte in ten
 _BLANK = re.compile(r"[ \t\n\v\f\r]")
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
@@ -48,18 +52,21 @@ def write(baskets: Baskets, target: Target, *, layout: Layout | None = None, for
     """
     wanted = layout_for(target, layout)
     if os.fspath(target) == "-":
-        with writing_errors("standard output"):
-            used = write_to(sys.stdout.buffer, baskets, wanted)
+        with writing_errors(target):
+            used = write_to(sys.stdout.buffer, baskets, wanted, target)
             sys.stdout.buffer.flush()
         return used
     with Publication([target], force=force) as publication, publication.file(target) as file:
-        return write_to(file, baskets, wanted)
+        return write_to(file, baskets, wanted, target)
 
 
-def write_to(file: BinaryIO | StagedFile, baskets: Baskets, layout: Layout) -> Layout:
-    """Writes baskets to an open file; returns the layout that was used, which has another separator if names need one."""
-    layout = settled_layout(baskets.vocabulary, layout)
-    tokens = written_tokens(baskets.vocabulary, layout)
+def write_to(file: BinaryIO | StagedFile, baskets: Baskets, layout: Layout, target: Target = "the output") -> Layout:
+    """Writes baskets to an open file; returns the layout that was used, which has another separator if names need one.
+
+    `target` is what messages call the file.
+    """
+    layout = settled_layout(baskets.vocabulary, layout, target)
+    tokens = written_tokens(baskets.vocabulary, layout, target)
     if layout.format in ("parquet", "arrow"):
         _write_columns(file, baskets, layout)
         return layout
@@ -69,25 +76,25 @@ def write_to(file: BinaryIO | StagedFile, baskets: Baskets, layout: Layout) -> L
     return layout
 
 
-def settled_layout(vocabulary: Sequence[str], layout: Layout) -> Layout:
+def settled_layout(vocabulary: Sequence[str], layout: Layout, target: Target = "the output") -> Layout:
     """The layout with a separator that no name contains: the given one, or the first that will do.
 
     One that a reader would find out by itself goes first, lest a release be read with its items cut at the wrong places.
     """
     if layout.format not in ("csv", "tsv"):
         return layout
-    tokens = written_tokens(vocabulary, layout)
+    tokens = written_tokens(vocabulary, layout, target)
     possible = [mark for mark in (layout.separator, *SEPARATORS) if not any(map(_clashes(mark), tokens))]
     if not possible:
         raise InputError(
-            f"items can be parted neither by {layout.separator!r} nor by | ; , or tab, for all occur in names; "
-            "write .jsonl or .parquet"
+            f"{display_name(target)}: items can be parted neither by {layout.separator!r} nor by | ; , or tab, "
+            "for all occur in names; write .jsonl or .parquet"
         )
     present = [mark for mark in SEPARATORS if any(mark in token for token in tokens)]
     return replace(layout, separator=next((mark for mark in possible if _found_first(mark, present)), possible[0]))
 
 
-def written_tokens(vocabulary: Sequence[str], layout: Layout) -> tuple[str, ...]:
+def written_tokens(vocabulary: Sequence[str], layout: Layout, target: Target = "the output") -> tuple[str, ...]:
     """What each name looks like in a file of this layout.
 
     FIMI text has no place for blanks, which become `_`; cells have none for blanks around a name. Everything else stays.
@@ -103,7 +110,8 @@ def written_tokens(vocabulary: Sequence[str], layout: Layout) -> tuple[str, ...]
     for name, token in zip(vocabulary, tokens, strict=True):
         if token in refused or "\0" in token:
             raise InputError(
-                f"item {name!r} cannot stand in .{layout.format} as a name; rename it, or write .jsonl or .parquet"
+                f"{display_name(target)}: item {name!r} cannot stand in {layout.format} text as a name; "
+                "rename it, or write .jsonl or .parquet"
             )
     if len(set(tokens)) < len(tokens):
         first: dict[str, str] = {}
@@ -111,7 +119,7 @@ def written_tokens(vocabulary: Sequence[str], layout: Layout) -> tuple[str, ...]
             if token in first:
                 others = ".csv, .jsonl or .parquet" if layout.format == "dat" else ".jsonl or .parquet"
                 raise InputError(
-                    f"items {first[token]!r} and {name!r} would both be written as {token!r}; write {others}"
+                    f"{display_name(target)}: items {first[token]!r} and {name!r} would both be written as {token!r}; write {others}"
                 )
             first[token] = name
     return tokens
@@ -195,22 +203,45 @@ def _cell_text(baskets: Baskets, tokens: Sequence[str], layout: Layout) -> Itera
     guards_ahead = np.array([_is_formula(token + separator) for token in tokens], bool)
     quotes = np.array([special.search(token) is not None for token in tokens], bool)
     separator_quotes = special.search(separator) is not None
+    shown_by = _row_that_must_show(separator, baskets, tokens)
+    row = 0
 
     def edge_codes(lengths: _Lengths, items: _Items) -> tuple[Any, Any]:
+        nonlocal row
         ends = np.cumsum(lengths)
         before = np.concatenate(([0], np.cumsum(quotes[items])))
-        quoted = (before[ends] > before[ends - lengths]) | (lengths == 0) | (separator_quotes & (lengths > 1))
+        shows = lengths > 1
+        dangling = np.arange(row, row + len(lengths)) == shown_by
+        quoted = (before[ends] > before[ends - lengths]) | (lengths == 0) | (separator_quotes & (shows | dangling))
         guarded = np.zeros(len(lengths), bool)
         filled = lengths > 0
         first = items[(ends - lengths)[filled]]
-        guarded[filled] = np.where(lengths[filled] > 1, guards_ahead[first], guards_alone[first])
-        return quoted + 2 * guarded, 4 + quoted.astype(np.int64)
+        guarded[filled] = np.where((shows | dangling)[filled], guards_ahead[first], guards_alone[first])
+        row += len(lengths)
+        return quoted + 2 * guarded, 4 + quoted + 2 * dangling
 
     doubled = [token.replace('"', '""') for token in tokens]
     follow = separator.replace('"', '""')
-    pieces = _Pieces([token + follow for token in doubled], doubled, ["", '"', "'", "\"'", "\n", '"\n'])
-    yield f"{csv_cell(layout.items, delimiter)}\n".encode()
-    yield from pieces.rows(baskets, edge_codes)
+    edges = ["", '"', "'", "\"'", "\n", '"\n', f"{follow}\n", f'{follow}"\n']
+    yield f"{_header_cell(layout.items)}\n".encode()
+    yield from _Pieces([token + follow for token in doubled], doubled, edges).rows(baskets, edge_codes)
+
+
+def _row_that_must_show(separator: str, baskets: Baskets, tokens: Sequence[str]) -> int:
+    """The row that must end in the separator, lest a reader who is not told cut names elsewhere; -1 if none must, or it would not help."""
+    present = [mark for mark in SEPARATORS if any(mark in token for token in tokens)]
+    if separator not in SEPARATORS or not _found_first(separator, present):
+        return -1
+    several = np.flatnonzero(baskets.lengths > 1)
+    if len(several):
+        size = np.array([len(token.encode()) for token in tokens])
+        before = baskets.items[: baskets.offsets[several[0] + 1]]
+        if size[before].sum() + 8 * several[0] < BLOCK / 2:  # a reader decides by the first block
+            return -1
+    elif not any(map(_clashes((*present, " ")[0]), tokens)):
+        return -1
+    filled = np.flatnonzero(baskets.lengths)
+    return int(filled[0]) if len(filled) else -1
 
 
 def _long_text(baskets: Baskets, tokens: Sequence[str], layout: Layout) -> Iterator[bytes | memoryview]:
@@ -219,7 +250,7 @@ def _long_text(baskets: Baskets, tokens: Sequence[str], layout: Layout) -> Itera
     import pyarrow.compute as pc
 
     delimiter = layout.delimiter
-    header = delimiter.join(csv_cell(name, delimiter) for name in (layout.id or "id", layout.items))
+    header = delimiter.join(map(_header_cell, (layout.id or "id", layout.items)))
     yield f"{header}\n".encode()
     ends = pa.array([*(f"{csv_cell(token, delimiter)}\n" for token in tokens), "\n"], pa.large_string())
     row = 1
@@ -296,6 +327,12 @@ def csv_cell(text: str, delimiter: str) -> str:
     return guarded
 
 
+def _header_cell(name: str) -> str:
+    """A column's name, quoted if it holds anything that a reader might take for what parts columns."""
+    mark = next((mark for mark in (",", ";", "\t") if mark in name), ",")
+    return csv_cell(name, mark)
+
+
 def _bytes_of(texts: pa.LargeStringArray) -> memoryview:
     """The text of an array that was just made, end to end: its buffer as it is."""
     _, ends, data = texts.buffers()
@@ -308,7 +345,7 @@ def _packed(file: BinaryIO | StagedFile, compression: str | None) -> Iterator[An
     if compression is None:
         yield file
     elif compression == "gz":  # neither name nor time: the same data gives the same bytes
-        with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as packed:
+        with gzip.GzipFile(filename="", mode="wb", compresslevel=_GZIP_LEVEL, fileobj=file, mtime=0) as packed:
             yield packed
     else:
         import pyarrow as pa

@@ -24,6 +24,14 @@ def key_path() -> Path:
     return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "shoal" / "owner.key"
 
 
+def has_key() -> bool:
+    """Whether there is a key already."""
+    try:
+        return key_path().exists()
+    except (OSError, RuntimeError):  # RuntimeError: the user has no home
+        return False
+
+
 def owner_key() -> bytes | None:
     """The key, made now if there is none yet; None where it can neither be read nor stored."""
     try:

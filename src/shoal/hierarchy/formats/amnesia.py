@@ -29,7 +29,7 @@ def parse(text: str, place: str) -> Links:
             edges += [(words[0], child, line) for child in words[2:]]
         elif words:
             raise InputError(
-                f"{place}, line {line}: {listed([' '.join(words)])!r} is not of the form 'parent has child1 child2'"
+                f"{place}, line {line}: {listed([' '.join(words)])!r} is not of the form 'parent has child1 child2'; correct or remove it"
             )
     return links_by_label(edges, place)
 

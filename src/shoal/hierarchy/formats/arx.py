@@ -6,12 +6,13 @@ that repeats on several levels or branches stays several nodes. Rows that share 
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Sequence
 
 from shoal.errors import InputError
 from shoal.hierarchy.formats.cells import Cells, quoted, read_cells, refuse_unwritable
-from shoal.hierarchy.links import Links
+from shoal.hierarchy.links import Links, by_converting
 from shoal.hierarchy.tree import Hierarchy, counted, listed
 
 ONE_ROOT = "add a last column with the same value in every row"
@@ -124,10 +125,11 @@ def _refuse_columns_after_root(rows: list[list[str]], header: list[str], place: 
         if len({row[c] for row in rows}) > 1:
             continue
         names = header + [f"column {i + 1}" for i in range(len(header), max(map(len, rows)))]
-        use = f"name the columns to use with --levels {','.join(header[: c + 1])!r}"
+        levels = shlex.quote(",".join(header[: c + 1]))
+        use = f"to keep the levels alone, {by_converting(place, f'--levels {levels}')}"
         raise InputError(
             f"{place}: after the root in {names[c]!r} more columns follow ({listed(names[c + 1 :])}); "
-            + (use if len(header) > c else "delete them")
+            + (use if len(header) > c and "," not in "".join(header[: c + 1]) else "delete them")
         )
 
 

@@ -31,7 +31,9 @@ def parse(text: str, place: str) -> Links:
     try:
         document = json.loads(text, parse_int=str, parse_float=str, parse_constant=str, object_pairs_hook=_Object)
     except json.JSONDecodeError as error:
-        raise InputError(f"{place}, line {error.lineno}, column {error.colno}: not JSON ({error.msg})") from error
+        raise InputError(
+            f"{place}, line {error.lineno}, column {error.colno}: not JSON ({error.msg}); correct it there"
+        ) from error
     except RecursionError as error:
         raise InputError(f"{place}: it is nested too deep to be read; write it as arx or parent-child") from error
     labels: list[str] = []
