@@ -1,16 +1,17 @@
-"""The way of the data, top to bottom: read, recode, shuffle, audit, write, read again, audit again, publish.
+"""The way of the data, top to bottom: read, recode, shuffle, audit, write, read again, compare, publish.
 
     release = anonymize("baskets.csv", KmAnonymity(k=5, m=2), hierarchy="tree.csv")
     release.write("public.csv")
 
-An algorithm proposes, the audit decides. It is separate code that looks only at what would be published, first at the rows in
-memory, then at the bytes on disk, which get their final name only if the promise holds for them.
+An algorithm proposes, the audit decides. It is separate code that looks only at the rows that would be published. Their file gets
+its final name only if it was read again and holds exactly the rows that passed.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import shutil
 import sys
 import tempfile
@@ -31,15 +32,18 @@ from shoal.hierarchy.tree import Hierarchy
 from shoal.loss.ncp import leaf_occurrences, ncp
 from shoal.records.baskets import Baskets
 from shoal.records.layout import Layout, layout_for
-from shoal.records.publication import Publication, StagedFile, check_targets
+from shoal.records.publication import Publication, StagedFile, check_targets, display_name, writing_errors
 from shoal.records.reading import load
 from shoal.records.writing import csv_cell, write_to, written_tokens
-from shoal.report.advice import ends_at_root, root_advice
+from shoal.report.advice import ends_at_root, hybrid_advice, root_advice
 from shoal.report.certificate import certificate as certificate_of
 from shoal.report.certificate import certificate_bytes
-from shoal.report.owner_key import key_path
+from shoal.report.owner_key import has_key, key_path
 
 Path = str | os.PathLike[str]
+
+SUPPRESS: dict[str | None, float] = {"hybrid": 0.05}
+"""The share of occurrences that an algorithm may take away when nobody says otherwise; 0 for the others."""
 
 
 def anonymize(
@@ -49,7 +53,7 @@ def anonymize(
     hierarchy: Hierarchy | Path = "frequency:5",
     algorithm: str | None = None,
     unknown: str | None = None,
-    suppress: float = 0.0,
+    suppress: float | None = None,
     time_limit: float | None = None,
     threads: int | None = None,
     keep_order: bool = False,
@@ -59,10 +63,13 @@ def anonymize(
     """The release of `data` (a path, `-`, Baskets, a data frame, rows) that keeps the guarantee. Nothing is written yet.
 
     `hierarchy` is a file, `frequency:N`, `balanced:N`, `prefix` or a Hierarchy; `unknown="root"` hangs items that it lacks under
-    its root. `algorithm` is `exact` (the default), `oa`, `da` or `aa`; `suppress` and `time_limit` are for `exact`. `reading` is as
-    for `shoal.read`.
+    its root. `algorithm` is `exact` (the default), `hybrid`, `oa`, `da` or `aa`. `suppress`, the largest share of item
+    occurrences that may go (0 unless given, for `hybrid` 0.05), and `time_limit` are for `exact` and `hybrid`. `reading` is as for
+    `shoal.read`.
     """
     started = time.monotonic()
+    if suppress is None:
+        suppress = SUPPRESS.get(algorithm, 0.0)
     options = Options(suppress, time_limit, threads, progress)
     _check(guarantee, algorithm, options)
     recode = algorithm_named(guarantee.model, algorithm)
@@ -89,13 +96,17 @@ def anonymize(
 
     occurrences = leaf_occurrences(tree, baskets)
     notes = _notes(baskets, keep_order) + recoding.notes
+    loss = ncp(recoding.cut, occurrences, recoding.deleted(baskets))
     if ends_at_root(recoding):
         notes += root_advice(baskets, guarantee, tree, options)
+    if recoding.algorithm == "exact":
+        notes += hybrid_advice(baskets, guarantee, tree, options, loss["ncp"])
     return Release(
         published=published,
         recoding=recoding,
         audit=verdict,
-        loss=ncp(recoding.cut, occurrences),
+        loss=loss,
+        deleted_shares=recoding.deleted_shares(baskets),
         guarantee=guarantee,
         levels=_levels(recoding, baskets),
         parameters={"suppress": suppress, "time_limit": time_limit, "unknown": unknown, "keep_order": keep_order},
@@ -182,6 +193,8 @@ class Targets:
 
     def check(self, *, force: bool = False, inputs: tuple[str, ...] = ()) -> None:
         """Raises if they could not be written: better before a long run than after it."""
+        if self.data != "-":
+            layout_for(self.data)
         if self.certificate is not None and not self.certificate.endswith(".json"):
             raise InputError(f"{self.certificate}: certificates are JSON; let the name end in .json")
         if self.rules == "-":
@@ -200,8 +213,6 @@ class Written:
     targets: Targets
     layout: Layout
     sha256: str
-    audit: Audit
-    """Of the rows that were read back from the written file."""
     seconds: float
     notes: tuple[str, ...] = ()
 
@@ -227,6 +238,8 @@ class Release:
     duplicates: int
     seconds: float
     peak_mb: float | None
+    deleted_shares: Mapping[str, float] = field(default_factory=dict)
+    """Per published token, the share of its occurrences that was deleted one by one."""
     threads: int | None = None
     notes: tuple[str, ...] = ()
     """For the owner. They may name rare items."""
@@ -256,9 +269,9 @@ class Release:
 
     @property
     def suppressed(self) -> dict[str, Any]:
-        """How much was dropped: the share of occurrences, their number, and the number of top-level categories."""
-        dropped = sum(level.occurrences for level in self.levels if level.up is None)
-        return {"share": self.loss["deleted"], "occurrences": dropped, "categories": len(self.recoding.cut.dropped)}
+        """How much is gone: the share of occurrences, their number, and the number of whole top-level categories among them."""
+        gone = round(self.loss["deleted"] * sum(level.occurrences for level in self.levels))
+        return {"share": self.loss["deleted"], "occurrences": gone, "categories": len(self.recoding.cut.dropped)}
 
     def write(
         self,
@@ -269,30 +282,32 @@ class Release:
         *,
         progress: Progress | None = None,
     ) -> Written:
-        """Publish: data, certificate and rules appear together, after what is on disk was read again and audited, or not at all."""
+        """Publish: data, certificate and rules appear together, after what is on disk was read again and compared, or not at all."""
         started = time.monotonic()
         targets = Targets.of(path, certificate, rules)
         targets.check(force=force, inputs=self.inputs)
-        key_is_new = targets.certificate is not None and not key_path().exists()
+        key_is_new = targets.certificate is not None and not has_key()
         with Publication(targets.files, force=force) as publication, contextlib.ExitStack() as stack:
             staged = {target: publication.file(target) for target in targets.files}
             file = staged.get(targets.data) or stack.enter_context(_passing_through())
             if progress:
                 progress("writing", 0.0)
-            layout = write_to(file, self.published, self._layout_for(targets.data))
+            layout = write_to(file, self.published, self._layout_for(targets.data), targets.data)
             file.close()
-            verdict = self._audit_of_file(file.path, layout, progress)
+            if progress:
+                progress("reading it again", 0.0)
+            tokens = written_tokens(self.published.vocabulary, layout)
+            flags = self._flags_to_read(file.path, layout, tokens)
             if targets.rules is not None:
-                staged[targets.rules].write(_rules_csv(self._rules_in(layout)))
+                staged[targets.rules].write(_rules_csv(self._rules_with(tokens)))
             if targets.certificate is not None:
-                staged[targets.certificate].write(self._certificate(verdict, targets.data, file.sha256))
+                staged[targets.certificate].write(self._certificate(targets.data, file.sha256))
             if targets.data == "-":
-                with open(file.path, "rb") as done:
+                with open(file.path, "rb") as done, writing_errors("-"):
                     shutil.copyfileobj(done, sys.stdout.buffer)
-                sys.stdout.buffer.flush()
-        written = Written(
-            targets, layout, file.sha256, verdict, time.monotonic() - started, _writing_notes(targets, key_is_new)
-        )
+                    sys.stdout.buffer.flush()
+        notes = _writing_notes(targets, flags, key_is_new and has_key())
+        written = Written(targets, layout, file.sha256, time.monotonic() - started, notes)
         self.written.append(written)
         return written
 
@@ -303,7 +318,7 @@ class Release:
     def to_dict(self) -> dict[str, Any]:
         """Everything but the rows, for `--json`. File names are as they were given; None until it is written."""
         last = self.written[-1] if self.written else None
-        tree, layout = self.recoding.cut.hierarchy, self.layout
+        tree, layout = self.recoding.cut.hierarchy, last.layout if last else self.layout
         total = sum(level.occurrences for level in self.levels)
         return {
             "algorithm": self.algorithm,
@@ -319,6 +334,7 @@ class Release:
             "input_sha256": self.input_sha256,
             "output_sha256": last.sha256 if last else None,
             "suppressed": self.suppressed,
+            "deleted_shares": dict(self.deleted_shares),
             "levels": [
                 {"levels_up": level.up, "items": level.items, "occurrences": level.occurrences}
                 | {"share": level.occurrences / max(1, total)}
@@ -348,33 +364,50 @@ class Release:
         layout = layout_for(target, self.layout)
         return replace(layout, delimiter=",") if layout.format == "csv" else layout
 
-    def _audit_of_file(self, path: str, layout: Layout, progress: Progress | None) -> Audit:
-        """The verdict on the bytes that are about to be published. A writer's slip must not break the promise."""
-        try:
-            reread = load(path, **_reading_of(layout)).baskets
-        except InputError as error:
-            raise ShoalError(f"what was written cannot be read again ({error}); {_OUR_FAULT}") from error
-        if len(reread) != self.rows or reread.occurrences != self.published.occurrences:
-            raise ShoalError(f"what was written reads as {reread!r}, not as {self.published!r}; {_OUR_FAULT}")
-        verdict = audit(reread, self.guarantee, threads=self.threads, progress=progress)
-        if not verdict.holds:
-            raise ShoalError(f"the audit refuses what was written: {self.guarantee} does not hold; {_OUR_FAULT}")
-        return verdict
+    def _flags_to_read(self, path: str, layout: Layout, tokens: tuple[str, ...]) -> str:
+        """What a reader of the written file must be told, if anything. Raises unless it holds exactly the rows that passed the audit."""
+        expected = self.published
+        if tokens != expected.vocabulary or not expected.supports().all():
+            expected = Baskets.from_codes(expected.lengths, expected.items, tokens)
+        reading = ""
+        for flags, options in _ways_to_read(layout):
+            try:
+                found = load(path, format=layout.format, **options).baskets
+            except InputError as error:
+                reading = f"cannot be read again ({error})"
+                continue
+            if found == expected:
+                return flags
+            reading = f"reads as other {found!r} than the {expected!r} that passed the audit"
+        raise ShoalError(
+            f"what was written {reading}; this is a fault of ours, please report it; nothing was published"
+        )
 
-    def _rules_in(self, layout: Layout) -> Iterator[tuple[str, str]]:
-        """The rules with tokens as a file of this layout has them."""
-        tokens = self.published.vocabulary
-        as_written = dict(zip(tokens, written_tokens(tokens, layout), strict=True)) | {"": ""}
-        return ((item, as_written[token]) for item, token in self.rules())
+    def _rules_with(self, tokens: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+        """The rules with tokens as the written file has them."""
+        as_written = dict(zip(self.published.vocabulary, tokens, strict=True)) | {"": ""}
+        # A token of which every occurrence was deleted is not published.
+        return ((item, as_written.get(token, "")) for item, token in self.rules())
 
-    def _certificate(self, verdict: Audit, output: str, output_sha256: str) -> bytes:
+    def _written_shares(self, output: str) -> dict[str, float]:
+        """The deleted share of each published token, by its name in the written file."""
+        tokens = (
+            written_tokens(self.published.vocabulary, self._layout_for(output))
+            if output != "-"
+            else self.published.vocabulary
+        )
+        as_written = dict(zip(self.published.vocabulary, tokens, strict=True))
+        return {as_written[token]: share for token, share in self.deleted_shares.items()}
+
+    def _certificate(self, output: str, output_sha256: str) -> bytes:
         return certificate_bytes(
             certificate_of(
                 guarantee=self.guarantee,
-                audit=verdict,
+                audit=self.audit,
                 recoding=self.recoding,
                 loss=self.loss,
                 suppressed=self.suppressed,
+                deleted_shares=self._written_shares(output),
                 parameters=self.parameters,
                 rows=self.rows,
                 empty=self.published.empty,
@@ -383,9 +416,6 @@ class Release:
                 output_sha256=output_sha256,
             )
         )
-
-
-_OUR_FAULT = "this is a fault of ours, please report it; nothing was published"
 
 
 def _check(guarantee: KmAnonymity, algorithm: str | None, options: Options) -> None:
@@ -397,10 +427,10 @@ def _check(guarantee: KmAnonymity, algorithm: str | None, options: Options) -> N
         raise InputError(f"the time limit is {options.time_limit}; give seconds, more than 0")
     if options.threads is not None and options.threads < 1:
         raise InputError(f"threads is {options.threads}; give 1 or more")
-    if algorithm not in (None, "exact"):
+    if algorithm not in (None, "exact", "hybrid"):
         for name, given in (("suppress", options.suppress), ("time-limit", options.time_limit)):
             if given:
-                raise InputError(f"--{name} is for --algorithm exact; {algorithm} has no use for it")
+                raise InputError(f"--{name} is for --algorithm exact and hybrid; {algorithm} has no use for it")
 
 
 def _notes(baskets: Baskets, keep_order: bool) -> tuple[str, ...]:
@@ -414,11 +444,13 @@ def _notes(baskets: Baskets, keep_order: bool) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _writing_notes(targets: Targets, key_is_new: bool) -> tuple[str, ...]:
+def _writing_notes(targets: Targets, flags: str, key_was_made: bool) -> tuple[str, ...]:
     notes = []
+    if flags:
+        notes.append(f"to read {display_name(targets.data)} back, pass {flags}")
     if targets.rules is not None:
         notes.append(f"{targets.rules} names every original item, rare ones too: keep it, do not publish it")
-    if key_is_new and key_path().exists():
+    if key_was_made:
         notes.append(f"your key for the hashes in certificates was made in {key_path()}; keep it, and keep it secret")
     return tuple(notes)
 
@@ -437,21 +469,21 @@ def _levels(recoding: Recoding, baskets: Baskets) -> tuple[Level, ...]:
     return tuple(found)
 
 
-def _reading_of(layout: Layout) -> dict[str, Any]:
-    """The options that read back what was written in this layout."""
-    reading: dict[str, Any] = {"format": layout.format}
-    if layout.format != "dat":
-        reading["items"] = layout.items or None
-    if layout.format in ("csv", "tsv"):
-        reading["separator"] = layout.separator
+def _ways_to_read(layout: Layout) -> list[tuple[str, dict[str, Any]]]:
+    """Options that may read what was written in this layout, with their flags, the fewest first."""
     if layout.format == "long":
-        reading["id"] = layout.id or "id"
-    return reading
+        id = layout.id or "id"
+        return [(f"--id {shlex.quote(id)}", {"id": id})]
+    ways: list[tuple[str, dict[str, Any]]] = [("", {})]
+    if layout.format in ("csv", "tsv"):
+        ways.append((f"--separator {shlex.quote(layout.separator)}", {"separator": layout.separator}))
+        ways.append((f"{ways[-1][0]} --items {shlex.quote(layout.items)}", {**ways[-1][1], "items": layout.items}))
+    return ways
 
 
 @contextlib.contextmanager
 def _passing_through() -> Iterator[StagedFile]:
-    """A file for data on its way to standard output: it is audited on disk before the first byte leaves."""
+    """A file for data on its way to standard output: it is checked on disk before the first byte leaves."""
     with tempfile.TemporaryDirectory() as folder:
         file = StagedFile(os.path.join(folder, "data"))
         file.create()

@@ -155,3 +155,14 @@ def test_without_a_key_the_hashes_are_left_out_and_the_certificate_says_so(tmp_p
     assert "hmac_sha256" not in content["hierarchy"]
     assert content["key_id"] is None
     assert any("key" in warning for warning in content["warnings"])
+
+
+def test_a_user_without_a_home_gets_a_certificate_without_hashes(tmp_path, monkeypatch):
+    def homeless():
+        raise RuntimeError("no home")
+
+    monkeypatch.delenv("SHOAL_KEY")
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    monkeypatch.setattr("pathlib.Path.home", homeless)
+    content, _, _ = certified(tmp_path)
+    assert content["key_id"] is None

@@ -112,22 +112,30 @@ def test_what_a_writer_damages_is_not_published(monkeypatch, tmp_path):
     release = shoal.anonymize(ROWS, KmAnonymity(5, 2), hierarchy=SHOP)
     honest = way.write_to
 
-    def swapping_a_token(file, baskets, layout):
+    def swapping_a_token(file, baskets, layout, target):
         items = baskets.items.copy()
         longest = int(np.argmax(baskets.lengths))
         vocabulary = (*baskets.vocabulary, "zz")
         items[baskets.offsets[longest + 1] - 1] = len(baskets.vocabulary)
-        return honest(file, Baskets(baskets.offsets, items, vocabulary), layout)
+        return honest(file, Baskets(baskets.offsets, items, vocabulary), layout, target)
 
     monkeypatch.setattr(way, "write_to", swapping_a_token)
-    with pytest.raises(ShoalError, match="the audit refuses what was written"):
+    with pytest.raises(ShoalError, match=r"what was written reads as other Baskets.*passed the audit"):
         release.write(tmp_path / "public.csv")
 
-    def losing_a_row(file, baskets, layout):
-        return honest(file, baskets.take(np.arange(len(baskets) - 1)), layout)
+    def losing_a_row(file, baskets, layout, target):
+        return honest(file, baskets.take(np.arange(len(baskets) - 1)), layout, target)
 
     monkeypatch.setattr(way, "write_to", losing_a_row)
-    with pytest.raises(ShoalError, match="what was written reads as"):
+    with pytest.raises(ShoalError, match="what was written reads as other"):
+        release.write(tmp_path / "public.csv")
+
+    def unreadable(file, baskets, layout, target):
+        file.write(b"\xff\n")
+        return layout
+
+    monkeypatch.setattr(way, "write_to", unreadable)
+    with pytest.raises(ShoalError, match="what was written cannot be read again"):
         release.write(tmp_path / "public.csv")
     assert list(tmp_path.iterdir()) == []
     assert release.to_dict()["output_sha256"] is None
@@ -269,6 +277,59 @@ def test_release_goes_out_in_the_layout_of_its_input(tmp_path):
     assert (release.to_dict()["format"], release.to_dict()["separator"]) == ("csv", ",")
 
 
+def test_format_and_separator_are_those_of_the_written_file(tmp_path):
+    release = shoal.anonymize([["whole milk", "rye bread"]] * 5, KmAnonymity(5, 2))
+    release.write(tmp_path / "public.csv")
+    assert (release.to_dict()["format"], release.to_dict()["separator"]) == ("csv", "|")
+    release.write(tmp_path / "public.dat")
+    assert (release.to_dict()["format"], release.to_dict()["separator"]) == ("dat", None)
+
+
+def test_what_a_reader_must_be_told_is_noted(tmp_path):
+    release = shoal.anonymize([["a|b", "c;d", "e,f"]] * 5, KmAnonymity(5, 2))
+    release.write(tmp_path / "public.csv")
+    assert "to read public.csv back, pass --separator ' '" in release.to_dict()["notes"]
+    assert len(shoal.read(tmp_path / "public.csv", separator=" ").vocabulary) == 3
+    (tmp_path / "long.csv").write_text("who am I,item\n1,a\n2,a\n")
+    release = shoal.anonymize(tmp_path / "long.csv", KmAnonymity(2, 1), id="who am I")
+    release.write(tmp_path / "public-long.csv")
+    assert "to read public-long.csv back, pass --id 'who am I'" in release.to_dict()["notes"]
+
+
+def test_a_release_of_names_with_blanks_that_ends_in_one_token_reads_back_as_it_is(tmp_path):
+    tree = Hierarchy.from_parents([2, 2, -1], ["milk", "brie", "the whole store"])
+    release = shoal.anonymize([["milk"], ["brie"], ["milk", "brie"]], KmAnonymity(3, 1), hierarchy=tree)
+    release.write(tmp_path / "public.csv")
+    assert release.to_dict()["notes"] == [note for note in release.to_dict()["notes"] if "to read" not in note]
+    assert sets(shoal.read(tmp_path / "public.csv")) == [{"the whole store"}] * 3
+
+
+def test_names_that_occur_nowhere_do_not_stop_a_release(tmp_path):
+    spare = Baskets(np.array([0, 1, 2], np.int64), np.array([0, 0], np.int32), ("a", "never seen"))
+    shoal.anonymize(spare, KmAnonymity(2, 1)).write(tmp_path / "public.dat")
+    assert (tmp_path / "public.dat").read_text() == "a\na\n"
+
+
+def test_a_target_whose_name_tells_no_format_is_refused_before_the_work(tmp_path):
+    with pytest.raises(InputError, match=r"^public\.xlsx: its name does not tell a format"):
+        way.Targets.of(tmp_path / "public.xlsx").check()
+
+
+def test_advice_does_not_outlast_the_time_limit(monkeypatch):
+    given = []
+    exact = way.algorithm_named("km", "exact")
+
+    def watched(baskets, guarantee, hierarchy, options):
+        given.append(options.time_limit)
+        return exact(baskets, guarantee, hierarchy, options)
+
+    monkeypatch.setattr("shoal.report.advice.algorithm", lambda model, name: watched)
+    rows = [*ROWS, ["rifle"], ["ammunition"]]
+    assert shoal.anonymize(rows, KmAnonymity(5, 2), hierarchy=SHOP, time_limit=2.5).notes
+    assert shoal.anonymize(rows, KmAnonymity(5, 2), hierarchy=SHOP).notes
+    assert set(given) == {2.5, 10.0}
+
+
 def test_data_frames_go_in_and_parquet_comes_out(tmp_path):
     polars = pytest.importorskip("polars")
     frame = polars.DataFrame({"items": ROWS})
@@ -314,7 +375,7 @@ def test_progress_is_told_what_is_going_on():
     heard = []
     shoal.anonymize(ROWS, KmAnonymity(5, 2), hierarchy=SHOP, progress=lambda doing, share: heard.append(doing))
     assert heard[0] == "reading"
-    assert heard[-1] == "auditing"
+    assert "auditing" in heard
 
 
 def test_profile_counts_what_a_brute_force_count_finds():

@@ -11,6 +11,7 @@ from shoal.errors import InputError
 ALGORITHMS: dict[str, dict[str, str]] = {
     "km": {
         "exact": "shoal.algorithms.km.exact",
+        "hybrid": "shoal.algorithms.km.hybrid",
         "oa": "shoal.algorithms.km.oa",
         "da": "shoal.algorithms.km.da",
         "aa": "shoal.algorithms.km.aa",

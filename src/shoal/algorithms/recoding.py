@@ -38,6 +38,14 @@ class Options:
 
 
 @dataclass(frozen=True, eq=False)
+class Deletions:
+    """Single occurrences that are left out: in row `row[i]`, what would be published as node `node[i]`."""
+
+    row: npt.NDArray[np.int64]
+    node: npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
 class Recoding:
     """A cut, and what the algorithm knows about it."""
 
@@ -51,6 +59,8 @@ class Recoding:
     """No cut that keeps the promise has an NCP below this."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    deletions: Deletions | None = None
+    """Single occurrences that are left out besides; they speak of the rows of the baskets that were recoded."""
 
     @cached_property
     def node(self) -> npt.NDArray[np.int32]:
@@ -66,13 +76,53 @@ class Recoding:
         used = [used[i] for i in natural_order([names[v] for v in used])]
         token_of = np.full(self.cut.hierarchy.n_nodes + 1, -1, np.int32)  # the last entry serves node -1
         token_of[used] = np.arange(len(used), dtype=np.int32)
-        token = token_of[self.node]
-        rows = laid_out(baskets.offsets, baskets.items, token, len(used), threads)
+        rows = laid_out(baskets.offsets, baskets.items, token_of[self.node], len(used), threads)
         offsets, out = moved_together(rows.offsets, rows.tails, rows.lengths)
-        return Baskets(offsets, out, tuple(names[v] for v in used))
+        published = Baskets(offsets, out, tuple(names[v] for v in used))
+        if self.deletions is None:
+            return published
+        return _without(published, self.deletions.row, token_of[self.deletions.node])
+
+    def deleted(self, baskets: Baskets) -> npt.NDArray[np.int64]:
+        """Per leaf, the original occurrences whose token does not stand in their transaction because of single deletions."""
+        leaf = self.cut.hierarchy.leaves_of(self.vocabulary)
+        gone = np.zeros(0, np.int64)
+        if self.deletions is not None:
+            n = self.cut.hierarchy.n_nodes
+            row = np.repeat(np.arange(len(baskets), dtype=np.int64), baskets.lengths)
+            lost = np.isin(row * n + self.node[baskets.items], self.deletions.row * n + self.deletions.node)
+            gone = leaf[baskets.items[lost]].astype(np.int64)
+        return np.bincount(gone, minlength=self.cut.hierarchy.n_leaves)
+
+    def deleted_shares(self, baskets: Baskets) -> dict[str, float]:
+        """Per token that is still published, the share of its original occurrences that single deletions took, where there are any.
+
+        What no longer occurs at all is not named: it was rare.
+        """
+        if self.deletions is None:
+            return {}
+        h = self.cut.hierarchy
+        per_leaf = np.zeros(h.n_leaves, np.int64)
+        per_leaf[h.leaves_of(self.vocabulary)] = baskets.supports()
+        node = self.cut.lowest().node
+        gone = np.bincount(node, self.deleted(baskets), minlength=h.n_nodes)
+        share = gone / np.maximum(np.bincount(node, per_leaf, minlength=h.n_nodes), 1)
+        return {h.names[v]: float(share[v]) for v in np.flatnonzero((gone > 0) & (share < 1)).tolist()}
 
     def rules(self) -> Iterator[tuple[str, str]]:
         """(original item, published token), the token empty for a dropped item."""
         names = self.cut.hierarchy.names
         for item, node in zip(self.vocabulary, self.node.tolist(), strict=True):
             yield item, names[node] if node >= 0 else ""
+
+
+def _without(baskets: Baskets, row: npt.NDArray[np.int64], token: npt.NDArray[np.int32]) -> Baskets:
+    """The baskets without these occurrences, and without names that no longer occur."""
+    n = len(baskets.vocabulary)
+    rows = np.repeat(np.arange(len(baskets), dtype=np.int64), baskets.lengths)
+    kept = np.ones(len(baskets.items), np.bool_)
+    # Rows ascend, and tokens within a row: so do these keys.
+    kept[np.searchsorted(rows * n + baskets.items, row * n + token)] = False
+    return Baskets.from_codes(
+        np.bincount(rows[kept], minlength=len(baskets)).astype(np.int64), baskets.items[kept], baskets.vocabulary
+    )

@@ -27,18 +27,21 @@ def node_cost(hierarchy: Hierarchy, occurrences: npt.NDArray[np.int64]) -> npt.N
     return np.where(hierarchy.leaf_count > 1, hierarchy.leaf_count * hierarchy.sums(occurrences), 0)
 
 
-def ncp(cut: Cut, occurrences: npt.NDArray[np.int64]) -> dict[str, float]:
-    """The loss of a cut as fractions: `ncp` and its two parts, `generalized` and `deleted`. `occurrences` is per leaf."""
+def ncp(cut: Cut, occurrences: npt.NDArray[np.int64], deleted: npt.NDArray[np.int64] | None = None) -> dict[str, float]:
+    """The loss of a cut as fractions: `ncp` and its two parts, `generalized` and `deleted`.
+
+    `occurrences` is per leaf, `deleted` the part of them that single deletions took besides what the cut drops.
+    """
     total = int(occurrences.sum())
     if total == 0:
         return {"ncp": 0.0, "generalized": 0.0, "deleted": 0.0}
     leaves = cut.hierarchy.n_leaves
-    dropped = int(occurrences[cut.node < 0].sum())
-    kept = cut.node >= 0
-    below = cut.hierarchy.leaf_count[cut.node[kept]]
-    cost = int(np.where(below > 1, below * occurrences[kept], 0).sum())
+    kept = np.where(cut.node >= 0, occurrences - (0 if deleted is None else deleted), 0)
+    below = cut.hierarchy.leaf_count[np.maximum(cut.node, 0)]
+    cost = int(np.where(below > 1, below * kept, 0).sum())
+    gone = total - int(kept.sum())
     return {
-        "ncp": (cost + dropped * leaves) / (leaves * total),
+        "ncp": (cost + gone * leaves) / (leaves * total),
         "generalized": cost / (leaves * total),
-        "deleted": dropped / total,
+        "deleted": gone / total,
     }

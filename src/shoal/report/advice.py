@@ -18,7 +18,10 @@ from shoal.records.baskets import Baskets
 
 SHARES = (0.02, 0.05, 0.1)
 SECONDS = 10.0
-"""An answer that takes longer to find is left out."""
+WORTH_A_LOOK = 0.05
+"""A loss above this is worth trying something else."""
+MOST_OCCURRENCES = 3_000_000
+"""An answer that takes longer to find, or longer than a release may take, is left out."""
 
 
 def ends_at_root(recoding: Recoding) -> bool:
@@ -39,6 +42,25 @@ def root_advice(baskets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarchy, 
     )
 
 
+def hybrid_advice(
+    baskets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarchy, options: Options, loss: float
+) -> tuple[str, ...]:
+    """What deleting single occurrences would give instead, where generalizing alone loses a lot."""
+    if loss <= WORTH_A_LOOK:
+        return ()
+    ask = "--algorithm hybrid, which also deletes single occurrences (5% at most unless --suppress says otherwise),"
+    if baskets.occurrences > MOST_OCCURRENCES:
+        return (f"{ask} may lose far less",)
+    options.tell("looking at what --algorithm hybrid would give", 0.0)
+    seconds = min(SECONDS, options.time_limit or SECONDS)
+    given = replace(options, suppress=max(options.suppress, 0.05), time_limit=seconds, progress=None)
+    other = algorithm(guarantee.model, "hybrid")(baskets, guarantee, hierarchy, given)
+    instead = ncp(other.cut, leaf_occurrences(hierarchy, baskets), other.deleted(baskets))
+    if instead["ncp"] > 0.9 * loss:
+        return ()
+    return (f"{ask} would lose {instead['ncp']:.1%} ({instead['deleted']:.1%} deleted) or less",)
+
+
 def described(rare: list[RareCategories]) -> str:
     """The first five, with the number of transactions that hold them."""
     shown = [f"{' with '.join(map(repr, c.names))} ({c.support:,})" for c in rare[:5]]
@@ -49,11 +71,12 @@ def _way_out(baskets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarchy, opt
     """The smallest share of dropped occurrences, of two tried, that leads below the root."""
     exact = algorithm(guarantee.model, "exact")
     occurrences = leaf_occurrences(hierarchy, baskets)
+    seconds = min(SECONDS, options.time_limit or SECONDS)
     tried = [share for share in SHARES if share > options.suppress][:2]
     for share in tried:
         options.tell(f"looking at what --suppress {share:g} would give", 0.0)
         recoding = exact(
-            baskets, guarantee, hierarchy, replace(options, suppress=share, time_limit=SECONDS, progress=None)
+            baskets, guarantee, hierarchy, replace(options, suppress=share, time_limit=seconds, progress=None)
         )
         if not ends_at_root(recoding):
             loss = ncp(recoding.cut, occurrences)

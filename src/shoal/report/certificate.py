@@ -32,6 +32,7 @@ def certificate(
     recoding: Recoding,
     loss: Mapping[str, float],
     suppressed: Mapping[str, Any],
+    deleted_shares: Mapping[str, float],
     parameters: Mapping[str, Any],
     rows: int,
     empty: int,
@@ -39,7 +40,7 @@ def certificate(
     output: str,
     output_sha256: str,
 ) -> dict[str, Any]:
-    """Everything a reader of the release may know about how it came about. `audit` is that of the written file, `output` its bare name."""
+    """Everything a reader of the release may know about how it came about. `output` is the bare name of its file."""
     tree = recoding.cut.hierarchy
     key = owner_key()
     return {
@@ -50,7 +51,7 @@ def certificate(
         "guarantee": guarantee.to_dict(),
         "holds": audit.holds,
         "audit": {
-            "looked_at": "the written file, read again after writing",
+            "looked_at": "the published rows; the file was read again after writing and holds exactly these",
             "checked": audit.checked,
             "violations": audit.violations,
             "by_size": audit.to_dict()["by_size"],
@@ -65,6 +66,7 @@ def certificate(
         "bound": recoding.bound,
         "loss": dict(loss),
         "suppressed": dict(suppressed),
+        "deleted_shares": {token: round(share, 4) for token, share in deleted_shares.items()},
         "parameters": dict(parameters),
         "hierarchy": {"source": tree.source, "leaves": tree.n_leaves, "height": tree.height}
         | ({"hmac_sha256": keyed(_fingerprint(tree), key)} if key else {}),
@@ -95,8 +97,13 @@ def _warnings(
         )
     if suppressed["occurrences"]:
         found.append(
-            f"{suppressed['share']:.2%} of all item occurrences were dropped, by whole categories: "
-            "an item that is not in a row may have been."
+            f"{suppressed['share']:.2%} of all item occurrences were dropped, "
+            + (
+                "one by one: counts of a token are too low by its share in deleted_shares, and"
+                if recoding.deletions is not None
+                else "by whole categories:"
+            )
+            + " an item that is not in a row may have been. Nothing was added that was not there."
         )
     if recoding.optimal is False:
         found.append("The time limit ended the search: a release that loses less may exist, but none below the bound.")

@@ -1,0 +1,149 @@
+"""hybrid: the promise, the budget, nothing invented, put-back maximal, the loss as recomputed, never worse than exact."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import naive
+from shoal.algorithms.km.exact import exact
+from shoal.algorithms.km.hybrid import hybrid
+from shoal.algorithms.recoding import Options
+from shoal.errors import Unreachable
+from shoal.guarantees.km import KmAnonymity
+from shoal.hierarchy.build import balanced
+from shoal.kernels.deletion import cheapest_hit
+from shoal.loss.ncp import ncp
+from shoal.records.baskets import Baskets
+from strategies import baskets_of, naive_tree, worlds
+
+shares = st.sampled_from([0.0, 0.05, 0.2, 0.5, 1.0])
+
+
+def recomputed(hierarchy, rows, recoding, published):
+    """(generalized, deleted) in units of leaves times occurrences, from the published rows and the rules alone."""
+    rules = dict(recoding.rules())
+    tree = naive_tree(hierarchy)
+    names = {name: v for v, name in enumerate(hierarchy.names)}
+    generalized = deleted = 0
+    for row, out in zip(rows, published, strict=True):
+        for leaf in row:
+            token = rules[hierarchy.labels[leaf]]
+            if token in out:
+                below = len(tree.leaves(names[token]))
+                generalized += below if below > 1 else 0
+            else:
+                deleted += 1
+    return generalized, deleted
+
+
+@settings(max_examples=250, deadline=None)
+@given(worlds(max_rows=18), shares)
+def test_promise_budget_truth_and_loss(world, share):
+    hierarchy, rows, k, m = world
+    baskets = baskets_of(rows, hierarchy)
+    recoding = hybrid(baskets, KmAnonymity(k, m), hierarchy, Options(suppress=share))
+    published = list(recoding.apply(baskets))
+    total = sum(map(len, rows))
+    rules = dict(recoding.rules())
+
+    assert naive.is_km_anonymous(published, k, m)
+    for row, out in zip(baskets.rows(), published, strict=True):
+        assert out <= {rules[name] for name in row}  # nothing is invented
+
+    occurrences = np.zeros(hierarchy.n_leaves, np.int64)
+    occurrences[hierarchy.leaves_of(baskets.vocabulary)] = baskets.supports()
+    loss = ncp(recoding.cut, occurrences, recoding.deleted(baskets))
+    generalized, deleted = recomputed(hierarchy, rows, recoding, published)
+    scale = max(1, total * hierarchy.n_leaves)
+    assert loss["generalized"] == pytest.approx(generalized / scale)
+    assert loss["deleted"] == pytest.approx(deleted / max(1, total))
+    assert loss["ncp"] == pytest.approx(loss["generalized"] + loss["deleted"])
+    assert deleted <= share * total + 1e-9
+
+    paper = exact(baskets, KmAnonymity(k, m), hierarchy, Options(suppress=share))
+    assert loss["ncp"] <= ncp(paper.cut, occurrences)["ncp"] + 1e-12
+
+
+@settings(max_examples=150, deadline=None)
+@given(worlds(max_rows=18), shares)
+def test_no_single_deleted_occurrence_could_return(world, share):
+    hierarchy, rows, k, m = world
+    baskets = baskets_of(rows, hierarchy)
+    recoding = hybrid(baskets, KmAnonymity(k, m), hierarchy, Options(suppress=share))
+    if recoding.deletions is None:
+        return
+    published = list(recoding.apply(baskets))
+    for row, node in zip(recoding.deletions.row.tolist(), recoding.deletions.node.tolist(), strict=True):
+        token = hierarchy.names[node]
+        assert token not in published[row]
+        with_it = [out | {token} if i == row else out for i, out in enumerate(published)]
+        assert not naive.is_km_anonymous(with_it, k, m)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(st.sets(st.integers(0, 6), min_size=1, max_size=3), min_size=1, max_size=12),
+    st.lists(st.integers(1, 4), min_size=7, max_size=7),
+)
+def test_hitting_sets_hit_everything_and_hold_nothing_needless(sets, weights):
+    m = 3
+    flat = np.full(len(sets) * m, -1, np.int32)
+    for i, members in enumerate(sets):
+        flat[i * m : i * m + len(members)] = sorted(members)
+    chosen = np.empty(len(flat), np.int32)
+    hits = np.zeros(7, np.int32)
+    n = cheapest_hit(flat, len(sets), m, np.array(weights, np.int32), hits, chosen)
+    taken = set(chosen[:n].tolist())
+    assert all(members & taken for members in sets)
+    assert not any(all(members & (taken - {t}) for members in sets) for t in taken)
+    assert not hits.any()
+
+
+def skewed(rng, rows, items):
+    weight = 1 / np.arange(1, items + 1)
+    weight /= weight.sum()
+    return Baskets.from_rows(
+        [
+            *(map(str, set(rng.choice(items, rng.integers(1, 8), p=weight).tolist())) for _ in range(rows)),
+            map(str, range(items)),
+        ]
+    )
+
+
+def test_deleting_saves_what_generalizing_would_lose():
+    baskets = skewed(np.random.default_rng(5), 1500, 60)
+    tree = balanced(baskets.vocabulary, 4)
+    both = hybrid(baskets, KmAnonymity(5, 2), tree, Options(suppress=0.3))
+    paper = exact(baskets, KmAnonymity(5, 2), tree, Options())
+    occurrences = baskets.supports()
+    assert ncp(both.cut, occurrences, both.deleted(baskets))["ncp"] < ncp(paper.cut, occurrences)["ncp"]
+    shares = both.deleted_shares(baskets)
+    assert shares
+    assert set(shares) <= set(both.apply(baskets).vocabulary)
+    assert all(0 < share < 1 for share in shares.values())
+
+
+def test_threads_do_not_change_the_answer():
+    baskets = skewed(np.random.default_rng(8), 1200, 50)
+    tree = balanced(baskets.vocabulary, 4)
+    one, two = (
+        hybrid(baskets, KmAnonymity(4, 3), tree, Options(suppress=0.2, threads=t)).apply(baskets) for t in (1, 2)
+    )
+    assert one == two
+
+
+def test_a_time_limit_returns_an_answer_that_keeps_the_promise():
+    baskets = skewed(np.random.default_rng(9), 800, 50)
+    recoding = hybrid(
+        baskets, KmAnonymity(5, 2), balanced(baskets.vocabulary, 4), Options(suppress=0.2, time_limit=0.0)
+    )
+    assert KmAnonymity(5, 2).audit(recoding.apply(baskets)).holds
+
+
+def test_more_than_all_transactions_cannot_hide_anyone():
+    baskets = Baskets.from_rows([["a"], ["a", "b"]])
+    with pytest.raises(Unreachable):
+        hybrid(baskets, KmAnonymity(3, 2), balanced(baskets.vocabulary, 2), Options(suppress=0.5))
