@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from shoal.hierarchy.tree import Hierarchy
     from shoal.records.baskets import Baskets
     from shoal.records.reading import read
-    from shoal.records.writing import write
+    from shoal.records.writing import to_arrow, to_pandas, to_polars, write
     from shoal.release import Release, anonymize, audit, resolve_hierarchy
     from shoal.report.profile import Profile, profile
 
@@ -44,6 +44,9 @@ __all__ = [
     "read",
     "read_hierarchy",
     "resolve_hierarchy",
+    "to_arrow",
+    "to_pandas",
+    "to_polars",
     "write",
     "write_hierarchy",
 ]
@@ -56,7 +59,7 @@ _HOMES = {
     "shoal.hierarchy.tree": ("Hierarchy",),
     "shoal.records.baskets": ("Baskets",),
     "shoal.records.reading": ("read",),
-    "shoal.records.writing": ("write",),
+    "shoal.records.writing": ("to_arrow", "to_pandas", "to_polars", "write"),
     "shoal.release": ("Release", "anonymize", "audit", "resolve_hierarchy"),
     "shoal.report.profile": ("Profile", "profile"),
 }

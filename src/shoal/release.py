@@ -138,10 +138,7 @@ def audit(
     if progress is not None:
         watching = progress
         tell = lambda share: watching("auditing", share)  # noqa: E731
-    verdict = guarantee.audit(published, witnesses=witnesses, yes_or_no=yes_or_no, threads=threads, progress=tell)
-    return replace(
-        verdict, holds=bool(verdict.holds)
-    )  # a counting array answers with its own kind of bool, which JSON refuses
+    return guarantee.audit(published, witnesses=witnesses, yes_or_no=yes_or_no, threads=threads, progress=tell)
 
 
 def resolve_hierarchy(spec: Hierarchy | Path, baskets: Baskets, *, unknown: str | None = None) -> Hierarchy:

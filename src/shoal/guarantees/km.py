@@ -55,6 +55,7 @@ class KmAnonymity:
             f"An attacker who knows more than {self.m} items of a record may still single it out.",
             "An attacker who knows that a person did not have an item, or how many items the person has, is not considered.",
             "If all candidate records share a further item, the attacker learns that item without knowing whose record is whose.",
+            "Rows are counted, not people: if one person has several rows, a crowd of rows can be a smaller crowd of people.",
             "Several releases of the same people can be combined; the promise is about this release alone.",
         )
 
