@@ -241,3 +241,21 @@ def oa(tree, rows, k, m):
                     seen.add(ancestor)
                     queue.append(ancestor)
     return best
+
+
+def best_with_deletions(tree, rows, k, m, budget):
+    """The least cost over all cuts and all choices of deleted occurrences within a budget of original items; tiny data only."""
+    best = None
+    for cut in tree.cuts():
+        published = [{v: [leaf for leaf in row if tree.published(leaf, cut) == v] for v in cut} for row in rows]
+        places = [(r, v) for r, row in enumerate(published) for v in row if row[v]]
+        price = {v: 0 if len(tree.leaves(v)) == 1 else len(tree.leaves(v)) for v in cut}
+        for gone in chain.from_iterable(combinations(places, n) for n in range(len(places) + 1)):
+            deleted = sum(len(published[r][v]) for r, v in gone)
+            left = set(places) - set(gone)
+            cost = deleted * tree.n_leaves + sum(price[v] * len(published[r][v]) for r, v in left)
+            if deleted > budget or (best is not None and cost >= best):
+                continue
+            if is_km_anonymous([{v for q, v in left if q == r} for r in range(len(rows))], k, m):
+                best = cost
+    return best

@@ -159,6 +159,14 @@ def test_the_separator_inside_cells_is_given_or_guessed(cells, separator, expect
     assert sets(read(put(tmp_path, "x.csv", f"items\n{cells}\n"), separator=separator)) == expected
 
 
+def test_cells_of_one_item_each_leave_the_separator_open(monkeypatch, tmp_path):
+    monkeypatch.setattr(streams, "BLOCK", 20)
+    (tmp_path / "x.csv").write_text("items\n" + "a\n" * 20 + "a|b c\n")
+    assert sets(read(tmp_path / "x.csv"))[-1] == {"a", "b c"}
+    chunks = [pa.array([], pa.string()), pa.array([None, "a"]), pa.array(["a;b c"])]
+    assert sets(read(pa.chunked_array(chunks)))[-1] == {"a", "b c"}
+
+
 def test_nothing_is_guessed_about_types(tmp_path):
     baskets = read(put(tmp_path, "x.csv", "items\n007 7\nNaN null\ntrue 1.0\n"))
     assert sets(baskets) == [{"007", "7"}, {"NaN", "null"}, {"true", "1.0"}]

@@ -85,14 +85,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         if hasattr(error, "format_message"):  # Typer's usage errors share no public class
             return _failed(_usage(error), 2, as_json)
-        if (
-            isinstance(error, OSError) and error.filename is None
-        ):  # files are named when they fail: this is standard output
-            _left_alone()
-            say(
-                f"standard output cannot be written ({error.strerror}), so the result is not shown; files that were asked for are complete"
-            )
-            return 1
+        if isinstance(error, OSError) and error.filename is None:
+            return _not_shown(error)
         if os.environ.get("SHOAL_DEBUG"):
             raise
         return _failed(
@@ -128,6 +122,14 @@ def _usage(error: Exception) -> str:
     message: str = error.format_message()  # type: ignore[attr-defined]
     context = getattr(error, "ctx", None)
     return f"{message.rstrip('.')}; see {context.command_path} --help" if context else message
+
+
+def _not_shown(error: OSError) -> int:
+    """Files are named when they fail, so this is standard output: a full disk, for one."""
+    _left_alone()
+    reason = f"standard output cannot be written ({error.strerror})"
+    say(f"{reason}, so the result is not shown; files that were asked for are complete")
+    return 1
 
 
 def _left_alone() -> int:

@@ -76,17 +76,16 @@ def _set_tokens(table: Table, column: str, separator: list[str]) -> Iterator[Tok
             yield list_tokens(values, table.source, rows)
         elif is_text(values.type) or pa.types.is_null(values.type):
             cells = as_text(values)
-            if guessed:
-                mark = guessed_separator(cells)
-                if not separator:
-                    separator.append(mark)
-                elif _LOOKED_FOR.index(mark) < _LOOKED_FOR.index(separator[0]):
-                    row = rows + pc.match_substring(cells, mark).index(True).as_py() + 1
-                    raise InputError(
-                        f"{table.source}: row {row:,} holds {mark!r}, but items were parted by {separator[0]!r} before; "
-                        "say with --separator what parts them"
-                    )
-            yield cell_tokens(cells, separator[0])
+            mark = guessed_separator(cells) if guessed else None
+            if mark and not separator:
+                separator.append(mark)
+            elif mark and _LOOKED_FOR.index(mark) < _LOOKED_FOR.index(separator[0]):
+                row = rows + pc.match_substring(cells, mark).index(True).as_py() + 1
+                raise InputError(
+                    f"{table.source}: row {row:,} holds {mark!r}, but items were parted by {separator[0]!r} before; "
+                    "say with --separator what parts them"
+                )
+            yield cell_tokens(cells, separator[0] if separator else " ")
         else:
             raise InputError(
                 f"{table.source}: column {column!r} is of type {values.type}, which holds no sets; "

@@ -113,14 +113,15 @@ def cell_tokens(cells: pa.Array, separator: str) -> Tokens:
     return Tokens(np.diff(kept[ends]), names.filter(solid).dictionary_encode())
 
 
-def guessed_separator(cells: pa.LargeStringArray) -> str:
-    """The first of | ; , and tab that occurs in the cells, else a blank."""
+def guessed_separator(cells: pa.LargeStringArray) -> str | None:
+    """The first of | ; , and tab that occurs in the cells, else a blank if there is one, else none: every cell is one item, or empty."""
     _, ends, data = cells.buffers()
     if len(cells) == 0 or data is None:
-        return " "
+        return None
     bounds = np.frombuffer(ends, np.int64)[cells.offset :]
     text = data.slice(bounds[0], bounds[len(cells)] - bounds[0]).to_pybytes()  # one look at all cells, end to end
-    return next((mark for mark in SEPARATORS if mark.encode() in text), " ")
+    found = next((mark for mark in SEPARATORS if mark.encode() in text), None)
+    return found or (" " if any(blank in text for blank in (b" ", b"\n", b"\v", b"\f", b"\r")) else None)
 
 
 def list_tokens(lists: pa.Array, source: str, rows_before: int = 0) -> Tokens:

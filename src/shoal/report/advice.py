@@ -42,6 +42,21 @@ def root_advice(baskets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarchy, 
     )
 
 
+def prospects(baskets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarchy, options: Options) -> tuple[str, ...]:
+    """What a release would lose, from a quick run, with and without deleting single occurrences."""
+    if baskets.occurrences > MOST_OCCURRENCES:
+        return ()
+    recoding = algorithm(guarantee.model, "exact")(
+        baskets, guarantee, hierarchy, replace(options, time_limit=SECONDS, progress=None)
+    )
+    loss = ncp(recoding.cut, leaf_occurrences(hierarchy, baskets))["ncp"]
+    at_most = "" if recoding.optimal else "at most "
+    return (
+        f"a release with {guarantee} over {hierarchy.source} would lose {at_most}{loss:.1%} by generalizing alone",
+        *hybrid_advice(baskets, guarantee, hierarchy, options, loss),
+    )
+
+
 def hybrid_advice(
     baskets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarchy, options: Options, loss: float
 ) -> tuple[str, ...]:

@@ -7,12 +7,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from shoal.algorithms.km.categories import RareCategories, rare_categories
+from shoal.algorithms.recoding import Options
 from shoal.errors import Unreachable
 from shoal.guarantees.km import Exposure, KmAnonymity, exposures
 from shoal.hierarchy.spec import resolve
 from shoal.hierarchy.tree import Hierarchy
 from shoal.records.reading import load
-from shoal.report.advice import described
+from shoal.report.advice import described, prospects
 
 
 @dataclass(frozen=True)
@@ -70,17 +71,20 @@ def profile(
 ) -> Profile:
     """How many itemsets of 1, 2, ..., `up_to` items are rarer than k, and how many transactions they give away.
 
-    With a hierarchy, also the top-level categories that would force a release to its root. `reading` is as for `shoal.read`.
+    With a hierarchy, also the top-level categories that would force a release to its root, and what a release for m = 2 would
+    lose. `reading` is as for `shoal.read`.
     """
     guarantee = KmAnonymity(k, up_to)
     source = load(data, **reading)
     baskets = source.baskets
     found = exposures(baskets, k, up_to, examples=examples, threads=threads)
-    tree, rare, notes = None, [], []
+    tree, rare = None, list[RareCategories]()
+    notes, outlook = list[str](), tuple[str, ...]()
     if hierarchy is not None and baskets.vocabulary:
         tree = resolve(hierarchy, baskets.vocabulary, baskets.supports(), unknown=unknown)
         try:
             rare = rare_categories(baskets, guarantee, tree)
+            outlook = prospects(baskets, KmAnonymity(k, min(2, up_to)), tree, Options(threads=threads))
         except Unreachable as reason:
             notes.append(str(reason))
         if rare:
@@ -102,5 +106,5 @@ def profile(
         tuple(found),
         tree.source if tree else None,
         tuple(rare),
-        tuple(notes),
+        (*notes, *outlook),
     )
