@@ -6,7 +6,7 @@ machine at hand, ratios travel. Public data sets are taken from the folder that 
 are left out and said so.
 
     make bench                      everything (several minutes)
-    .venv/bin/python benchmarks/run.py exact aa      only these sections
+    .venv/bin/python benchmarks/run.py exact aa      only these sections; the others stay as they are in RESULTS.md
 """
 
 from __future__ import annotations
@@ -356,9 +356,13 @@ def main(wanted: list[str]) -> None:
     unknown = [name for name in wanted if name not in SECTIONS]
     if unknown:
         sys.exit(f"no section {', '.join(unknown)}; there are {', '.join(SECTIONS)}")
+    results = HERE / "RESULTS.md"
+    kept = dict(part.split("\n", 1) for part in results.read_text().split("\n## ")[1:]) if results.exists() else {}
     parts = []
     for name, (title, cases, needs_data) in SECTIONS.items():
         if wanted and name not in wanted:
+            if title in kept:
+                parts.append(f"## {title}\n{kept[title].rstrip()}\n")
             continue
         print(f"\n{title}", file=sys.stderr)
         if needs_data and folder() is None:
@@ -369,16 +373,15 @@ def main(wanted: list[str]) -> None:
                 rows.append(measured(name, case))
                 print("  " + ", ".join(f"{k} {v}" for k, v in rows[-1].items() if v != ""), file=sys.stderr)
             text = table(rows)
+        print(f"## {title}\n\n{text}\n")
         parts.append(f"## {title}\n\n{text}\n")
     heading = (
         "# Results\n\nWritten by `make bench`. Best of several runs after a warm-up, every case in a process of its own; "
         f"{os.cpu_count()} cores, Python {platform.python_version()}, {time.strftime('%Y-%m-%d')}. "
         "Figures of other tools were taken on 2026-11-15 on a machine of the same size.\n\n"
     )
-    if not wanted:
-        (HERE / "RESULTS.md").write_text(heading + "\n".join(parts))
-        print("\nwritten to benchmarks/RESULTS.md", file=sys.stderr)
-    print("\n".join(parts))
+    results.write_text(heading + "\n".join(parts))
+    print("\nwritten to benchmarks/RESULTS.md", file=sys.stderr)
 
 
 if __name__ == "__main__":
