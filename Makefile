@@ -16,7 +16,7 @@ test: $(READY)
 	$(BIN)/pytest -n 2 --dist worksteal
 
 check: $(READY)
-	$(BIN)/ruff check .
+	$(BIN)/ruff check --no-cache .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports

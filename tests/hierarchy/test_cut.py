@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from random_trees import leaves_below, path, trees
 
+from random_trees import leaves_below, path, trees
 from shoal.errors import InputError
 from shoal.hierarchy.cut import Cut
 from shoal.hierarchy.tree import Hierarchy

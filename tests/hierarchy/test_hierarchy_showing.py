@@ -2,8 +2,8 @@ import json
 
 import numpy as np
 from hypothesis import given
-from random_trees import trees
 
+from random_trees import trees
 from shoal.hierarchy.build import balanced
 from shoal.hierarchy.showing import outline, problems, summary
 from shoal.hierarchy.tree import Hierarchy

@@ -97,7 +97,7 @@ class Recoding:
     def deleted_shares(self, baskets: Baskets) -> dict[str, float]:
         """Per token that is still published, the share of its original occurrences that single deletions took, where there are any.
 
-        What no longer occurs at all is not named: it was rare.
+        What no longer occurs at all is not named.
         """
         if self.deletions is None:
             return {}

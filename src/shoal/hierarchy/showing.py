@@ -62,7 +62,7 @@ def summary(hierarchy: Hierarchy) -> dict[str, Any]:
         "nodes": h.n_nodes,
         "height": h.height,
         "nodes_per_level": np.bincount(h.depth).tolist(),
-        "widest": {"label": h.names[widest], "children": int(fanout[widest])},
+        "widest": {"label": h.labels[widest], "children": int(fanout[widest])},
         "single_child_nodes": int(np.count_nonzero(fanout == 1)),
         "repeated_labels": len(repeated),
     }
@@ -99,7 +99,7 @@ def _missing(vocabulary: Sequence[str], position: dict[str, int]) -> Finding | N
 def _rare(h: Hierarchy, occurrences: npt.NDArray[np.int64], k: int) -> Finding | None:
     """A top-level category that fewer than k occurrences fall into has a support below k: only the root can hide it."""
     rare = sorted((v for v in h.top if 0 < occurrences[v] < k), key=lambda v: int(occurrences[v]))
-    labels = tuple(h.names[v] for v in rare)
+    labels = tuple(h.labels[v] for v in rare)
     share = sum(int(occurrences[v]) for v in rare) / max(1, int(occurrences[h.root]))
     text = (
         f"{counted(labels, 'top-level node is', 'top-level nodes are')} rarer than k = {k} ({listed(labels)}), "
@@ -115,7 +115,7 @@ def _unused(h: Hierarchy, per_leaf: npt.NDArray[np.int64]) -> Finding | None:
 
 
 def _chains(h: Hierarchy) -> Finding | None:
-    single = tuple(h.names[v] for v in np.flatnonzero(h.only_child >= 0).tolist())
+    single = tuple(h.labels[v] for v in np.flatnonzero(h.only_child >= 0).tolist())
     text = f"{counted(single, 'node stands', 'nodes stand')} above a single child ({listed(single)}), a step that generalizes nothing"
     return Finding("chain", "note", single, text) if single else None
 
