@@ -35,5 +35,5 @@ def rare_categories(baskets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarc
         parts = (frozenset(part) for size in range(1, len(nodes)) for part in combinations(nodes, size))
         if not any(part in minimal for part in parts):
             minimal.add(frozenset(nodes))
-    named = [RareCategories(tuple(hierarchy.names[v] for v in sorted(s)), ground.support_of(s)) for s in minimal]
+    named = [RareCategories(tuple(hierarchy.labels[v] for v in sorted(s)), ground.support_of(s)) for s in minimal]
     return sorted(named, key=lambda c: (len(c.names), c.support, c.names))
