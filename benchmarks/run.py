@@ -376,7 +376,8 @@ def main(wanted: list[str]) -> None:
         print(f"## {title}\n\n{text}\n")
         parts.append(f"## {title}\n\n{text}\n")
     heading = (
-        "# Results\n\nWritten by `make bench`. Best of several runs after a warm-up, every case in a process of its own; "
+        "# Results\n\nWritten by `make bench`, section by section, not all in one run. Best of several runs after a warm-up "
+        "(hybrid and the count-tree: one run), every case in a process of its own; "
         f"{os.cpu_count()} cores, Python {platform.python_version()}, {time.strftime('%Y-%m-%d')}. "
         "Figures of other tools were taken on 2026-11-15 on a machine of the same size.\n\n"
     )

@@ -21,6 +21,8 @@ SECONDS = 10.0
 WORTH_A_LOOK = 0.05
 """A loss above this is worth trying something else."""
 MOST_OCCURRENCES = 3_000_000
+GLANCE = 1.0
+"""Seconds for a look at `hybrid` after a release that nobody asked it for."""
 """An answer that takes longer to find, or longer than a release may take, is left out."""
 
 
@@ -67,7 +69,7 @@ def hybrid_advice(
     if baskets.occurrences > MOST_OCCURRENCES:
         return (f"{ask} may lose far less",)
     options.tell("looking at what --algorithm hybrid would give", 0.0)
-    seconds = min(SECONDS, options.time_limit or SECONDS)
+    seconds = min(GLANCE, options.time_limit or GLANCE)
     given = replace(options, suppress=max(options.suppress, 0.05), time_limit=seconds, progress=None)
     other = algorithm(guarantee.model, "hybrid")(baskets, guarantee, hierarchy, given)
     instead = ncp(other.cut, leaf_occurrences(hierarchy, baskets), other.deleted(baskets))
