@@ -183,6 +183,7 @@ def case_exact(data_name: str, m: int, hierarchy: str, suppress: float) -> Row:
 
 def section_hybrid() -> list[Row]:
     own = [("Diabetes-130", 2, 0.05), ("Diabetes-130", 3, 0.05), ("groceries", 2, 0.05), ("Complete Journey", 2, 0.05)]
+    own.append(("Complete Journey", 3, 0.1))
     cases: list[Row] = [{"data": d, "m": m, "hierarchy": "its own tree", "suppress": s} for d, m, s in own]
     cases += [{"data": "WebView-1", "m": m, "hierarchy": "balanced:5", "suppress": 0.05} for m in (2, 3)]
     cases += [{"data": d, "m": 2, "hierarchy": "balanced:5", "suppress": 0.05} for d in ("WebView-2", "retail")]

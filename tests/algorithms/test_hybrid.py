@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 import naive
 from shoal.algorithms.km.exact import exact
-from shoal.algorithms.km.hybrid import hybrid
+from shoal.algorithms.km.ground import Ground
+from shoal.algorithms.km.hybrid import _Contracted, _State, hybrid
 from shoal.algorithms.recoding import Options
 from shoal.errors import Unreachable
 from shoal.guarantees.km import KmAnonymity
@@ -62,6 +63,7 @@ def test_promise_budget_truth_and_loss(world, share):
     assert loss["deleted"] == pytest.approx(deleted / max(1, total))
     assert loss["ncp"] == pytest.approx(loss["generalized"] + loss["deleted"])
     assert deleted <= share * total + 1e-9
+    assert recoding.bound <= loss["ncp"] + 1e-12
 
     paper = exact(baskets, KmAnonymity(k, m), hierarchy, Options(suppress=share))
     assert loss["ncp"] <= ncp(paper.cut, occurrences)["ncp"] + 1e-12
@@ -81,6 +83,36 @@ def test_no_single_deleted_occurrence_could_return(world, share):
         assert token not in published[row]
         with_it = [out | {token} if i == row else out for i, out in enumerate(published)]
         assert not naive.is_km_anonymous(with_it, k, m)
+
+
+@settings(max_examples=150, deadline=None)
+@given(worlds(max_rows=14), st.data())
+def test_deletion_under_any_cut_keeps_the_promise_and_returns_what_it_can(world, data):
+    """The step by itself: whatever the cut, what is left is safe, maximal, and counted as a slow recount counts it."""
+    hierarchy, rows, k, m = world
+    baskets = baskets_of(rows, hierarchy)
+    tree = naive_tree(hierarchy)
+    cut = data.draw(st.sampled_from(list(tree.cuts())))
+    node = np.array([next(v for v in cut if leaf in tree.leaves(v)) for leaf in range(hierarchy.n_leaves)], np.int32)
+    contracted = _Contracted(hierarchy)
+    state = _State(
+        Ground(baskets, KmAnonymity(k, m), hierarchy), contracted, contracted.down[node], np.zeros(1, np.int64), 1e9
+    )
+    deletions = state.deletions()
+    gone = set(zip(deletions.row.tolist(), deletions.node.tolist(), strict=True))
+    full = [{int(contracted.down[node[leaf]]) for leaf in row} for row in rows]
+    left = [{v for v in row if (i, v) not in gone} for i, row in enumerate(full)]
+    assert naive.is_km_anonymous(left, k, m)
+    for i, v in gone:
+        assert not naive.is_km_anonymous([row | {v} if j == i else row for j, row in enumerate(left)], k, m)
+    loss = deleted = 0
+    for row, out in zip(rows, left, strict=True):
+        for leaf in row:
+            v = int(contracted.down[node[leaf]])
+            below = len(tree.leaves(v))
+            deleted += v not in out
+            loss += hierarchy.n_leaves if v not in out else below if below > 1 else 0
+    assert (state.loss, state.deleted) == (loss, deleted)
 
 
 @settings(max_examples=200, deadline=None)

@@ -31,6 +31,14 @@ class Options:
     """Seconds after which the best answer so far is returned."""
     threads: int | None = None
     progress: Progress | None = None
+    seed: int = 0
+    """For algorithms that draw lots; the same seed gives the same classes."""
+    segments: int | None = None
+    """Into how many parts PTA and Gray-TSP cut the sorted transactions; chosen from the data when None."""
+    population: int = 50
+    """Loops that the genetic algorithm of Gray-TSP keeps."""
+    generations: int = 100
+    """Rounds of its evolution."""
 
     def tell(self, doing: str, share: float) -> None:
         if self.progress:
@@ -56,7 +64,7 @@ class Recoding:
     optimal: bool | None = None
     """True when no cut loses less; None when the algorithm does not know."""
     bound: float | None = None
-    """No cut that keeps the promise has an NCP below this."""
+    """No release by this algorithm's means (a cut, with `hybrid` also deletions) keeps the promise at a lower NCP."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     deletions: Deletions | None = None

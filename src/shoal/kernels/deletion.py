@@ -43,12 +43,15 @@ def token_rows(offsets, items, node_of_item, tok, weight, alive, first, last):
 
 
 @nb.njit(cache=True, nogil=True)
-def walk_rare(tails, entries, n_first, token, k, m, n_counted, report_from, count, slot, touched, occ_row, occ, n_occ):
+def walk_rare(
+    tails, entries, n_first, token, k, m, n_counted, report_from, count, slot, touched, work, occ_row, occ, n_occ
+):
     """Report rows (numbered `report_from` or higher) that hold a rare itemset of up to m tokens starting with `token`.
 
     `entries[:n_first]` are the places right before the tails behind that token; a tail ends with -(row + 1). Only rows
     numbered below `n_counted` count; an itemset is rare when fewer than k of them hold it. Supersets of a rare prefix are not
-    reported. The counters (`count` all 0, `slot`, `touched`) have an entry per token. A reported occurrence is a row and m
+    reported. The counters (`count` all 0, `slot`, `touched`) have an entry per token; the steps are
+    added to `work[0]`. A reported occurrence is a row and m
     places for tokens, unused ones -1. Returns the arrays of occurrences, grown if need be, and their number.
     """
     support = 0
@@ -105,6 +108,7 @@ def walk_rare(tails, entries, n_first, token, k, m, n_counted, report_from, coun
         # While counting, count is one too high (0 means untouched) and slot is the number of rows to report.
         for i in range(begin, end):
             row = -tails[stop_of[i]] - 1
+            work[0] += stop_of[i] - pos[i]
             counts = row < n_counted
             reports = row >= report_from
             for p in range(pos[i] + 1, stop_of[i]):
@@ -196,6 +200,7 @@ def find_rare(
     touched,
     seen,
     is_near,
+    work,
 ):
     """Occurrences of rare itemsets that hold one of `tokens[first:last]`: (rows, members).
 
@@ -250,6 +255,7 @@ def find_rare(
             if seen[row] == stamp:
                 continue
             seen[row] = stamp
+            work[0] += offsets[row + 1] - offsets[row] + 2
             room = size + offsets[row + 1] - offsets[row] + 1
             if room > len(mini):
                 mini = grown(mini, room)
@@ -273,9 +279,10 @@ def find_rare(
                 entries = grown(entries, n_entries + 1)
             entries[n_entries] = begin - 1
             n_entries += 1
+        work[0] += size
         if n_entries > 0:
             occ_row, occ, n_occ = walk_rare(
-                mini, entries, n_entries, token, k, m, n_rows, 0, count, slot, touched, occ_row, occ, n_occ
+                mini, entries, n_entries, token, k, m, n_rows, 0, count, slot, touched, work, occ_row, occ, n_occ
             )
     return occ_row[:n_occ], occ[: n_occ * m]
 
@@ -502,7 +509,7 @@ def neighbours(places, offsets, tok, alive):
 
 @nb.njit(cache=True, nogil=True)
 def put_back(
-    offsets, tok, alive, span, leaf_starts, leaf_rows, tokens, wanted, k, m, count, slot, touched, seen, is_near
+    offsets, tok, alive, span, leaf_starts, leaf_rows, tokens, wanted, k, m, count, slot, touched, seen, is_near, work
 ):
     """Restore, token by token, every deleted occurrence whose return makes nothing rare; returns the places.
 
@@ -529,6 +536,7 @@ def put_back(
             if seen[row] == stamp or (len(wanted) > 0 and not wanted[row]):
                 continue
             seen[row] = stamp
+            work[0] += offsets[row + 1] - offsets[row] + 2
             p = offsets[row] + row
             while tok[p] >= 0 and tok[p] != token:
                 p += 1
@@ -560,6 +568,7 @@ def put_back(
             if seen[row] == stamp:
                 continue
             seen[row] = stamp
+            work[0] += offsets[row + 1] - offsets[row] + 2
             p = offsets[row] + row
             while tok[p] >= 0 and tok[p] != token:
                 p += 1
@@ -576,7 +585,21 @@ def put_back(
                 offsets, tok, alive, is_near, row, token, size, n_entries, mini, entries
             )
         occ_row, occ, n_occ = walk_rare(
-            mini, entries, n_entries, token, k - 1, m, n_alive, n_alive, count, slot, touched, occ_row, occ, np.int64(0)
+            mini,
+            entries,
+            n_entries,
+            token,
+            k - 1,
+            m,
+            n_alive,
+            n_alive,
+            count,
+            slot,
+            touched,
+            work,
+            occ_row,
+            occ,
+            np.int64(0),
         )
         if n_candidates > len(refused):
             refused = np.empty(2 * n_candidates, np.bool_)
@@ -643,17 +666,20 @@ def try_move(
     touched,
     seen,
     is_near,
+    work,
     hits,
     by_token,
     wanted,
     anew,
-    keep,
+    quick,
     enough,
+    at_most,
 ):
     """Replace the tokens below `top` by `parts`, delete and put back what that asks for; undo it all unless the loss falls.
 
     With `anew`, whatever has been deleted in the rows that change comes back first and has to go again only if it must: a
-    better answer, for more work. Without `keep`, the move is undone in any case, and given up once it adds more than `enough`.
+    better answer, for more work. With `quick`, the move is given up once it adds more than `enough`. It is made if the change of the
+    loss is `at_most` that.
 
     `price[v]` is what an occurrence published as node v costs, `lost` what a deleted one costs; `deleted` original
     occurrences are gone so far, and no more than `budget` may be. Returns (whether the move stays, change of the loss, change
@@ -679,6 +705,7 @@ def try_move(
         if seen[row] == stamp:
             continue
         seen[row] = stamp
+        work[0] += 2 * (offsets[row + 1] - offsets[row] + 2)
         if n_changed + 2 > len(rows):
             rows = grown(rows, n_changed + 2)
             copy_at = grown(copy_at, n_changed + 3)
@@ -764,7 +791,7 @@ def try_move(
         near_to[i] = around_to[i]
     for j in range(len(parts)):
         queue[len(around) + j] = parts[j]
-    while len(queue) > 0 and (keep or loss <= enough):
+    while len(queue) > 0 and (not quick or loss <= enough):
         occ_row, occ = find_rare(
             offsets,
             tok,
@@ -786,6 +813,7 @@ def try_move(
             touched,
             seen,
             is_near,
+            work,
         )
         if len(occ_row) == 0:
             break
@@ -808,10 +836,11 @@ def try_move(
                 more_rows[n_more] = row
                 n_more += 1
 
-    # Put back: tokens that are dead in a row that changed. (A quick look does without, and sees a little too much loss.)
+    # Put back: tokens that are dead in a row that changed. (A quick look that leads nowhere does without, and sees a little
+    # too much loss.)
     dead = np.empty(64, np.int32)
     n_dead = 0
-    for i in range(n_changed + n_more if keep else 0):
+    for i in range(n_changed + n_more if not quick or loss <= at_most else 0):
         row = rows[i] if i < n_changed else more_rows[i - n_changed]
         p = offsets[row] + row
         while tok[p] >= 0:
@@ -837,6 +866,7 @@ def try_move(
         touched,
         seen,
         is_near,
+        work,
     )
     for i in range(len(back)):
         p = back[i]
@@ -847,7 +877,7 @@ def try_move(
     for i in range(n_more):
         wanted[more_rows[i]] = False
 
-    stays = keep and loss < 0 and (deleted + gone <= budget or gone <= 0)
+    stays = loss <= at_most and (deleted + gone <= budget or gone <= 0)
     if not stays:
         # Backwards: what came back, what went, then the rewritten rows.
         for i in range(len(back)):

@@ -35,9 +35,21 @@ Move = tuple[int, bool]
 """A node, and whether the cut moves below it (it is split) or up to it (its branch is closed)."""
 
 STARTS = 4
-"""Cuts from which a search with a time limit sets out, one after the other; without one, the best alone."""
+"""Cuts from which a search sets out, one after the other."""
+SMALLER = 4
+"""Each search is made with the whole budget for deletions and with one so many times smaller."""
+EFFORT = 7e9
+"""Steps of the kernels after which a search without a time limit ends: some 40 seconds."""
+FURTHER = 2e8
+"""Steps up to which a search without a time limit sets out on a further climb."""
 POLISHED = 24
 """Nodes around which deletions are decided anew at the end."""
+HOPELESS = 1.5
+"""A start is given up once this many times the budget is deleted: not that much can be put back."""
+AGAIN = 0.98
+"""A node that got a thorough look gets another when the loss has fallen to this share of what it was then."""
+HUGE = 0.2
+"""A move that lowers the loss by this share at a quick look is made without a thorough one."""
 LITTLE = 0.002
 """The search ends when a round of all moves gains less than this share of the loss."""
 CLOSE = {True: 0.004, False: 0.02}
@@ -58,56 +70,115 @@ def hybrid(baskets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarchy, optio
     without = ncp(rival.cut, ground.occurrences)["ncp"]
     best, tried = _search(ground, rival.cut, budget, options, expired)
     facts = {"moves": tried, "exact": without}
+    bound = least_loss(ground)
     if without * max(1, hierarchy.n_leaves * total) <= best.loss:
-        return replace(rival, algorithm="hybrid", optimal=None, bound=None, facts=facts, notes=())
-    return Recoding(Cut(hierarchy, best.node), baskets.vocabulary, "hybrid", facts=facts, deletions=best.deletions())
+        return replace(rival, algorithm="hybrid", optimal=None, bound=bound, facts=facts, notes=())
+    return Recoding(
+        Cut(hierarchy, best.node), baskets.vocabulary, "hybrid", None, bound, facts, deletions=best.deletions()
+    )
+
+
+def least_loss(ground: Ground) -> float:
+    """No cut with deletions keeps the promise at a lower NCP.
+
+    Whatever a rare item is published as stands in at least k rows; deleting only takes rows away, so that node holds something
+    in k of the original rows too. The lowest such node above the item costs least, unless deleting the item does.
+    """
+    h = ground.hierarchy
+    node = np.arange(h.n_leaves, dtype=np.int32)
+    while (rare := (ground.support[node] < ground.k) & (h.parent[node] >= 0)).any():
+        node[rare] = h.parent[node[rare]]
+    price = np.where(h.leaf_count[node] > 1, h.leaf_count[node], 0)
+    return int((price * ground.occurrences).sum()) / max(1, h.n_leaves * int(ground.occurrences.sum()))
 
 
 def _search(
     ground: Ground, rival: Cut, budget: int, options: Options, expired: Callable[[], bool]
 ) -> tuple[_State, int]:
-    """The best state that splitting and closing finds from a few starts, and the number of moves tried."""
-    height = ground.hierarchy.height
-    tree = _Contracted(ground.hierarchy)
-    scale = max(1, ground.hierarchy.n_leaves * int(ground.occurrences.sum()))
-    starts: list[_State] = []
-    # The cut of `exact` (what it drops stays, at the top level, until deletion decides), the root, then depth by depth.
-    firsts = [np.where(rival.node < 0, tree.at_depth(1), tree.down[rival.node]).astype(np.int32)]
-    firsts += [tree.at_depth(depth) for depth in range(height + 1)]
-    for place, node in enumerate(firsts):
-        options.tell(f"start {place + 1} of at most {len(firsts)}", 0.1 * place / len(firsts))
-        state = _State(ground, tree, node)
-        if state.deleted <= budget:
-            starts.append(state)
-            starts.sort(key=lambda s: s.loss)
-            del starts[1 if options.time_limit is None else STARTS :]
-        if place > 1 and (expired() or state.loss > 2 * starts[0].loss):
-            break  # further down only more has to go
-    best = starts[0]
-    tried = 0
-    for place, start in enumerate(starts):
-        state = start
-        while not expired():
+    """The best state that splitting and closing finds, and the number of moves tried.
+
+    From the most promising start with the whole budget first, then with a smaller one (the larger leads some searches astray),
+    then from the next start: until all are tried or, without a time limit, until enough work is done.
+    """
+    search = _Search(ground, _Contracted(ground.hierarchy), options, expired)
+    starts = search.starts(rival, budget)
+    climbs = [(start, allowed) for start in starts for allowed in dict.fromkeys((budget, budget // SMALLER))]
+    for place, (start, allowed) in enumerate(climbs):
+        if place and (expired() or search.worn(FURTHER)):
+            break
+        search.climb(start, allowed, 0.1 + 0.8 * place / len(climbs))
+    search.best.polish(budget, search.ended)
+    return search.best, search.tried
+
+
+class _Search:
+    """The best state so far, and what it took to find it."""
+
+    best: _State
+
+    def __init__(self, ground: Ground, tree: _Contracted, options: Options, expired: Callable[[], bool]) -> None:
+        self.ground, self.tree, self.options, self.expired = ground, tree, options, expired
+        self.tried = 0
+        self.work = np.zeros(1, np.int64)
+
+    def worn(self, effort: float = EFFORT) -> bool:
+        """Whether a search without a time limit has done so much work.
+
+        Work is counted in steps of the kernels, not in seconds: the answer does not depend on the machine.
+        """
+        return self.options.time_limit is None and bool(self.work[0] > effort)
+
+    def ended(self) -> bool:
+        return self.expired() or self.worn()
+
+    def starts(self, rival: Cut, budget: int) -> list[npt.NDArray[np.int32]]:
+        """A few cuts that need no more deletions than the budget allows, the best first."""
+        h, tree = self.ground.hierarchy, self.tree
+        found: list[_State] = []
+        # The cut of `exact` (what it drops stays, at the top level, until deletion decides), the root, then depth by depth.
+        firsts = [np.where(rival.node < 0, tree.at_depth(1), tree.down[rival.node]).astype(np.int32)]
+        firsts += [tree.at_depth(depth) for depth in range(h.height + 1)]
+        for place, node in enumerate(firsts):
+            self.options.tell(f"start {place + 1} of at most {len(firsts)}", 0.1 * place / len(firsts))
+            state = self.state(node, HOPELESS * budget)
+            if state.clean and state.deleted <= budget:
+                found.append(state)
+                found.sort(key=lambda s: s.loss)
+                del found[STARTS:]
+            if place > 1 and (self.expired() or not state.clean or state.loss > 2 * found[0].loss):
+                break  # further down only more has to go
+        self.best = found[0]
+        return list({state.node.tobytes(): state.node.copy() for state in found}.values())
+
+    def state(self, node: npt.NDArray[np.int32], most: float = float("inf")) -> _State:
+        return _State(self.ground, self.tree, node, self.work, most)
+
+    def climb(self, start: npt.NDArray[np.int32], budget: int, share: float) -> None:
+        """Make moves from a start until a round of them gains little."""
+        state = self.best if np.array_equal(start, self.best.node) else self.state(start)
+        if state.deleted > budget:
+            return
+        while not self.ended():
             before = state.loss
             for move in state.moves():
-                tried += 1
+                self.tried += 1
                 state.try_move(move, budget)
-                if expired():
+                if self.ended():
                     break
-            best = min(best, state, key=lambda s: s.loss)
-            share = 0.1 + 0.85 * (place + 0.5) / len(starts)
-            options.tell(f"{tried:,} moves tried, {best.loss / scale:.2%} lost", share)
-            if before - state.loss <= LITTLE * before:
+            self._keep(state, share)
+            if before - state.loss <= LITTLE * before or self.ended():
                 break
             # What earlier moves deleted may not be needed any more: delete anew under the same cut, if that is better.
-            fresh = _State(ground, tree, state.node)
+            fresh = self.state(state.node)
             if fresh.deleted <= budget and fresh.loss < state.loss:
-                fresh.last_try = state.last_try
+                fresh.last_try, fresh.last_look = state.last_try, state.last_look
                 state = fresh
-                best = min(best, state, key=lambda s: s.loss)
-    if not expired():
-        best.polish(budget)
-    return best, tried
+                self._keep(state, share)
+
+    def _keep(self, state: _State, share: float) -> None:
+        self.best = min(self.best, state, key=lambda s: s.loss)
+        scale = max(1, self.ground.hierarchy.n_leaves * int(self.ground.occurrences.sum()))
+        self.options.tell(f"{self.tried:,} moves tried, {self.best.loss / scale:.2%} lost", share)
 
 
 class _Contracted:
@@ -147,7 +218,14 @@ class _State:
     `loss` is NCP times leaves times occurrences, a whole number; `deleted` counts original occurrences.
     """
 
-    def __init__(self, ground: Ground, tree: _Contracted, node: npt.NDArray[np.int32]) -> None:
+    def __init__(
+        self,
+        ground: Ground,
+        tree: _Contracted,
+        node: npt.NDArray[np.int32],
+        work: npt.NDArray[np.int64],
+        most: float,
+    ) -> None:
         from shoal.kernels.deletion import token_rows
         from shoal.kernels.parallel import even_blocks, over_blocks
 
@@ -170,14 +248,16 @@ class _State:
         self.hits = np.zeros(h.n_nodes, np.int32)
         self.by_token = np.zeros(h.n_nodes, np.int32)
         self.wanted = np.zeros(len(ground.baskets), np.bool_)
-        self.counters = self._counters()
+        self.work = work
+        self.counters = (*self._counters()[:-1], work)
         self.last_try: dict[Move, int] = {}
+        self.last_look: dict[int, int] = {}
         self.loss = int((self.price[target] * ground.baskets.supports()).sum())
         self.deleted = 0
-        self._clean()
+        self.clean = self._cleaned(most)
 
     def _counters(self) -> tuple[npt.NDArray[Any], ...]:
-        """count, slot and touched per node, a stamp per row, a stamp per node."""
+        """count, slot and touched per node, a stamp per row, a stamp per node, and the work done."""
         n, rows = self.ground.hierarchy.n_nodes, len(self.ground.baskets)
         return (
             np.zeros(n, np.int32),
@@ -185,10 +265,11 @@ class _State:
             np.zeros(n, np.int32),
             np.zeros(rows + 1, np.int32),
             np.zeros(n + 1, np.int32),
+            np.zeros(1, np.int64),
         )
 
-    def _clean(self) -> None:
-        """Delete in rounds until nothing is rare, then put back what can return."""
+    def _cleaned(self, most: float) -> bool:
+        """Delete in rounds until nothing is rare, then put back what can return; given up when more than `most` is gone."""
         from shoal.kernels.deletion import find_rare, hitting_places, neighbours
         from shoal.kernels.parallel import even_blocks, over_blocks
 
@@ -200,7 +281,8 @@ class _State:
         while len(asked[0]):
 
             def rare(a: int, b: int, asked: Any = asked, first: bool = first) -> Any:
-                return find_rare(  # type: ignore[call-arg]
+                counters = self._counters()
+                found = find_rare(  # type: ignore[call-arg]
                     offsets,
                     self.tok,
                     self.alive,
@@ -212,11 +294,13 @@ class _State:
                     first,
                     g.k,
                     g.m,
-                    *self._counters(),
+                    *counters,
                 )
+                return *found, int(counters[-1][0])
 
             found = over_blocks(rare, even_blocks(g.support[asked[0]] + 1.0, 16), g.threads)
             rows, members = (np.concatenate([f[part] for f in found]) for part in range(2))
+            self.work += sum(f[2] for f in found)
             gone = hitting_places(
                 rows, members, g.m, offsets, self.tok, self.weight, self.rarity, self.hits, self.by_token
             )
@@ -229,7 +313,10 @@ class _State:
             self.alive[gone] = False
             self._account(gone, 1)
             first = False
+            if self.deleted > most:
+                return False
         self._put_back(tokens[np.argsort(-g.support[tokens], kind="stable")])
+        return True
 
     def _put_back(self, tokens: npt.NDArray[np.int32]) -> None:
         """Until no single deleted occurrence could return."""
@@ -270,28 +357,33 @@ class _State:
         """Make the move if it lowers the loss within the budget.
 
         A quick look comes first: the move on the rows as they are. Only if that comes close, deletions in these rows are
-        decided anew.
+        decided anew; if it gains much, it is made as it is, and left to the next round to refine.
         """
         if not self._fits(move):
             return False
         close = int(CLOSE[move[1]] * self.loss)
         if self.last_try.get(move, 0) > close:
             return False
-        quick, _ = self._moved(move, budget, anew=False, keep=False, close=close)
+        quick, made = self._moved(move, budget, anew=False, close=close)
         self.last_try[move] = quick
-        if quick > close:
-            return False
-        return any(
-            self._moved(move, budget, anew=anew, keep=True)[1] for anew in ((True, False) if quick < 0 else (True,))
-        )
+        if quick > close or made:
+            return made
+        thorough = self.last_look.get(move[0], self.loss / AGAIN) * AGAIN >= self.loss
+        if thorough:
+            self.last_look[move[0]] = self.loss
+            if self._moved(move, budget, anew=True)[1]:
+                return True
+        return quick < 0 and self._moved(move, budget, anew=False)[1]
 
-    def polish(self, budget: int) -> None:
+    def polish(self, budget: int, ended: Callable[[], bool]) -> None:
         """Decide the deletions anew around the nodes that lose most by them, where that helps."""
         dead = np.flatnonzero(~self.alive & (self.tok >= 0))
         lost = np.bincount(self.tok[dead], self.weight[dead], minlength=self.ground.hierarchy.n_nodes)
         for v in np.argsort(-lost, kind="stable")[:POLISHED].tolist():
+            if ended():
+                break
             if lost[v] and self.node[self.ground.hierarchy.leaf_order[self.ground.hierarchy.span[v, 0]]] == v:
-                self._moved((v, False), budget, anew=True, keep=True)
+                self._moved((v, False), budget, anew=True)
 
     def _fits(self, move: Move) -> bool:
         """Whether the cut still lies where the move starts from; an earlier one may have changed it."""
@@ -299,8 +391,8 @@ class _State:
         at = int(self.node[h.leaf_order[h.span[v, 0]]])
         return at == v if split else bool(h.leaf_count[at] < h.leaf_count[v])
 
-    def _moved(self, move: Move, budget: int, *, anew: bool, keep: bool, close: int = 0) -> tuple[int, bool]:
-        """What the move does to the loss, and whether it was made."""
+    def _moved(self, move: Move, budget: int, *, anew: bool, close: int | None = None) -> tuple[int, bool]:
+        """What the move does to the loss, and whether it was made; a quick look only, if it says what is `close`."""
         from shoal.kernels.deletion import try_move
 
         g, h, (v, split) = self.ground, self.ground.hierarchy, move
@@ -326,8 +418,9 @@ class _State:
             self.by_token,
             self.wanted,
             anew,
-            keep,
-            close,
+            close is not None,
+            close or 0,
+            -1 if close is None else -int(HUGE * self.loss) - 1,
         )
         if stays:
             self.loss += int(loss)
