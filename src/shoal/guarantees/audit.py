@@ -9,11 +9,20 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Witness:
-    """An itemset that breaks the promise: its items, how many rows hold it, and which (counted from 1)."""
+    """What breaks the promise: an itemset or the items of a class, how many rows hold it, and which (counted from 1)."""
 
     items: tuple[str, ...]
     support: int
     rows: tuple[int, ...]
+    reason: str = ""
+    """What is wrong with it, where that is not just its support."""
+    group: tuple[str, ...] = ()
+    """The class it is about, where there are several: its published quasi-identifier values, in the order of the columns."""
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"items": list(self.items), "support": self.support, "rows": list(self.rows)} | (
+            ({"reason": self.reason} if self.reason else {}) | ({"group": list(self.group)} if self.group else {})
+        )
 
 
 @dataclass(frozen=True)
@@ -23,15 +32,17 @@ class Audit:
     guarantee: Mapping[str, Any]
     holds: bool
     checked: int
-    """Itemsets that occur and were counted."""
+    """Itemsets that occur, or classes, that were counted."""
     violations: int
-    """Those among them that occur in fewer than k rows."""
-    by_size: Mapping[int, tuple[int, int]]
+    """Those among them that break the promise."""
+    by_size: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     """Per itemset size: (checked, violations)."""
     complete: bool = True
     """False when the verdict was clear before everything was counted; `violations` is then a lower bound."""
     witnesses: tuple[Witness, ...] = ()
     notes: tuple[str, ...] = field(default=())
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """What else was counted: the number and size of classes, and how diverse they are."""
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -41,6 +52,6 @@ class Audit:
             "violations": self.violations,
             "by_size": {str(size): {"checked": c, "violations": v} for size, (c, v) in self.by_size.items()},
             "complete": self.complete,
-            "witnesses": [{"items": list(w.items), "support": w.support, "rows": list(w.rows)} for w in self.witnesses],
+            "witnesses": [w.to_dict() for w in self.witnesses],
             "notes": list(self.notes),
-        }
+        } | dict(self.facts)

@@ -113,11 +113,23 @@ class Exposure:
     examples: tuple[Witness, ...]
 
 
-def exposures(baskets: Baskets, k: int, up_to: int, *, examples: int = 3, threads: int | None = None) -> list[Exposure]:
-    """For m = 1, 2, ..., `up_to`: rare itemsets, and transactions that they give away."""
+def exposures(
+    baskets: Baskets,
+    k: int,
+    up_to: int,
+    *,
+    examples: int = 3,
+    threads: int | None = None,
+    known: npt.NDArray[np.int64] | None = None,
+) -> list[Exposure]:
+    """For m = 1, 2, ..., `up_to`: rare itemsets, and transactions that they give away.
+
+    `known` says to how many rows an attacker who knows no item has narrowed each row down already, where that is not all.
+    """
     walk = _Walk(baskets, k, threads, None)
-    exposed = np.zeros(len(baskets), np.uint8)
-    unique = np.zeros(len(baskets), np.uint8)
+    crowd = np.full(len(baskets), k) if known is None else known
+    exposed = (crowd < k).astype(np.uint8)
+    unique = (crowd < min(k, 2)).astype(np.uint8)
     found = []
     _mark_rare_items(baskets, k, exposed, unique)
     for m in range(1, min(up_to, baskets.longest, 255) + 1):

@@ -1,0 +1,170 @@
+"""k-anonymity of transactions (Lin and others 2017, Definition 1): every published transaction has at least k - 1 twins.
+
+Twins agree in all quasi-identifier items, those that an attacker may know; a transaction without any counts like every other.
+Sensitive items, those that an attacker wants to learn, travel beside them and are not compared. That leaves the
+homogeneity attack: if all twins share a sensitive item, nobody needs to know whose row is whose. The audit reports such
+classes, and with l > 1 every class has to hold at least l different sensitive items.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from shoal.errors import InputError
+from shoal.guarantees.audit import Audit, Witness
+from shoal.records.baskets import Baskets
+from shoal.records.records import Records
+
+
+@dataclass(frozen=True)
+class KAnonymity:
+    """The promise: every published transaction is equal to at least k - 1 others; with l, no class gives few sensitive items away."""
+
+    k: int
+    l: int = 1  # noqa: E741 (the papers' name)
+    sensitive: Collection[str] = field(default=frozenset())
+    """Items that an attacker wants to learn: they are published unchanged and not compared."""
+
+    model = "k"
+
+    def __post_init__(self) -> None:
+        for name, value, least in (("k", self.k, 2), ("l", self.l, 1)):
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+                raise InputError(f"{name} must be a whole number of at least {least}, not {value!r}")
+        if isinstance(self.sensitive, str):
+            raise InputError(f"sensitive is {self.sensitive!r}; give a list of items")
+        object.__setattr__(self, "sensitive", frozenset(map(str, self.sensitive)))
+
+    def __str__(self) -> str:
+        return f"{self.k}-anonymity" + (f" with {self.l}-diversity" if self.l > 1 else "")
+
+    def to_dict(self) -> dict[str, Any]:
+        """For --json and certificates: how many items are sensitive, not which."""
+        return {"model": self.model, "k": int(self.k), "l": int(self.l), "name": str(self)} | (
+            {"sensitive_items": len(self.sensitive)} if self.sensitive else {}
+        )
+
+    def promise(self) -> tuple[str, ...]:
+        """Which attacker is stopped, in plain words."""
+        known = "all items but the sensitive ones" if self.sensitive else "all items"
+        return (
+            f"Whoever knows {known} of a person's record, however many, and even that it holds no others, still faces at least "
+            f"{self.k} published records that are equal in them.",
+            *(
+                [f"Every such crowd holds at least {self.l} different sensitive items."]
+                if self.l > 1
+                else ["Equal records were counted on the published data itself."]
+            ),
+        )
+
+    def limits(self) -> tuple[str, ...]:
+        """Which attacker is not stopped."""
+        return (
+            "Items were added and removed: a published record need not be what any one person had, and a count of an item is an estimate.",
+            *(
+                [
+                    "Sensitive items are published unchanged: if all members of a crowd share one, an attacker learns it without "
+                    "knowing whose record is whose."
+                ]
+                if self.sensitive and self.l == 1
+                else []
+            ),
+            *(
+                [
+                    f"{self.l} different sensitive items in a crowd can be of very different frequency, and one of them may stand in every "
+                    "row: the attacker may still be nearly sure of it, or quite."
+                ]
+                if self.l > 1
+                else []
+            ),
+            *(["An attacker who knows some sensitive items of a person may use them."] if self.sensitive else []),
+            "Rows are counted, not people: if one person has several rows, a crowd of rows can be a smaller crowd of people.",
+            "Several releases of the same people can be combined; the promise is about this release alone.",
+        )
+
+    def audit(
+        self,
+        published: Baskets | Records,
+        *,
+        witnesses: int = 10,
+        yes_or_no: bool = False,
+        threads: int | None = None,
+        progress: Callable[[float], None] | None = None,
+    ) -> Audit:
+        """Count equal transactions, and the sensitive items among them. All is counted also with `yes_or_no`: it takes one pass."""
+        from shoal.kernels.twins import equal_rows, sensitive_per_run
+
+        rows = published.items if isinstance(published, Records) else published
+        if rows is None:
+            raise InputError("there are no items; name the column that holds them with --items")
+        quasi, sensitive = parted(rows, self.sensitive)
+        order, bounds = equal_rows(quasi.offsets, quasi.items, len(quasi.vocabulary), threads)
+        sizes = np.diff(bounds)
+        distinct, most = sensitive_per_run(sensitive.offsets, sensitive.items, order, bounds, len(sensitive.vocabulary))
+        if progress:
+            progress(1.0)
+        small, plain = sizes < self.k, distinct < (self.l if self.l > 1 else 0)
+        bad = np.flatnonzero(small | plain)
+        worst = bad[np.lexsort((distinct[bad], sizes[bad]))][:witnesses]
+        return Audit(
+            guarantee=self.to_dict(),
+            holds=not len(bad),
+            checked=len(sizes),
+            violations=len(bad),
+            witnesses=tuple(
+                Witness(
+                    tuple(next(quasi.take(order[bounds[c] : bounds[c] + 1]).rows())),
+                    int(sizes[c]),
+                    tuple((order[bounds[c] : bounds[c + 1]] + 1).tolist()),
+                    f"{sizes[c]:,} of {self.k:,} rows"
+                    if small[c]
+                    else f"{distinct[c]:,} of {self.l:,} sensitive items",
+                )
+                for c in worst.tolist()
+            ),
+            notes=_notes(sizes, most, bool(self.sensitive), int(self.l)),
+            facts={
+                "classes": len(sizes),
+                "smallest_class": int(sizes.min()) if len(sizes) else 0,
+                "largest_class": int(sizes.max(initial=0)),
+                "average_class": float(sizes.mean()) if len(sizes) else 0.0,
+            }
+            | (
+                {
+                    "homogeneous_classes": int(np.count_nonzero(most == sizes)),
+                    "homogeneous_rows": int(sizes[most == sizes].sum()),
+                    "fewest_sensitive": int(distinct.min()) if len(sizes) else 0,
+                }
+                if self.sensitive
+                else {}
+            ),
+        )
+
+
+def parted(baskets: Baskets, sensitive: Collection[str]) -> tuple[Baskets, Baskets]:
+    """The same rows twice: with the quasi-identifier items alone, and with the sensitive ones alone."""
+    marked = np.array([name in sensitive for name in baskets.vocabulary], bool)
+    return _with(baskets, ~marked), _with(baskets, marked)
+
+
+def _with(baskets: Baskets, wanted: np.ndarray[Any, np.dtype[np.bool_]]) -> Baskets:
+    kept = wanted[baskets.items]
+    offsets = np.concatenate(([0], np.cumsum(kept)))[baskets.offsets]
+    rank = np.cumsum(wanted, dtype=np.int32) - np.int32(1)
+    names = tuple(name for name, stays in zip(baskets.vocabulary, wanted.tolist(), strict=True) if stays)
+    return Baskets(offsets, rank[baskets.items[kept]].astype(np.int32, copy=False), names)
+
+
+def _notes(sizes: Any, most: Any, has_sensitive: bool, l: int) -> tuple[str, ...]:  # noqa: E741
+    alike = (most == sizes) & (sizes > 0)
+    if not has_sensitive or not alike.any():
+        return ()
+    return (
+        f"{np.count_nonzero(alike):,} of {len(sizes):,} classes, {sizes[alike].sum():,} rows, share a sensitive item among all their "
+        "members: whoever knows that a person is in such a class learns it (the homogeneity attack)"
+        + ("; ask for --l 2 or more" if l == 1 else ", although there are others beside it"),
+    )
