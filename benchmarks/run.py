@@ -18,13 +18,17 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "tests"))
 
-Row = dict[str, Any]
+import tables  # noqa: E402 (files beside this one)
+import transactions  # noqa: E402
+from measuring import Row, folder, peak_mb, timed  # noqa: E402
+
 FILES = {
     "WebView-1": "bms_webview1/bms_webview1.dat.gz",
     "WebView-2": "bms_webview2/bms_webview2.dat.gz",
@@ -47,11 +51,6 @@ RIVALS = {  # best existing tool, k = 5, balanced:5, measured 2026-11-15 on two 
 }
 
 
-def folder() -> Path | None:
-    named = os.environ.get("SHOAL_DATA")
-    return Path(named) if named and Path(named).is_dir() else None
-
-
 def data(name: str) -> Any:
     from shoal.records.reading import read
 
@@ -66,24 +65,6 @@ def tree(name: str, baskets: Any, spec: str) -> Any:
     root = folder()
     assert root is not None
     return resolve(root / TREES[name] if spec == "its own tree" else spec, baskets.vocabulary, baskets.supports())
-
-
-def timed(run: Callable[[], Any], least: float = 0.5, most: int = 7) -> tuple[float, Any]:
-    """The best of several runs, as seconds and the last result."""
-    best, spent, times, answer = float("inf"), 0.0, 0, None
-    while times < 1 or (spent < least and times < most):
-        start = time.perf_counter()
-        answer = run()
-        took = time.perf_counter() - start
-        best, spent, times = min(best, took), spent + took, times + 1
-    return best, answer
-
-
-def peak_mb() -> int:
-    """Peak memory of this process so far."""
-    import resource
-
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // (1 if sys.platform != "darwin" else 1024) // 1024
 
 
 def warm_up() -> None:
@@ -328,13 +309,46 @@ def case_growth(transactions: int) -> Row:
     }
 
 
-SECTIONS: dict[str, tuple[str, Callable[[], list[Row]], bool]] = {
-    "audit": ("Audit of raw data, m = 3, against a bare loop", section_audit, True),
-    "exact": ("exact, k = 5, and the published figures of other tools", section_exact, True),
-    "hybrid": ("hybrid, k = 5, beside exact", section_hybrid, True),
-    "tiny": ("hybrid against brute force on tiny data", section_tiny, False),
-    "aa": ("AA against a straightforward Python count-tree", section_aa, True),
-    "growth": ("Growth: Quest data, m = 2", section_growth, False),
+@dataclass(frozen=True)
+class Section:
+    """One table of the results."""
+
+    title: str
+    cases: Callable[[], list[Row]]
+    case: Callable[..., Row]
+    needs_data: bool = True
+
+
+SECTIONS = {
+    "audit": Section("Audit of raw data, m = 3, against a bare loop", section_audit, case_audit),
+    "exact": Section("exact, k = 5, and the published figures of other tools", section_exact, case_exact),
+    "hybrid": Section("hybrid, k = 5, beside exact", section_hybrid, case_hybrid),
+    "tiny": Section("hybrid against brute force on tiny data", section_tiny, case_tiny, False),
+    "aa": Section("AA against a straightforward Python count-tree", section_aa, case_aa),
+    "growth": Section("Growth: Quest data, m = 2", section_growth, case_growth, False),
+    "transactions": Section(
+        "k-anonymous transactions: items added and removed, over the original occurrences",
+        transactions.section_transactions,
+        transactions.case_transactions,
+    ),
+    "segments": Section(
+        "PTA and Gray-TSP by number of segments", transactions.section_segments, transactions.case_segments
+    ),
+    "quest": Section(
+        "k-anonymous transactions: growth on Quest data, k = 15",
+        transactions.section_quest,
+        transactions.case_quest,
+        False,
+    ),
+    "tables": Section(
+        "(k,k^m)-anonymous tables: all algorithms, m = 2, delta = 0.65", tables.section_tables, tables.case_tables
+    ),
+    "rum": Section("RMERGE by its bound on NCP, m = 2", tables.section_rum, tables.case_rum),
+    "tum": Section("TMERGE by its bound on UL, m = 2", tables.section_tum, tables.case_tum),
+    "scale": Section(
+        "RMERGE by rows and by k: Diabetes-130 RT, m = 2, delta = 0.65", tables.section_scale, tables.case_scale
+    ),
+    "btd": Section("BTD against ordering by UL itself, m = 2", tables.section_btd, tables.case_btd),
 }
 
 
@@ -360,17 +374,18 @@ def main(wanted: list[str]) -> None:
     results = HERE / "RESULTS.md"
     kept = dict(part.split("\n", 1) for part in results.read_text().split("\n## ")[1:]) if results.exists() else {}
     parts = []
-    for name, (title, cases, needs_data) in SECTIONS.items():
+    for name, section in SECTIONS.items():
+        title = section.title
         if wanted and name not in wanted:
             if title in kept:
                 parts.append(f"## {title}\n{kept[title].rstrip()}\n")
             continue
         print(f"\n{title}", file=sys.stderr)
-        if needs_data and folder() is None:
+        if section.needs_data and folder() is None:
             text = "Left out: SHOAL_DATA names no folder with the public data sets."
         else:
             rows = []
-            for case in cases():
+            for case in section.cases():
                 rows.append(measured(name, case))
                 print("  " + ", ".join(f"{k} {v}" for k, v in rows[-1].items() if v != ""), file=sys.stderr)
             text = table(rows)
@@ -388,10 +403,11 @@ def main(wanted: list[str]) -> None:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--case"]:
-        warm_up()
+        if not SECTIONS[sys.argv[2]].case.__module__.endswith(("transactions", "tables")):
+            warm_up()
         arguments = json.loads(sys.argv[3])
         if "data" in arguments:
             arguments["data_name"] = arguments.pop("data")
-        print(json.dumps(globals()[f"case_{sys.argv[2]}"](**arguments)))
+        print(json.dumps(SECTIONS[sys.argv[2]].case(**arguments)))
     else:
         main(sys.argv[1:])

@@ -17,11 +17,18 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from shoal.errors import InputError, ShoalError, Unreachable
     from shoal.guarantees.audit import Audit, Witness
+    from shoal.guarantees.diversity import MatchingDiversity, PlainDiversity
+    from shoal.guarantees.k import KAnonymity
     from shoal.guarantees.km import KmAnonymity
+    from shoal.guarantees.lm import LmDiversity
+    from shoal.guarantees.rt import RTAnonymity
+    from shoal.guarantees.table import TableAnonymity
     from shoal.hierarchy.files import read_hierarchy, write_hierarchy
     from shoal.hierarchy.tree import Hierarchy
     from shoal.records.baskets import Baskets
     from shoal.records.reading import read
+    from shoal.records.record_reading import load_records
+    from shoal.records.records import Records
     from shoal.records.writing import to_arrow, to_pandas, to_polars, write
     from shoal.release import Release, anonymize, audit, resolve_hierarchy
     from shoal.report.profile import Profile, profile
@@ -31,15 +38,23 @@ __all__ = [
     "Baskets",
     "Hierarchy",
     "InputError",
+    "KAnonymity",
     "KmAnonymity",
+    "LmDiversity",
+    "MatchingDiversity",
+    "PlainDiversity",
     "Profile",
+    "RTAnonymity",
+    "Records",
     "Release",
     "ShoalError",
+    "TableAnonymity",
     "Unreachable",
     "Witness",
     "__version__",
     "anonymize",
     "audit",
+    "load_records",
     "profile",
     "read",
     "read_hierarchy",
@@ -54,11 +69,18 @@ __all__ = [
 _HOMES = {
     "shoal.errors": ("InputError", "ShoalError", "Unreachable"),
     "shoal.guarantees.audit": ("Audit", "Witness"),
+    "shoal.guarantees.diversity": ("MatchingDiversity", "PlainDiversity"),
+    "shoal.guarantees.k": ("KAnonymity",),
     "shoal.guarantees.km": ("KmAnonymity",),
+    "shoal.guarantees.lm": ("LmDiversity",),
+    "shoal.guarantees.rt": ("RTAnonymity",),
+    "shoal.guarantees.table": ("TableAnonymity",),
     "shoal.hierarchy.files": ("read_hierarchy", "write_hierarchy"),
     "shoal.hierarchy.tree": ("Hierarchy",),
     "shoal.records.baskets": ("Baskets",),
     "shoal.records.reading": ("read",),
+    "shoal.records.record_reading": ("load_records",),
+    "shoal.records.records": ("Records",),
     "shoal.records.writing": ("to_arrow", "to_pandas", "to_polars", "write"),
     "shoal.release": ("Release", "anonymize", "audit", "resolve_hierarchy"),
     "shoal.report.profile": ("Profile", "profile"),

@@ -16,45 +16,63 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from shoal.algorithms import algorithm as algorithm_named
-from shoal.algorithms.recoding import Options, Progress, Recoding
+from shoal.algorithms import check_options, kind_of
+from shoal.algorithms.recoding import Options, Progress
 from shoal.errors import InputError, ShoalError
 from shoal.guarantees.audit import Audit
-from shoal.guarantees.km import KmAnonymity
-from shoal.hierarchy.spec import resolve
 from shoal.hierarchy.tree import Hierarchy
-from shoal.loss.ncp import leaf_occurrences, ncp
+from shoal.models import AnySource, Proposal, Roles, model_of
+from shoal.models.km import resolve_hierarchy
 from shoal.records.baskets import Baskets
 from shoal.records.layout import Layout, layout_for
 from shoal.records.publication import Publication, StagedFile, check_targets, display_name, writing_errors
-from shoal.records.reading import load
+from shoal.records.reading import Source, load
+from shoal.records.record_writing import flags_to_read, write_records_to, written_records
+from shoal.records.records import Records
 from shoal.records.writing import csv_cell, write_to, written_tokens
-from shoal.report.advice import ends_at_root, hybrid_advice, root_advice
 from shoal.report.certificate import certificate as certificate_of
 from shoal.report.certificate import certificate_bytes
 from shoal.report.owner_key import has_key, key_path
 
+__all__ = ["Release", "Targets", "Written", "anonymize", "audit", "resolve_hierarchy", "shuffled"]
+
 Path = str | os.PathLike[str]
 
-SUPPRESS: dict[str | None, float] = {"hybrid": 0.05}
-"""The share of occurrences that an algorithm may take away when nobody says otherwise; 0 for the others."""
+KEPT_ORDER = "the rows keep the order of the input, which can give people away; the certificate says so"
 
 
 def anonymize(
     data: Any,
-    guarantee: KmAnonymity,
+    guarantee: Any,
     *,
-    hierarchy: Hierarchy | Path = "frequency:5",
+    hierarchy: Hierarchy | Path | Mapping[str, Hierarchy | Path] | None = None,
     algorithm: str | None = None,
     unknown: str | None = None,
+    sensitive: str | Collection[str] | None = None,
+    quasi: str | Collection[str] | None = None,
+    keep: str | Collection[str] | None = None,
     suppress: float | None = None,
     time_limit: float | None = None,
+    seed: int | None = None,
+    segments: int | None = None,
+    population: int | None = None,
+    generations: int | None = None,
+    delta: float | None = None,
+    formation: str | None = None,
+    transaction: str | None = None,
+    ordering: str | None = None,
+    weights: Mapping[str, float] | None = None,
+    item_weights: Mapping[str, float] | None = None,
+    min_exp: float | None = None,
+    min_conf: float | None = None,
+    max_length: int | None = None,
+    knowledge: Path | None = None,
     threads: int | None = None,
     keep_order: bool = False,
     progress: Progress | None = None,
@@ -62,70 +80,80 @@ def anonymize(
 ) -> Release:
     """The release of `data` (a path, `-`, Baskets, a data frame, rows) that keeps the guarantee. Nothing is written yet.
 
-    `hierarchy` is a file, `frequency:N`, `balanced:N`, `prefix` or a Hierarchy; `unknown="root"` hangs items that it lacks under
-    its root. `algorithm` is `exact` (the default), `hybrid`, `oa`, `da` or `aa`. `suppress`, the largest share of item
-    occurrences that may go (0 unless given, for `hybrid` 0.05), and `time_limit` are for `exact` and `hybrid`. `reading` is as for
+    `algorithm` is, for KmAnonymity, `exact` (the default), `hybrid`, `oa`, `da` or `aa`; for KAnonymity `split` (the default), `pta`,
+    `gsc` or `gray-tsp`.
+
+    For KmAnonymity, `hierarchy` is a file, `frequency:N` (N = 5 unless given), `balanced:N`, `prefix` or a Hierarchy;
+    `unknown="root"` hangs items that it lacks under its root. `suppress`, the largest share of item occurrences that may go (0
+    unless given, for `hybrid` 0.05), is for `exact` and `hybrid`. For KAnonymity, `sensitive` names the items that travel unchanged: a
+    list of them, or a file with one on each line; `segments` is for `pta` and `gray-tsp`, `population` and `generations` for
+    `gray-tsp`. `time_limit` (seconds) is for `exact`, `hybrid` and `split`, `seed` for what draws lots. `reading` is as for
     `shoal.read`.
     """
     started = time.monotonic()
-    if suppress is None:
-        suppress = SUPPRESS.get(algorithm, 0.0)
-    options = Options(suppress, time_limit, threads, progress)
-    _check(guarantee, algorithm, options)
-    recode = algorithm_named(guarantee.model, algorithm)
+    asked: dict[str, Any] = {
+        "suppress": suppress,
+        "time_limit": time_limit,
+        "seed": seed,
+        "segments": segments,
+        "population": population,
+        "generations": generations,
+    }
+    for_tables: dict[str, Any] = {
+        "delta": delta,
+        "formation": formation,
+        "transaction": transaction,
+        "ordering": ordering,
+        "weights": weights,
+        "item_weights": item_weights,
+        "min_exp": min_exp,
+        "min_conf": min_conf,
+        "max_length": max_length,
+        "knowledge": knowledge,
+    }
+    model = model_of(guarantee)
+    check_options(kind_of(guarantee), algorithm, asked | for_tables)
+    _check(asked, threads)
+    options = Options(
+        **{name: value for name, value in asked.items() if value is not None}, threads=threads, progress=progress
+    )
 
     options.tell("reading", 0.0)
-    source = load(data, **reading)
-    baskets = source.baskets
-    if not len(baskets):
-        raise InputError(f"{source.name} has no transactions; there is nothing to publish")
-    tree = resolve_hierarchy(hierarchy, baskets, unknown=unknown)
+    source, guarantee = model.read(data, guarantee, Roles(sensitive, quasi, keep), reading)
+    request = {"hierarchy": hierarchy, "unknown": unknown, "algorithm": algorithm, "suppress": suppress, **for_tables}
+    proposal: Proposal = model.proposal(source, guarantee, request, options)
 
-    recoding = recode(baskets, guarantee, tree, options)
-
-    options.tell("recoding", 0.0)
-    published = recoding.apply(baskets, threads)
-    if not keep_order:
-        published = shuffled(published)
-    verdict = audit(published, guarantee, threads=threads, progress=progress)
+    published = proposal.published if keep_order else shuffled(proposal.published)
+    verdict = _audited(published, proposal.guarantee, threads=threads, progress=progress)
     if not verdict.holds:
         raise ShoalError(
-            f"the audit refuses what {recoding.algorithm} proposed: {guarantee} does not hold ({verdict.violations:,} itemsets "
-            "are too rare); this is a fault of ours, please report it; nothing was written"
+            f"the audit refuses what {proposal.algorithm} proposed: {guarantee} does not hold ({verdict.violations:,} of "
+            f"{verdict.checked:,} counted break it); this is a fault of ours, please report it; nothing was written"
         )
-
-    occurrences = leaf_occurrences(tree, baskets)
-    notes = _notes(baskets, keep_order) + recoding.notes
-    loss = ncp(recoding.cut, occurrences, recoding.deleted(baskets))
-    if ends_at_root(recoding):
-        notes += root_advice(baskets, guarantee, tree, options)
-    if recoding.algorithm == "exact":
-        notes += hybrid_advice(baskets, guarantee, tree, options, loss["ncp"])
     return Release(
         published=published,
-        recoding=recoding,
+        proposal=proposal,
         audit=verdict,
-        loss=loss,
-        deleted_shares=recoding.deleted_shares(baskets),
-        guarantee=guarantee,
-        levels=_levels(recoding, baskets),
-        parameters={"suppress": suppress, "time_limit": time_limit, "unknown": unknown, "keep_order": keep_order},
+        keep_order=keep_order,
         source=source.name,
-        inputs=tuple(os.fspath(given) for given in (data, hierarchy) if isinstance(given, str | os.PathLike)),
+        inputs=_paths(
+            data, *(hierarchy.values() if isinstance(hierarchy, Mapping) else [hierarchy]), sensitive, knowledge
+        ),
         input_sha256=source.sha256,
         layout=source.layout,
-        duplicates=baskets.duplicates,
         seconds=time.monotonic() - started,
         peak_mb=_peak_mb(),
-        threads=threads,
-        notes=notes,
+        notes=proposal.notes + ((KEPT_ORDER,) if keep_order else ()),
     )
 
 
 def audit(
     data: Any,
-    guarantee: KmAnonymity,
+    guarantee: Any,
     *,
+    sensitive: str | Collection[str] | None = None,
+    quasi: str | Collection[str] | None = None,
+    keep: str | Collection[str] | None = None,
     threads: int | None = None,
     witnesses: int = 10,
     yes_or_no: bool = False,
@@ -133,36 +161,31 @@ def audit(
     **reading: Any,
 ) -> Audit:
     """Whether `data` keeps the guarantee, from the data alone; with `yes_or_no`, the first breach is enough."""
-    published = load(data, **reading).baskets if not isinstance(data, Baskets) else data
+    source, guarantee = model_of(guarantee).read(data, guarantee, Roles(sensitive, quasi, keep), reading)
+    return audited_source(
+        source, guarantee, threads=threads, witnesses=witnesses, yes_or_no=yes_or_no, progress=progress
+    )
+
+
+def audited_source(source: AnySource, guarantee: Any, **how: Any) -> Audit:
+    """As `audit`, of what has been read already."""
+    return _audited(source.baskets if isinstance(source, Source) else source.records, guarantee, **how)
+
+
+def _audited(published: Baskets | Records, guarantee: Any, *, progress: Progress | None = None, **how: Any) -> Audit:
     tell: Callable[[float], None] | None = None
     if progress is not None:
         watching = progress
         tell = lambda share: watching("auditing", share)  # noqa: E731
-    return guarantee.audit(published, witnesses=witnesses, yes_or_no=yes_or_no, threads=threads, progress=tell)
+    seen = getattr(model_of(guarantee), "auditable", lambda rows: rows)(published)
+    verdict: Audit = guarantee.audit(seen, progress=tell, **how)
+    return verdict
 
 
-def resolve_hierarchy(spec: Hierarchy | Path, baskets: Baskets, *, unknown: str | None = None) -> Hierarchy:
-    """The hierarchy that `spec` stands for, with a leaf for every item of the baskets."""
-    vocabulary, supports = baskets.vocabulary, baskets.supports()
-    if not vocabulary and not isinstance(spec, Hierarchy) and not os.path.exists(spec):
-        # Empty transactions only: a tree over one name that never occurs serves them all.
-        vocabulary, supports = ("*",), np.zeros(1, np.int64)
-    return resolve(spec, vocabulary, supports, unknown=unknown)
-
-
-def shuffled(baskets: Baskets) -> Baskets:
+def shuffled(rows: Baskets | Records) -> Baskets | Records:
     """The rows in an order drawn from the system's randomness, of which nothing is kept: the order of the input gives people away."""
-    keys = np.frombuffer(os.urandom(8 * len(baskets)), np.uint64)
-    return baskets.take(np.argsort(keys))
-
-
-@dataclass(frozen=True)
-class Level:
-    """Items that went up the same number of levels, or were dropped (None)."""
-
-    up: int | None
-    items: int
-    occurrences: int
+    keys = np.frombuffer(os.urandom(8 * len(rows)), np.uint64)
+    return rows.take(np.argsort(keys))
 
 
 @dataclass(frozen=True)
@@ -218,57 +241,69 @@ class Written:
 class Release:
     """Published rows, how they came about, what they cost, and the audit that they passed."""
 
-    published: Baskets
-    recoding: Recoding
+    published: Baskets | Records
+    proposal: Proposal
     audit: Audit
-    loss: Mapping[str, float]
-    """As fractions: `ncp`, and its parts `generalized` and `deleted`."""
-    guarantee: KmAnonymity
-    levels: tuple[Level, ...]
-    parameters: Mapping[str, Any]
+    keep_order: bool
     source: str
     inputs: tuple[str, ...]
-    """Paths of the input and the hierarchy, as they were given."""
+    """Paths of the input, the hierarchies and the lists, as they were given: no release may overwrite them."""
     input_sha256: str
     """The plain hash: for its owner, never for a certificate."""
     layout: Layout
-    duplicates: int
     seconds: float
     peak_mb: float | None
-    deleted_shares: Mapping[str, float] = field(default_factory=dict)
-    """Per published token, the share of its occurrences that was deleted one by one."""
-    threads: int | None = None
     notes: tuple[str, ...] = ()
     """For the owner. They may name rare items."""
     written: list[Written] = field(default_factory=list)
     """What it was written to so far."""
 
     def __repr__(self) -> str:
-        return f"Release({self.guarantee}, {self.algorithm}, {self.rows:,} rows, NCP {self.loss['ncp']:.4f})"
+        measure, lost = next(iter(self.loss.items()))
+        return f"Release({self.guarantee}, {self.algorithm}, {self.rows:,} rows, {measure.upper()} {lost:.4f})"
 
     @property
     def rows(self) -> int:
         return len(self.published)
 
     @property
+    def guarantee(self) -> Any:
+        return self.proposal.guarantee
+
+    @property
+    def recoding(self) -> Any:
+        """How values change: a `Recoding` (a cut), or `Classes` of equal rows."""
+        return self.proposal.recoding
+
+    @property
     def algorithm(self) -> str:
-        return self.recoding.algorithm
+        return self.proposal.algorithm
+
+    @property
+    def loss(self) -> Mapping[str, float]:
+        """As fractions: `ncp`, or `il`, and its parts."""
+        return self.proposal.loss
 
     @property
     def optimal(self) -> bool | None:
-        """True when no cut loses less; None when the algorithm does not know."""
-        return self.recoding.optimal
+        """True when nothing loses less; None when the algorithm does not know."""
+        return self.proposal.optimal
 
     @property
     def bound(self) -> float | None:
-        """No cut that keeps the promise has an NCP below this."""
-        return self.recoding.bound
+        """Nothing that keeps the promise loses less than this."""
+        return self.proposal.bound
 
     @property
-    def suppressed(self) -> dict[str, Any]:
-        """How much is gone: the share of occurrences, their number, and the number of whole top-level categories among them."""
-        gone = round(self.loss["deleted"] * sum(level.occurrences for level in self.levels))
-        return {"share": self.loss["deleted"], "occurrences": gone, "categories": len(self.recoding.cut.dropped)}
+    def details(self) -> Mapping[str, Any]:
+        """What there is to say besides: levels and deletions, or classes and edits. For the owner."""
+        return self.proposal.details
+
+    @property
+    def deleted_shares(self) -> Mapping[str, float]:
+        """Per published token, the share of its occurrences that was deleted one by one (`hybrid`)."""
+        shares: Mapping[str, float] = self.details.get("deleted_shares", {})
+        return shares
 
     def write(
         self,
@@ -289,34 +324,36 @@ class Release:
             file = staged.get(targets.data) or stack.enter_context(_passing_through())
             if progress:
                 progress("writing", 0.0)
-            layout = write_to(file, self.published, self._layout_for(targets.data), targets.data)
+            layout = self._write_to(file, targets.data)
             file.close()
             if progress:
                 progress("reading it again", 0.0)
-            tokens = written_tokens(self.published.vocabulary, layout)
-            flags = self._flags_to_read(file.path, layout, tokens)
+            as_written, flags = self._read_again(file.path, layout)
             if targets.rules is not None:
-                staged[targets.rules].write(_rules_csv(self._rules_with(tokens)))
+                staged[targets.rules].write(_csv(self.proposal.rules(lambda token: as_written.get(token, ""))))
             if targets.certificate is not None:
-                staged[targets.certificate].write(self._certificate(targets.data, file.sha256))
+                staged[targets.certificate].write(
+                    self._certificate(targets.data, file.sha256, lambda token: as_written[token])
+                )
             if targets.data == "-":
                 with open(file.path, "rb") as done, writing_errors("-"):
                     shutil.copyfileobj(done, sys.stdout.buffer)
                     sys.stdout.buffer.flush()
-        notes = _writing_notes(targets, flags, key_is_new and has_key())
+        notes = _writing_notes(targets, flags, self.proposal.rules_note, key_is_new and has_key())
         written = Written(targets, layout, file.sha256, time.monotonic() - started, notes)
         self.written.append(written)
         return written
 
-    def rules(self) -> Iterator[tuple[str, str]]:
-        """(original item, published token) for every item, the token empty for a dropped one."""
-        return self.recoding.rules()
+    def rules(self) -> Iterator[tuple[str, ...]]:
+        """What the rules file would hold, without its header: (original item, published token), or a row per class."""
+        rows = self.proposal.rules(lambda token: token)
+        next(rows, None)
+        return rows
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the rows, for `--json`. File names are as they were given; None until it is written."""
         last = self.written[-1] if self.written else None
-        tree, layout = self.recoding.cut.hierarchy, last.layout if last else self.layout
-        total = sum(level.occurrences for level in self.levels)
+        layout = last.layout if last else self.layout
         return {
             "algorithm": self.algorithm,
             "guarantee": self.guarantee.to_dict(),
@@ -330,21 +367,10 @@ class Release:
             "input": self.inputs[0] if self.inputs else self.source,
             "input_sha256": self.input_sha256,
             "output_sha256": last.sha256 if last else None,
-            "suppressed": self.suppressed,
-            "deleted_shares": dict(self.deleted_shares),
-            "levels": [
-                {"levels_up": level.up, "items": level.items, "occurrences": level.occurrences}
-                | {"share": level.occurrences / max(1, total)}
-                for level in self.levels
-            ],
-            "hierarchy": {"source": tree.source, "leaves": tree.n_leaves, "height": tree.height},
-            "items": len(self.recoding.vocabulary),
-            "tokens": len(self.published.vocabulary),
-            "empty": self.published.empty,
-            "duplicates": self.duplicates,
-            "audit": {key: self.audit.to_dict()[key] for key in ("checked", "violations", "by_size", "complete")},
-            "row_order": "kept" if self.parameters["keep_order"] else "shuffled",
-            "parameters": dict(self.parameters),
+            **self.details,
+            "audit": {key: value for key, value in self.audit.to_dict().items() if key not in _TOLD_ELSEWHERE},
+            "row_order": "kept" if self.keep_order else "shuffled",
+            "parameters": {**self.proposal.parameters, "keep_order": self.keep_order},
             "format": layout.format,
             "separator": layout.separator if layout.format in ("csv", "tsv") else None,
             "output": last.targets.data if last else None,
@@ -361,9 +387,26 @@ class Release:
         layout = layout_for(target, self.layout)
         return replace(layout, delimiter=",") if layout.format == "csv" else layout
 
-    def _flags_to_read(self, path: str, layout: Layout, tokens: tuple[str, ...]) -> str:
-        """What a reader of the written file must be told, if anything. Raises unless it holds exactly the rows that passed the audit."""
-        expected = self.published
+    def _write_to(self, file: StagedFile, target: str) -> Layout:
+        if isinstance(self.published, Records):
+            return write_records_to(file, self.published, layout_for(target, self.layout), target)
+        return write_to(file, self.published, self._layout_for(target), target)
+
+    def _read_again(self, path: str, layout: Layout) -> tuple[dict[str, str], str]:
+        """What each published token is called in the written file, and what a reader of it must be told, if anything.
+
+        Raises unless the file holds exactly the rows that passed the audit. A token of which every occurrence was deleted is not
+        among them.
+        """
+        if isinstance(self.published, Records):
+            written = written_records(self.published, layout)
+            names = [() if records.items is None else records.items.vocabulary for records in (self.published, written)]
+            return dict(zip(*names, strict=True)), flags_to_read(path, self.published, layout)
+        tokens = written_tokens(self.published.vocabulary, layout)
+        as_written = dict(zip(self.published.vocabulary, tokens, strict=True))
+        return as_written, self._flags_to_read(path, layout, self.published, tokens)
+
+    def _flags_to_read(self, path: str, layout: Layout, expected: Baskets, tokens: tuple[str, ...]) -> str:
         if tokens != expected.vocabulary or not expected.supports().all():
             expected = Baskets.from_codes(expected.lengths, expected.items, tokens)
         reading = ""
@@ -380,34 +423,21 @@ class Release:
             f"what was written {reading}; this is a fault of ours, please report it; nothing was published"
         )
 
-    def _rules_with(self, tokens: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-        """The rules with tokens as the written file has them."""
-        as_written = dict(zip(self.published.vocabulary, tokens, strict=True)) | {"": ""}
-        # A token of which every occurrence was deleted is not published.
-        return ((item, as_written.get(token, "")) for item, token in self.rules())
-
-    def _written_shares(self, output: str) -> dict[str, float]:
-        """The deleted share of each published token, by its name in the written file."""
-        tokens = (
-            written_tokens(self.published.vocabulary, self._layout_for(output))
-            if output != "-"
-            else self.published.vocabulary
-        )
-        as_written = dict(zip(self.published.vocabulary, tokens, strict=True))
-        return {as_written[token]: share for token, share in self.deleted_shares.items()}
-
-    def _certificate(self, output: str, output_sha256: str) -> bytes:
+    def _certificate(self, output: str, output_sha256: str, written: Callable[[str], str]) -> bytes:
         return certificate_bytes(
             certificate_of(
                 guarantee=self.guarantee,
                 audit=self.audit,
-                recoding=self.recoding,
+                algorithm=self.algorithm,
+                optimal=self.optimal,
+                bound=self.bound,
                 loss=self.loss,
-                suppressed=self.suppressed,
-                deleted_shares=self._written_shares(output),
-                parameters=self.parameters,
+                certified=self.proposal.certified(written),
+                warnings=self.proposal.warnings,
+                parameters=self.proposal.parameters,
+                keep_order=self.keep_order,
                 rows=self.rows,
-                empty=self.published.empty,
+                empty=self.details.get("empty", 0),
                 input_sha256=self.input_sha256,
                 output="standard output" if output == "-" else os.path.basename(output),
                 output_sha256=output_sha256,
@@ -415,55 +445,35 @@ class Release:
         )
 
 
-def _check(guarantee: KmAnonymity, algorithm: str | None, options: Options) -> None:
-    if not isinstance(guarantee, KmAnonymity):
-        raise InputError(f"the guarantee is {guarantee!r}; give for example shoal.KmAnonymity(k=5, m=2)")
-    if not 0 <= options.suppress <= 1:
-        raise InputError(f"suppress is {options.suppress}; give a share from 0 to 1, such as 0.02")
-    if options.time_limit is not None and not options.time_limit > 0:
-        raise InputError(f"the time limit is {options.time_limit}; give seconds, more than 0")
-    if options.threads is not None and options.threads < 1:
-        raise InputError(f"threads is {options.threads}; give 1 or more")
-    if algorithm not in (None, "exact", "hybrid"):
-        for name, given in (("suppress", options.suppress), ("time-limit", options.time_limit)):
-            if given:
-                raise InputError(f"--{name} is for --algorithm exact and hybrid; {algorithm} has no use for it")
+def _paths(*given: Any) -> tuple[str, ...]:
+    return tuple(os.fspath(path) for path in given if isinstance(path, str | os.PathLike))
 
 
-def _notes(baskets: Baskets, keep_order: bool) -> tuple[str, ...]:
-    notes = []
-    if baskets.duplicates:
-        notes.append(f"{baskets.duplicates:,} repeated items were folded into one")
-    if baskets.empty:
-        notes.append(f"{baskets.empty:,} transactions are empty and stay so")
-    if keep_order:
-        notes.append("the rows keep the order of the input, which can give people away; the certificate says so")
-    return tuple(notes)
+_TOLD_ELSEWHERE = ("guarantee", "holds", "witnesses", "notes")
 
 
-def _writing_notes(targets: Targets, flags: str, key_was_made: bool) -> tuple[str, ...]:
+def _check(asked: Mapping[str, Any], threads: int | None) -> None:
+    suppress, limit = asked["suppress"], asked["time_limit"]
+    if suppress is not None and not 0 <= suppress <= 1:
+        raise InputError(f"suppress is {suppress}; give a share from 0 to 1, such as 0.02")
+    if limit is not None and not limit > 0:
+        raise InputError(f"the time limit is {limit}; give seconds, more than 0")
+    for name, least in (("seed", 0), ("segments", 1), ("population", 1), ("generations", 0)):
+        if asked[name] is not None and asked[name] < least:
+            raise InputError(f"{name} is {asked[name]}; give a whole number of at least {least}")
+    if threads is not None and threads < 1:
+        raise InputError(f"threads is {threads}; give 1 or more")
+
+
+def _writing_notes(targets: Targets, flags: str, rules_note: str, key_was_made: bool) -> tuple[str, ...]:
     notes = []
     if flags:
         notes.append(f"to read {display_name(targets.data)} back, pass {flags}")
     if targets.rules is not None:
-        notes.append(f"{targets.rules} names every original item, rare ones too: keep it, do not publish it")
+        notes.append(f"{targets.rules} {rules_note}: keep it, do not publish it")
     if key_was_made:
         notes.append(f"your key for the hashes in certificates was made in {key_path()}; keep it, and keep it secret")
     return tuple(notes)
-
-
-def _levels(recoding: Recoding, baskets: Baskets) -> tuple[Level, ...]:
-    """How far the items of the data went, the least first, dropped ones last."""
-    tree, supports = recoding.cut.hierarchy, baskets.supports()
-    kept = recoding.node >= 0
-    up = tree.depth[tree.leaves_of(recoding.vocabulary)] - tree.depth[recoding.node]
-    found = [
-        Level(n, int(np.count_nonzero(at := kept & (up == n))), int(supports[at].sum()))
-        for n in np.unique(up[kept]).tolist()
-    ]
-    if not kept.all():
-        found.append(Level(None, int(np.count_nonzero(~kept)), int(supports[~kept].sum())))
-    return tuple(found)
 
 
 def _ways_to_read(layout: Layout) -> list[tuple[str, dict[str, Any]]]:
@@ -490,9 +500,8 @@ def _passing_through() -> Iterator[StagedFile]:
             file.close()
 
 
-def _rules_csv(rules: Iterator[tuple[str, str]]) -> bytes:
-    rows = (f"{csv_cell(item, ',')},{csv_cell(token, ',')}\n" for item, token in rules)
-    return ("item,published\n" + "".join(rows)).encode()
+def _csv(rows: Iterator[tuple[str, ...]]) -> bytes:
+    return "".join(",".join(csv_cell(cell, ",") for cell in row) + "\n" for row in rows).encode()
 
 
 def _peak_mb() -> float | None:

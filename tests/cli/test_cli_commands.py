@@ -99,7 +99,7 @@ def test_a_crowd_larger_than_the_data_is_exit_code_3_and_writes_nothing(shop, ru
         (["missing.csv"], "no such file"),
         (["raw.csv", "--hierarchy", "missing.csv"], "neither a file nor a known form"),
         (["raw.csv", "--hierarchy", "balanced:1"], "balanced:5"),
-        (["raw.csv", "--model", "rt"], "the one model now is km"),
+        (["raw.csv", "--model", "kx"], "choose one of km, k, rt, lm and diversity"),
         (["raw.csv", "--algorithm", "magic"], "choose one of"),
         (["raw.csv", "--algorithm", "aa", "--suppress", "0.1"], "--algorithm exact"),
         (["raw.csv", "--k", "0"], "at least 1"),

@@ -15,6 +15,7 @@ import naive
 import shoal
 from shoal import Baskets, InputError, KmAnonymity, ShoalError, Unreachable
 from shoal import release as way
+from shoal.algorithms import algorithm
 from shoal.algorithms.recoding import Recoding
 from shoal.hierarchy.cut import Cut
 from shoal.hierarchy.tree import Hierarchy
@@ -102,7 +103,7 @@ def test_what_the_audit_refuses_is_not_released(monkeypatch, tmp_path):
     def careless(baskets, guarantee, hierarchy, options):
         return Recoding(Cut.leaves(hierarchy), baskets.vocabulary, "careless", optimal=True, bound=0.0)
 
-    monkeypatch.setattr(way, "algorithm_named", lambda model, name: careless)
+    monkeypatch.setattr("shoal.models.km.algorithm", lambda model, name: careless)
     with pytest.raises(ShoalError, match="the audit refuses what careless proposed") as refused:
         shoal.anonymize(ROWS, KmAnonymity(5, 2), hierarchy=SHOP)
     assert refused.value.exit_code == 1
@@ -193,7 +194,7 @@ def test_a_release_at_the_root_names_the_rare_category_and_a_way_out():
     assert any(note.startswith("--suppress 0.02 would lose") and "dropped" in note for note in release.notes)
     better = shoal.anonymize(rows, KmAnonymity(5, 2), hierarchy=SHOP, suppress=0.02)
     assert better.loss["ncp"] < 0.1
-    assert better.suppressed == {"share": better.loss["deleted"], "occurrences": 1, "categories": 1}
+    assert better.details["suppressed"] == {"share": better.loss["deleted"], "occurrences": 1, "categories": 1}
     assert dict(better.rules())["rifle"] == ""
 
 
@@ -212,7 +213,7 @@ def test_unknown_items_hang_under_the_root_when_asked():
 
 def test_levels_count_every_item_and_occurrence_once():
     release = shoal.anonymize(ROWS * 10 + [["rifle"]], KmAnonymity(5, 2), hierarchy=SHOP, suppress=0.02)
-    levels = {level.up: (level.items, level.occurrences) for level in release.levels}
+    levels = {level["levels_up"]: (level["items"], level["occurrences"]) for level in release.details["levels"]}
     assert levels == {0: (4, sum(map(len, ROWS)) * 10), None: (1, 1)}
 
 
@@ -317,7 +318,7 @@ def test_a_target_whose_name_tells_no_format_is_refused_before_the_work(tmp_path
 
 def test_advice_does_not_outlast_the_time_limit(monkeypatch):
     given = []
-    exact = way.algorithm_named("km", "exact")
+    exact = algorithm("km", "exact")
 
     def watched(baskets, guarantee, hierarchy, options):
         given.append(options.time_limit)

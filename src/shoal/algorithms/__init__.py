@@ -3,28 +3,98 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from importlib import import_module
+from typing import Any
 
-from shoal.algorithms.recoding import Recoding
 from shoal.errors import InputError
 
-ALGORITHMS: dict[str, dict[str, str]] = {
+
+@dataclass(frozen=True)
+class Entry:
+    """Where an algorithm is at home, and which options it has a use for."""
+
+    module: str
+    options: tuple[str, ...] = ()
+
+
+_ITEMS = ("seed", "formation", "transaction", "weights", "item_weights")
+_MERGE = ("delta", "ordering", *_ITEMS)
+_KNOWING = ("seed", "min_exp", "min_conf", "max_length", "knowledge")
+
+ALGORITHMS: dict[str, dict[str, Entry]] = {
     "km": {
-        "exact": "shoal.algorithms.km.exact",
-        "hybrid": "shoal.algorithms.km.hybrid",
-        "oa": "shoal.algorithms.km.oa",
-        "da": "shoal.algorithms.km.da",
-        "aa": "shoal.algorithms.km.aa",
+        "exact": Entry("shoal.algorithms.km.exact", ("suppress", "time_limit")),
+        "hybrid": Entry("shoal.algorithms.km.hybrid", ("suppress", "time_limit")),
+        "oa": Entry("shoal.algorithms.km.oa"),
+        "da": Entry("shoal.algorithms.km.da"),
+        "aa": Entry("shoal.algorithms.km.aa"),
+    },
+    "k": {
+        "split": Entry("shoal.algorithms.transactions.split", ("seed", "time_limit")),
+        "pta": Entry("shoal.algorithms.transactions.pta", ("segments",)),
+        "gsc": Entry("shoal.algorithms.transactions.gsc"),
+        "gray-tsp": Entry("shoal.algorithms.transactions.gray_tsp", ("seed", "segments", "population", "generations")),
+    },
+    "rt": {
+        "rmerge-r": Entry("shoal.algorithms.rt.merges", _MERGE),
+        "rmerge-t": Entry("shoal.algorithms.rt.merges", _MERGE),
+        "rmerge-rt": Entry("shoal.algorithms.rt.merges", _MERGE),
+        "tmerge-r": Entry("shoal.algorithms.rt.merges", _MERGE),
+        "tmerge-t": Entry("shoal.algorithms.rt.merges", _MERGE),
+        "tmerge-rt": Entry("shoal.algorithms.rt.merges", _MERGE),
+        "rfirst": Entry("shoal.algorithms.rt.rfirst", _ITEMS),
+        "tfirst": Entry("shoal.algorithms.rt.tfirst", _ITEMS),
+    },
+    "diversity": {
+        "injector": Entry("shoal.algorithms.buckets.injector", _KNOWING),
+        "balanced": Entry("shoal.algorithms.buckets.balanced", _KNOWING),
+        "anatomy": Entry("shoal.algorithms.buckets.anatomy", ("seed",)),
+    },
+    "table": {
+        "cluster": Entry("shoal.algorithms.rt.clusters", ("seed", "weights")),
+        "mondrian": Entry("shoal.algorithms.rt.mondrian", ("weights",)),
     },
 }
-"""Per model, the module of each algorithm (its function has the algorithm's name); the first one is the default."""
+"""Per kind of data and promise, the home of each algorithm (its function has the algorithm's name); the first is the default."""
+ALGORITHMS["lm"] = ALGORITHMS["rt"]
 
 
-def algorithm(model: str, name: str | None = None) -> Callable[..., Recoding]:
-    """The function `name(baskets, guarantee, hierarchy, options) -> Recoding`."""
-    known = ALGORITHMS[model]
+def kind_of(guarantee: Any) -> str:
+    """The entry of `ALGORITHMS` for a guarantee: its model, but tables without items have algorithms of their own."""
+    kind: str = getattr(guarantee, "kind", guarantee.model)
+    return kind
+
+
+def entry(kind: str, name: str | None = None) -> tuple[str, Entry]:
+    """The name (the default one for None) and home of an algorithm."""
+    known = ALGORITHMS[kind]
     name = name or next(iter(known))
     if name not in known:
-        raise InputError(f"algorithm {name!r} is not known for --model {model}; choose one of {', '.join(known)}")
-    function: Callable[..., Recoding] = getattr(import_module(known[name]), name)
+        raise InputError(f"algorithm {name!r} is not known for {_words(kind)}; choose one of {', '.join(known)}")
+    return name, known[name]
+
+
+def _words(kind: str) -> str:
+    return "tables without items" if kind == "table" else f"--model {kind}"
+
+
+def algorithm(kind: str, name: str | None = None) -> Callable[..., Any]:
+    """The function `name(data, guarantee, hierarchy, options)`; it returns the recoding of its model."""
+    name, home = entry(kind, name)
+    function: Callable[..., Any] = getattr(import_module(home.module), name.replace("-", "_"))
     return function
+
+
+def check_options(kind: str, name: str | None, given: dict[str, Any]) -> None:
+    """Raises if an option was given that the algorithm has no use for; an option that is None was not given."""
+    name, home = entry(kind, name)
+    for option, value in given.items():
+        if value is None or option in home.options:
+            continue
+        users = [other for other, at in ALGORITHMS[kind].items() if option in at.options]
+        flag = f"--{option.replace('_', '-')}"
+        if users:
+            who = " and ".join([", ".join(users[:-1]), users[-1]] if len(users) > 1 else users)
+            raise InputError(f"{flag} is for --algorithm {who}; {name} has no use for it")
+        raise InputError(f"{flag} has no use with {_words(kind)}; leave it out")

@@ -16,12 +16,14 @@ import typer
 
 from shoal import __version__
 from shoal.cli.anonymize import anonymize
+from shoal.cli.attack import attack
 from shoal.cli.audit import audit
 from shoal.cli.datasets import app as datasets
 from shoal.cli.demo import demo
 from shoal.cli.hierarchy import app as hierarchy
 from shoal.cli.options import flag
 from shoal.cli.profile import profile
+from shoal.cli.rules import rules
 from shoal.cli.terminal import print_json, say
 from shoal.errors import ShoalError
 
@@ -51,6 +53,8 @@ app.command()(demo)
 app.command()(profile)
 app.command()(anonymize)
 app.command()(audit)
+app.command()(rules)
+app.command()(attack)
 app.add_typer(hierarchy, name="hierarchy")
 app.add_typer(datasets, name="datasets")
 

@@ -44,7 +44,7 @@ def anonymize(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="A CSV that says what each original item became. For you, not for publication.",
+            help="A CSV that says what each original item, or class of rows, became. For you, not for publication.",
             rich_help_panel=_OUTPUT,
         ),
     ] = None,
@@ -54,16 +54,20 @@ def anonymize(
     ] = False,
     model: options.Model = "km",
     k: options.K = 5,
-    m: options.M = 2,
-    hierarchy: options.HierarchySpec = "frequency:5",
+    m: options.M = None,
+    l: options.L = None,  # noqa: E741
+    sensitive: options.Sensitive = None,
+    hierarchy: options.HierarchySpecs = None,
     unknown: options.Unknown = None,
     algorithm: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help="exact (the proven optimum); hybrid (also deletes single occurrences, for real hierarchies); or oa, da, aa as the 2008 "
-            "paper has them.",
-            show_default="exact",
+            help="km: [bold]exact[/bold] (the proven optimum), [bold]hybrid[/bold] (also deletes single occurrences), "
+            "or oa, da, aa as the 2008 paper has them. k: [bold]split[/bold] (loses least), or pta, gsc, gray-tsp as the 2017 paper has "
+            "them; in tables cluster or mondrian. rt and lm: rmerge-r, -t or -rt (relational loss within --delta), tmerge-r, -t or -rt "
+            "(item loss within it), rfirst, tfirst. diversity: injector, balanced (smaller buckets) or anatomy (knows no rules).",
+            show_default="the first of each",
             rich_help_panel=_SEARCH,
         ),
     ] = None,
@@ -82,24 +86,109 @@ def anonymize(
         float | None,
         typer.Option(
             metavar="SECONDS",
-            help="Stop searching after this and take the best found so far (exact and hybrid).",
+            help="Stop searching after this and take the best found so far (exact, hybrid and split).",
             rich_help_panel=_SEARCH,
         ),
     ] = None,
+    segments: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="pta and gray-tsp: cut the sorted rows into N parts. Unless given, as many as leave each about 100 rows, or 4k if that is "
+            "more, so that the distances in a segment fit the cache of a processor.",
+            show_default="rows / 100",
+            rich_help_panel=_SEARCH,
+        ),
+    ] = None,
+    population: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="gray-tsp: loops that evolve.", show_default="50", rich_help_panel=_SEARCH),
+    ] = None,
+    generations: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="gray-tsp: rounds of evolution.", show_default="100", rich_help_panel=_SEARCH),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="For what draws lots (split, gray-tsp, and cluster, which the merges start from).",
+            show_default="0",
+            rich_help_panel=_SEARCH,
+        ),
+    ] = None,
+    delta: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            min=0,
+            max=1,
+            help="rmerge: the largest loss (NCP) of the quasi columns; tmerge: the largest loss (UL) of the items. The other side loses as "
+            "little as it can.",
+            show_default="0.65",
+            rich_help_panel=_SEARCH,
+        ),
+    ] = None,
+    formation: Annotated[
+        str | None,
+        typer.Option(
+            help="rt and lm: how clusters are formed before they are merged, cluster or mondrian (faster).",
+            show_default="cluster",
+            rich_help_panel=_SEARCH,
+        ),
+    ] = None,
+    transaction: Annotated[
+        str | None,
+        typer.Option(
+            help="rt and lm: how items are generalized inside a cluster: sets (no hierarchy), aa or exact (under one).",
+            show_default="sets, aa under a hierarchy",
+            rich_help_panel=_SEARCH,
+        ),
+    ] = None,
+    ordering: Annotated[
+        str | None,
+        typer.Option(
+            help="rt and lm: how near two clusters are in items: btd (fast) or ul (the paper's slow baseline).",
+            show_default="btd",
+            rich_help_panel=_SEARCH,
+        ),
+    ] = None,
+    weight: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COL=NUMBER",
+            help="Tables: how much the loss of a column counts; may be repeated.",
+            show_default="1 each",
+            rich_help_panel=_SEARCH,
+        ),
+    ] = None,
+    min_exp: options.MinExp = None,
+    min_conf: options.MinConf = None,
+    max_length: options.MaxLength = None,
+    knowledge: options.Knowledge = None,
     threads: options.Threads = None,
+    quasi: options.Quasi = None,
     items: options.Items = None,
+    keep: options.Keep = None,
+    numeric: options.Numeric = None,
     id: options.Id = None,
     drop: options.Drop = None,
     separator: options.Separator = None,
     format: options.Format = None,
     json: options.Json = False,
 ) -> None:
-    """Generalize a file of sets just enough to keep the promise, check it, and write it.
+    """Change a file of sets, or a table, just enough to keep the promise, check it, and write it.
 
-    Items move up a hierarchy (brie -> cheese -> dairy) until whoever knows up to m items of a person faces at least k rows.
-    The result is audited as it stands in the file; if the promise does not hold, nothing is written.
+    With --model km, items move up a hierarchy (brie -> cheese -> dairy) until whoever knows up to m items of a person faces at least k
+    rows. With --model k, items are added and removed until every row has k - 1 twins. With --model rt and lm, a table with columns and
+    items is clustered, and values and items are generalized in each cluster. The result is audited as it stands in the file; if the
+    promise does not hold, nothing is written.
 
     [bold]shoal anonymize baskets.csv -o public.csv --k 5 --m 2 --hierarchy tree.csv[/bold]
+
+    [bold]shoal anonymize baskets.csv -o public.csv --model k --k 10[/bold]
+
+    [bold]shoal anonymize patients.csv -o public.csv --model rt --k 10 --quasi age,sex --items diagnoses --drop id[/bold]
     """
     from shoal import release as way
 
@@ -107,23 +196,42 @@ def anonymize(
         raise InputError("-o - and --json both need standard output; write to a file, or leave --json out")
     if output is None and (certificate or rules or force):
         raise InputError("--certificate, --rules and --force need -o; without it nothing is written")
-    guarantee = options.promise(model, k, m)
+    guarantee = options.promise(model, k, m, l, quasi)
+    trees = options.hierarchies(hierarchy)
     if output is not None:
-        way.Targets.of(output, certificate, rules).check(force=force, inputs=(data, hierarchy))
+        specs = trees.values() if isinstance(trees, dict) else [trees]
+        inputs = tuple(given for given in (data, *specs, sensitive, knowledge) if given is not None)
+        way.Targets.of(output, certificate, rules).check(force=force, inputs=inputs)
     announce_compilation()
     with progress() as tell:
         release = way.anonymize(
             data,
             guarantee,
-            hierarchy=hierarchy,
+            hierarchy=trees,
             algorithm=algorithm,
             unknown=unknown,
+            sensitive=sensitive,
+            quasi=quasi,
+            keep=keep,
             suppress=suppress,
             time_limit=time_limit,
+            segments=segments,
+            population=population,
+            generations=generations,
+            seed=seed,
+            delta=delta,
+            formation=formation,
+            transaction=transaction,
+            ordering=ordering,
+            weights=options.weights(weight),
+            min_exp=min_exp,
+            min_conf=min_conf,
+            max_length=max_length,
+            knowledge=knowledge,
             threads=threads,
             keep_order=keep_order,
             progress=tell,
-            **options.reading(items, id, drop, separator, format),
+            **options.reading(items, id, drop, separator, format, numeric),
         )
         if output is not None:
             release.write(output, certificate, rules, force, progress=tell)
@@ -136,36 +244,46 @@ def anonymize(
 
 
 def show_release(release: Release, out: Console) -> None:
-    """The promise, what it cost, how far items moved, and the files."""
+    """The promise, what it cost, how items changed, and the files."""
+    from shoal.algorithms import kind_of
+
     facts = release.to_dict()
-    audit = release.audit
     out.print()
     out.print(f"{release.guarantee} holds", style="bold green", end="")
-    out.print(
-        f"  {counted(audit.checked, 'itemset')} counted in the published rows, none of them in fewer than {release.guarantee.k}"
-    )
+    out.print(f"  {_counted(release)}")
     out.print(release.guarantee.promise()[0])
-    out.print(_figures(facts))
-    moves = table("items", ">kinds", ">occurrences", ">share")
-    for step in facts["levels"]:
-        moves.add_row(
-            _step(step["levels_up"]), f"{step['items']:,}", f"{step['occurrences']:,}", f"{step['share']:.1%}"
-        )
-    if facts["levels"]:
+    out.print(_FIGURES[kind_of(release.guarantee)](facts))
+    if facts.get("levels"):
+        moves = table("items", ">kinds", ">occurrences", ">share")
+        for step in facts["levels"]:
+            moves.add_row(
+                _step(step["levels_up"]), f"{step['items']:,}", f"{step['occurrences']:,}", f"{step['share']:.1%}"
+            )
         out.print(moves)
-    for note in facts["notes"]:
+    for note in [*facts["notes"], *release.audit.notes]:
         out.print(f"note: {printable(note)}", style="yellow", soft_wrap=True)
     for what in ("output", "certificate", "rules"):
         if facts[what] not in (None, "-"):
             out.print(f"{what:<12} {printable(facts[what])}", soft_wrap=True)
 
 
-def _figures(facts: dict[str, Any]) -> Any:
-    from rich.table import Table
+def _counted(release: Release) -> str:
+    checked = release.audit.checked
+    if release.guarantee.model == "diversity":
+        fewest = release.audit.facts["fewest_values"]
+        return f"{counted(checked, 'row')} looked at, each with {fewest} possible values or more"
+    k = release.guarantee.k
+    if release.guarantee.model == "k":
+        return f"{counted(checked, 'class', 'classes')} of equal rows counted, none of fewer than {k}"
+    if release.guarantee.model in ("rt", "lm"):
+        what = counted(checked, "class and itemset", "classes and itemsets")
+        return f"{what} counted in the published table, none in fewer than {k} rows"
+    return f"{counted(checked, 'itemset')} counted in the published rows, none of them in fewer than {k}"
 
+
+def _generalized(facts: dict[str, Any]) -> Any:
     loss, dropped = facts["loss"], facts["suppressed"]
-    lines = Table.grid(padding=(0, 2))
-    lines.add_row()
+    lines = _lines()
     lines.add_row("lost (NCP)", f"{loss['ncp']:.2%}", _proof(facts))
     if dropped["occurrences"]:
         lines.add_row(
@@ -181,10 +299,96 @@ def _figures(facts: dict[str, Any]) -> Any:
     lines.add_row(
         "algorithm", facts["algorithm"], f"over {facts['hierarchy']['source']}, {facts['hierarchy']['leaves']:,} leaves"
     )
+    return _ended(lines, facts)
+
+
+def _grouped(facts: dict[str, Any]) -> Any:
+    loss, classes = facts["loss"], facts["classes"]
+    lines = _lines()
+    bound = facts["bound"]
+    told = f"no release of this kind loses less than {bound:.2%}" if bound and bound >= 0.00005 else ""
+    lines.add_row("lost", f"{loss['il']:.2%}", told or "of the item occurrences, added and removed together")
+    lines.add_row("  added", f"{loss['added']:.2%}")
+    lines.add_row("  removed", f"{loss['removed']:.2%}")
+    lines.add_row(
+        "classes",
+        f"{classes['count']:,}",
+        f"of {classes['smallest']:,} to {classes['largest']:,} rows, {classes['average']:.1f} on average",
+    )
+    lines.add_row("algorithm", facts["algorithm"], _parameters(facts))
+    return _ended(lines, facts)
+
+
+def _parameters(facts: dict[str, Any]) -> str:
+    segments = facts["facts"].get("segments")
+    return counted(segments, "segment") if segments else ""
+
+
+def _lines() -> Any:
+    from rich.table import Table
+
+    lines = Table.grid(padding=(0, 2))
+    lines.add_row()
+    return lines
+
+
+def _ended(lines: Any, facts: dict[str, Any]) -> Any:
     lines.add_row("rows", f"{facts['rows']:,}", facts["row_order"])
     peak = f"{facts['peak_mb']:,.0f} MB at most" if facts["peak_mb"] else ""
     lines.add_row("time", f"{facts['seconds']:.1f} s", peak)
     return lines
+
+
+def _clustered(facts: dict[str, Any]) -> Any:
+    loss, classes = facts["loss"], facts["classes"]
+    lines = _lines()
+    by_column = ", ".join(f"{column} {lost:.1%}" for column, lost in facts["ncp_by_column"].items())
+    lines.add_row("columns lost", f"{loss['ncp']:.2%}", f"NCP ({by_column})")
+    if "ul" in loss:
+        lines.add_row("items lost", f"{loss['items_ncp']:.2%}", f"NCP; UL {loss['ul']:.4f}")
+    lines.add_row(
+        "classes",
+        f"{classes['count']:,}",
+        f"of {classes['smallest']:,} to {classes['largest']:,} rows, {classes['average']:.1f} on average",
+    )
+    delta = facts["parameters"].get("delta")
+    lines.add_row("algorithm", facts["algorithm"], "" if delta is None else f"within delta = {delta:g}")
+    return _ended(lines, facts)
+
+
+def _bucketized(facts: dict[str, Any]) -> Any:
+    buckets, known = facts["buckets"], facts["knowledge"]
+    lines = _lines()
+    lines.add_row(
+        "ambiguity",
+        f"{facts['loss']['ambiguity']:.2%}",
+        "of the rows, dealt a value by lot, get another than their own",
+    )
+    lines.add_row(
+        "buckets",
+        f"{buckets['buckets']:,}",
+        f"of {buckets['smallest_bucket']:,} to {buckets['largest_bucket']:,} rows, {buckets['average_bucket']:.2f} on average",
+    )
+    if known is not None:
+        lines.add_row(
+            "rules",
+            f"{known['rules'] - known['redundant']:,}",
+            "that an attacker may know; --rules FILE writes them for you",
+        )
+    lines.add_row(
+        "algorithm", facts["algorithm"], "" if known is not None else "it knows no rules: look at shoal attack"
+    )
+    return _ended(lines, facts)
+
+
+_FIGURES = {
+    "diversity": _bucketized,
+    "km": _generalized,
+    "k": _grouped,
+    "table": _clustered,
+    "rt": _clustered,
+    "lm": _clustered,
+}
 
 
 def _proof(facts: dict[str, Any]) -> str:

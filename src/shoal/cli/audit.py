@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from shoal.cli import options
 from shoal.cli.terminal import announce_compilation, console, counted, print_json, printable, progress, table
+from shoal.errors import InputError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,42 +22,82 @@ def audit(
     data: options.Data,
     model: options.Model = "km",
     k: options.K = 5,
-    m: options.M = 2,
+    m: options.M = None,
+    l: options.L = None,  # noqa: E741
+    sensitive: options.Sensitive = None,
+    knowledge: options.Knowledge = None,
+    hierarchy: options.HierarchySpecs = None,
+    kind: Annotated[
+        str | None,
+        typer.Option(
+            help="diversity: for comparison, distinct, entropy or recursive l-diversity of the buckets.",
+            rich_help_panel="The promise",
+        ),
+    ] = None,
     threads: options.Threads = None,
+    quasi: options.Quasi = None,
     items: options.Items = None,
+    keep: options.Keep = None,
+    numeric: options.Numeric = None,
     id: options.Id = None,
     drop: options.Drop = None,
     separator: options.Separator = None,
     format: options.Format = None,
     json: options.Json = False,
 ) -> int:
-    """Count every itemset of up to m items in a file and say whether all of them occur in at least k rows.
+    """Count in a file what the promise is about, and say whether it holds.
+
+    --model km: every itemset of up to m items occurs in at least k rows. --model k: every row is equal to k - 1 others (in a table: in its
+    --quasi columns). --model rt: both, the itemsets inside each class of equal values. --model lm: and no sensitive item in more than 1/l
+    of them. --model diversity: every row has l possible sensitive values, for who knows the --knowledge rules.
 
     It looks at the file alone: no hierarchy, no original, no matter which tool made it. Exit code 0: the promise holds; 3: it does
-    not, and the itemsets shown, with their rows, prove it.
+    not, and the itemsets or rows shown prove it.
 
     [bold]shoal audit public.csv --k 5 --m 2[/bold]
     """
     from shoal import release as way
-    from shoal.records.reading import load
+    from shoal.models import Roles, model_of
 
-    guarantee = options.promise(model, k, m)
+    guarantee = options.promise(model, k, m, l, quasi)
     announce_compilation()
     with progress() as tell:
         if tell:
             tell("reading", 0.0)
-        source = load(data, **options.reading(items, id, drop, separator, format))
-        verdict = way.audit(source.baskets, guarantee, threads=threads, progress=tell)
+        reading = options.reading(items, id, drop, separator, format, numeric)
+        source, guarantee = model_of(guarantee).read(data, guarantee, Roles(sensitive, quasi, keep), reading)
+        guarantee = _informed(guarantee, source, knowledge, options.hierarchies(hierarchy), kind)
+        verdict = way.audited_source(source, guarantee, threads=threads, progress=tell)
     if json:
-        print_json(verdict.to_dict() | {"input": data, "input_sha256": source.sha256, "rows": len(source.baskets)})
+        print_json(verdict.to_dict() | {"input": data, "input_sha256": source.sha256, "rows": len(source)})
     else:
-        show_audit(verdict, len(source.baskets), console())
+        show_audit(verdict, len(source), console())
     return 0 if verdict.holds else BROKEN
+
+
+def _informed(guarantee: Any, source: Any, knowledge: str | None, trees: Any, kind: str | None) -> Any:
+    """The guarantee against an attacker who knows the rules of a file."""
+    if guarantee.model != "diversity":
+        for name, given in (("knowledge", knowledge), ("hierarchy", trees), ("kind", kind)):
+            if given is not None:
+                raise InputError(f"--{name} has no use for an audit with --model {guarantee.model}; leave it out")
+        return guarantee
+    from shoal.guarantees.diversity import MatchingDiversity, PlainDiversity
+
+    if kind is not None:
+        return PlainDiversity(guarantee.l, kind)
+    if knowledge is None:
+        return guarantee
+    from shoal.models.buckets import edits_of, hierarchies
+
+    return MatchingDiversity(
+        guarantee.l, edits_of(source.records, hierarchies(source.records, trees, None), knowledge).added
+    )
 
 
 def show_audit(verdict: Audit, rows: int, out: Console) -> None:
     """The verdict, the counts by size, and who shows it."""
-    name, k = verdict.guarantee["name"], verdict.guarantee["k"]
+    name, k = verdict.guarantee["name"], verdict.guarantee.get("k", 0)
     out.print()
     if verdict.holds:
         out.print(f"{name} holds", style="bold green", end="")
@@ -62,17 +105,48 @@ def show_audit(verdict: Audit, rows: int, out: Console) -> None:
     else:
         out.print(f"{name} does not hold", style="bold red", end="")
         at_least = "" if verdict.complete else "at least "
-        out.print(f": {at_least}{counted(verdict.violations, 'itemset')} in fewer than {k} rows")
+        broken = f"{counted(verdict.violations, 'itemset')} in fewer than {k} rows"
+        if verdict.guarantee["model"] != "km":
+            broken = (
+                f"{verdict.violations:,} of {counted(verdict.checked, 'class and itemset', 'classes and itemsets')}"
+            )
+        if verdict.guarantee["model"] == "diversity":
+            broken = f"{verdict.violations:,} of {verdict.checked:,} " + (
+                "buckets" if "kind" in verdict.guarantee else "rows"
+            )
+        if verdict.guarantee["model"] == "k":
+            broken = f"{verdict.violations:,} of {counted(verdict.checked, 'class', 'classes')} of equal rows"
+        out.print(f": {at_least}{broken}")
     sizes = table("items known", ">itemsets that occur", f">in fewer than {k} rows")
     for size, (checked, violations) in verdict.by_size.items():
         sizes.add_row(str(size), f"{checked:,}", f"{violations:,}")
     if verdict.by_size:
         out.print(sizes)
+    if "classes" in verdict.facts:
+        facts = verdict.facts
+        sizes = table("classes", ">smallest", ">largest", ">average", title="Classes of equal rows")
+        sizes.add_row(
+            f"{facts['classes']:,}",
+            f"{facts['smallest_class']:,}",
+            f"{facts['largest_class']:,}",
+            f"{facts['average_class']:.1f}",
+        )
+        out.print(sizes)
     if verdict.witnesses:
-        witnesses = table("the rarest", ">rows", "which", title="Witnesses")
+        witnesses = table(
+            "the rarest",
+            ">rows",
+            "which",
+            *(["why"] if any(w.reason for w in verdict.witnesses) else []),
+            title="Witnesses",
+        )
         for witness in verdict.witnesses:
             shown = ", ".join(f"{row:,}" for row in witness.rows[:5]) + (", ..." if len(witness.rows) > 5 else "")
-            witnesses.add_row(printable(" + ".join(witness.items)), f"{witness.support:,}", shown)
+            reason = [witness.reason] if witness.reason else []
+            what = " + ".join(witness.items) or ("all of them" if witness.group else "(no items)")
+            if witness.group:
+                what = f"{', '.join(value or '(missing)' for value in witness.group)}: {what}"
+            witnesses.add_row(printable(what), f"{witness.support:,}", shown, *reason)
         out.print(witnesses)
     for note in verdict.notes:
         out.print(f"note: {printable(note)}", style="yellow", soft_wrap=True)

@@ -53,7 +53,7 @@ def hierarchy(context: typer.Context) -> None:
 def build(
     data: options.Data,
     output: Out,
-    hierarchy: options.HierarchySpec = "frequency:5",
+    hierarchy: options.HierarchySpec = None,
     unknown: options.Unknown = None,
     to: To = None,
     items: options.Items = None,
@@ -69,10 +69,11 @@ def build(
     [bold]shoal hierarchy build clicks.dat --hierarchy balanced:5 -o tree.csv[/bold]
     """
     from shoal.hierarchy.files import write_hierarchy
+    from shoal.models.km import HIERARCHY
     from shoal.records.reading import read
 
     baskets = read(data, **options.reading(items, id, drop, separator, format))
-    tree = _resolved(hierarchy, baskets, unknown)
+    tree = _resolved(hierarchy or HIERARCHY, baskets, unknown)
     write_hierarchy(tree, output, to, force=force)
     _show(tree, json, output=output)
 

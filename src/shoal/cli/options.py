@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+import os
+from typing import Annotated, Any
 
 import typer
 
 from shoal.errors import InputError
 
-if TYPE_CHECKING:
-    from shoal.guarantees.km import KmAnonymity
-
 _PROMISE, _READING, _TREE, _RUNNING = "The promise", "Reading DATA", "The hierarchy", "Running"
+_KNOWLEDGE = "What the attacker knows"
 
 
 def flag(name: str, help: str, panel: str | None = None) -> Any:
@@ -32,16 +31,105 @@ Data = Annotated[
         show_default=False,
     ),
 ]
-Model = Annotated[str, typer.Option(help="What is promised; km is k^m-anonymity.", rich_help_panel=_PROMISE)]
-K = Annotated[
-    int,
+Model = Annotated[
+    str,
     typer.Option(
-        "--k", help="The crowd: every itemset that occurs, occurs in at least k rows.", rich_help_panel=_PROMISE
+        help="What is promised. [bold]km[/bold]: whoever knows up to m items faces k rows. [bold]k[/bold]: whoever knows all items (in "
+        "a table, all --quasi columns) faces k equal rows. [bold]rt[/bold]: whoever knows all --quasi columns and up to m items faces k "
+        "rows. [bold]lm[/bold]: and is never surer than 1/l of a sensitive item.",
+        rich_help_panel=_PROMISE,
     ),
 ]
-M = Annotated[
+K = Annotated[
     int,
-    typer.Option("--m", help="How many items of a person an attacker may know.", rich_help_panel=_PROMISE),
+    typer.Option("--k", help="The crowd: nobody is narrowed down to fewer than k rows.", rich_help_panel=_PROMISE),
+]
+M = Annotated[
+    int | None,
+    typer.Option(
+        "--m",
+        help="km, rt, lm: how many items of a person an attacker may know.",
+        show_default="2",
+        rich_help_panel=_PROMISE,
+    ),
+]
+L = Annotated[
+    int | None,
+    typer.Option(
+        "--l",
+        help="k: every class of equal rows holds at least so many different sensitive values. lm: no sensitive item is likelier than 1/l. "
+        "diversity: so many sensitive values stay possible for every row.",
+        show_default="1, lm: 2, diversity: 3",
+        rich_help_panel=_PROMISE,
+    ),
+]
+Sensitive = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COL|ITEM,ITEM|FILE",
+        help="What an attacker wants to learn; it is published unchanged. A column, a list of items, or a file with one on each line.",
+        rich_help_panel=_PROMISE,
+    ),
+]
+MinExp = Annotated[
+    float | None,
+    typer.Option(
+        "--min-exp",
+        metavar="SHARE",
+        help="diversity: an attacker may know a rule if so sure that it is not by chance.",
+        show_default="0.9",
+        rich_help_panel=_KNOWLEDGE,
+    ),
+]
+MinConf = Annotated[
+    float | None,
+    typer.Option(
+        "--min-conf",
+        metavar="SHARE",
+        help="diversity: a rule may have exceptions, up to 1 - SHARE of its rows.",
+        show_default="1",
+        rich_help_panel=_KNOWLEDGE,
+    ),
+]
+MaxLength = Annotated[
+    int | None,
+    typer.Option(
+        "--max-length",
+        metavar="N",
+        min=0,
+        help="diversity: at most so many conditions in a rule; 0 for any number.",
+        show_default="1",
+        rich_help_panel=_KNOWLEDGE,
+    ),
+]
+Knowledge = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE",
+        help='diversity: rules that you add or strike, one JSON object a line: {"if": {"sex": "M"}, "never": "Ovarian cancer"}, with '
+        '"strike": true to strike it.',
+        rich_help_panel=_KNOWLEDGE,
+    ),
+]
+Quasi = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COL,COL",
+        help="The columns of a table that an attacker may know; may be repeated.",
+        rich_help_panel=_READING,
+    ),
+]
+Keep = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COL,COL", help="Columns to publish as they are; may be repeated.", rich_help_panel=_READING),
+]
+Numeric = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COL,COL",
+        help="The columns of a table that hold numbers; found out by their values when not given.",
+        rich_help_panel=_READING,
+    ),
 ]
 Items = Annotated[
     str | None,
@@ -71,7 +159,22 @@ Format = Annotated[
         help="dat, csv, tsv, long, jsonl, parquet or arrow, when the name does not tell.", rich_help_panel=_READING
     ),
 ]
-HierarchySpec = Annotated[str, typer.Option("--hierarchy", metavar="SPEC", help=SPECS, rich_help_panel=_TREE)]
+HierarchySpec = Annotated[
+    str | None,
+    typer.Option("--hierarchy", metavar="SPEC", help=SPECS, show_default="frequency:5", rich_help_panel=_TREE),
+]
+HierarchySpecs = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--hierarchy",
+        metavar="[COL=]SPEC",
+        help=SPECS
+        + " For tables give one per column, [bold]COL=SPEC[/bold], also [bold]intervals:5,10,20[/bold] (numbers) and "
+        "[bold]mask[/bold] (codes); numbers without one become ranges, items without one sets.",
+        show_default="frequency:5, tables: none",
+        rich_help_panel=_TREE,
+    ),
+]
 Unknown = Annotated[
     str | None,
     typer.Option(
@@ -86,18 +189,83 @@ Json = Annotated[bool, flag("--json", "One JSON document on standard output, all
 
 
 def reading(
-    items: str | None, id: str | None, drop: list[str] | None, separator: str | None, format: str | None
+    items: str | None,
+    id: str | None,
+    drop: list[str] | None,
+    separator: str | None,
+    format: str | None,
+    numeric: list[str] | None = None,
 ) -> dict[str, Any]:
     """The reading options as `shoal.read` takes them."""
     # A tab or a newline is hard to type: \t is taken for what it means.
     separator = {"\\t": "\t", "\\n": "\n"}.get(separator or "", separator)
-    return {"format": format, "items": items, "id": id, "separator": separator, "drop": tuple(drop or ())}
+    given = {"format": format, "items": items, "id": id, "separator": separator, "drop": tuple(drop or ())}
+    return given | ({"numeric": tuple(numeric)} if numeric else {})
 
 
-def promise(model: str, k: int, m: int) -> KmAnonymity:
-    """The guarantee that --model, --k and --m stand for."""
-    if model != "km":
-        raise InputError(f"--model {model!r} is not known; the one model now is km (k^m-anonymity)")
-    from shoal.guarantees.km import KmAnonymity
+def promise(model: str, k: int, m: int | None, l: int | None = None, quasi: list[str] | None = None) -> Any:  # noqa: E741
+    """The guarantee that --model, --k, --m and --l stand for; with --quasi, --model k is about a table."""
+    if model == "km":
+        _refuse(model, l=l)
+        from shoal.guarantees.km import KmAnonymity
 
-    return KmAnonymity(k, m)
+        return KmAnonymity(k, 2 if m is None else m)
+    if model == "k":
+        _refuse(model, m=m)
+        from shoal.guarantees.k import KAnonymity
+        from shoal.guarantees.table import TableAnonymity
+
+        return (TableAnonymity if quasi else KAnonymity)(k, 1 if l is None else l)
+    if model == "rt":
+        _refuse(model, l=l)
+        from shoal.guarantees.rt import RTAnonymity
+
+        return RTAnonymity(k, 2 if m is None else m)
+    if model == "lm":
+        from shoal.guarantees.lm import LmDiversity
+
+        return LmDiversity(k, 2 if l is None else l, 2 if m is None else m)
+    if model == "diversity":
+        _refuse(model, m=m)
+        from shoal.guarantees.diversity import MatchingDiversity
+
+        return MatchingDiversity(3 if l is None else l)
+    raise InputError(f"--model {model!r} is not known; choose one of km, k, rt, lm and diversity")
+
+
+def hierarchies(given: list[str] | None) -> Any:
+    """What --hierarchy says: one spec, or a spec per column (the empty name for the items)."""
+    if not given:
+        return None
+    found: dict[str, str] = {}
+    for text in given:
+        column, equals, spec = text.partition("=")
+        if not equals or os.path.exists(text):
+            column, spec = "", text
+        if column in found:
+            what = f"column {column!r}" if column else "the items"
+            raise InputError(f"--hierarchy is given twice for {what}; give each column one, as COL=SPEC")
+        found[column] = spec
+    return found[""] if set(found) == {""} else found
+
+
+def weights(given: list[str] | None) -> dict[str, float] | None:
+    """What --weight says: a number per column."""
+    if not given:
+        return None
+    found = {}
+    for text in given:
+        column, _, number = text.rpartition("=")
+        try:
+            found[column] = float(number)
+        except ValueError:
+            column = ""
+        if not column or not 0 <= found[column] < float("inf"):
+            raise InputError(f"--weight {text!r} is no column with a number; give for example --weight age=2")
+    return found
+
+
+def _refuse(model: str, **given: int | None) -> None:
+    for name, value in given.items():
+        if value is not None:
+            raise InputError(f"--{name} has no meaning with --model {model}; leave it out")

@@ -36,18 +36,23 @@ def profile(
     ] = None,
     unknown: options.Unknown = None,
     threads: options.Threads = None,
+    quasi: options.Quasi = None,
     items: options.Items = None,
+    keep: options.Keep = None,
+    numeric: options.Numeric = None,
     id: options.Id = None,
     drop: options.Drop = None,
     separator: options.Separator = None,
     format: options.Format = None,
     json: options.Json = False,
 ) -> None:
-    """Show how many transactions a few known items single out in raw data, with examples.
+    """Show how many transactions a few known items single out in raw data, with examples; in a table also the columns alone.
 
     It names rare items and rows: it is for you, not for publication.
 
     [bold]shoal profile baskets.csv --k 5 --hierarchy tree.csv[/bold]
+
+    [bold]shoal profile patients.csv --k 5 --quasi age,sex --items diagnoses --drop id[/bold]
     """
     from shoal.report.profile import profile as profiled
 
@@ -62,7 +67,9 @@ def profile(
             hierarchy=hierarchy,
             unknown=unknown,
             threads=threads,
-            **options.reading(items, id, drop, separator, format),
+            quasi=quasi,
+            keep=keep,
+            **options.reading(items, id, drop, separator, format, numeric),
         )
     if json:
         print_json(found.to_dict())
@@ -90,9 +97,11 @@ def show_profile(found: Profile, out: Console, *, examples: bool = True) -> None
         f">transactions among fewer than {found.k}",
         ">singled out",
     )
+    if found.columns:
+        out.print(f"The attacker also knows {printable(', '.join(found.columns))}.")
     for exposure in found.exposures:
         risk.add_row(
-            str(exposure.m) if exposure.m == 1 else f"up to {exposure.m}",
+            {0: "none", 1: "1"}.get(exposure.m, f"up to {exposure.m}"),
             f"{exposure.itemsets:,}",
             f"{exposure.rare:,}",
             _share(exposure.exposed, found.rows),
@@ -109,7 +118,11 @@ def show_profile(found: Profile, out: Console, *, examples: bool = True) -> None
 
 def example(witness: Witness) -> str:
     """A rare itemset as a sentence."""
-    items = printable(" and ".join(witness.items) if len(witness.items) < 3 else ", ".join(witness.items))
+    items = " and ".join(witness.items) if len(witness.items) < 3 else ", ".join(witness.items)
+    if witness.group:
+        group = ", ".join(value or "(missing)" for value in witness.group)
+        items = f"{group} and {items}" if items else group
+    items = printable(items)
     if witness.support == 1:
         return f"transaction {witness.rows[0]:,} is the only one with {items}"
     return f"only transactions {', '.join(f'{row:,}' for row in witness.rows)} have {items}"

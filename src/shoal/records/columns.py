@@ -6,6 +6,7 @@ A column without a role stops the run: what nobody decided about is not publishe
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -26,15 +27,13 @@ class Choice:
     """Columns to leave out, one or several (with commas between them) to a text."""
 
     def dropped(self, columns: Collection[str]) -> list[str]:
-        """The names to leave out. A text that is a column's name stands for it, commas and all."""
-        return [name for text in self.drop for name in ([text] if text in columns else _parts(text))]
+        """The names to leave out."""
+        return named_columns(self.drop, columns)
 
 
 def set_column(columns: Sequence[str], choice: Choice, source: str) -> str:
     """The chosen column, or the only one that is left, or the one called `items`. Raises if any other has no role."""
-    repeated = [column for column in dict.fromkeys(columns) if columns.count(column) > 1]
-    if repeated:
-        raise InputError(f"{source}: it has two columns called {repeated[0]!r}; rename one")
+    check_repeats(columns, source)
     drop = choice.dropped(columns)
     for asked, flag in ((choice.items, "--items"), (choice.id, "--id"), *((column, "--drop") for column in drop)):
         if asked is not None and asked not in columns:
@@ -62,9 +61,22 @@ def check_roles(without: Sequence[str], source: str) -> None:
         raise InputError(f"{source}: {have.format(listed(without))} no role; pass {flags}")
 
 
+def named_columns(texts: Collection[str], columns: Collection[str]) -> list[str]:
+    """The columns that texts name, one or several to a text. A text that is a column's name stands for it, commas and all."""
+    return [name for text in texts for name in ([text] if text in columns else comma_parts(text))]
+
+
+def check_repeats(columns: Sequence[str], source: str) -> None:
+    """Raises if two columns have the same name."""
+    repeated = [column for column, times in Counter(columns).items() if times > 1]
+    if repeated:
+        raise InputError(f"{source}: it has two columns called {repeated[0]!r}; rename one")
+
+
 def listed(columns: Sequence[str]) -> str:
     return ", ".join(map(repr, columns)) if columns else "none"
 
 
-def _parts(text: str) -> list[str]:
+def comma_parts(text: str) -> list[str]:
+    """What stands between the commas of a text, or the text itself if that is nothing."""
     return [name for name in map(str.strip, text.split(",")) if name] or [text]

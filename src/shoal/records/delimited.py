@@ -21,6 +21,8 @@ from shoal.records.tables import Table
 
 _GUARDED = r"^'('*[=+\-@\t\r])"
 _QUOTED = re.compile(r'"[^"]*"')
+_OPEN_QUOTE = re.compile(r'(?:^|[,;\t])"[^"]*$')
+_HEADER_LINES = 50  # how far the end of a quoted name is looked for
 _LIMIT = 1 << 30  # Arrow asks for blocks of this size and takes the smaller ones it is given
 
 
@@ -136,8 +138,16 @@ def _unguarded(cells: pa.Array) -> pa.Array:
 
 def _guessed_delimiter(first: TextBlock) -> str:
     """The most frequent of comma, semicolon and tab in the header line, outside of quotes."""
-    line = _QUOTED.sub("", first.data.partition(b"\n")[0].decode())
-    return max((",", ";", "\t"), key=line.count)
+    lines = first.data.split(b"\n", _HEADER_LINES)
+    header = lines[0]
+    for more in lines[1:_HEADER_LINES]:
+        if not _OPEN_QUOTE.search(_QUOTED.sub("", header.decode())):
+            break
+        header += b"\n" + more  # a name with a line break inside
+    else:
+        header = lines[0]
+    text = _QUOTED.sub("", header.decode())
+    return max((",", ";", "\t"), key=text.count)
 
 
 def _header(first: TextBlock, delimiter: str, source: str) -> list[str]:

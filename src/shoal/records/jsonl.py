@@ -7,20 +7,23 @@ everything else. Only a refused block (mixed lists, very long integers, a fault 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import json as arrow_json
 
 from shoal.errors import InputError
 from shoal.records.baskets import Baskets
 from shoal.records.columns import Choice, check_roles, listed, set_column
 from shoal.records.streams import Input, TextBlock
+from shoal.records.tables import Table
 from shoal.records.tokens import Tokens, baskets_of, list_tokens, row_of
 
+_SAMPLE = 20  # objects that show which type each field has
 _EXACT_WHOLE = 2.0**53  # a larger whole number written with a point or an exponent has lost digits on its way
 
 
@@ -59,6 +62,140 @@ def read_jsonl(source: Input, choice: Choice) -> tuple[Baskets, str]:
     baskets = baskets_of(_stretches(source, fields), source.name)
     fields.check()
     return baskets, fields.items or ""
+
+
+def objects_table(source: Input, wanted: Collection[str]) -> Table:
+    """The objects of JSON lines as a table, of which only the wanted fields are kept. A field that a line lacks is missing there.
+
+    All lines are looked at, for any of them may have a field of its own.
+    """
+    seen: dict[str, None] = {}
+    kept = frozenset(wanted)
+    blocks = [
+        _arrow_fields(block, kept, seen) or _line_fields(block, source.name, kept, seen)
+        for block in source.text_blocks()
+        if block.data.strip()
+    ]
+    if not blocks:
+        raise InputError(f"{source.name} has no rows; check that it is the right file")
+
+    def batches(columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        for rows, arrays in blocks:
+            held = [arrays[column] if column in arrays else pa.nulls(rows) for column in columns]
+            yield pa.record_batch(held, names=list(columns))
+
+    return Table(list(seen), batches, source.name)
+
+
+def _arrow_fields(
+    block: TextBlock, wanted: frozenset[str], seen: dict[str, None]
+) -> tuple[int, dict[str, pa.Array]] | None:
+    """The number of objects in a block, and its wanted fields as Arrow reads them; none if it might not read them as they stand."""
+    text = block.data.strip()
+    kinds: dict[str, pa.DataType] = {}
+    for line in text.split(b"\n", _SAMPLE)[:_SAMPLE]:
+        try:
+            found = json.loads(line)
+        except (ValueError, RecursionError):
+            return None
+        if not isinstance(found, dict):
+            return None
+        seen.update(dict.fromkeys(found))
+        kinds |= {name: kind for name in found if name in wanted and (kind := _kind_of(found[name])) is not None}
+    try:
+        table = arrow_json.read_json(
+            pa.BufferReader(text),
+            arrow_json.ReadOptions(use_threads=False, block_size=len(text) + 1),
+            arrow_json.ParseOptions(explicit_schema=pa.schema(list(kinds.items())), unexpected_field_behavior="infer"),
+        )
+    except pa.ArrowException:
+        return None
+    arrays = {name: table.column(name).combine_chunks() for name in table.column_names if name in wanted}
+    # What Arrow would guess to be a date or a number with a point is not read as it stands.
+    exact = all(name in kinds or pa.types.is_null(array.type) for name, array in arrays.items())
+    if len(table) != text.count(b"\n") + 1 or not exact or any(_lacks_names(array) for array in arrays.values()):
+        return None
+    seen.update(dict.fromkeys(table.column_names))
+    return len(table), arrays
+
+
+def _kind_of(value: Any) -> pa.DataType | None:
+    """The Arrow type that holds such values exactly; none for a value that does not tell, or that has none."""
+    if isinstance(value, list):
+        inner = _kind_of(value[0]) if value else None
+        return None if inner is None else pa.list_(inner)
+    return {str: pa.string(), int: pa.int64(), bool: pa.bool_()}.get(type(value))
+
+
+def _lacks_names(array: pa.Array) -> bool:
+    """Whether lists hold anything but names: that needs a message with its line."""
+    if not pa.types.is_list(array.type):
+        return False
+    items = array.flatten()
+    is_text = pa.types.is_string(items.type)
+    if items.null_count or not (is_text or pa.types.is_integer(items.type)):
+        return True
+    return is_text and bool(pc.any(pc.equal(items, "")).as_py())
+
+
+def _line_fields(
+    block: TextBlock, source: str, wanted: frozenset[str], seen: dict[str, None]
+) -> tuple[int, dict[str, pa.Array]]:
+    """As `_arrow_fields`, line by line, with every fault named: lists of names, or single values as text."""
+    objects: list[dict[str, Any]] = []
+    numbers: list[int] = []
+    known: Collection[str] = ()
+    for number, line in enumerate(block.data.split(b"\n"), block.line):
+        if line.strip():
+            where = f"{source}: line {number}"
+            found = _parsed(line, where)
+            if not isinstance(found, dict):
+                raise InputError(f"{where} holds no object; give each line one object with the columns as its fields")
+            if found.keys() != known:
+                known = found.keys()
+                seen.update(dict.fromkeys(known))
+            objects.append(found)
+            numbers.append(number)
+    values = {name: [found.get(name) for found in objects] for name in seen if name in wanted}
+    try:
+        return len(numbers), {name: _field_array(name, column, numbers, source) for name, column in values.items()}
+    except UnicodeEncodeError as error:
+        lines = zip(numbers, zip(*values.values(), strict=True), strict=True)
+        number = next(number for number, held in lines if _holds(held, error.object))
+        raise InputError(f"{source}: line {number} holds half a surrogate pair; correct its \\u escape") from None
+
+
+def _holds(values: Iterable[Any], text: str) -> bool:
+    return any(text in value if isinstance(value, list) else text == value for value in values)
+
+
+def _field_array(name: str, values: list[Any], numbers: list[int], source: str) -> pa.Array:
+    """A field of all objects of a block, from what JSON made of it."""
+    kinds = set(map(type, values)) - {type(None)}
+    if kinds <= {str}:
+        return pa.array(values, pa.large_string())
+    if kinds == {list}:
+        for number, items in zip(numbers, values, strict=True):
+            _check_items(items or (), f"{source}: line {number}")
+        return pa.array(values, pa.large_list(pa.large_string()))
+    texts: list[str | None] = []
+    for number, value in zip(numbers, values, strict=True):
+        if isinstance(value, list | dict):
+            raise InputError(
+                f"{source}: line {number} holds {_shown(value)} in field {name!r}; give one value, or a list in every line"
+            )
+        texts.append(_value_text(value))
+    return pa.array(texts, pa.large_string())
+
+
+def _value_text(value: Any) -> str | None:
+    """A single value as text; NaN is missing."""
+    if isinstance(value, _Refused):
+        return value.text if value.text != "NaN" else None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    text: str | None = value
+    return text
 
 
 def _stretches(source: Input, fields: _Fields) -> Iterator[Tokens]:
@@ -133,15 +270,7 @@ def _line_tokens(block: TextBlock, fields: _Fields) -> Tokens:
 def _items_of(line: bytes, number: int, fields: _Fields) -> list[str]:
     """The items of one line."""
     where = f"{fields.source}: line {number}"
-    try:
-        value = json.loads(
-            line, parse_int=_integer, parse_float=_whole, parse_constant=_Refused, object_pairs_hook=_object
-        )
-    except json.JSONDecodeError as error:
-        fault = f"{error.msg} in column {error.colno}"
-        raise InputError(f"{where} is not JSON ({fault}); give each line one list or one object") from None
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{where} is not JSON ({error}); give each line one list or one object") from None
+    value = _parsed(line, where)
     if isinstance(value, dict):
         fields.add(value)
         value = value.get(fields.items or "")
@@ -149,10 +278,25 @@ def _items_of(line: bytes, number: int, fields: _Fields) -> list[str]:
         return []
     if not isinstance(value, list):
         raise InputError(f"{where} holds no list of items; give a list, or an object with the list in a field")
-    if set(map(type, value)) - {str} or "" in value:
-        wrong = next(item for item in value if type(item) is not str or not item)
-        raise InputError(f"{where} holds the item {_shown(wrong)}; items are texts or whole numbers")
+    _check_items(value, where)
     return value
+
+
+def _parsed(line: bytes, where: str) -> Any:
+    """What stands in a line: whole numbers as their text, others as `_Refused`."""
+    try:
+        return _DECODER.decode(line.decode().removeprefix("\ufeff"))
+    except json.JSONDecodeError as error:
+        fault = f"{error.msg} in column {error.colno}"
+        raise InputError(f"{where} is not JSON ({fault}); give each line one list or one object") from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{where} is not JSON ({error}); give each line one list or one object") from None
+
+
+def _check_items(items: Collection[Any], where: str) -> None:
+    if set(map(type, items)) - {str} or "" in items:
+        wrong = next(item for item in items if type(item) is not str or not item)
+        raise InputError(f"{where} holds the item {_shown(wrong)}; items are texts or whole numbers")
 
 
 @dataclass(frozen=True)
@@ -173,6 +317,14 @@ def _integer(text: str) -> str:
     return "0" if text == "-0" else text
 
 
+def number_text(text: str) -> str:
+    """What a number in JSON reads as."""
+    if text.lstrip("-").isdecimal():
+        return _integer(text)
+    whole = _whole(text)
+    return whole.text if isinstance(whole, _Refused) else whole
+
+
 def _whole(text: str) -> str | _Refused:
     value = float(text)
     return str(int(value)) if value.is_integer() and abs(value) <= _EXACT_WHOLE else _Refused(text)
@@ -182,3 +334,6 @@ def _shown(item: Any) -> str:
     if isinstance(item, list | dict):
         return "[...]" if isinstance(item, list) else "{...}"
     return item.text if isinstance(item, _Refused) else json.dumps(item)
+
+
+_DECODER = json.JSONDecoder(parse_int=_integer, parse_float=_whole, parse_constant=_Refused, object_pairs_hook=_object)

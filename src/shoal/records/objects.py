@@ -7,7 +7,7 @@ handed to Arrow in large pieces, so that the work per item is done in C.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,13 +19,15 @@ from shoal.records.columns import Choice
 from shoal.records.tables import Table, table_sets
 from shoal.records.tokens import Tokens, baskets_of, row_of
 
+_PandasArray = Callable[[Any, int, str], pa.Array]
+
 _ROWS = 1 << 17  # rows of Python objects that are strung together at a time
 
 
 def object_sets(data: Any, choice: Choice) -> tuple[Baskets, str]:
     """The sets in a Python object, and the name of the column that held them."""
     source = f"the {type(data).__name__}"
-    table = _table(data, source)
+    table = object_table(data, source, _pandas_array)
     if table is None:
         if choice != Choice():
             raise InputError(
@@ -36,12 +38,12 @@ def object_sets(data: Any, choice: Choice) -> tuple[Baskets, str]:
     return found.baskets, found.items
 
 
-def _table(data: Any, source: str) -> Table | None:
-    """The object as a table, or none if it is an iterable of rows."""
+def object_table(data: Any, source: str, array: _PandasArray) -> Table | None:
+    """The object as a table, or none if it is an iterable of rows; `array` turns a pandas column into an Arrow one."""
     if type(data).__module__.partition(".")[0] == "pandas" and (hasattr(data, "iloc") or hasattr(data, "to_frame")):
         frame = data if hasattr(data, "columns") else data.to_frame("items")
         return Table(
-            [str(name) for name in frame.columns], lambda wanted: _pandas_batches(frame, wanted, source), source
+            [str(name) for name in frame.columns], lambda wanted: _pandas_batches(frame, wanted, source, array), source
         )
     if isinstance(data, pa.Array | pa.ChunkedArray):
         return _stream_table(pa.table({"items": data}), source)
@@ -61,11 +63,11 @@ def _stream_table(data: pa.Table | pa.RecordBatchReader, source: str) -> Table:
     return Table(data.schema.names, batches, source)
 
 
-def _pandas_batches(frame: Any, wanted: Sequence[str], source: str) -> Iterator[pa.RecordBatch]:
+def _pandas_batches(frame: Any, wanted: Sequence[str], source: str, array: _PandasArray) -> Iterator[pa.RecordBatch]:
     places = [[str(name) for name in frame.columns].index(column) for column in wanted]
     for start in range(0, len(frame), _ROWS):
         rows = frame.iloc[start : start + _ROWS]
-        arrays = [_pandas_array(rows.iloc[:, place], start, source) for place in places]
+        arrays = [array(rows.iloc[:, place], start, source) for place in places]
         yield pa.record_batch(arrays, names=list(wanted))
 
 
@@ -75,15 +77,45 @@ def _pandas_array(column: Any, rows_before: int, source: str) -> pa.Array:
         values = [None if _is_missing(value) else value for value in column]
         first = next((value for value in values if value is not None), None)
         if first is not None and not isinstance(first, str | int | np.integer):
-            tokens = _strung_together(values, rows_before, source)
-            ends = np.concatenate(([0], np.cumsum(tokens.lengths)))
-            return pa.LargeListArray.from_arrays(ends, tokens.names)
+            return _lists(values, rows_before, source)
         column = values
     try:
         array = pa.array(column, from_pandas=True)
     except (pa.ArrowException, TypeError, UnicodeEncodeError) as error:
         raise InputError(f"{source}: a column mixes types ({error}); give it one type") from error
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+
+
+def pandas_values(column: Any, rows_before: int, source: str) -> pa.Array:
+    """A pandas column of a table with roles: as `_pandas_array`, but objects may also be single values, of several types."""
+    if column.dtype != object:
+        return _pandas_array(column, rows_before, source)
+    values = [None if _is_missing(value) else value for value in column]
+    first = next((value for value in values if value is not None), None)
+    if isinstance(first, Iterable) and not isinstance(first, str | bytes):
+        return _lists(values, rows_before, source)
+    kinds = set(map(type, values)) - {type(None)}
+    try:
+        if len(kinds) == 1:
+            return pa.array(values)
+        if all(issubclass(kind, str | bool | int | float | np.integer | np.floating) for kind in kinds):
+            spelled = [value if isinstance(value, str) or value is None else _spelled(value) for value in values]
+            return pa.array(spelled, pa.large_string())
+    except (pa.ArrowException, TypeError, ValueError) as error:  # also half a surrogate pair, which is a ValueError
+        raise InputError(f"{source}: a column cannot stand as text ({error}); change its type") from None
+    mixed = ", ".join(sorted(kind.__name__ for kind in kinds))
+    raise InputError(f"{source}: column {str(column.name)!r} mixes types ({mixed}); give it one type")
+
+
+def _spelled(value: Any) -> str:
+    """A number as Arrow spells it when a whole column is of its type."""
+    return str(pa.scalar(value).cast(pa.large_string()).as_py())
+
+
+def _lists(values: Sequence[Any], rows_before: int, source: str) -> pa.Array:
+    tokens = _strung_together(values, rows_before, source)
+    ends = np.concatenate(([0], np.cumsum(tokens.lengths)))
+    return pa.LargeListArray.from_arrays(ends, tokens.names)
 
 
 def _row_tokens(rows: Any, source: str) -> Iterator[Tokens]:

@@ -29,6 +29,9 @@ class Source:
     name: str
     """What messages call it: the file's name without folders."""
 
+    def __len__(self) -> int:
+        return len(self.baskets)
+
 
 def read(
     source: Any,

@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 from shoal.errors import InputError
 from shoal.records.baskets import Baskets
 from shoal.records.columns import Choice, set_column
-from shoal.records.layout import SEPARATORS
 from shoal.records.tokens import (
+    MARKS,
     Tokens,
     as_text,
     baskets_of,
@@ -29,8 +29,6 @@ from shoal.records.tokens import (
     item_names,
     list_tokens,
 )
-
-_LOOKED_FOR = (*SEPARATORS, " ")
 
 
 @dataclass(frozen=True)
@@ -52,6 +50,60 @@ class TableSets:
     separator: str
 
 
+class SetColumn:
+    """The sets of one column, batch by batch.
+
+    What parts the items of cells is, unless given, what the first cells show; later ones must not contradict.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        source: str,
+        separator: str | None = None,
+        *,
+        marks: Sequence[str] = MARKS,
+        remedy: str = "give lists or text, or pass --id if every row is one item",
+    ) -> None:
+        self.name = name
+        self.separator = separator
+        self.holds_lists = False
+        self._source = source
+        self._marks = marks
+        self._remedy = remedy
+        self._guessed = separator is None
+        self._rows = 0
+
+    def tokens(self, values: pa.Array) -> Tokens:
+        """The sets in the next rows."""
+        if is_list(values.type):
+            self.holds_lists = True
+            tokens = list_tokens(values, self._source, self._rows)
+        elif is_text(values.type) or pa.types.is_null(values.type):
+            cells = as_text(values)
+            if self._guessed:
+                self._look(cells)
+            fallback = " " if " " in self._marks else None
+            tokens = cell_tokens(cells, self.separator or fallback)
+        else:
+            raise InputError(
+                f"{self._source}: column {self.name!r} is of type {values.type}, which holds no sets; {self._remedy}"
+            )
+        self._rows += len(values)
+        return tokens
+
+    def _look(self, cells: pa.Array) -> None:
+        mark = guessed_separator(cells, self._marks)
+        if mark and self.separator is None:
+            self.separator = mark
+        elif mark and self._marks.index(mark) < self._marks.index(self.separator or mark):
+            row = self._rows + pc.match_substring(cells, mark).index(True).as_py() + 1
+            raise InputError(
+                f"{self._source}: row {row:,} holds {mark!r}, but items were parted by {self.separator!r} before; "
+                "say with --separator what parts them"
+            )
+
+
 def table_sets(table: Table, choice: Choice) -> TableSets:
     """The sets of a table: one per row, or one per value of the chosen id column."""
     column = set_column(table.columns, choice, table.source)
@@ -59,39 +111,15 @@ def table_sets(table: Table, choice: Choice) -> TableSets:
         if choice.separator is not None:
             raise InputError(f"{table.source}: a long table has one item per row; leave out --separator or --id")
         return TableSets(grouped_baskets(_long_tokens(table, column, choice.id), table.source), column, " ")
-    separator = [choice.separator] if choice.separator is not None else []
-    baskets = baskets_of(_set_tokens(table, column, separator), table.source)
-    return TableSets(baskets, column, separator[0] if separator else " ")
+    sets = SetColumn(column, table.source, choice.separator)
+    baskets = baskets_of(_set_tokens(table, sets), table.source)
+    if sets.holds_lists and choice.separator is not None:
+        raise InputError(f"{table.source}: column {column!r} holds lists; leave out --separator")
+    return TableSets(baskets, column, sets.separator or " ")
 
 
-def _set_tokens(table: Table, column: str, separator: list[str]) -> Iterator[Tokens]:
-    """The sets batch by batch. An empty `separator` receives the one that the first cells show; later ones must not contradict."""
-    rows = 0
-    guessed = not separator
-    for batch in table.batches([column]):
-        values = batch.column(0)
-        if _is_list(values.type):
-            if not guessed:
-                raise InputError(f"{table.source}: column {column!r} holds lists; leave out --separator")
-            yield list_tokens(values, table.source, rows)
-        elif is_text(values.type) or pa.types.is_null(values.type):
-            cells = as_text(values)
-            mark = guessed_separator(cells) if guessed else None
-            if mark and not separator:
-                separator.append(mark)
-            elif mark and _LOOKED_FOR.index(mark) < _LOOKED_FOR.index(separator[0]):
-                row = rows + pc.match_substring(cells, mark).index(True).as_py() + 1
-                raise InputError(
-                    f"{table.source}: row {row:,} holds {mark!r}, but items were parted by {separator[0]!r} before; "
-                    "say with --separator what parts them"
-                )
-            yield cell_tokens(cells, separator[0] if separator else " ")
-        else:
-            raise InputError(
-                f"{table.source}: column {column!r} is of type {values.type}, which holds no sets; "
-                "give lists or text, or pass --id if every row is one item"
-            )
-        rows += len(values)
+def _set_tokens(table: Table, sets: SetColumn) -> Iterator[Tokens]:
+    return (sets.tokens(batch.column(0)) for batch in table.batches([sets.name]))
 
 
 def _long_tokens(table: Table, column: str, id: str) -> Iterator[tuple[pa.DictionaryArray, Tokens]]:
@@ -99,7 +127,7 @@ def _long_tokens(table: Table, column: str, id: str) -> Iterator[tuple[pa.Dictio
     rows = 0
     for batch in table.batches([id, column]):
         ids, items = batch.columns
-        if _is_list(items.type):
+        if is_list(items.type):
             raise InputError(
                 f"{table.source}: column {column!r} holds lists, not single items; leave out --id and drop {id!r}"
             )
@@ -126,7 +154,8 @@ def _trimmed(texts: pa.Array) -> pa.Array:
     return pc.ascii_trim_whitespace(texts)
 
 
-def _is_list(kind: Any) -> bool:
+def is_list(kind: Any) -> bool:
+    """Whether a column of this type holds lists."""
     types = pa.types
     return bool(
         types.is_list(kind)

@@ -6,7 +6,7 @@ for its occurrences). A name is compared as text once per stretch and never agai
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +17,9 @@ import pyarrow.compute as pc
 from shoal.errors import InputError
 from shoal.records.baskets import Baskets
 from shoal.records.layout import SEPARATORS
+
+MARKS = (*SEPARATORS, " ")
+"""What may part the items of a cell, in the order in which it is looked for."""
 
 
 @dataclass(frozen=True)
@@ -42,11 +45,11 @@ def baskets_of(stretches: Iterable[Tokens], source: str, renamed: Mapping[str, s
     lengths, codes, dictionaries = [], [], []
     for tokens in stretches:
         lengths.append(tokens.lengths)
-        codes.append(_compact(tokens.names))
+        codes.append(compact_codes(tokens.names))
         dictionaries.append(tokens.names.dictionary)
     if not sum(map(len, lengths)):
         raise InputError(f"{source} has no transactions; check that it is the right file")
-    names, joined = _joined(codes, dictionaries, source)
+    names, joined = joined_codes(codes, dictionaries, source)
     if renamed:
         names = [renamed.get(name, name) for name in names]
         if len(set(names)) < len(names):
@@ -60,28 +63,28 @@ def grouped_baskets(stretches: Iterable[tuple[pa.DictionaryArray, Tokens]], sour
     owners, ids = [], []
     held, codes, dictionaries = [], [], []
     for id_names, tokens in stretches:
-        owners.append(_compact(id_names))
+        owners.append(compact_codes(id_names))
         ids.append(id_names.dictionary)
         held.append(tokens.lengths == 1)
-        codes.append(_compact(tokens.names))
+        codes.append(compact_codes(tokens.names))
         dictionaries.append(tokens.names.dictionary)
     if not sum(map(len, held)):
         raise InputError(f"{source} has no transactions; check that it is the right file")
-    distinct, owner_codes = _joined(owners, ids, source)
-    names, item_codes = _joined(codes, dictionaries, source)
+    distinct, owner_codes = joined_codes(owners, ids, source)
+    names, item_codes = joined_codes(codes, dictionaries, source)
     owner, item = np.concatenate(owner_codes)[np.concatenate(held)], np.concatenate(item_codes)
     if np.any(owner[1:] < owner[:-1]):
         item = item[np.argsort(owner, kind="stable")]
     return Baskets.from_codes(np.bincount(owner, minlength=len(distinct)), item, names)
 
 
-def _compact(names: pa.DictionaryArray) -> npt.NDArray[np.unsignedinteger]:
+def compact_codes(names: pa.DictionaryArray) -> npt.NDArray[np.unsignedinteger]:
     """The codes of a stretch in two bytes each where its dictionary is small, outside of Arrow's pool so that memory goes back at once."""
     codes: npt.NDArray[np.int32] = names.indices.to_numpy()
     return codes.astype(np.uint16 if len(names.dictionary) <= 1 << 16 else np.uint32)
 
 
-def _joined(
+def joined_codes(
     codes: list[npt.NDArray[np.unsignedinteger]], dictionaries: list[pa.Array], source: str
 ) -> tuple[list[str], list[npt.NDArray[np.int32]]]:
     """The distinct names of all dictionaries, and the codes of each stretch over them. Empties `codes` as it goes."""
@@ -98,9 +101,16 @@ def _joined(
         raise InputError(f"{source}: an item's name is not UTF-8; write the file again with UTF-8 text") from None
 
 
-def cell_tokens(cells: pa.Array, separator: str) -> Tokens:
-    """The items in cells of text. A missing or blank cell is an empty row; a blank as separator means any white space."""
+def cell_tokens(cells: pa.Array, separator: str | None) -> Tokens:
+    """The items in cells of text. A missing or blank cell is an empty row.
+
+    A blank as separator means any white space, none that a cell is one item.
+    """
     cells = pc.fill_null(cells.cast(pa.large_string()), "")
+    if separator is None:
+        whole = pc.ascii_trim_whitespace(cells)
+        held = pc.not_equal(whole, "")
+        return Tokens(held.to_numpy(zero_copy_only=False).astype(np.int64), whole.filter(held).dictionary_encode())
     split = pc.ascii_split_whitespace(cells) if separator == " " else pc.split_pattern(cells, separator)
     names = pc.list_flatten(split)
     if separator != " ":
@@ -113,15 +123,15 @@ def cell_tokens(cells: pa.Array, separator: str) -> Tokens:
     return Tokens(np.diff(kept[ends]), names.filter(solid).dictionary_encode())
 
 
-def guessed_separator(cells: pa.LargeStringArray) -> str | None:
-    """The first of | ; , and tab that occurs in the cells, else a blank if there is one, else none: every cell is one item, or empty."""
+def guessed_separator(cells: pa.LargeStringArray, marks: Sequence[str] = MARKS) -> str | None:
+    """The first of the marks that occurs in the cells (a blank stands for any), else none: every cell is one item, or empty."""
     _, ends, data = cells.buffers()
     if len(cells) == 0 or data is None:
         return None
     bounds = np.frombuffer(ends, np.int64)[cells.offset :]
     text = data.slice(bounds[0], bounds[len(cells)] - bounds[0]).to_pybytes()  # one look at all cells, end to end
-    found = next((mark for mark in SEPARATORS if mark.encode() in text), None)
-    return found or (" " if any(blank in text for blank in (b" ", b"\n", b"\v", b"\f", b"\r")) else None)
+    forms = {mark: (mark.encode(),) if mark != " " else (b" ", b"\n", b"\v", b"\f", b"\r") for mark in marks}
+    return next((mark for mark, bytes_of in forms.items() if any(form in text for form in bytes_of)), None)
 
 
 def list_tokens(lists: pa.Array, source: str, rows_before: int = 0) -> Tokens:

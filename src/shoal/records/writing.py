@@ -15,7 +15,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -70,7 +70,7 @@ def write_to(file: BinaryIO | StagedFile, baskets: Baskets, layout: Layout, targ
     if layout.format in ("parquet", "arrow"):
         _write_columns(file, baskets, layout)
         return layout
-    with _packed(file, layout.compression) as packed:
+    with packed_output(file, layout.compression) as packed:
         for text in _text(baskets, tokens, layout):
             packed.write(text)
     return layout
@@ -168,7 +168,7 @@ class _Pieces:
             opening, closing = edge_codes(lengths, items)
             codes[close - lengths - 1] = 2 * n + opening
             codes[close] = 2 * n + closing
-            yield _bytes_of(pieces.take(pa.array(codes)))
+            yield bytes_of(pieces.take(pa.array(codes)))
 
 
 def _text(baskets: Baskets, tokens: Sequence[str], layout: Layout) -> Iterator[bytes | memoryview]:
@@ -203,7 +203,7 @@ def _cell_text(baskets: Baskets, tokens: Sequence[str], layout: Layout) -> Itera
     guards_ahead = np.array([_is_formula(token + separator) for token in tokens], bool)
     quotes = np.array([special.search(token) is not None for token in tokens], bool)
     separator_quotes = special.search(separator) is not None
-    shown_by = _row_that_must_show(separator, baskets, tokens)
+    shown_by = row_that_must_show(separator, baskets, tokens)
     row = 0
 
     def edge_codes(lengths: _Lengths, items: _Items) -> tuple[Any, Any]:
@@ -223,11 +223,11 @@ def _cell_text(baskets: Baskets, tokens: Sequence[str], layout: Layout) -> Itera
     doubled = [token.replace('"', '""') for token in tokens]
     follow = separator.replace('"', '""')
     edges = ["", '"', "'", "\"'", "\n", '"\n', f"{follow}\n", f'{follow}"\n']
-    yield f"{_header_cell(layout.items)}\n".encode()
+    yield f"{header_cell(layout.items)}\n".encode()
     yield from _Pieces([token + follow for token in doubled], doubled, edges).rows(baskets, edge_codes)
 
 
-def _row_that_must_show(separator: str, baskets: Baskets, tokens: Sequence[str]) -> int:
+def row_that_must_show(separator: str, baskets: Baskets, tokens: Sequence[str]) -> int:
     """The row that must end in the separator, lest a reader who is not told cut names elsewhere; -1 if none must, or it would not help."""
     present = [mark for mark in SEPARATORS if any(mark in token for token in tokens)]
     if separator not in SEPARATORS or not _found_first(separator, present):
@@ -250,7 +250,7 @@ def _long_text(baskets: Baskets, tokens: Sequence[str], layout: Layout) -> Itera
     import pyarrow.compute as pc
 
     delimiter = layout.delimiter
-    header = delimiter.join(map(_header_cell, (layout.id or "id", layout.items)))
+    header = delimiter.join(map(header_cell, (layout.id or "id", layout.items)))
     yield f"{header}\n".encode()
     ends = pa.array([*(f"{csv_cell(token, delimiter)}\n" for token in tokens), "\n"], pa.large_string())
     row = 1
@@ -260,7 +260,7 @@ def _long_text(baskets: Baskets, tokens: Sequence[str], layout: Layout) -> Itera
         ids = np.repeat(np.arange(row, row + len(lengths)), lengths + empty)
         starts = pa.array(ids).cast(pa.large_string())
         lines = pc.binary_join_element_wise(starts, ends.take(pa.array(codes)), pa.scalar(delimiter, pa.large_string()))
-        yield _bytes_of(lines)
+        yield bytes_of(lines)
         row += len(lengths)
 
 
@@ -268,16 +268,23 @@ def _write_columns(file: BinaryIO | StagedFile, baskets: Baskets, layout: Layout
     import pyarrow as pa
 
     schema = pa.schema([(layout.items or "items", pa.list_(pa.string()))])
+    write_batches(file, schema, (pa.record_batch([lists], schema) for lists in _list_blocks(baskets)), layout.format)
+
+
+def write_batches(file: BinaryIO | StagedFile, schema: pa.Schema, batches: Iterable[pa.RecordBatch], form: str) -> None:
+    """Writes Arrow batches as `parquet` or `arrow`."""
+    import pyarrow as pa
+
     sink = _sink(file)
-    if layout.format == "parquet":
+    if form == "parquet":
         from pyarrow import parquet
 
         writer = parquet.ParquetWriter(sink, schema, compression="zstd")
     else:
         writer = pa.ipc.new_file(sink, schema)
     with writer:
-        for lists in _list_blocks(baskets):
-            writer.write_batch(pa.record_batch([lists], schema))
+        for batch in batches:
+            writer.write_batch(batch)
 
 
 def _list_blocks(baskets: Baskets) -> Iterator[pa.Array]:
@@ -327,13 +334,13 @@ def csv_cell(text: str, delimiter: str) -> str:
     return guarded
 
 
-def _header_cell(name: str) -> str:
-    """A column's name, quoted if it holds anything that a reader might take for what parts columns."""
-    mark = next((mark for mark in (",", ";", "\t") if mark in name), ",")
+def header_cell(name: str) -> str:
+    """A column's name, quoted if it holds anything that a reader might take for what parts columns, or for a byte order mark."""
+    mark = next((mark for mark in (",", ";", "\t", "\ufeff") if mark in name), ",")
     return csv_cell(name, mark)
 
 
-def _bytes_of(texts: pa.LargeStringArray) -> memoryview:
+def bytes_of(texts: pa.LargeStringArray) -> memoryview:
     """The text of an array that was just made, end to end: its buffer as it is."""
     _, ends, data = texts.buffers()
     size = int(np.frombuffer(ends, np.int64)[len(texts)])
@@ -341,7 +348,8 @@ def _bytes_of(texts: pa.LargeStringArray) -> memoryview:
 
 
 @contextlib.contextmanager
-def _packed(file: BinaryIO | StagedFile, compression: str | None) -> Iterator[Any]:
+def packed_output(file: BinaryIO | StagedFile, compression: str | None) -> Iterator[Any]:
+    """The file to write plain text to, which it packs if it must."""
     if compression is None:
         yield file
     elif compression == "gz":  # neither name nor time: the same data gives the same bytes

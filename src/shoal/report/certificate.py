@@ -16,9 +16,7 @@ from importlib import metadata
 from typing import Any
 
 from shoal import __version__
-from shoal.algorithms.recoding import Recoding
 from shoal.guarantees.audit import Audit
-from shoal.guarantees.km import KmAnonymity
 from shoal.hierarchy.tree import Hierarchy
 from shoal.report.owner_key import key_id, keyed, owner_key
 
@@ -27,21 +25,26 @@ FORMAT = "shoal certificate 1"
 
 def certificate(
     *,
-    guarantee: KmAnonymity,
+    guarantee: Any,
     audit: Audit,
-    recoding: Recoding,
+    algorithm: str,
+    optimal: bool | None,
+    bound: float | None,
     loss: Mapping[str, float],
-    suppressed: Mapping[str, Any],
-    deleted_shares: Mapping[str, float],
+    certified: Mapping[str, Any],
+    warnings: tuple[str, ...],
     parameters: Mapping[str, Any],
+    keep_order: bool,
     rows: int,
     empty: int,
     input_sha256: str,
     output: str,
     output_sha256: str,
 ) -> dict[str, Any]:
-    """Everything a reader of the release may know about how it came about. `output` is the bare name of its file."""
-    tree = recoding.cut.hierarchy
+    """Everything a reader of the release may know about how it came about. `output` is the bare name of its file.
+
+    `certified` and `warnings` are what the model adds: counts and shares, never a rare name.
+    """
     key = owner_key()
     return {
         "certificate": FORMAT,
@@ -56,25 +59,21 @@ def certificate(
             "violations": audit.violations,
             "by_size": audit.to_dict()["by_size"],
             "complete": audit.complete,
+            **audit.facts,
         },
         "output": {"file": output, "sha256": output_sha256, "rows": rows, "empty": empty},
-        "row_order": "as in the input"
-        if parameters["keep_order"]
-        else "shuffled with unrecorded randomness of the system",
-        "algorithm": recoding.algorithm,
-        "optimal": recoding.optimal,
-        "bound": recoding.bound,
+        "row_order": "as in the input" if keep_order else "shuffled with unrecorded randomness of the system",
+        "algorithm": algorithm,
+        "optimal": optimal,
+        "bound": bound,
         "loss": dict(loss),
-        "suppressed": dict(suppressed),
-        "deleted_shares": {token: round(share, 4) for token, share in deleted_shares.items()},
-        "parameters": dict(parameters),
-        "hierarchy": {"source": tree.source, "leaves": tree.n_leaves, "height": tree.height}
-        | ({"hmac_sha256": keyed(_fingerprint(tree), key)} if key else {}),
+        **certified,
+        "parameters": {**parameters, "keep_order": keep_order},
         "input": {"hmac_sha256": keyed(input_sha256, key)} if key else {},
         "key_id": key_id(key) if key else None,
         "versions": {"shoal": __version__, "python": platform.python_version()}
         | {package: metadata.version(package) for package in ("numpy", "scipy", "numba")},
-        "warnings": list(_warnings(recoding, suppressed, parameters, has_key=key is not None)),
+        "warnings": [*_warnings(keep_order=keep_order, has_key=key is not None), *warnings],
     }
 
 
@@ -82,31 +81,20 @@ def certificate_bytes(content: Mapping[str, Any]) -> bytes:
     return (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")
 
 
-def _warnings(
-    recoding: Recoding, suppressed: Mapping[str, Any], parameters: Mapping[str, Any], *, has_key: bool
-) -> list[str]:
+def hierarchy_facts(tree: Hierarchy) -> dict[str, Any]:
+    """What a certificate may say about a hierarchy: its size, and its keyed hash."""
+    key = owner_key()
+    return {"source": tree.source, "leaves": tree.n_leaves, "height": tree.height} | (
+        {"hmac_sha256": keyed(_fingerprint(tree), key)} if key else {}
+    )
+
+
+def _warnings(*, keep_order: bool, has_key: bool) -> list[str]:
     found = []
-    if parameters["keep_order"]:
+    if keep_order:
         found.append(
             "The rows stand in the order of the input: whoever knows where a person stood there finds the person's row."
         )
-    if recoding.cut.hierarchy.source.startswith("frequency:"):
-        found.append(
-            "The hierarchy was built from how frequent items are in the data: "
-            "a published token such as rank[6:10] tells the ranks of the items it stands for."
-        )
-    if suppressed["occurrences"]:
-        found.append(
-            f"{suppressed['share']:.2%} of all item occurrences were dropped, "
-            + (
-                "one by one: counts of a token are too low by its share in deleted_shares, and"
-                if recoding.deletions is not None
-                else "by whole categories:"
-            )
-            + " an item that is not in a row may have been. Nothing was added that was not there."
-        )
-    if recoding.optimal is False:
-        found.append("The time limit ended the search: a release that loses less may exist, but none below the bound.")
     if not has_key:
         found.append("The owner's key could not be stored or read: the hashes of input and hierarchy are left out.")
     return found

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import Any
+
+import numpy as np
 
 from shoal.algorithms.km.categories import RareCategories, rare_categories
 from shoal.algorithms.recoding import Options
-from shoal.errors import Unreachable
+from shoal.errors import InputError, Unreachable
+from shoal.guarantees.audit import Witness
 from shoal.guarantees.km import Exposure, KmAnonymity, exposures
+from shoal.guarantees.rt import told_apart
+from shoal.guarantees.table import classes, group_of, rows_of
 from shoal.hierarchy.spec import resolve
 from shoal.hierarchy.tree import Hierarchy
+from shoal.records.baskets import Baskets
+from shoal.records.peeking import column_names
 from shoal.records.reading import load
+from shoal.records.record_reading import load_records
 from shoal.report.advice import described, prospects
 
 
@@ -31,11 +40,13 @@ class Profile:
     duplicates: int
     sha256: str
     exposures: tuple[Exposure, ...]
-    """For m = 1, 2, ..."""
+    """For m = 1, 2, ...; in tables for m = 0 first: the quasi-identifier columns alone."""
     hierarchy: str | None = None
     rare_categories: tuple[RareCategories, ...] = ()
     """What would force a release to the root of the hierarchy, each set from m = its size on."""
     notes: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    """The quasi-identifier columns that the attacker knows besides."""
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -50,6 +61,7 @@ class Profile:
             "empty": self.empty,
             "duplicates": self.duplicates,
             "exposures": [asdict(exposure) for exposure in self.exposures],
+            "columns": list(self.columns),
             "hierarchy": self.hierarchy,
             "rare_categories": [
                 {"names": list(c.names), "support": c.support, "from_m": len(c.names)} for c in self.rare_categories
@@ -67,14 +79,21 @@ def profile(
     unknown: str | None = None,
     examples: int = 3,
     threads: int | None = None,
+    quasi: str | Collection[str] | None = None,
+    keep: str | Collection[str] | None = None,
     **reading: Any,
 ) -> Profile:
     """How many itemsets of 1, 2, ..., `up_to` items are rarer than k, and how many transactions they give away.
 
     With a hierarchy, also the top-level categories that would force a release to its root, and what a release for m = 2 would
-    lose. `reading` is as for `shoal.read`.
+    lose. With `quasi`, the columns of a table that an attacker may know: then all of it is about people who are known by
+    these columns and up to m items. `reading` is as for `shoal.read`.
     """
+    if quasi:
+        return _table_profile(data, k, up_to, examples, threads, quasi, keep, hierarchy, reading)
     guarantee = KmAnonymity(k, up_to)
+    if "numeric" in reading:
+        raise InputError("--numeric is for the columns of tables; a file of sets has none")
     source = load(data, **reading)
     baskets = source.baskets
     found = exposures(baskets, k, up_to, examples=examples, threads=threads)
@@ -107,4 +126,66 @@ def profile(
         tree.source if tree else None,
         tuple(rare),
         (*notes, *outlook),
+    )
+
+
+def _table_profile(
+    data: Any,
+    k: int,
+    up_to: int,
+    examples: int,
+    threads: int | None,
+    quasi: Any,
+    keep: Any,
+    hierarchy: Any,
+    reading: Mapping[str, Any],
+) -> Profile:
+    """What the columns alone, and with up to m items, give away."""
+    if hierarchy is not None:
+        raise InputError("--hierarchy is for files of sets; leave it out with --quasi")
+    if reading.get("id") is not None:
+        raise InputError("--id is for long tables of items; a table with --quasi has one row per person")
+    KmAnonymity(k, up_to)
+    asked = {name: value for name, value in reading.items() if value and name != "id"}
+    if "items" not in asked and "items" in column_names(data, asked.get("format")):
+        asked["items"] = "items"
+    source = load_records(data, quasi=quasi, keep=keep or (), **asked)
+    records = source.records
+    of_row, sizes = classes(records)
+    small = np.flatnonzero(sizes < k)
+    worst = small[np.argsort(sizes[small], kind="stable")][:examples].tolist()
+    found = [
+        Exposure(
+            0,
+            len(sizes),
+            len(small),
+            int(sizes[small].sum()),
+            int(np.count_nonzero(sizes == 1)),
+            tuple(Witness((), int(sizes[c]), rows := rows_of(of_row, c), "", group_of(records, rows)) for c in worst),
+        )
+    ]
+    items = Baskets.from_rows([()] * len(records)) if records.items is None else records.items
+    apart, item = told_apart(items, of_row)
+    for exposure in exposures(apart, k, up_to, examples=examples, threads=threads, known=sizes[of_row]):
+        named = tuple(
+            replace(
+                w, items=tuple(items.vocabulary[item[int(name)]] for name in w.items), group=group_of(records, w.rows)
+            )
+            for w in exposure.examples
+        )
+        found.append(replace(exposure, examples=named))
+    return Profile(
+        source.name,
+        k,
+        len(records),
+        len(items.vocabulary),
+        items.occurrences,
+        items.longest,
+        items.occurrences / max(1, len(items)),
+        items.empty,
+        items.duplicates,
+        source.sha256,
+        tuple(found),
+        notes=source.notes,
+        columns=tuple(column.name for column in records.of_role("quasi")),
     )

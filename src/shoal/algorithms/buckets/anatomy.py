@@ -1,0 +1,48 @@
+"""Anatomy (Xiao and Tao 2006): rounds that take one row of each of the l most numerous values; the rest joins where it is new.
+
+Every bucket then holds each value at most once, and at least l of them. Which rows of a value go together is drawn by lot, so rows
+land beside values that nobody who knows them would believe: Injector's rules show how much that gives away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from shoal.algorithms.buckets.bucketization import Bucketization, figures
+from shoal.algorithms.buckets.eligibility import check_shares
+from shoal.algorithms.recoding import Options
+from shoal.guarantees.diversity import MatchingDiversity
+from shoal.hierarchy.tree import Hierarchy
+from shoal.records.buckets import Buckets, sensitive_column
+from shoal.records.records import Records
+
+
+def anatomy(
+    records: Records, guarantee: MatchingDiversity, hierarchies: Mapping[str, Hierarchy] | None, options: Options
+) -> Bucketization:
+    """Buckets of l or l + 1 rows, or a few more, with different values; drawn with `options.seed`. Rules are not looked at."""
+    from shoal.kernels.bucketing import anatomy_groups
+
+    column = sensitive_column(records)
+    check_shares(column, guarantee)
+    options.tell("rounds", 0.0)
+    n = len(records)
+    random = np.random.default_rng(options.seed)
+    drawn = random.permutation(n)
+    places = drawn[np.argsort(column.codes[drawn], kind="stable")]  # rows by value, those of a value by lot
+    counts = np.bincount(column.codes, minlength=len(column.values))
+    start = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
+    group, n_groups = anatomy_groups(int(guarantee.l), start, np.argsort(-counts, kind="stable"))
+    rest = np.flatnonzero(group < 0)
+    for place in rest.tolist():
+        value = column.codes[places[place]]
+        taken = np.zeros(n_groups, np.bool_)
+        held = group[start[value] : start[value + 1]]
+        taken[held[held >= 0]] = True
+        group[place] = random.choice(np.flatnonzero(~taken))
+    of_row = np.empty(n, np.int32)
+    of_row[places] = group
+    buckets = Buckets.of(records, of_row)
+    return Bucketization(buckets, "anatomy", figures(buckets) | {"remaining": len(rest)})

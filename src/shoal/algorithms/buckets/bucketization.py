@@ -1,0 +1,38 @@
+"""Bucketization: what an algorithm of this room returns, the published buckets and what it knows about them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from shoal.records.buckets import Buckets
+
+
+@dataclass(frozen=True, eq=False)
+class Bucketization:
+    """Buckets, and how they came about."""
+
+    buckets: Buckets
+    algorithm: str
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """What a reader of --json may want to know: groups, remaining rows, merges."""
+    notes: tuple[str, ...] = ()
+    """For the owner, in plain words."""
+
+    def apply(self) -> Buckets:
+        """What is published."""
+        return self.buckets
+
+
+def figures(buckets: Buckets) -> dict[str, Any]:
+    """How many buckets, and their sizes."""
+    sizes = buckets.sizes
+    return {
+        "buckets": len(sizes),
+        "smallest_bucket": int(sizes.min()) if len(sizes) else 0,
+        "largest_bucket": int(sizes.max(initial=0)),
+        "average_bucket": float(np.mean(sizes)) if len(sizes) else 0.0,
+    }

@@ -1,0 +1,241 @@
+"""Negative association rules (Li and Li 2008, section IV): which quasi-identifiers never go with which sensitive value.
+
+X => not s is a rule if no row with X has s (or few, with min_conf below 1) although it would be expected: were s independent
+of X, it would turn up among that many rows with a probability of at least min_exp. So a frequent value needs few rows and a
+rare one many (the paper's Sup_Y), and the least of these bounds prunes the search.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import InputError
+from shoal.hierarchy.columns import column_hierarchy, flat
+from shoal.hierarchy.tree import Hierarchy
+from shoal.records.buckets import sensitive_column
+from shoal.records.knowledge import Covers, Rules, covers
+from shoal.records.records import Column, Records
+
+BLOCKS = 24
+"""Parts into which the nodes of each attribute are cut, as first conditions of rules."""
+SLACK = 1e-9
+"""Relative, for supports that reach a bound by logarithms exactly."""
+
+
+def negative_rules(
+    records: Records,
+    hierarchies: Mapping[str, Hierarchy] | None = None,
+    *,
+    min_exp: float,
+    min_conf: float = 1.0,
+    max_length: int | None = None,
+    fuzzy: Mapping[str, float] | None = None,
+    redundant: bool = False,
+    threads: int | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> Rules:
+    """All rules with an expectation of at least `min_exp` and a confidence of at least `min_conf`, the most general first.
+
+    Conditions are nodes of the hierarchies of quasi columns (flat ones where none is given), at most `max_length` of them in a rule.
+    `fuzzy` gives numeric columns whose nodes are fuzzy, with the distance over which membership fades out. Rules that follow from
+    more general ones are left out, or with `redundant` kept and marked.
+    """
+    from shoal.kernels.parallel import even_blocks, over_blocks
+    from shoal.kernels.rules import mined_rules
+
+    _check(min_exp, min_conf, max_length)
+    column = sensitive_column(records)
+    trees = value_hierarchies(records, hierarchies or {})
+    _check_fuzzy(fuzzy, trees)
+    names = sorted(trees, key=lambda name: -trees[name].n_nodes)  # bushy trees first: their branches are many and small
+    ordered = {name: trees[name] for name in names}
+    n = len(records)
+    counts = np.bincount(column.codes, minlength=len(column.values))
+    need = needed_rows(counts, n, min_exp)
+    by_need = np.argsort(need, kind="stable")
+    by_need = by_need[counts[by_need] > 0]
+    if not names or not n:
+        return _no_rules(trees, column, min_exp, min_conf)
+    above = covers(records, ordered, fuzzy)
+    rank = np.empty(len(need), np.int32)
+    rank[by_need] = np.arange(len(by_need))
+    codes, sensitive, weight = _distinct(above.codes, rank[column.codes])
+    parts = [
+        (a, low, high)
+        for a, support in enumerate(_supports(above, trees=[ordered[name].n_nodes for name in names]))
+        for low, high in even_blocks(np.where(support >= need[by_need[0]] * (1 - SLACK), support, 0) + 1e-9, BLOCKS)
+        if support[low:high].max() >= need[by_need[0]] * (1 - SLACK)
+    ]
+
+    def run(first: int, last: int) -> Any:
+        a, low, high = parts[first]
+        return mined_rules(
+            codes,
+            sensitive,
+            weight,
+            above.base,
+            above.start,
+            above.node,
+            above.share,
+            need[by_need],
+            above.most_nodes,
+            a,
+            low,
+            high,
+            float(min_conf),
+            len(names) if max_length is None else max_length,
+            redundant,
+        )
+
+    found = over_blocks(run, [(i, i + 1) for i in range(len(parts))], threads, progress)
+    if not found:
+        return _no_rules(trees, column, min_exp, min_conf)
+    back = [names.index(name) for name in trees]
+    nodes = np.ascontiguousarray(np.concatenate([part[0] for part in found])[:, back])
+    value = by_need[np.concatenate([part[1] for part in found])].astype(np.int32)
+    support = np.concatenate([part[2] for part in found])
+    exceptions = np.concatenate([part[3] for part in found])
+    follows = _follows(
+        trees, nodes, value, np.concatenate([part[0] for part in found]), ordered if min_conf == 1 else None
+    )
+    given = np.zeros(len(value), np.bool_)
+    table = (nodes, value, support, exceptions, follows, given)
+    rules = Rules(trees, column.name, column.values, *table, min_exp=min_exp, min_conf=min_conf)
+    order = _order(trees, nodes, value, support)
+    return rules.take(order if redundant else order[~follows[order]])
+
+
+def needed_rows(counts: npt.NDArray[np.integer], n: int, min_exp: float) -> npt.NDArray[np.float64]:
+    """n * Sup_Y for every sensitive value: the rows that a rule about it must cover, log(1 - min_exp) / log(1 - P(s))."""
+    share = counts / max(n, 1)
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.where(share > 0, math.log1p(-min_exp) / np.minimum(np.log1p(-share), -1e-300), np.inf))
+
+
+def value_hierarchies(records: Records, given: Mapping[str, Hierarchy]) -> dict[str, Hierarchy]:
+    """A hierarchy for every quasi column: the given one, or all values right under the root."""
+    quasi = {column.name: column for column in records.of_role("quasi")}
+    unknown = [name for name in given if name not in quasi]
+    if unknown:
+        raise InputError(
+            f"a hierarchy is given for {unknown[0]!r}, which is no quasi column; those are {', '.join(quasi)}"
+        )
+    found = {}
+    for name, column in quasi.items():
+        if name in given:
+            tree = column_hierarchy(column, given[name])
+            assert tree is not None  # only a column without a given tree may have none
+            found[name] = tree
+        elif column.values:
+            found[name] = flat(column.values)
+    return found
+
+
+def marked(rules: Rules) -> Rules:
+    """The same rules, the most general first, with those marked that follow from others. Each rule is kept once."""
+    follows = _follows(rules.hierarchies, rules.nodes, rules.value, None, None)
+    _, first = np.unique(np.column_stack((rules.nodes, rules.value)), axis=0, return_index=True)
+    once = np.zeros(len(rules), np.bool_)
+    once[first] = True
+    order = _order(rules.hierarchies, rules.nodes, rules.value, rules.support)
+    return replace(rules, redundant=follows).take(order[once[order]])
+
+
+def _no_rules(trees: Mapping[str, Hierarchy], column: Column, min_exp: float, min_conf: float) -> Rules:
+    none, no = np.zeros(0), np.zeros(0, np.bool_)
+    nodes = np.zeros((0, len(trees)), np.int32)
+    return Rules(trees, column.name, column.values, nodes, np.zeros(0, np.int32), none, none, no, no, min_exp, min_conf)
+
+
+def _depths(trees: Mapping[str, Hierarchy], nodes: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+    """How special a rule is: the depths of its nodes together."""
+    total = np.zeros(len(nodes), np.int64)
+    for a, tree in enumerate(trees.values()):
+        total += np.append(tree.depth, 0)[nodes[:, a]]  # -1, no node, is the entry at the end
+    return total
+
+
+def _order(
+    trees: Mapping[str, Hierarchy],
+    nodes: npt.NDArray[np.int32],
+    value: npt.NDArray[np.int32],
+    support: npt.NDArray[np.float64],
+) -> npt.NDArray[np.intp]:
+    """Few conditions first, then many rows, then nodes high up: a rule stands before all that follow from it."""
+    length = np.count_nonzero(nodes >= 0, axis=1)
+    return np.lexsort((value, *nodes.T[::-1], _depths(trees, nodes), -np.nan_to_num(support), length))
+
+
+def _follows(
+    trees: Mapping[str, Hierarchy],
+    nodes: npt.NDArray[np.int32],
+    value: npt.NDArray[np.int32],
+    as_mined: npt.NDArray[np.int32] | None,
+    mining_order: Mapping[str, Hierarchy] | None,
+) -> npt.NDArray[np.bool_]:
+    """Which rules follow from a more general one. Rules as mined with min_conf = 1 (their nodes in mining order) take a short cut."""
+    from shoal.kernels.rules import marked_among_mined, marked_redundant
+
+    if as_mined is not None and mining_order is not None:
+        return np.asarray(marked_among_mined(as_mined, value, *_parents(mining_order)))
+    order = np.lexsort((value, *nodes.T[::-1], _depths(trees, nodes)))
+    redundant = np.empty(len(value), np.bool_)
+    redundant[order] = marked_redundant(np.ascontiguousarray(nodes[order]), value[order], *_parents(trees))
+    return redundant
+
+
+def _parents(trees: Mapping[str, Hierarchy]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+    """(where the nodes of each tree begin, the node above each node), -1 above the children of a root."""
+    sizes = [tree.n_nodes for tree in trees.values()]
+    base = np.concatenate(([0], np.cumsum(sizes)[:-1])).astype(np.int64)
+    above = [np.where(tree.parent == tree.root, -1, tree.parent) for tree in trees.values()]
+    return base, np.concatenate(above).astype(np.int32)
+
+
+def _distinct(
+    codes: npt.NDArray[np.int32], sensitive: npt.NDArray[np.int32]
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.float64]]:
+    """(codes, sensitive values, how many): rows that agree in everything stand once."""
+    key = sensitive.astype(np.int64)
+    for part in codes:
+        width = int(part.max(initial=0)) + 1
+        if int(key.max(initial=0)) >= 2**62 // width:
+            key = np.unique(key, return_inverse=True)[1].reshape(-1).astype(np.int64)
+        key = key * width + part
+    _, first, many = np.unique(key, return_index=True, return_counts=True)
+    return np.ascontiguousarray(codes[:, first]), sensitive[first], many.astype(np.float64)
+
+
+def _supports(above: Covers, trees: list[int]) -> list[npt.NDArray[np.float64]]:
+    """Per attribute, the rows under each node."""
+    found = []
+    ends = [*above.base[1:].tolist(), len(above.start) - 1]
+    for a, (first, last) in enumerate(zip(above.base.tolist(), ends, strict=True)):
+        rows = np.bincount(above.codes[a], minlength=last - first)
+        part = slice(above.start[first], above.start[last])
+        times = np.repeat(rows, np.diff(above.start[first : last + 1]))
+        found.append(np.bincount(above.node[part], times * above.share[part], minlength=trees[a]).astype(np.float64))
+    return found
+
+
+def _check(min_exp: float, min_conf: float, max_length: int | None) -> None:
+    if not 0 < min_exp < 1:
+        raise InputError(f"min_exp must be a number between 0 and 1, not {min_exp!r}")
+    if not 0 < min_conf <= 1:
+        raise InputError(f"min_conf must be a number greater than 0 and at most 1, not {min_conf!r}")
+    if max_length is not None and (isinstance(max_length, bool) or not isinstance(max_length, int) or max_length < 1):
+        raise InputError(f"max_length must be a whole number of at least 1, not {max_length!r}")
+
+
+def _check_fuzzy(fuzzy: Mapping[str, float] | None, trees: Mapping[str, Hierarchy]) -> None:
+    unknown = [name for name in fuzzy or {} if name not in trees]
+    if unknown:
+        raise InputError(
+            f"fuzzy nodes are asked for {unknown[0]!r}, which is no quasi column; those are {', '.join(trees)}"
+        )

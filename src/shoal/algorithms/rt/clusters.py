@@ -1,0 +1,152 @@
+"""Clusters of at least k rows with near relational values: CLUSTER as printed (section 5 of the RT paper), or Mondrian.
+
+CLUSTER takes a random row as seed and the k - 1 rows with the least NCP together with it (with the seed, not with what the cluster
+has become: line 4); fewer than k rows are left, each goes where the cluster's NCP is then least, and clusters that are
+published alike become one. Equal tuples are looked at once, however many rows they have.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.algorithms.recoding import Options
+from shoal.algorithms.rt.ground import Hierarchies
+from shoal.algorithms.rt.recoding import ClusterRecoding, RTOptions, settings
+from shoal.errors import Unreachable
+from shoal.loss.relational import Space, relational_ncp, space
+from shoal.records.records import Records
+
+if TYPE_CHECKING:
+    from shoal.guarantees.table import TableAnonymity
+
+
+def cluster(
+    records: Records,
+    guarantee: TableAnonymity,
+    hierarchies: Hierarchies,
+    options: Options,
+    rt: RTOptions | None = None,
+) -> ClusterRecoding:
+    """Relational k-anonymity by CLUSTER; with l, clusters that hold too few sensitive values join their nearest."""
+    return relational("cluster", records, guarantee, hierarchies, options, settings(options, rt))
+
+
+def clusters(space: Space, k: int, seed: int) -> tuple[npt.NDArray[np.int32], int]:
+    """CLUSTER: (cluster of each row, how many)."""
+    from shoal.kernels.boxes import nearest_groups, place_leftovers
+
+    order = np.random.default_rng(seed).permutation(len(space))
+    group, n = nearest_groups(*space.metric, space.points, space.sizes.copy(), space.tuple_of, order, k)  # type: ignore[call-arg]
+    placed = group >= 0
+    boxes = _boxes_of(space, group, placed, n)
+    place_leftovers(*space.metric, space.points, space.tuple_of, group, boxes)  # type: ignore[call-arg]
+    return joined_alike(space, group, n)
+
+
+def formed(space: Space, k: int, way: str, options: Options) -> tuple[npt.NDArray[np.int32], int]:
+    """Clusters of at least k rows by CLUSTER or Mondrian."""
+    from shoal.algorithms.rt.mondrian import parts
+
+    options.tell("clusters of rows", 0.0)
+    return clusters(space, k, options.seed) if way == "cluster" else parts(space, k)
+
+
+def joined_alike(space: Space, group: npt.NDArray[np.int32], n: int) -> tuple[npt.NDArray[np.int32], int]:
+    """Clusters that are published alike as one (CLUSTER, lines 9 to 11), numbered in the order of their first rows."""
+    boxes = space.told(space.boxes(group, n))
+    _, alike = np.unique(boxes.reshape(n, -1), axis=0, return_inverse=True)
+    return numbered(alike.reshape(-1)[group])
+
+
+def numbered(group: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int32], int]:
+    """Groups numbered from 0 in the order of their first rows, and how many there are."""
+    _, first, inverse = np.unique(group, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), np.int32)
+    rank[np.argsort(first, kind="stable")] = np.arange(len(first), dtype=np.int32)
+    return rank[inverse.reshape(-1)], len(first)
+
+
+def relational(
+    way: str,
+    records: Records,
+    guarantee: TableAnonymity,
+    hierarchies: Hierarchies,
+    options: Options,
+    rt: RTOptions,
+) -> ClusterRecoding:
+    """A table without items: clusters, joined while one of them holds too few different sensitive values."""
+    n, k = len(records), int(guarantee.k)
+    if n < k:
+        raise Unreachable(
+            f"{guarantee} cannot be reached: k = {k:,}, but there are only {n:,} rows; choose a smaller k"
+        )
+    laid = space(records, hierarchies, rt.weights)
+    of_row, count = formed(laid, k, way, options)
+    before = count
+    if guarantee.l > 1:
+        of_row, count = _diverse(records, guarantee, laid, of_row, count)
+    losses = relational_ncp(laid, of_row, count)
+    notes = (f"{before - count:,} clusters held too few different sensitive values and were joined with their nearest",)
+    return ClusterRecoding(
+        of_row,
+        cluster_values(laid, of_row, count),
+        None,
+        way,
+        losses.pop("ncp"),
+        ncp_by_column=losses,
+        facts=cluster_facts(of_row, count),
+        notes=notes if count < before else (),
+    )
+
+
+def cluster_values(space: Space, of_row: npt.NDArray[np.int32], n: int) -> dict[str, tuple[str, ...]]:
+    """Per column, what each cluster is published as."""
+    boxes = space.boxes(of_row, n)
+    return {column.name: tuple(space.published(j, box) for box in boxes) for j, column in enumerate(space.columns)}
+
+
+def cluster_facts(of_row: npt.NDArray[np.int32], n: int) -> dict[str, int]:
+    sizes = np.bincount(of_row, minlength=n)
+    return {
+        "clusters": n,
+        "smallest_cluster": int(sizes.min(initial=len(of_row))),
+        "largest_cluster": int(sizes.max(initial=0)),
+    }
+
+
+def _boxes_of(
+    space: Space, group: npt.NDArray[np.int32], placed: npt.NDArray[np.bool_], n: int
+) -> npt.NDArray[np.int32]:
+    from shoal.kernels.boxes import boxes_around
+
+    found: npt.NDArray[np.int32] = boxes_around(
+        space.kind, space.start, space.parent, space.points[space.tuple_of[placed]], group[placed].astype(np.int64), n
+    )
+    return found
+
+
+def _diverse(
+    records: Records, guarantee: TableAnonymity, space: Space, of_row: npt.NDArray[np.int32], n: int
+) -> tuple[npt.NDArray[np.int32], int]:
+    """Clusters joined with their nearest until each holds l different values of every sensitive column."""
+    from shoal.algorithms.rt.merging import Merging
+
+    columns = records.of_role("sensitive")
+    for column in columns:
+        different = len(np.unique(column.codes))
+        if different < guarantee.l:
+            raise Unreachable(
+                f"{guarantee} cannot be reached: column {column.name!r} has only {different:,} different values; choose a smaller l"
+            )
+    merging = Merging(space, of_row, n)
+    held = [[set(np.unique(column.codes[rows]).tolist()) for rows in merging.clusters()] for column in columns]
+    poor = sorted({c for sets in held for c, values in enumerate(sets) if len(values) < guarantee.l})
+    for c in poor:
+        while merging.alive[c] and any(len(sets[c]) < guarantee.l for sets in held):
+            other = merging.join_nearest(c)
+            for sets in held:
+                sets[c] |= sets[other]
+    return numbered(merging.of_row())

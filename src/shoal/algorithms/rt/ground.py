@@ -1,0 +1,140 @@
+"""Ground: a table laid out for the algorithms of this room: its relational space, its items, its sensitive items, the promise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.algorithms.recoding import Options
+from shoal.algorithms.rt.recoding import RTOptions
+from shoal.errors import InputError, Unreachable
+from shoal.guarantees.k import parted
+from shoal.hierarchy.tree import Hierarchy, listed
+from shoal.loss.relational import Space, space
+from shoal.records.baskets import Baskets
+from shoal.records.records import Records
+
+if TYPE_CHECKING:
+    from shoal.guarantees.lm import LmDiversity
+    from shoal.guarantees.rt import RTAnonymity
+
+Hierarchies = Mapping[str, Hierarchy | None]
+
+
+@dataclass(frozen=True, eq=False)
+class Ground:
+    """What all algorithms for relational columns with items stand on."""
+
+    space: Space
+    items: Baskets
+    """The items that an attacker may know."""
+    sensitive: Baskets
+    """The items that an attacker wants to learn."""
+    k: int
+    m: int
+    l: int  # noqa: E741 (the papers' name)
+    promise: str
+    tree: Hierarchy | None
+    """The item hierarchy, for `aa` and `exact`; None for sets."""
+    leaf: npt.NDArray[np.int32]
+    """The leaf of each item in it."""
+    weight: npt.NDArray[np.float64]
+    """Per item, how much it matters."""
+    rt: RTOptions
+    options: Options
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    @cached_property
+    def node_weight(self) -> npt.NDArray[np.float64]:
+        """Per node of the item hierarchy, the mean weight of the items under it."""
+        assert self.tree is not None
+        leaf_weight = np.zeros(self.tree.n_leaves, np.float64)
+        leaf_weight[self.leaf] = self.weight
+        held = np.bincount(self.leaf, minlength=self.tree.n_leaves)
+        order, span = self.tree.leaf_order, self.tree.span
+        weights, counts = (np.concatenate(([0.0], np.cumsum(one[order]))) for one in (leaf_weight, held))
+        below = counts[span[:, 1]] - counts[span[:, 0]]
+        mean: npt.NDArray[np.float64] = (weights[span[:, 1]] - weights[span[:, 0]]) / np.maximum(below, 1.0)
+        return mean
+
+
+def ground(
+    records: Records,
+    guarantee: RTAnonymity | LmDiversity,
+    hierarchies: Hierarchies,
+    options: Options,
+    rt: RTOptions,
+) -> Ground:
+    """The table laid out; raises where no partition of it can keep the promise."""
+    if records.items is None:
+        raise InputError("the table has no items; say with --items which column holds them, or ask for --model k")
+    items, sensitive = parted(records.items, records.sensitive_items)
+    n, k, l = len(records), int(guarantee.k), int(getattr(guarantee, "l", 1))  # noqa: E741
+    if n < k:
+        raise Unreachable(
+            f"{guarantee} cannot be reached: k = {k:,}, but there are only {n:,} rows; choose a smaller k"
+        )
+    filled = n - items.empty
+    if 0 < filled < k:
+        raise Unreachable(
+            f"{guarantee} cannot be reached: only {filled:,} rows hold any item, fewer than k = {k:,}; choose a smaller k"
+        )
+    if l > 1:
+        _refuse_frequent(str(guarantee), items, sensitive, l)
+    tree = hierarchies.get(records.items_name)
+    way = rt.transaction or ("sets" if tree is None else "aa")
+    if way == "sets":
+        tree = None
+    elif tree is None:
+        raise InputError(
+            f"transaction {way!r} generalizes items along a hierarchy; give one for {records.items_name!r}"
+        )
+    else:
+        if taken := records.sensitive_items & set(tree.names[tree.n_leaves :]):
+            raise InputError(
+                f"hierarchy {tree.source}: a category is called like a sensitive item ({listed(sorted(taken))})"
+            )
+    return Ground(
+        space(records, hierarchies, rt.weights),
+        items,
+        sensitive,
+        k,
+        min(int(guarantee.m), max(items.longest, 1)),
+        l,
+        str(guarantee),
+        tree,
+        np.zeros(0, np.int32) if tree is None else tree.leaves_of(items.vocabulary),
+        _item_weights(items.vocabulary, rt.item_weights),
+        rt,
+        options,
+    )
+
+
+def _refuse_frequent(promise: str, items: Baskets, sensitive: Baskets, l: int) -> None:  # noqa: E741
+    """Classes average out: what is too frequent in the whole table is too frequent in one of its classes."""
+    has_items = items.lengths > 0
+    row = np.repeat(np.arange(len(items)), sensitive.lengths)
+    for rows, among in ((np.ones(len(items), bool), "all"), (has_items, "the rows with other items")):
+        support = np.bincount(sensitive.items[rows[row]], minlength=len(sensitive.vocabulary))
+        total = int(np.count_nonzero(rows))
+        worst = int(support.argmax()) if len(support) else -1
+        if worst >= 0 and support[worst] * l > total:
+            raise Unreachable(
+                f"{promise} cannot be reached: sensitive item {sensitive.vocabulary[worst]!r} is in {support[worst]:,} of "
+                f"{among if total != len(items) else 'all'} {total:,} rows, more than 1/{l}; choose a smaller l, or do not name it as "
+                "sensitive"
+            )
+
+
+def _item_weights(vocabulary: tuple[str, ...], given: Mapping[str, float]) -> npt.NDArray[np.float64]:
+    weight = np.array([given.get(name, 1.0) for name in vocabulary], np.float64)
+    if len(weight) and not (np.all(np.isfinite(weight)) and weight.min() >= 0 and weight.max() <= 1):
+        raise InputError("weights of items are numbers from 0 to 1")
+    return weight

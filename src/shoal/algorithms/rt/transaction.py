@@ -1,0 +1,194 @@
+"""The transaction function T of the RT paper: how the items of one cluster are generalized.
+
+`sets` joins items into groups without a tree (COAT and PCTA's way), `aa` and `exact` cut through the item hierarchy with the
+algorithms of the k^m room; each also in a version that keeps l^m-diversity. Clusters are independent and run in parallel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.algorithms.recoding import Options
+from shoal.algorithms.rt.ground import Ground
+from shoal.algorithms.rt.recoding import ItemRules
+from shoal.guarantees.km import KmAnonymity
+from shoal.records.baskets import Baskets
+
+BLOCKS = 64
+"""Parts of the clusters that threads share."""
+
+
+@dataclass(frozen=True, eq=False)
+class Generalized:
+    """The items of a cluster, ascending, the group of each, and the node of each group under a hierarchy."""
+
+    items: npt.NDArray[np.int32]
+    group: npt.NDArray[np.int32]
+    size: npt.NDArray[np.int64]
+    """Per group, how many items it stands for."""
+    weight: npt.NDArray[np.float64]
+    """Per group, w(u)."""
+    node: npt.NDArray[np.int32] | None
+    ul: float
+    """The sum over the cluster's rows."""
+
+
+def generalized(ground: Ground, rows: npt.NDArray[np.int64]) -> Generalized:
+    """T of the cluster that these rows are."""
+    if ground.tree is None:
+        # Neither way of comparing losses is always the better one: both are tried, and the lower UL counts.
+        return min(_sets(ground, rows, by_size=False), _sets(ground, rows, by_size=True), key=lambda one: one.ul)
+    items, group, node = _cut(ground, rows)
+    size = ground.tree.leaf_count[node].astype(np.int64)
+    return _measured(ground, rows, items, group, size, ground.node_weight[node], node)
+
+
+def _sets(ground: Ground, rows: npt.NDArray[np.int64], *, by_size: bool) -> Generalized:
+    from shoal.kernels.item_groups import item_groups, settled_groups
+
+    g, (offsets, flat) = ground, (ground.items.offsets, ground.items.items)
+    items, group = item_groups(offsets, flat, rows, g.weight, g.k, g.m, by_size)
+    if (g.m > 2 or g.l > 1) and len(items):
+        group = settled_groups(offsets, flat, rows, g.weight, group, g.k, g.m, g.l, *_told(g), by_size)
+    size = np.bincount(group).astype(np.int64)
+    return _measured(ground, rows, items, group, size, np.bincount(group, g.weight[items]) / np.maximum(size, 1), None)
+
+
+def _measured(
+    ground: Ground,
+    rows: npt.NDArray[np.int64],
+    items: npt.NDArray[np.int32],
+    group: npt.NDArray[np.int32],
+    size: npt.NDArray[np.int64],
+    weight: npt.NDArray[np.float64],
+    node: npt.NDArray[np.int32] | None,
+) -> Generalized:
+    from shoal.kernels.item_groups import utility_loss
+
+    offsets, flat = ground.items.offsets, ground.items.items
+    loss = utility_loss(offsets, flat, rows, items, group, size.astype(np.float64), weight, len(ground.weight))
+    return Generalized(items, group, size, weight, node, float(loss))
+
+
+def all_generalized(ground: Ground, clusters: Sequence[npt.NDArray[np.int64]]) -> list[Generalized]:
+    """T of every cluster, over threads."""
+    from shoal.kernels.parallel import even_blocks, over_blocks
+
+    work = np.array([float(len(rows)) for rows in clusters])
+    options = ground.options
+    parts = over_blocks(
+        lambda a, b: [generalized(ground, rows) for rows in clusters[a:b]],
+        even_blocks(work, BLOCKS),
+        options.threads,
+        lambda share: options.tell("items of the clusters", 0.7 + 0.3 * share),
+    )
+    return [one for part in parts for one in part]
+
+
+def item_rules(ground: Ground, found: Sequence[Generalized]) -> ItemRules:
+    """What is published for the items of each cluster; equal groups of different clusters share a token."""
+    names = ground.items.vocabulary
+    known: dict[tuple[int, ...], int] = {}
+    tokens: list[str] = []
+    sizes: list[int] = []
+    weights: list[float] = []
+    taken = set(names) | set(ground.sensitive.vocabulary)
+    codes = []
+    for one in found:
+        code = np.empty(len(one.size), np.int32)
+        order = np.argsort(one.group, kind="stable")
+        members = np.split(one.items[order], np.cumsum(np.bincount(one.group, minlength=len(one.size)))[:-1])
+        for group, inside in enumerate(members[: len(one.size)]):
+            key = tuple(inside.tolist()) if one.node is None else (-1, int(one.node[group]))
+            place = known.setdefault(key, len(tokens))
+            if place == len(tokens):
+                tokens.append(
+                    set_label([names[i] for i in key], taken) if one.node is None else ground.tree.names[key[1]]  # type: ignore[union-attr]
+                )
+                sizes.append(int(one.size[group]))
+                weights.append(float(one.weight[group]))
+            code[group] = place
+        codes.append(code[one.group])
+    offsets = np.concatenate(([0], np.cumsum([len(one.items) for one in found]))).astype(np.int64)
+    none = np.zeros(0, np.int32)
+    return ItemRules(
+        offsets,
+        np.concatenate([none, *(one.items for one in found)]),
+        np.concatenate([none, *codes]),
+        names,
+        tuple(tokens),
+        np.array(sizes, np.int64),
+        np.array(weights, np.float64),
+    )
+
+
+def set_label(members: Sequence[str], taken: set[str]) -> str:
+    """`(A,B,C)`; an item alone stays itself. Names that hold a comma, a bracket or a quote are quoted, so that no two sets read alike."""
+    if len(members) == 1:
+        return members[0]
+    label = (
+        "("
+        + ",".join(f'"{name.replace(chr(34), chr(34) * 2)}"' if set(name) & set(',()"') else name for name in members)
+        + ")"
+    )
+    while label in taken:  # an item that is called like the set
+        label = f"({label})"
+    return label
+
+
+def _told(ground: Ground) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], int]:
+    s = ground.sensitive
+    return s.offsets, s.items, len(s.vocabulary) if ground.l > 1 else 0
+
+
+def _cut(
+    ground: Ground, rows: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """(items, group of each, node of each group) under a cut of this cluster's own."""
+    from shoal.kernels.item_groups import first_bad_set
+
+    g, tree = ground, ground.tree
+    assert tree is not None
+    part = g.items.take(rows)
+    items = np.unique(part.items).astype(np.int32)
+    if not len(items):
+        return items, items, items
+    names = g.items.vocabulary
+    baskets = Baskets(
+        part.offsets, np.searchsorted(items, part.items).astype(np.int32), tuple(names[i] for i in items.tolist())
+    )
+    promise, options = KmAnonymity(g.k, g.m), Options(threads=1)
+    if g.rt.transaction == "exact":
+        from shoal.algorithms.km.exact import exact
+
+        node = exact(baskets, promise, tree, options).node
+    else:
+        from shoal.algorithms.km.aa import aa
+
+        node = aa(baskets, promise, tree, options).node
+    nodes, group = np.unique(node, return_inverse=True)
+    if g.l > 1:
+        # l^m-diversity: while a set of nodes tells too much, the member whose parent covers the fewest occurrences moves up.
+        occurrences = np.zeros(tree.n_leaves, np.int64)
+        occurrences[g.leaf[items]] = baskets.supports()
+        cost = tree.leaf_count * tree.sums(occurrences)
+        while True:
+            bad = first_bad_set(
+                g.items.offsets, g.items.items, rows, g.weight, group.astype(np.int64), g.k, g.m, g.l, *_told(ground)
+            )
+            above = [int(tree.parent[v]) for v in nodes[group[bad]].tolist() if v != tree.root]
+            if not above:
+                break
+            lifted = min(above, key=lambda v: (int(cost[v]), v))
+            start, stop = tree.span[lifted]
+            position = tree.span[g.leaf[items], 0]
+            node = np.where((start <= position) & (position < stop), lifted, node)
+            nodes, group = np.unique(node, return_inverse=True)
+        only = tree.only_child
+        while np.any(climbs := only[nodes] >= 0):
+            nodes = np.where(climbs, only[nodes], nodes)
+    return items, group.astype(np.int32), nodes.astype(np.int32)

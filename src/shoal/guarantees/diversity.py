@@ -1,0 +1,300 @@
+"""Matching l-diversity of a bucketized release (Li and Li 2008, Definition 1), and the older kinds of l-diversity beside it.
+
+A bucket shows which sensitive values its rows have, not whose they are. Whoever knows that a row cannot have some of them, and
+that every value belongs to exactly one row, may narrow a row down to few values or to one. Matching l-diversity promises that
+at least l values stay possible for every row against an attacker who knows the given rules. The audit sees what is published
+and the rules, nothing else: one matching per bucket and its strongly connected components say what is possible for whom.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import InputError
+from shoal.guarantees.audit import Audit, Witness
+from shoal.records.buckets import Buckets
+from shoal.records.knowledge import Rules, covers
+from shoal.records.records import Records
+
+KINDS = ("distinct", "entropy", "recursive")
+NAMED = 100
+"""Rows that a witness names: rows that are alike in a large bucket may be many."""
+
+
+@dataclass(frozen=True)
+class MatchingDiversity:
+    """The promise: whoever knows the rules still finds at least l sensitive values possible for every row."""
+
+    l: int  # noqa: E741 (the papers' name)
+    rules: Rules | None = None
+    """What the attacker is taken to know; without rules it is plain l-diversity, at least l different values in each bucket."""
+
+    model = "diversity"
+
+    def __post_init__(self) -> None:
+        _check_l(self.l)
+
+    def __str__(self) -> str:
+        return f"{self.l}-diversity" if self.rules is None else f"matching {self.l}-diversity"
+
+    def to_dict(self) -> dict[str, Any]:
+        """For --json and certificates: how many rules, not which."""
+        return {"model": self.model, "l": int(self.l), "name": str(self)} | (
+            {} if self.rules is None else {"knowledge": self.rules.to_dict()}
+        )
+
+    def promise(self) -> tuple[str, ...]:
+        """Which attacker is stopped, in plain words."""
+        if self.rules is None:
+            return (
+                f"Whoever finds a person's row and its bucket learns a list of at least {self.l} different sensitive values, one of "
+                "which is the person's.",
+            )
+        rules = len(self.rules.applied())
+        return (
+            f"Whoever finds a person's row and its bucket, and knows all of {rules:,} rules of the kind 'such people never have that "
+            f"value', still finds at least {self.l} different sensitive values possible for the person.",
+            "This takes into account that every value of a bucket belongs to exactly one of its rows, and was computed from the published "
+            "buckets and the rules alone.",
+        )
+
+    def limits(self) -> tuple[str, ...]:
+        """Which attacker is not stopped."""
+        rules = self.rules
+        return (
+            "All columns but the sensitive one are published as they are: whoever knows a person finds their row.",
+            *(
+                [
+                    "An attacker who knows that a person cannot have some of the values may rule them out: no such knowledge was assumed."
+                ]
+                if rules is None
+                else [
+                    "An attacker who knows more than the rules, for example about a single person, may rule out further values."
+                ]
+            ),
+            *(
+                [
+                    f"Some rules have exceptions in the data (a confidence of at least {rules.min_conf:g} was asked for): an attacker who "
+                    "trusts them is wrong about some rows, and one who knows better is not stopped by them."
+                ]
+                if rules is not None and rules.min_conf < 1
+                else []
+            ),
+            f"{self.l} possible values can be of very different frequency: the attacker may still be nearly sure of one.",
+            "Which rows share a bucket was decided by looking at their values: what an attacker might conclude from the way buckets are "
+            "formed is not considered.",
+            "Rows are counted, not people: several rows of one person can be combined.",
+            "Several releases of the same people can be combined; the promise is about this release alone.",
+        )
+
+    def audit(
+        self,
+        published: Buckets,
+        *,
+        witnesses: int = 10,
+        yes_or_no: bool = False,
+        threads: int | None = None,
+        progress: Callable[[float], None] | None = None,
+    ) -> Audit:
+        """Count the valid sensitive values of every row. All is counted also with `yes_or_no`: it takes one pass over the buckets."""
+        from shoal.kernels.matchings import valid_values
+
+        kind, excluded = kinds_of_rows(published.rows, self.rules, published.vocabulary, threads)
+        if progress:
+            progress(0.5)
+        group, bucket, kind_of, number = valid_values(
+            published.of_row, kind, excluded, published.offsets, published.values, published.counts, threads
+        )
+        if progress:
+            progress(1.0)
+        per_row = number[group]
+        bad = np.flatnonzero(number < self.l)
+        order = np.argsort(group, kind="stable")  # rows of a group, ascending
+        bounds = np.searchsorted(group[order], np.arange(len(number) + 1))
+        worst = bad[np.argsort(number[bad], kind="stable")][:witnesses]
+        largest_share = float((published.counts / published.sizes[_owner(published)]).max()) if len(published) else 0.0
+        broken = int(np.count_nonzero(per_row == 0))
+        return Audit(
+            guarantee=self.to_dict(),
+            holds=not len(bad),
+            checked=len(per_row),
+            violations=int(np.count_nonzero(per_row < self.l)),
+            witnesses=tuple(
+                self._witness(
+                    published, int(bucket[g]), kind, int(kind_of[g]), excluded, order[bounds[g] : bounds[g + 1]]
+                )
+                for g in worst.tolist()
+            ),
+            notes=(
+                f"{broken:,} rows are in buckets that the rules contradict: no assignment of the values to the rows obeys them, "
+                "so a rule is wrong for this data",
+            )
+            if broken
+            else (),
+            facts={
+                "buckets": len(published),
+                "smallest_bucket": int(published.sizes.min()) if len(published) else 0,
+                "largest_bucket": int(published.sizes.max(initial=0)),
+                "average_bucket": float(published.sizes.mean()) if len(published) else 0.0,
+                "fewest_values": int(per_row.min()) if len(per_row) else 0,
+                "certain_rows": int(np.count_nonzero(per_row == 1)),
+                "contradicted_rows": broken,
+                "largest_share": largest_share,
+            },
+        )
+
+    def _witness(
+        self,
+        published: Buckets,
+        bucket: int,
+        kind: npt.NDArray[np.int32],
+        this_kind: int,
+        excluded: npt.NDArray[np.bool_],
+        rows: npt.NDArray[np.int64],
+    ) -> Witness:
+        left = values_left(published, bucket, kind, excluded)
+        numbers = tuple((rows[:NAMED] + 1).tolist())
+        if left is None:
+            reason = (
+                f"bucket {bucket + 1:,}: the rules contradict it, no assignment of its values to its rows obeys them"
+            )
+            return Witness((), 0, numbers, reason)
+        reason = f"bucket {bucket + 1:,}: {len(left[this_kind]):,} of {self.l:,} values are possible"
+        reason += f" for {len(rows):,} rows alike" if len(rows) > NAMED else ""
+        return Witness(left[this_kind], len(left[this_kind]), numbers, reason)
+
+
+def kinds_of_rows(
+    rows: Records, rules: Rules | None, vocabulary: tuple[str, ...], threads: int | None = None
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]:
+    """(kind, excluded): the kind of each row, and per kind which sensitive values the rules exclude."""
+    from shoal.kernels.impossible import impossible_kinds
+
+    if rules is None or not len(rules):
+        return np.zeros(len(rows), np.int32), np.zeros((min(len(rows), 1), len(vocabulary)), np.bool_)
+    used = rules.applied()
+    return impossible_kinds(
+        covers(rows, used.hierarchies), used.nodes, used.values_among(vocabulary), len(vocabulary), threads
+    )
+
+
+def values_left(
+    published: Buckets, bucket: int, kind: npt.NDArray[np.int32], excluded: npt.NDArray[np.bool_]
+) -> dict[int, tuple[str, ...]] | None:
+    """Per kind of row in a bucket, the values that are valid for it; None if no assignment obeys the rules."""
+    from shoal.kernels.matchings import valid_pairs
+
+    kinds, rows = np.unique(kind[published.of_row == bucket], return_counts=True)
+    part = slice(published.offsets[bucket], published.offsets[bucket + 1])
+    values = published.values[part]
+    allowed = ~excluded[kinds][:, values]
+    if not valid_pairs(rows.astype(np.int64), published.counts[part], allowed):
+        return None
+    return {
+        k: tuple(published.vocabulary[v] for v in values[valid].tolist())
+        for k, valid in zip(kinds.tolist(), allowed, strict=True)
+    }
+
+
+@dataclass(frozen=True)
+class PlainDiversity:
+    """l-diversity of the buckets alone (Machanavajjhala and others 2006), for comparison: no knowledge of the attacker counts.
+
+    `distinct`: at least l different values in each bucket. `entropy`: the entropy of each bucket is at least log(l). `recursive`: the
+    most frequent value of a bucket is less than c times as frequent as all values from the l-th most frequent one on together.
+    """
+
+    l: int  # noqa: E741
+    kind: str = "distinct"
+    c: float = 3.0
+
+    model = "diversity"
+
+    def __post_init__(self) -> None:
+        _check_l(self.l)
+        if self.kind not in KINDS:
+            raise InputError(f"diversity of kind {self.kind!r} is not known; choose one of {', '.join(KINDS)}")
+        if not (isinstance(self.c, int | float) and math.isfinite(self.c) and self.c > 0):
+            raise InputError(f"c must be a number greater than 0, not {self.c!r}")
+
+    def __str__(self) -> str:
+        if self.kind == "recursive":
+            return f"recursive ({self.c:g}, {self.l})-diversity"
+        return f"{self.kind} {self.l}-diversity"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"model": self.model, "kind": self.kind, "l": int(self.l), "name": str(self)} | (
+            {"c": float(self.c)} if self.kind == "recursive" else {}
+        )
+
+    def audit(
+        self,
+        published: Buckets,
+        *,
+        witnesses: int = 10,
+        yes_or_no: bool = False,
+        threads: int | None = None,
+        progress: Callable[[float], None] | None = None,
+    ) -> Audit:
+        """Look at the counts of every bucket."""
+        found = diversities(published, self.l)[self.kind]
+        # The sum of logarithms may end just below that of l equal shares.
+        bad = found >= self.c if self.kind == "recursive" else found < self.l * (1 - 1e-12)
+        worst = np.flatnonzero(bad)
+        worst = worst[np.argsort(-found[worst] if self.kind == "recursive" else found[worst], kind="stable")][
+            :witnesses
+        ]
+        if progress:
+            progress(1.0)
+        name = {"distinct": "different values", "entropy": "values by entropy", "recursive": "times the rest"}[
+            self.kind
+        ]
+        return Audit(
+            guarantee=self.to_dict(),
+            holds=not bad.any(),
+            checked=len(published),
+            violations=int(np.count_nonzero(bad)),
+            witnesses=tuple(
+                Witness(
+                    tuple(published.content(b)),
+                    int(published.sizes[b]),
+                    tuple((np.flatnonzero(published.of_row == b)[:NAMED] + 1).tolist()),
+                    f"bucket {b + 1:,}: {found[b]:.4g} {name}",
+                )
+                for b in worst.tolist()
+            ),
+        )
+
+
+def diversities(published: Buckets, l: int) -> dict[str, npt.NDArray[np.float64]]:  # noqa: E741
+    """Per bucket: its different values (`distinct`), the l its entropy stands for (`entropy`, the exponential of it), and how many times
+    as frequent its first value is as the l-th and all rarer ones together (`recursive`, infinite with fewer than l values)."""
+    owner = _owner(published)
+    n = len(published)
+    share = published.counts / published.sizes[owner]
+    order = np.lexsort((-published.counts, owner))
+    rank = np.arange(len(order)) - published.offsets[owner[order]]
+    rest = np.bincount(owner[order], np.where(rank >= l - 1, published.counts[order], 0), minlength=n)
+    most = np.zeros(n)
+    most[owner[order][rank == 0]] = published.counts[order][rank == 0]
+    return {
+        "distinct": np.diff(published.offsets).astype(np.float64),
+        "entropy": np.exp(-np.bincount(owner, share * np.log(share), minlength=n)),
+        "recursive": np.divide(most, rest, out=np.full(n, np.inf), where=rest > 0),
+    }
+
+
+def _owner(published: Buckets) -> npt.NDArray[np.int64]:
+    """The bucket of each of the listed values."""
+    return np.repeat(np.arange(len(published), dtype=np.int64), np.diff(published.offsets))
+
+
+def _check_l(l: object) -> None:  # noqa: E741
+    if isinstance(l, bool) or not isinstance(l, int | np.integer) or l < 2:
+        raise InputError(f"l must be a whole number of at least 2, not {l!r}")

@@ -1,0 +1,146 @@
+"""(k,l^m)-diversity (section 5 of the RT paper): (k,k^m)-anonymity, and no sensitive item is more likely than 1/l.
+
+The attacker knows all quasi-identifier values and up to m items that are not sensitive. Among the rows of a class that hold a
+set of at most m such items, the empty set included, no sensitive item stands in more than 1/l. Single sensitive items suffice:
+a combination is never more frequent than its members.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from shoal.guarantees.audit import Audit, Witness
+from shoal.guarantees.rt import RTAnonymity, known_items
+from shoal.guarantees.table import classes, group_of, whole_number
+from shoal.records.records import Records
+
+
+@dataclass(frozen=True)
+class LmDiversity:
+    """The promise: k records for all values and up to m items, and no sensitive item in more than 1/l of them."""
+
+    k: int
+    l: int  # noqa: E741 (the papers' name)
+    m: int
+
+    model = "lm"
+
+    def __post_init__(self) -> None:
+        for name, value in (("k", self.k), ("l", self.l), ("m", self.m)):
+            whole_number(name, value, 1)
+
+    def __str__(self) -> str:
+        return f"({self.k},{self.l}^{self.m})-diversity"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"model": self.model, "k": int(self.k), "l": int(self.l), "m": int(self.m), "name": str(self)}
+
+    def promise(self) -> tuple[str, ...]:
+        """Which attacker is stopped, in plain words."""
+        return (
+            *RTAnonymity(self.k, self.m).promise(),
+            f"Among the records that fit, no sensitive item stands in more than 1 of {self.l}: whoever knows that much is never surer than "
+            f"1/{self.l} that the person has it.",
+        )
+
+    def limits(self) -> tuple[str, ...]:
+        """Which attacker is not stopped."""
+        return (
+            f"An attacker who knows more than {self.m} items of a record may still single it out.",
+            "An attacker who knows that a person did not have an item, or how many items the person has, is not considered.",
+            "An attacker who knows some sensitive items of a person may use them: they are published unchanged.",
+            "Only the items named as sensitive are protected from inference; other items and columns are not.",
+            "Rows are counted, not people: if one person has several rows, a crowd of rows can be a smaller crowd of people.",
+            "Several releases of the same people can be combined; the promise is about this release alone.",
+        )
+
+    def audit(
+        self,
+        published: Records,
+        *,
+        witnesses: int = 10,
+        yes_or_no: bool = False,
+        threads: int | None = None,
+        progress: Callable[[float], None] | None = None,
+    ) -> Audit:
+        """As for (k,k^m)-anonymity, and for every set of up to m items in every class the sensitive items beside it."""
+        from shoal.kernels.inference import count_inferences
+        from shoal.kernels.parallel import even_blocks, over_blocks
+
+        hidden = RTAnonymity(self.k, self.m).audit(
+            published, witnesses=witnesses, yes_or_no=yes_or_no, threads=threads, progress=progress
+        )
+        items, sensitive = known_items(published)
+        of_row, sizes = classes(published)
+        order = np.argsort(of_row, kind="stable").astype(np.int64)
+        starts = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+        m = min(int(self.m), items.longest)
+        parts = over_blocks(
+            lambda a, b: count_inferences(
+                items.offsets,
+                items.items,
+                len(items.vocabulary),
+                sensitive.offsets,
+                sensitive.items,
+                len(sensitive.vocabulary),
+                order,
+                starts,
+                a,
+                b,
+                int(self.l),
+                m,
+                witnesses,
+                yes_or_no,
+            ),
+            even_blocks(sizes.astype(np.float64), 64),
+            threads,
+            progress,
+        )
+        bad = sum((part[0] for part in parts), np.zeros(m + 1, np.int64))
+        figures = [
+            (tuple(f.tolist()), members[: f[4]].tolist())
+            for part in parts
+            for f, members in zip(*part[1:], strict=True)
+        ]
+        figures.sort(key=lambda kept: -kept[0][2] / kept[0][3])
+        sure = []
+        for (c, s, both, support, _), members in figures[:witnesses]:
+            rows = order[starts[c] : starts[c + 1]]
+            inside = items.take(rows)
+            row = np.repeat(np.arange(len(rows)), inside.lengths)
+            held = np.bincount(row[np.isin(inside.items, members)], minlength=len(rows)) == len(members)
+            numbers = tuple((rows[held] + 1).tolist())
+            sure.append(
+                Witness(
+                    tuple(items.vocabulary[i] for i in members),
+                    int(support),
+                    numbers,
+                    f"{both:,} of {support:,} rows hold sensitive item {sensitive.vocabulary[s]!r}, more than 1/{self.l}",
+                    group_of(published, numbers),
+                )
+            )
+        sizes_checked = {size: (checked, rare) for size, (checked, rare) in hidden.by_size.items()}
+        for size, more in enumerate(bad.tolist()):
+            checked, rare = sizes_checked.get(size, (0, 0))
+            sizes_checked[size] = (checked, rare + more)
+        return replace(
+            hidden,
+            guarantee=self.to_dict(),
+            holds=hidden.holds and not bad.any(),
+            violations=hidden.violations + int(bad.sum()),
+            by_size=sizes_checked,
+            witnesses=(*hidden.witnesses, *sure)[:witnesses]
+            if not bad.any()
+            else _both(hidden.witnesses, tuple(sure), witnesses),
+            facts={**hidden.facts, "rare": hidden.violations, "inferences": int(bad.sum())},
+        )
+
+
+def _both(rare: tuple[Witness, ...], sure: tuple[Witness, ...], wanted: int) -> tuple[Witness, ...]:
+    """Some of each kind, rare sets first: neither kind of breach hides the other."""
+    first = rare[: max(wanted - len(sure), wanted // 2)]
+    return (*first, *sure[: wanted - len(first)])

@@ -1,0 +1,131 @@
+"""(k,k^m)-anonymity (Poulis, Loukides, Gkoulalas-Divanis, Skiadopoulos 2013): values and m items are known, k records are left.
+
+The audit sees the published table and nothing else. Classes are rows that are equal in all quasi-identifier columns; a class has at
+least k rows, and inside it every set of at most m published items that occurs occurs in at least k rows. Sensitive items
+are not among what the attacker knows. All classes are counted in one walk: an item of one class is another item than
+the same one of another class, so no set of items ever spans two of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import InputError
+from shoal.guarantees.audit import Audit, Witness
+from shoal.guarantees.k import parted
+from shoal.guarantees.km import KmAnonymity
+from shoal.guarantees.table import class_facts, classes, group_of, rows_of, whole_number
+from shoal.records.baskets import Baskets
+from shoal.records.records import Records
+
+
+@dataclass(frozen=True)
+class RTAnonymity:
+    """The promise: whoever knows all quasi-identifier values and up to m items of a person faces at least k records."""
+
+    k: int
+    m: int
+
+    model = "rt"
+
+    def __post_init__(self) -> None:
+        for name, value in (("k", self.k), ("m", self.m)):
+            whole_number(name, value, 1)
+
+    def __str__(self) -> str:
+        return f"({self.k},{self.k}^{self.m})-anonymity"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"model": self.model, "k": int(self.k), "m": int(self.m), "name": str(self)}
+
+    def promise(self) -> tuple[str, ...]:
+        """Which attacker is stopped, in plain words."""
+        items = "one item" if self.m == 1 else f"up to {self.m} items"
+        return (
+            f"Whoever knows all quasi-identifier values of a person and {items} of the same person's record finds either no "
+            f"published record that fits, or at least {self.k}.",
+            "This holds for every class of published values and every combination of published items in it, and was counted on the "
+            "published data itself.",
+        )
+
+    def limits(self) -> tuple[str, ...]:
+        """Which attacker is not stopped."""
+        return (
+            f"An attacker who knows more than {self.m} items of a record may still single it out.",
+            "An attacker who knows that a person did not have an item, or how many items the person has, is not considered.",
+            "If all candidate records share a further item, the attacker learns it without knowing whose record is whose; "
+            "(k,l^m)-diversity is against that.",
+            "Sensitive and kept columns are published as they are: an attacker who knows them of a person may use them.",
+            "Rows are counted, not people: if one person has several rows, a crowd of rows can be a smaller crowd of people.",
+            "Several releases of the same people can be combined; the promise is about this release alone.",
+        )
+
+    def audit(
+        self,
+        published: Records,
+        *,
+        witnesses: int = 10,
+        yes_or_no: bool = False,
+        threads: int | None = None,
+        progress: Callable[[float], None] | None = None,
+    ) -> Audit:
+        """Count the rows of each class, and every set of up to m published items in each."""
+        items, _ = known_items(published)
+        of_row, sizes = classes(published)
+        small = np.flatnonzero(sizes < self.k)
+        apart, token = told_apart(items, of_row)
+        counted = KmAnonymity(self.k, self.m).audit(
+            apart, witnesses=witnesses, yes_or_no=yes_or_no, threads=threads, progress=progress
+        )
+        few = tuple(
+            Witness(
+                (),
+                int(sizes[c]),
+                rows := rows_of(of_row, c),
+                f"{sizes[c]:,} of {self.k:,} rows",
+                group_of(published, rows),
+            )
+            for c in small[np.argsort(sizes[small], kind="stable")][:witnesses].tolist()
+        )
+        rare = tuple(
+            replace(
+                w,
+                items=tuple(items.vocabulary[token[int(name)]] for name in w.items),
+                group=group_of(published, w.rows),
+            )
+            for w in counted.witnesses
+        )
+        return Audit(
+            guarantee=self.to_dict(),
+            holds=counted.holds and not len(small),
+            checked=counted.checked + len(sizes),
+            violations=counted.violations + len(small),
+            by_size={0: (len(sizes), len(small)), **counted.by_size},
+            complete=counted.complete,
+            witnesses=tuple(sorted(rare + few, key=lambda w: (w.support, len(w.items))))[:witnesses],
+            notes=(f"{items.empty:,} rows hold no items that an attacker may know; their class alone hides them",)
+            if items.empty
+            else (),
+            facts=class_facts(sizes),
+        )
+
+
+def known_items(published: Records) -> tuple[Baskets, Baskets]:
+    """The items that an attacker may know, and the sensitive ones."""
+    if published.items is None:
+        raise InputError("the table has no items; say with --items which column holds them, or ask for --model k")
+    return parted(published.items, published.sensitive_items)
+
+
+def told_apart(items: Baskets, of_row: npt.NDArray[np.int64]) -> tuple[Baskets, npt.NDArray[np.int64]]:
+    """The rows with items of different classes told apart, called by their numbers, and which original item each number is."""
+    n = max(1, len(items.vocabulary))
+    key = np.repeat(of_row, items.lengths) * n + items.items
+    distinct, code = np.unique(key, return_inverse=True)
+    names = tuple(map(str, range(len(distinct))))
+    return Baskets(items.offsets, code.reshape(-1).astype(np.int32), names), distinct % n

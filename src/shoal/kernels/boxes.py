@@ -1,0 +1,261 @@
+"""Boxes: what a set of relational tuples is published as, and what that costs (NCP, Xu et al. 2006).
+
+A tuple is a point: one int32 per column, a rank for a column of numbers, a leaf for a column with a tree. A box has two per column:
+the lowest and the highest rank, or twice the lowest common node. Children stand before parents in a tree, so the common
+node of two is found by always moving the smaller one up. The columns lie one behind the other in flat arrays:
+
+- `kind[j]`: 0 for numbers, 1 for a tree; `start[j]`: where column j begins in `number`, `parent` and `cost`;
+- `number`: what each rank stands for, NaN (rank 0 only) where the value is missing; `width[j]`: the length of the domain;
+- `parent`, `cost`: per node its parent and its NCP;
+- `weight[j]`: the weight of the column.
+"""
+
+import numba as nb
+import numpy as np
+
+
+@nb.njit(cache=True, nogil=True)
+def column_cost(kind, start, number, width, parent, cost, j, low, high, other_low, other_high):
+    """NCP, before its weight, of column j of the smallest box around two."""
+    base = start[j]
+    if kind[j] == 0:
+        low = min(low, other_low)
+        high = max(high, other_high)
+        if low == high:
+            return 0.0
+        if np.isnan(number[base + low]):
+            return 1.0  # numbers and missing ones together: nothing is said
+        return (number[base + high] - number[base + low]) / width[j]
+    a, b = low, other_low
+    while a != b:
+        if a < b:
+            a = parent[base + a]
+        else:
+            b = parent[base + b]
+    return cost[base + a]
+
+
+@nb.njit(cache=True, nogil=True)
+def joined_cost(kind, start, number, width, parent, cost, weight, boxes, i, others, o):
+    """NCP of a record in the smallest box around box i of `boxes` and box o of `others`."""
+    total = 0.0
+    for j in range(len(kind)):
+        total += weight[j] * column_cost(
+            kind,
+            start,
+            number,
+            width,
+            parent,
+            cost,
+            j,
+            boxes[i, j, 0],
+            boxes[i, j, 1],
+            others[o, j, 0],
+            others[o, j, 1],
+        )
+    return total
+
+
+@nb.njit(cache=True, nogil=True)
+def cost_below(kind, start, number, width, parent, cost, weight, boxes, i, others, o, limit):
+    """`joined_cost` where it is less than `limit`, else something that is not: most boxes are told from near ones by a column or two."""
+    total = 0.0
+    for j in range(len(kind)):
+        total += weight[j] * column_cost(
+            kind,
+            start,
+            number,
+            width,
+            parent,
+            cost,
+            j,
+            boxes[i, j, 0],
+            boxes[i, j, 1],
+            others[o, j, 0],
+            others[o, j, 1],
+        )
+        if total >= limit:
+            return total
+    return total
+
+
+@nb.njit(cache=True, nogil=True)
+def extend_box(kind, start, parent, boxes, i, others, o):
+    """Make box i of `boxes` hold box o of `others` as well."""
+    for j in range(len(kind)):
+        if kind[j] == 0:
+            boxes[i, j, 0] = min(boxes[i, j, 0], others[o, j, 0])
+            boxes[i, j, 1] = max(boxes[i, j, 1], others[o, j, 1])
+        else:
+            a, b = boxes[i, j, 0], others[o, j, 0]
+            while a != b:
+                if a < b:
+                    a = parent[start[j] + a]
+                else:
+                    b = parent[start[j] + b]
+            boxes[i, j, 0] = a
+            boxes[i, j, 1] = a
+
+
+@nb.njit(cache=True, nogil=True)
+def boxes_around(kind, start, parent, points, group, n_groups):
+    """The smallest box around the points of each group."""
+    boxes = np.full((n_groups, len(kind), 2), -1, np.int32)
+    for i in range(len(points)):
+        g = group[i]
+        if len(kind) > 0 and boxes[g, 0, 0] < 0:
+            for j in range(len(kind)):
+                boxes[g, j, 0] = points[i, j, 0]
+                boxes[g, j, 1] = points[i, j, 1]
+        else:
+            extend_box(kind, start, parent, boxes, g, points, i)
+    return boxes
+
+
+@nb.njit(cache=True, nogil=True)
+def costs_beside(kind, start, number, width, parent, cost, weight, boxes, i, alive):
+    """Per box, the NCP of a record in the smallest box around it and box i; infinite for dead ones and for i itself."""
+    out = np.empty(len(boxes), np.float64)
+    for o in range(len(boxes)):
+        if o == i or not alive[o]:
+            out[o] = np.inf
+        else:
+            out[o] = joined_cost(kind, start, number, width, parent, cost, weight, boxes, i, boxes, o)
+    return out
+
+
+@nb.njit(cache=True, nogil=True)
+def nearest_box(kind, start, number, width, parent, cost, weight, boxes, i, alive):
+    """(box, cost): the box that costs least together with box i, the first among equals, and -1 if there is no other."""
+    best, best_cost = -1, np.inf
+    for o in range(len(boxes)):
+        if o != i and alive[o]:
+            found = cost_below(kind, start, number, width, parent, cost, weight, boxes, i, boxes, o, best_cost)
+            if found < best_cost:
+                best, best_cost = o, found
+    return best, best_cost
+
+
+@nb.njit(cache=True, nogil=True)
+def nearest_groups(kind, start, number, width, parent, cost, weight, points, left, tuple_of, order, k):
+    """CLUSTER, lines 2 to 5: (group of each record or -1, number of groups).
+
+    `points` are the distinct tuples, `left` how many records of each are free, `tuple_of` the tuple of each record and `order` the order
+    in which records offer themselves as seeds. Of a tuple, records are taken in the order of their rows; among tuples at
+    the same distance from the seed the first one goes first. Only as many tuples as hold k - 1 records are kept, in a heap.
+    """
+    n, n_tuples = len(tuple_of), len(points)
+    # The records of a tuple, ascending; `taken_to` is how far each list has been used up, apart from seeds.
+    first = np.zeros(n_tuples + 1, np.int64)
+    for i in range(n):
+        first[tuple_of[i] + 1] += 1
+    for t in range(n_tuples):
+        first[t + 1] += first[t]
+    records = np.empty(n, np.int64)
+    at = first[:-1].copy()
+    for i in range(n):
+        records[at[tuple_of[i]]] = i
+        at[tuple_of[i]] += 1
+    taken_to = first[:-1].copy()
+    free = np.arange(n_tuples)  # tuples with records left
+    n_free = n_tuples
+    group = np.full(n, -1, np.int32)
+    n_groups = 0
+    remaining = n
+    heap_cost = np.empty(k + 1, np.float64)
+    heap_tuple = np.empty(k + 1, np.int64)
+    for i in order:
+        if remaining < k:
+            break
+        if group[i] >= 0:
+            continue
+        seed = tuple_of[i]
+        group[i] = n_groups
+        left[seed] -= 1
+        wanted = k - 1
+        size = 0
+        held = 0  # records of the tuples in the heap
+        kept = 0
+        for f in range(n_free if wanted > 0 else 0):
+            t = free[f]
+            if left[t] == 0:
+                continue
+            free[kept] = t
+            kept += 1
+            limit = heap_cost[0] if held >= wanted else np.inf
+            distance = cost_below(kind, start, number, width, parent, cost, weight, points, seed, points, t, limit)
+            # Tuples come in ascending order, so one that is as far as the farthest kept stands behind it.
+            if distance >= limit:
+                continue
+            p = size
+            size += 1
+            held += left[t]
+            while p > 0:
+                up = (p - 1) >> 1
+                if heap_cost[up] > distance or (heap_cost[up] == distance and heap_tuple[up] > t):
+                    break
+                heap_cost[p], heap_tuple[p] = heap_cost[up], heap_tuple[up]
+                p = up
+            heap_cost[p], heap_tuple[p] = distance, t
+            while held - left[heap_tuple[0]] >= wanted:
+                held -= left[heap_tuple[0]]
+                size = _drop_farthest(heap_cost, heap_tuple, size)
+        if wanted > 0:
+            n_free = kept
+        # The farthest tuple gives only what is still missing; all others everything.
+        excess = held - wanted
+        while size > 0:
+            t = heap_tuple[0]
+            taking = left[t] - excess
+            excess = 0
+            left[t] -= taking
+            while taking > 0:
+                r = records[taken_to[t]]
+                taken_to[t] += 1
+                if group[r] < 0:
+                    group[r] = n_groups
+                    taking -= 1
+            size = _drop_farthest(heap_cost, heap_tuple, size)
+        n_groups += 1
+        remaining -= k
+    return group, n_groups
+
+
+@nb.njit(cache=True, nogil=True)
+def _drop_farthest(heap_cost, heap_tuple, size):
+    """Take the first entry (largest cost, then largest tuple) out of the heap; returns its new size."""
+    size -= 1
+    distance, t = heap_cost[size], heap_tuple[size]
+    p = 0
+    while True:
+        child = 2 * p + 1
+        if child >= size:
+            break
+        if child + 1 < size and (
+            heap_cost[child + 1] > heap_cost[child]
+            or (heap_cost[child + 1] == heap_cost[child] and heap_tuple[child + 1] > heap_tuple[child])
+        ):
+            child += 1
+        if heap_cost[child] < distance or (heap_cost[child] == distance and heap_tuple[child] < t):
+            break
+        heap_cost[p], heap_tuple[p] = heap_cost[child], heap_tuple[child]
+        p = child
+    heap_cost[p], heap_tuple[p] = distance, t
+    return size
+
+
+@nb.njit(cache=True, nogil=True)
+def place_leftovers(kind, start, number, width, parent, cost, weight, points, tuple_of, group, boxes):
+    """CLUSTER, lines 6 and 7: each record without a group joins the one whose box then costs least; the first among equals."""
+    for i in range(len(group)):
+        if group[i] >= 0:
+            continue
+        best, best_cost = 0, np.inf
+        for g in range(len(boxes)):
+            grown = cost_below(
+                kind, start, number, width, parent, cost, weight, boxes, g, points, tuple_of[i], best_cost
+            )
+            if grown < best_cost:
+                best, best_cost = g, grown
+        group[i] = best
+        extend_box(kind, start, parent, boxes, best, points, tuple_of[i])

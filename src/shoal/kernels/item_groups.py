@@ -1,0 +1,631 @@
+"""Set-based generalization inside a cluster (after COAT and PCTA, the transaction function of the RT paper's section 5).
+
+Items of the cluster are put into groups, each published as one generalized item, until every set of at most m groups that
+occurs occurs in k rows. Single groups are settled first, then pairs, then larger sets, as in AA: joining two groups never makes
+a set rare that was not, so what has been settled stays settled. The rarest group chooses first. Of all partners it takes the one
+whose joint group loses least, by UL (kept as a logarithm: sizes go into the hundreds) or by plain size, for each row that is
+gained towards k, or for each rare pair that is expected to go.
+
+The supports of all pairs stand in one matrix while the groups are few enough; a joint group needs one pass over its own rows
+to bring it up to date. With sensitive items a set is bad also if too many of its rows share one (l^m-diversity). There joining can
+spoil what was settled, so passes follow each other until one finds nothing.
+"""
+
+import numba as nb
+import numpy as np
+
+DENSE = 4096
+"""Groups up to which the supports of all pairs are held at once."""
+CANDIDATES = 256
+"""Partners that are compared in full, the cheapest by size alone."""
+BITS = np.array([-np.inf, *(np.log2(2.0**size - 1.0) for size in range(1, 61))])
+"""The binary logarithm of 2^size - 1, for sizes where it differs from the size."""
+SHEET = 1 << 22
+"""Counters for (group, sensitive item) that are held at once."""
+
+
+@nb.njit(cache=True, nogil=True)
+def item_groups(offsets, items, rows, weight, k, m, by_size):
+    """(items, group): the distinct items of the given rows, ascending, and the group of each, numbered from 0.
+
+    No group, and for m > 1 no pair of groups, is rarer than k. `weight` is per item; `by_size` says how losses are compared. At
+    least k of the rows hold an item, or none does: that is the caller's to make sure.
+    """
+    local, row_start, row_items, item_start, item_rows = _laid_out(offsets, items, rows, len(weight))
+    data = (row_start, row_items, item_start, item_rows)
+    state = _state(data, local, np.arange(len(local)), weight)
+    work = _work(len(rows), len(local), k)
+    _settle_singles(data, state, work, k, by_size)
+    if m >= 2:
+        _settle_pairs(data, state, work, k, by_size)
+    return local, _numbered(state[0])
+
+
+@nb.njit(cache=True, nogil=True)
+def settled_groups(
+    offsets,
+    items,
+    rows,
+    weight,
+    given,
+    k,
+    m,
+    l,  # noqa: E741 (the papers' name)
+    sensitive_offsets,
+    sensitive,
+    n_sensitive,
+    by_size,
+):
+    """The groups that are left of the given ones when no set of at most m is rare or tells too much about a sensitive item.
+
+    `given` is the group of each item of the rows, as `item_groups` returns it. With l > 1 no sensitive item may stand in more than 1/l
+    of the rows that hold a set. All items in one group must keep the promise, or nothing does: the caller makes sure.
+    """
+    local, row_start, row_items, item_start, item_rows = _laid_out(offsets, items, rows, len(weight))
+    data = (row_start, row_items, item_start, item_rows)
+    state = _state(data, local, given, weight)
+    work = _work(len(rows), len(local), k)
+    _settle_sets(data, state, work, k, m, l, rows, sensitive_offsets, sensitive, n_sensitive, by_size)
+    return _numbered(state[0])
+
+
+@nb.njit(cache=True, nogil=True)
+def first_bad_set(
+    offsets,
+    items,
+    rows,
+    weight,
+    given,
+    k,
+    m,
+    l,  # noqa: E741
+    sensitive_offsets,
+    sensitive,
+    n_sensitive,
+):
+    """One item of each group of a bad set, by its place among the items of the rows; empty if there is no bad set."""
+    local, row_start, row_items, item_start, item_rows = _laid_out(offsets, items, rows, len(weight))
+    data = (row_start, row_items, item_start, item_rows)
+    state = _state(data, local, given, weight)
+    found = np.empty(max(m, 1), np.int64)
+    for g in range(len(local)):
+        if state[6][g]:
+            size = _bad_set(data, state, k, m, l, rows, sensitive_offsets, sensitive, n_sensitive, g, found)
+            if size > 0:
+                return found[:size]
+    return found[:0]
+
+
+@nb.njit(cache=True, nogil=True)
+def _state(data, local, given, weight):
+    """(group of each item, first and next member, size, weights added up, support, alive), a group being called by its first item."""
+    row_start, row_items = data[0], data[1]
+    n = len(local)
+    group = np.empty(n, np.int32)
+    head = np.full(n, -1, np.int32)
+    following = np.full(n, -1, np.int32)
+    size = np.zeros(n, np.int64)
+    heavy = np.zeros(n, np.float64)
+    support = np.zeros(n, np.int64)
+    alive = np.zeros(n, np.bool_)
+    first = np.full(n, -1, np.int64)
+    for item in range(n):
+        if first[given[item]] < 0:
+            first[given[item]] = item
+        g = first[given[item]]
+        group[item] = g
+        following[item] = head[g]
+        head[g] = item
+        size[g] += 1
+        heavy[g] += weight[local[item]]
+        alive[g] = True
+    seen = np.full(n, -1, np.int64)
+    for row in range(len(row_start) - 1):
+        for q in range(row_start[row], row_start[row + 1]):
+            g = group[row_items[q]]
+            if seen[g] != row:
+                seen[g] = row
+                support[g] += 1
+    return group, head, following, size, heavy, support, alive
+
+
+@nb.njit(cache=True, nogil=True)
+def _work(n_rows, n, k):
+    """Scratch: a stamp per row and per group, a counter per group, the groups that were counted, and logarithms of whole numbers."""
+    logs = np.empty(max(n_rows, 2 * k) + 2, np.float64)
+    logs[0] = -np.inf
+    for i in range(1, len(logs)):
+        logs[i] = np.log2(np.float64(i))
+    return np.full(n_rows, -1, np.int64), np.full(n, -1, np.int64), np.zeros(n, np.int64), np.empty(n, np.int64), logs
+
+
+@nb.njit(cache=True, nogil=True)
+def _laid_out(offsets, items, rows, n_items):
+    """The rows over local items 0, 1, ..., and the rows of each local item."""
+    place = np.full(n_items, -1, np.int32)
+    total = 0
+    for r in rows:
+        total += offsets[r + 1] - offsets[r]
+        for p in range(offsets[r], offsets[r + 1]):
+            place[items[p]] = 0
+    n_local = 0
+    for item in range(n_items):
+        if place[item] == 0:
+            place[item] = n_local
+            n_local += 1
+    local = np.empty(n_local, np.int32)
+    for item in range(n_items):
+        if place[item] >= 0:
+            local[place[item]] = item
+    row_start = np.zeros(len(rows) + 1, np.int64)
+    row_items = np.empty(total, np.int32)
+    item_start = np.zeros(n_local + 1, np.int64)
+    at = 0
+    for i in range(len(rows)):
+        r = rows[i]
+        for p in range(offsets[r], offsets[r + 1]):
+            row_items[at] = place[items[p]]
+            item_start[row_items[at] + 1] += 1
+            at += 1
+        row_start[i + 1] = at
+    for item in range(n_local):
+        item_start[item + 1] += item_start[item]
+    item_rows = np.empty(total, np.int32)
+    filled = item_start.copy()
+    for i in range(len(rows)):
+        for p in range(row_start[i], row_start[i + 1]):
+            item_rows[filled[row_items[p]]] = i
+            filled[row_items[p]] += 1
+    return local, row_start, row_items, item_start, item_rows
+
+
+@nb.njit(cache=True, nogil=True)
+def _beside(data, state, work, g):
+    """How many groups share rows with group g: they are in `touched`, the rows they share in `count`, for the caller to clear."""
+    row_start, row_items, item_start, item_rows = data
+    group, head, following = state[0], state[1], state[2]
+    scratch, seen, count, touched = work[0], work[1], work[2], work[3]
+    n_touched = 0
+    item = head[g]
+    while item >= 0:
+        for p in range(item_start[item], item_start[item + 1]):
+            row = item_rows[p]
+            if scratch[row] == g:
+                continue
+            scratch[row] = g
+            for q in range(row_start[row], row_start[row + 1]):
+                h = group[row_items[q]]
+                if seen[h] == row:
+                    continue
+                seen[h] = row
+                if count[h] == 0:
+                    touched[n_touched] = h
+                    n_touched += 1
+                count[h] += 1
+        item = following[item]
+    # No stamp of this call may be met by the next one.
+    item = head[g]
+    while item >= 0:
+        for p in range(item_start[item], item_start[item + 1]):
+            scratch[item_rows[p]] = -1
+        item = following[item]
+    for t in range(n_touched):
+        seen[touched[t]] = -1
+    return n_touched
+
+
+@nb.njit(cache=True, nogil=True)
+def _join(state, g, h, both):
+    """Group h becomes part of g; `both` rows hold either."""
+    group, head, following, size, heavy, support, alive = state
+    item = head[h]
+    while True:
+        group[item] = g
+        if following[item] < 0:
+            break
+        item = following[item]
+    following[item] = head[g]
+    head[g] = head[h]
+    size[g] += size[h]
+    heavy[g] += heavy[h]
+    support[g] = both
+    alive[h] = False
+
+
+@nb.njit(cache=True, nogil=True)
+def _joint_loss(state, logs, g, h, both, by_size):
+    """The binary logarithm of what g and h lose as one generalized item that stands in `both` rows.
+
+    By UL it is what the joint item costs, (2^size - 1) per row; by size it is what joining adds, size per row.
+    """
+    size, heavy, support = state[3], state[4], state[5]
+    together = size[g] + size[h]
+    weight = 0.0
+    if heavy[g] + heavy[h] != together:
+        weight = np.log2(max(heavy[g] + heavy[h], 1e-300) / together)
+    if by_size:
+        before = (size[g] * support[g] if size[g] > 1 else 0) + (size[h] * support[h] if size[h] > 1 else 0)
+        return weight + np.log2(max(np.float64(together * both - before), 1e-9))
+    loss = np.float64(together) if together > 60 else BITS[together]
+    return weight + loss + logs[both]
+
+
+@nb.njit(cache=True, nogil=True)
+def _join_cheapest(data, state, work, g, k, live, n_live, by_size):
+    """Join g with the partner that costs least for the rows that both come nearer to k; -1 if it is the only group.
+
+    `live` lists the groups, ascending, the first `n_live` of it. Returns the partner.
+    """
+    support, count, touched, logs = state[5], work[2], work[3], work[4]
+    n_touched = _beside(data, state, work, g)
+    best, best_score, best_loss = np.int64(-1), np.inf, np.inf
+    for e in range(n_live):
+        h = live[e]
+        if h != g:
+            both = support[g] + support[h] - count[h]
+            loss = _joint_loss(state, logs, g, h, both, by_size)
+            gain = 2 * min(both, k) - min(support[g], k) - min(support[h], k)
+            score = loss - logs[gain] if gain > 0 else np.inf
+            if best < 0 or score < best_score or (score == best_score and loss < best_loss):
+                best, best_score, best_loss = h, score, loss
+    if best >= 0:
+        _join(state, g, best, support[g] + support[best] - count[best])
+    for t in range(n_touched):
+        count[touched[t]] = 0
+    return best
+
+
+@nb.njit(cache=True, nogil=True)
+def _living(alive):
+    """The groups that are left, ascending."""
+    live = np.empty(len(alive), np.int64)
+    n_live = 0
+    for g in range(len(alive)):
+        if alive[g]:
+            live[n_live] = g
+            n_live += 1
+    return live[:n_live]
+
+
+@nb.njit(cache=True, nogil=True)
+def _settle_singles(data, state, work, k, by_size):
+    """The rarest group below k joins the partner that costs least, until there is none."""
+    support = state[5]
+    live = _living(state[6])
+    n_live = len(live)
+    while True:
+        g = np.int64(-1)
+        for e in range(n_live):
+            if support[live[e]] < k and (g < 0 or support[live[e]] < support[g]):
+                g = live[e]
+        if g < 0:
+            return
+        gone = _join_cheapest(data, state, work, g, k, live, n_live, by_size)
+        if gone < 0:
+            return
+        kept = 0
+        for e in range(n_live):
+            if live[e] != gone:
+                live[kept] = live[e]
+                kept += 1
+        n_live = kept
+
+
+@nb.njit(cache=True, nogil=True)
+def _settle_pairs(data, state, work, k, by_size):
+    """Join groups until no pair that occurs is rarer than k."""
+    support, alive, count, touched, logs = state[5], state[6], work[2], work[3], work[4]
+    n = len(alive)
+    n_alive = 0
+    for h in range(n):
+        n_alive += 1 if alive[h] else 0
+    done = np.zeros(n, np.bool_)
+    # Too many groups for a matrix: the rarest one with a rare pair joins the cheapest of its rare partners.
+    while n_alive > DENSE:
+        g = np.int64(-1)
+        for h in range(n):
+            if alive[h] and not done[h] and (g < 0 or support[h] < support[g]):
+                g = np.int64(h)
+        if g < 0:
+            return
+        n_touched = _beside(data, state, work, g)
+        best, best_loss, both = np.int64(-1), np.inf, np.int64(0)
+        for t in range(n_touched):
+            h = touched[t]
+            if h != g and count[h] < k:
+                loss = _joint_loss(state, logs, g, h, support[g] + support[h] - count[h], by_size)
+                if loss < best_loss or (loss == best_loss and h < best):
+                    best, best_loss, both = h, loss, support[g] + support[h] - count[h]
+        for t in range(n_touched):
+            count[touched[t]] = 0
+        if best < 0:
+            done[g] = True
+        else:
+            _join(state, g, best, both)
+            n_alive -= 1
+
+    # A matrix over the groups that are left; `name[p]` is the group at place i.
+    name = np.empty(n_alive, np.int64)
+    place = np.full(n, -1, np.int64)
+    at = 0
+    for h in range(n):
+        if alive[h]:
+            name[at] = h
+            place[h] = at
+            at += 1
+    pair = np.zeros((n_alive, n_alive), np.int32)
+    rare = np.zeros(n_alive, np.int64)
+    for p in range(n_alive):
+        n_touched = _beside(data, state, work, name[p])
+        for t in range(n_touched):
+            h = touched[t]
+            if h != name[p]:
+                pair[p, place[h]] = count[h]
+                rare[p] += count[h] < k
+            count[h] = 0
+    live = np.empty(n_alive, np.int64)
+    for p in range(n_alive):
+        live[p] = p
+    n_live = n_alive
+    losses = np.empty(n_alive, np.float64)
+    chosen = np.empty(CANDIDATES, np.int64)
+    while True:
+        i = np.int64(-1)
+        for e in range(n_live):
+            o = live[e]
+            if rare[o] > 0 and (i < 0 or support[name[o]] < support[name[i]]):
+                i = o
+        if i < 0:
+            return
+        g = name[i]
+        for e in range(n_live):
+            o = live[e]
+            if o != i:
+                h = name[o]
+                losses[o] = _joint_loss(state, logs, g, h, support[g] + support[h] - pair[i, o], by_size)
+        n_chosen = 0
+        if n_live - 1 <= CANDIDATES:
+            for e in range(n_live):
+                if live[e] != i:
+                    chosen[n_chosen] = live[e]
+                    n_chosen += 1
+        else:
+            for e in range(n_live):
+                o = live[e]
+                if o == i:
+                    continue
+                if n_chosen == CANDIDATES and losses[o] >= losses[chosen[n_chosen - 1]]:
+                    continue
+                q = n_chosen if n_chosen < CANDIDATES else CANDIDATES - 1
+                while q > 0 and losses[chosen[q - 1]] > losses[o]:
+                    chosen[q] = chosen[q - 1]
+                    q -= 1
+                chosen[q] = o
+                n_chosen = min(n_chosen + 1, CANDIDATES)
+        best, best_score = np.int64(-1), np.inf
+        for c in range(n_chosen):
+            o = chosen[c]
+            before = rare[i] + rare[o] - (0 < pair[i, o] < k)
+            after = 0
+            for e in range(n_live):
+                x = live[e]
+                if x != i and x != o:
+                    both = pair[i, x] + pair[o, x]
+                    after += 0 < both < k
+            score = losses[o] - np.log2(np.float64(before - after)) if before > after else np.inf
+            if score < best_score:
+                best, best_score = o, score
+        if best < 0:
+            # No partner is expected to help: one of the rare pairs itself certainly does.
+            for e in range(n_live):
+                o = live[e]
+                if 0 < pair[i, o] < k and o != i and (best < 0 or losses[o] < losses[best]):
+                    best = o
+        h = name[best]
+        _join(state, g, h, support[g] + support[h] - pair[i, best])
+        kept = 0
+        for e in range(n_live):
+            o = live[e]
+            if o != best:
+                live[kept] = o
+                kept += 1
+                if o != i:
+                    rare[o] -= (0 < pair[i, o] < k) + (0 < pair[best, o] < k)
+                pair[i, o] = 0
+        n_live = kept
+        rare[i] = 0
+        n_touched = _beside(data, state, work, g)
+        for t in range(n_touched):
+            o = place[touched[t]]
+            if o != i:
+                pair[i, o] = count[touched[t]]
+                if pair[i, o] < k:
+                    rare[i] += 1
+                    rare[o] += 1
+            count[touched[t]] = 0
+        for e in range(n_live):
+            pair[live[e], i] = pair[i, live[e]]
+
+
+@nb.njit(cache=True, nogil=True)
+def _settle_sets(data, state, work, k, m, l, rows, sensitive_offsets, sensitive, n_sensitive, by_size):  # noqa: E741
+    """Join groups until no set of at most m of them is rare or, with l > 1, says too much about a sensitive item."""
+    support, alive, count, touched, logs = state[5], state[6], work[2], work[3], work[4]
+    found = np.empty(m, np.int64)
+    again = True
+    while again:
+        again = False
+        for g in range(len(alive)):
+            while alive[g]:
+                size = _bad_set(data, state, k, m, l, rows, sensitive_offsets, sensitive, n_sensitive, g, found)
+                if size == 0:
+                    break
+                again = l > 1
+                if size == 1:
+                    live = _living(alive)
+                    if _join_cheapest(data, state, work, g, k, live, len(live), by_size) < 0:
+                        return
+                    continue
+                # Joining two of its members removes a set for certain.
+                one, other, best_loss, both = np.int64(-1), np.int64(-1), np.inf, np.int64(0)
+                for i in range(size):
+                    a = found[i]
+                    n_touched = _beside(data, state, work, a)
+                    for j in range(i + 1, size):
+                        b = found[j]
+                        loss = _joint_loss(state, logs, a, b, support[a] + support[b] - count[b], by_size)
+                        if loss < best_loss:
+                            one, other, best_loss, both = a, b, loss, support[a] + support[b] - count[b]
+                    for t in range(n_touched):
+                        count[touched[t]] = 0
+                _join(state, one, other, both)
+
+
+@nb.njit(cache=True, nogil=True)
+def _bad_set(data, state, k, m, l, rows, sensitive_offsets, sensitive, n_sensitive, g, found):  # noqa: E741
+    """The size of a bad set of at most m groups, of which g is the first, written to `found`; 0 if there is none."""
+    row_start, row_items, item_start, item_rows = data
+    group, head, following = state[0], state[1], state[2]
+    n_rows, n = len(rows), len(group)
+    held = np.zeros(n_rows, np.bool_)
+    item = head[g]
+    while item >= 0:
+        for p in range(item_start[item], item_start[item + 1]):
+            held[item_rows[p]] = True
+        item = following[item]
+    lists = np.empty((m, n_rows), np.int32)  # the rows that hold the first 1, 2, ... groups of the set
+    length = np.zeros(m, np.int64)
+    told = np.zeros(n_sensitive, np.int64)
+    for row in range(n_rows):
+        if held[row]:
+            lists[0, length[0]] = row
+            length[0] += 1
+            if l > 1:
+                for p in range(sensitive_offsets[rows[row]], sensitive_offsets[rows[row] + 1]):
+                    told[sensitive[p]] += 1
+    found[0] = g
+    if length[0] < k:
+        return 1
+    for s in range(n_sensitive):
+        if told[s] * l > length[0]:
+            return 1
+    if m == 1:
+        return 0
+    children = np.empty((m, n), np.int32)
+    n_children = np.zeros(m, np.int64)
+    following_child = np.zeros(m, np.int64)
+    count = np.zeros(n, np.int64)
+    seen = np.full(n, -1, np.int64)
+    slot = np.empty(n, np.int64)
+    depth = 0
+    fresh = True
+    while depth >= 0:
+        if fresh:
+            # Count what joins the set at this depth.
+            n_touched = 0
+            for i in range(length[depth]):
+                row = lists[depth, i]
+                for q in range(row_start[row], row_start[row + 1]):
+                    h = group[row_items[q]]
+                    if h > found[depth] and seen[h] != row:
+                        seen[h] = row
+                        if count[h] == 0:
+                            children[depth, n_touched] = h
+                            n_touched += 1
+                        count[h] += 1
+            bad = -1
+            for t in range(n_touched):
+                h = children[depth, t]
+                slot[h] = t
+                seen[h] = -1
+                if count[h] < k:
+                    bad = h
+            if bad < 0 and l > 1 and n_touched > 0:
+                # As many sensitive items at a time as a sheet of counters has room for.
+                width = max(1, min(n_sensitive, SHEET // n_touched))
+                sheet = np.zeros(n_touched * width, np.int32)
+                for low in range(0, n_sensitive, width):
+                    for i in range(length[depth]):
+                        row = lists[depth, i]
+                        start, stop = sensitive_offsets[rows[row]], sensitive_offsets[rows[row] + 1]
+                        if start == stop:
+                            continue
+                        for q in range(row_start[row], row_start[row + 1]):
+                            h = group[row_items[q]]
+                            if h > found[depth] and seen[h] != row:
+                                seen[h] = row
+                                for p in range(start, stop):
+                                    if low <= sensitive[p] < low + width:
+                                        sheet[slot[h] * width + sensitive[p] - low] += 1
+                    for t in range(n_touched):
+                        h = children[depth, t]
+                        seen[h] = -1
+                        for s in range(width):
+                            if sheet[t * width + s] * l > count[h]:
+                                bad = h
+                            sheet[t * width + s] = 0
+                    if bad >= 0:
+                        break
+            for t in range(n_touched):
+                count[children[depth, t]] = 0
+            if bad >= 0:
+                found[depth + 1] = bad
+                return depth + 2
+            n_children[depth] = n_touched if depth + 2 < m else 0
+            following_child[depth] = 0
+            fresh = False
+        if following_child[depth] == n_children[depth]:
+            depth -= 1
+            continue
+        h = children[depth, following_child[depth]]
+        following_child[depth] += 1
+        kept = 0
+        for i in range(length[depth]):
+            row = lists[depth, i]
+            for q in range(row_start[row], row_start[row + 1]):
+                if group[row_items[q]] == h:
+                    lists[depth + 1, kept] = row
+                    kept += 1
+                    break
+        depth += 1
+        length[depth] = kept
+        found[depth] = h
+        fresh = True
+    return 0
+
+
+@nb.njit(cache=True, nogil=True)
+def utility_loss(offsets, items, rows, local, group, size, weight, n_items):
+    """The sum of UL over the given rows when the items `local` are published as their groups (`size`, `weight` per group)."""
+    token = np.full(n_items, -1, np.int32)
+    for i in range(len(local)):
+        token[local[i]] = group[i]
+    seen = np.full(len(size), -1, np.int64)
+    total = 0.0
+    for r in rows:
+        sigma = 0.0
+        for p in range(offsets[r], offsets[r + 1]):
+            t = token[items[p]]
+            if seen[t] != r:
+                seen[t] = r
+                sigma += size[t]
+        for p in range(offsets[r], offsets[r + 1]):
+            t = token[items[p]]
+            if seen[t] == r:
+                seen[t] = -1
+                total += weight[t] * 2.0 ** (size[t] - sigma) * (1.0 - 2.0 ** -size[t]) / (1.0 - 2.0**-sigma)
+    return total
+
+
+@nb.njit(cache=True, nogil=True)
+def _numbered(group):
+    """Groups numbered from 0 in the order of their first items."""
+    number = np.full(len(group), -1, np.int32)
+    out = np.empty(len(group), np.int32)
+    n = 0
+    for item in range(len(group)):
+        if number[group[item]] < 0:
+            number[group[item]] = n
+            n += 1
+        out[item] = number[group[item]]
+    return out

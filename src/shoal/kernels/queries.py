@@ -1,0 +1,63 @@
+"""The expected number of published rows that hold all of some items, when a generalized item is any non-empty subset of its items.
+
+A query has a bit for each of its items, a token the bits of those that it may stand for. A row whose tokens miss a bit is left at once.
+"""
+
+import numba as nb
+import numpy as np
+
+
+@nb.njit(cache=True, nogil=True)
+def expected_rows(offsets, tokens, group, weight, mask, void, wanted):
+    """The sum over rows of the weight of their group times the chance that they hold all wanted items.
+
+    `mask` is per token its bits of `wanted`, `void` is 2^-s for the s items that it stands for. Tokens of a row are independent; they
+    may overlap. An item of one token only is there with that token's chance; over items of several, which one token or the other may
+    bring, inclusion and exclusion sums up.
+    """
+    total = 0.0
+    for row in range(len(offsets) - 1):
+        if weight[group[row]] == 0.0:
+            continue
+        once, twice = np.int64(0), np.int64(0)
+        for p in range(offsets[row], offsets[row + 1]):
+            bits = mask[tokens[p]]
+            twice |= once & bits
+            once |= bits
+        if once != wanted:
+            continue
+        chance, absent, sign = 0.0, twice, _sign(twice)
+        while True:
+            term = sign
+            for p in range(offsets[row], offsets[row + 1]):
+                t = tokens[p]
+                if mask[t]:
+                    term *= _chance(mask[t] & ~twice, mask[t] & absent, void[t])
+            chance += term
+            if absent == 0:
+                break
+            absent = (absent - 1) & twice  # the next smaller set of those bits
+            sign = _sign(absent)
+        total += weight[group[row]] * chance
+    return total
+
+
+@nb.njit(cache=True, nogil=True)
+def _chance(present, absent, void):
+    """That a non-empty subset of s items holds some given items and lacks some others: 2^(s-p-a) / (2^s - 1), less one set if p = 0."""
+    share = 0.5 ** _ones(present | absent)
+    return (share if present else share - void) / (1.0 - void)
+
+
+@nb.njit(cache=True, nogil=True)
+def _sign(bits):
+    return -1.0 if _ones(bits) % 2 else 1.0
+
+
+@nb.njit(cache=True, nogil=True)
+def _ones(bits):
+    count = 0
+    while bits:
+        bits &= bits - 1
+        count += 1
+    return count

@@ -1,0 +1,213 @@
+"""NCP of relational columns (Xu et al. 2006, as section 5 of the RT paper uses it), and the space in which it is measured.
+
+A value published as itself costs 0, a range of numbers its length over the length of the domain, a node of a tree its leaves over all
+leaves. A record costs the weighted sum over its columns; weights are divided by their sum, so that a loss is a share of 1. A
+class that mixes numbers with missing ones says nothing (`*`) and costs 1; a missing category is a value like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import InputError
+from shoal.hierarchy.tree import Hierarchy
+from shoal.records.records import MISSING, Column, Records
+
+ANYTHING = "*"
+"""How a class is published in a column of which it says nothing."""
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """The quasi-identifier columns of a table as points and boxes; the arrays are described in `shoal.kernels.boxes`."""
+
+    columns: tuple[Column, ...]
+    trees: tuple[Hierarchy | None, ...]
+    """Per column its tree; None for ranges of numbers."""
+    texts: tuple[tuple[str, ...], ...]
+    """Per column the text of each rank or node."""
+    kind: npt.NDArray[np.int32]
+    start: npt.NDArray[np.int64]
+    number: npt.NDArray[np.float64]
+    width: npt.NDArray[np.float64]
+    parent: npt.NDArray[np.int32]
+    cost: npt.NDArray[np.float64]
+    weight: npt.NDArray[np.float64]
+    points: npt.NDArray[np.int32]
+    """The distinct tuples as boxes of one point each: (tuples, columns, 2)."""
+    tuple_of: npt.NDArray[np.int64]
+    """The distinct tuple of each row."""
+
+    def __len__(self) -> int:
+        return len(self.tuple_of)
+
+    @property
+    def metric(self) -> tuple[Any, ...]:
+        """What the kernels ask for to price a box."""
+        return self.kind, self.start, self.number, self.width, self.parent, self.cost, self.weight
+
+    @cached_property
+    def sizes(self) -> npt.NDArray[np.int64]:
+        """Rows of each distinct tuple."""
+        return np.bincount(self.tuple_of, minlength=len(self.points)).astype(np.int64)
+
+    def boxes(self, of_row: npt.NDArray[np.int32], n_classes: int) -> npt.NDArray[np.int32]:
+        """The smallest box around the rows of each class."""
+        from shoal.kernels.boxes import boxes_around
+
+        pairs = np.unique(of_row.astype(np.int64) * max(1, len(self.points)) + self.tuple_of)
+        group, point = np.divmod(pairs, max(1, len(self.points)))
+        found: npt.NDArray[np.int32] = boxes_around(
+            self.kind, self.start, self.parent, self.points[point], group, n_classes
+        )
+        return found
+
+    def told(self, boxes: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+        """The boxes as they read: numbers with missing ones among them say the same, whatever the numbers are."""
+        found = boxes.copy()
+        for j, (kind, start) in enumerate(zip(self.kind.tolist(), self.start.tolist(), strict=True)):
+            if not kind and np.isnan(self.number[start]):
+                low, high = found[:, j, 0], found[:, j, 1]
+                found[:, j, 1] = np.where((low == 0) & (high > 0), len(self.texts[j]), high)
+        return found
+
+    def boxes_of_tuples(self, tuples: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+        """The smallest box around distinct tuples."""
+        from shoal.kernels.boxes import boxes_around
+
+        found: npt.NDArray[np.int32] = boxes_around(
+            self.kind, self.start, self.parent, self.points[tuples], np.zeros(len(tuples), np.int64), 1
+        )[0]
+        return found
+
+    def column_costs(self, boxes: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
+        """NCP of each box in each column, before weights: (boxes, columns)."""
+        costs = np.zeros(boxes.shape[:2], np.float64)
+        for j, (kind, start) in enumerate(zip(self.kind.tolist(), self.start.tolist(), strict=True)):
+            low, high = boxes[:, j, 0], boxes[:, j, 1]
+            if kind:
+                costs[:, j] = self.cost[start + low]
+            else:
+                length = (self.number[start + high] - self.number[start + low]) / self.width[j]
+                costs[:, j] = np.where(low == high, 0.0, np.where(np.isnan(length), 1.0, length))
+        return costs
+
+    def costs(self, boxes: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
+        """NCP of a record in each box."""
+        total = np.zeros(len(boxes), np.float64)
+        for j, costs in enumerate(self.column_costs(boxes).T):  # added in the order of the kernels, to the last bit
+            total += self.weight[j] * costs
+        return total
+
+    def published(self, j: int, box: npt.NDArray[np.int32]) -> str:
+        """What column j of a record in this box reads."""
+        texts, low, high = self.texts[j], int(box[j, 0]), int(box[j, 1])
+        if low == high:
+            return texts[low]
+        return ANYTHING if np.isnan(self.number[self.start[j] + low]) else f"[{texts[low]}:{texts[high]}]"
+
+
+def space(
+    records: Records, hierarchies: Mapping[str, Hierarchy | None], weights: Mapping[str, float] | None = None
+) -> Space:
+    """The quasi-identifier columns laid out, each with its tree (a flat one for a category without) or its domain of numbers."""
+    columns = records.of_role("quasi")
+    if not columns:
+        raise InputError("no column is a quasi-identifier; say with --quasi which columns an attacker may know")
+    laid = [_laid_out(column, hierarchies.get(column.name)) for column in columns]
+    width = np.array([len(one.parent) for one in laid], np.int64)
+    start = np.concatenate(([0], np.cumsum(width)[:-1]))
+    codes = np.column_stack([one.place[column.codes] for one, column in zip(laid, columns, strict=True)])
+    distinct, tuple_of = np.unique(codes.astype(np.int32), axis=0, return_inverse=True)
+    return Space(
+        columns,
+        tuple(one.tree for one in laid),
+        tuple(one.texts for one in laid),
+        np.array([one.tree is not None for one in laid], np.int32),
+        start,
+        np.concatenate([one.number for one in laid]),
+        np.array([one.width for one in laid], np.float64),
+        np.concatenate([one.parent for one in laid]),
+        np.concatenate([one.cost for one in laid]),
+        _shares([column.name for column in columns], weights or {}),
+        np.ascontiguousarray(np.repeat(distinct[:, :, None], 2, axis=2)),
+        tuple_of.reshape(-1).astype(np.int64),
+    )
+
+
+def relational_ncp(space: Space, of_row: npt.NDArray[np.int32], n_classes: int) -> dict[str, float]:
+    """The loss of a partition of the rows: `ncp`, and that of each column before its weight under the column's name."""
+    boxes = space.boxes(of_row, n_classes)
+    share = np.bincount(of_row, minlength=n_classes) / max(1, len(of_row))
+    by_column = share @ space.column_costs(boxes)
+    return {"ncp": float(share @ space.costs(boxes))} | {
+        column.name: float(loss) for column, loss in zip(space.columns, by_column, strict=True)
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class _Laid:
+    """One column: the rank or leaf of each of its values, and the arrays of ranks or nodes."""
+
+    tree: Hierarchy | None
+    place: npt.NDArray[np.int32]
+    texts: tuple[str, ...]
+    number: npt.NDArray[np.float64]
+    width: float
+    parent: npt.NDArray[np.int32]
+    cost: npt.NDArray[np.float64]
+
+
+def _laid_out(column: Column, tree: Hierarchy | None) -> _Laid:
+    if tree is None and column.numbers is not None:
+        return _numbers(column)
+    if tree is None:
+        tree = flat(column.values)
+    elif MISSING in column.values and MISSING not in tree.labels[: tree.n_leaves]:
+        tree = tree.with_unknown([MISSING])
+    share = np.where(tree.leaf_count > 1, tree.leaf_count / tree.n_leaves, 0.0)
+    unused = np.zeros(tree.n_nodes, np.float64)
+    return _Laid(tree, tree.leaves_of(column.values), tree.names, unused, 1.0, tree.parent, share)
+
+
+def _numbers(column: Column) -> _Laid:
+    """Ranks of the distinct numbers; values that stand for the same number share a rank and the first one's text."""
+    assert column.numbers is not None
+    numbers = np.asarray(column.numbers, np.float64)
+    missing = np.isnan(numbers)
+    known, rank = np.unique(numbers[~missing], return_inverse=True)
+    first = int(missing.any())
+    place = np.zeros(len(numbers), np.int32)
+    place[~missing] = rank + first
+    texts = [""] * (len(known) + first)
+    for value, at in zip(reversed(column.values), place[::-1].tolist(), strict=True):
+        texts[at] = value
+    width = float(known[-1] - known[0]) if len(known) else 0.0
+    unused = np.full(len(texts), -1, np.int32)
+    ranks = np.concatenate((np.full(first, np.nan), known))
+    return _Laid(None, place, tuple(texts), ranks, width or 1.0, unused, np.zeros(len(texts)))
+
+
+def flat(values: tuple[str, ...]) -> Hierarchy:
+    """All values under one root `*`: a category is published as itself or not at all."""
+    if len(values) == 1:
+        return Hierarchy(np.array([-1], np.int32), values, 1, "flat")
+    parent = np.append(np.full(len(values), len(values)), -1).astype(np.int32)
+    return Hierarchy(parent, (*values, ANYTHING), len(values), "flat")
+
+
+def _shares(names: list[str], weights: Mapping[str, float]) -> npt.NDArray[np.float64]:
+    unknown = [name for name in weights if name not in names]
+    if unknown:
+        raise InputError(f"weight of {unknown[0]!r}: there is no such quasi-identifier; there are {', '.join(names)}")
+    given = np.array([weights.get(name, 1.0) for name in names], np.float64)
+    if not np.all(np.isfinite(given)) or given.min() < 0 or given.sum() == 0:
+        raise InputError("weights of columns are numbers of 0 or more, and one at least is more than 0")
+    shares: npt.NDArray[np.float64] = given / given.sum()
+    return shares

@@ -1,0 +1,125 @@
+"""The models: what each promise needs to be read, how its recoding is applied, and what is told about it.
+
+`release.py` is the same for all of them: read, propose, shuffle, audit, write. What differs is here, one file per model, and
+ends in a `Proposal`. Nothing in a proposal is believed before the audit has seen what would be published.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+from shoal.algorithms import kind_of
+from shoal.errors import InputError
+from shoal.records.baskets import Baskets
+from shoal.records.reading import Source
+from shoal.records.record_reading import RecordSource
+from shoal.records.records import Records
+
+_HOMES = {
+    "km": "shoal.models.km",
+    "k": "shoal.models.transactions",
+    "table": "shoal.models.tables",
+    "rt": "shoal.models.tables",
+    "lm": "shoal.models.tables",
+    "diversity": "shoal.models.buckets",
+}
+
+Rules = Callable[[Callable[[str], str]], Iterator[tuple[str, ...]]]
+"""Rows of the rules file, its header first; takes what a published token is called in the written file."""
+
+
+def _no_rules(written: Callable[[str], str]) -> Iterator[tuple[str, ...]]:
+    return iter(())
+
+
+@dataclass(frozen=True, eq=False)
+class Proposal:
+    """What an algorithm proposes to publish, and what there is to say about it."""
+
+    guarantee: Any
+    published: Baskets | Records
+    """In the order of the input."""
+    recoding: Any
+    algorithm: str
+    loss: Mapping[str, float]
+    parameters: Mapping[str, Any]
+    """What the run was asked for, for `--json` and the certificate."""
+    optimal: bool | None = None
+    bound: float | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+    """For the owner, in `--json`. They may name rare items."""
+    certified: Callable[[Callable[[str], str]], Mapping[str, Any]] = lambda written: {}
+    """For the certificate: counts and shares, never a rare name. Takes what a published token is called in the file."""
+    warnings: tuple[str, ...] = ()
+    """For readers of the certificate."""
+    notes: tuple[str, ...] = ()
+    """For the owner."""
+    rules: Rules = _no_rules
+    rules_note: str = ""
+    """What the owner must know about the rules file."""
+
+
+@dataclass(frozen=True)
+class Roles:
+    """What the caller says about columns and items, beyond what every reader takes."""
+
+    sensitive: Any = None
+    quasi: Any = None
+    keep: Any = None
+
+    def refuse(self, model: str, *names: str) -> None:
+        """Raises if one of these was given: the model has no use for it."""
+        for name in names:
+            if getattr(self, name) is not None:
+                raise InputError(f"--{name} has no use with --model {model}; leave it out")
+
+
+def basket_source(data: Any, reading: Mapping[str, Any]) -> Source:
+    """The sets of data without columns to be published."""
+    from shoal.records.reading import load
+
+    if "numeric" in reading:
+        raise InputError("--numeric is for the columns of tables; a file of sets has none")
+    source = load(data, **reading)
+    if not len(source.baskets):
+        raise InputError(f"{source.name} has no transactions; there is nothing to publish")
+    return source
+
+
+def basket_details(original: Baskets, published: Baskets) -> dict[str, Any]:
+    return {
+        "items": len(original.vocabulary),
+        "tokens": len(published.vocabulary),
+        "empty": published.empty,
+        "duplicates": original.duplicates,
+    }
+
+
+def basket_notes(baskets: Baskets, *, empty_stay: bool) -> tuple[str, ...]:
+    """What the owner should know about the sets that were read."""
+    notes = []
+    if baskets.duplicates:
+        notes.append(f"{baskets.duplicates:,} repeated items were folded into one")
+    if baskets.empty:
+        notes.append(f"{baskets.empty:,} transactions are empty" + (" and stay so" if empty_stay else ""))
+    return tuple(notes)
+
+
+AnySource = Source | RecordSource
+
+
+def model_of(guarantee: Any) -> ModuleType:
+    """The module of a guarantee's model. It has two functions:
+
+    `read(data, guarantee, roles, reading) -> (source, guarantee)` reads what the promise is about, the guarantee then knowing what in
+    it is sensitive; `proposal(source, guarantee, request, options) -> Proposal`. Where the audit looks at published records in
+    another form, `auditable(published)` gives it.
+    """
+    home = _HOMES.get(kind_of(guarantee)) if hasattr(guarantee, "model") else None
+    if home is None:
+        raise InputError(f"the guarantee is {guarantee!r}; give for example shoal.KmAnonymity(k=5, m=2)")
+    return import_module(home)

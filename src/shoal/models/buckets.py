@@ -1,0 +1,215 @@
+"""Buckets: exact quasi-identifiers, and sensitive values parted from them, one bucket of rows at a time.
+
+The release is one table: every row with its bucket, and the values of each bucket dealt to its rows by randomness of the system that is
+not recorded. Nothing but the link between a row and its value is lost.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from shoal.algorithms import algorithm, entry
+from shoal.algorithms.buckets.bucketization import Bucketization, figures
+from shoal.algorithms.buckets.negative_rules import negative_rules, value_hierarchies
+from shoal.algorithms.buckets.rule_files import edited, rule_edits
+from shoal.algorithms.recoding import Options
+from shoal.errors import InputError
+from shoal.guarantees.diversity import MatchingDiversity
+from shoal.hierarchy.columns import column_hierarchy
+from shoal.hierarchy.tree import Hierarchy
+from shoal.models import Proposal, Roles
+from shoal.records.buckets import Buckets, sensitive_column
+from shoal.records.knowledge import Rules
+from shoal.records.peeking import column_names
+from shoal.records.record_reading import RecordSource, load_records
+from shoal.records.records import Column, Records
+
+BUCKET = "bucket"
+"""The column of a release that says which rows share their sensitive values."""
+MIN_EXP = 0.9
+MAX_LENGTH = 1
+"""Longer rules soon leave some rows a single possible value: then no buckets can be formed."""
+
+
+def read(data: Any, guarantee: Any, roles: Roles, reading: Mapping[str, Any]) -> tuple[RecordSource, Any]:
+    """The table with its one sensitive column; a column called `bucket` without a role is that of a published release."""
+    asked = {name: value for name, value in reading.items() if value}
+    if asked.pop("id", None) is not None or asked.get("items"):
+        raise InputError(
+            "--model diversity is about tables with one sensitive value per row; leave out --items and --id"
+        )
+    if roles.sensitive is None:
+        raise InputError("--model diversity needs the column that an attacker wants to learn; name it with --sensitive")
+    keep = _names(roles.keep)
+    columns = [] if isinstance(data, Records) else column_names(data, asked.get("format"))
+    elsewhere = (*keep, *_names(roles.quasi), *_names(roles.sensitive), *_names(asked.get("drop")))
+    if BUCKET in columns and BUCKET not in elsewhere:
+        keep = (*keep, BUCKET)
+    source = load_records(data, quasi=roles.quasi or (), sensitive=roles.sensitive, keep=keep, **asked)
+    if not len(source.records):
+        raise InputError(f"{source.name} has no rows; there is nothing to publish")
+    if not source.records.of_role("quasi"):
+        raise InputError(
+            f"{source.name}: no column is named as quasi-identifier; name what an attacker may know with --quasi"
+        )
+    sensitive_column(source.records)
+    return source, guarantee
+
+
+def auditable(published: Records) -> Buckets:
+    """A published table as the audit sees it."""
+    bucket = next((column for column in published.of_role("keep") if column.name == BUCKET), None)
+    if bucket is None:
+        raise InputError(
+            f"there is no column {BUCKET!r} that says which rows share their sensitive values; is this a release?"
+        )
+    others = tuple(column for column in published.columns if column is not bucket)
+    return Buckets.of(replace(published, columns=others), bucket.codes)
+
+
+def proposal(source: RecordSource, guarantee: Any, request: Mapping[str, Any], options: Options) -> Proposal:
+    """Mine what an attacker may know, and form buckets that hold against it."""
+    records = source.records
+    if any(column.name == BUCKET for column in records.columns):
+        raise InputError(
+            f"{source.name}: a release gets a column {BUCKET!r}, and there is one already; rename or drop it"
+        )
+    name, home = entry(guarantee.model, request["algorithm"])
+    if not isinstance(guarantee, MatchingDiversity):
+        raise InputError(f"{guarantee} can be audited, not made; ask for shoal.MatchingDiversity(l)")
+    trees = hierarchies(records, request["hierarchy"], request["unknown"])
+    asked = {option: request[option] for option in ("min_exp", "min_conf", "max_length", "knowledge")}
+    if "min_exp" in home.options and guarantee.rules is None:
+        options.tell("mining rules", 0.0)
+        guarantee = replace(guarantee, rules=knowledge(records, trees, options=options, **asked))
+    found: Bucketization = algorithm(guarantee.model, name)(records, guarantee, trees, options)
+    buckets = found.apply()
+    published = _table(buckets, records)
+    missed = 1 - float(_chance(buckets, sensitive_column(records)).mean())
+    details = {
+        "columns": {column.name: column.role for column in records.columns},
+        "buckets": figures(buckets),
+        "knowledge": None if guarantee.rules is None else guarantee.rules.to_dict(),
+        "facts": dict(found.facts),
+        "hierarchy": {column: tree.source for column, tree in trees.items()},
+    }
+    return Proposal(
+        guarantee=guarantee,
+        published=published,
+        recoding=found,
+        algorithm=name,
+        loss={"ambiguity": missed},
+        parameters={option: value for option, value in _effective(asked).items() if option in home.options}
+        | {"seed": options.seed, "unknown": request["unknown"]},
+        details=details,
+        certified=lambda written: {key: details[key] for key in ("columns", "buckets", "knowledge")},
+        warnings=(
+            "All columns but the sensitive one are exact. The sensitive value in a row is one of its bucket's, dealt by lot: it need not "
+            "be the row's own.",
+        ),
+        notes=source.notes + found.notes,
+        rules=lambda written: _rules(guarantee.rules),
+        rules_note="lists what an attacker is taken to know, mined from your data",
+    )
+
+
+def knowledge(
+    records: Records,
+    trees: Mapping[str, Hierarchy],
+    *,
+    min_exp: float | None = None,
+    min_conf: float | None = None,
+    max_length: int | None = None,
+    knowledge: str | os.PathLike[str] | None = None,
+    redundant: bool = False,
+    options: Options | None = None,
+) -> Rules:
+    """The rules that the data shows, with those that a file adds and without those that it strikes."""
+    given = _effective({"min_exp": min_exp, "min_conf": min_conf, "max_length": max_length})
+    mined = negative_rules(
+        records,
+        trees,
+        min_exp=given["min_exp"],
+        min_conf=given["min_conf"],
+        max_length=given["max_length"] or None,
+        redundant=redundant or knowledge is not None,
+        threads=options.threads if options else None,
+        progress=(lambda share: options.tell("mining rules", share)) if options else None,
+    )
+    if knowledge is None:
+        return mined
+    return edited(mined, edits_of(records, trees, knowledge), records)
+
+
+def edits_of(records: Records, trees: Mapping[str, Hierarchy], path: str | os.PathLike[str]) -> Any:
+    """What a file of rules asks for."""
+    name = os.path.basename(path)
+    try:
+        with open(path, encoding="utf-8-sig") as file:
+            lines = file.read().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise InputError(f"{name}: it cannot be read ({why}); give a file of rules, one JSON object a line") from None
+    return rule_edits(lines, value_hierarchies(records, trees), sensitive_column(records), source=name)
+
+
+def hierarchies(records: Records, given: Any, unknown: str | None) -> dict[str, Hierarchy]:
+    """The hierarchies over the values of quasi columns in which rules are looked for; a column without one has a flat one."""
+    if given is not None and not isinstance(given, Mapping):
+        raise InputError("a hierarchy needs its column: give --hierarchy COL=SPEC")
+    quasi = {column.name: column for column in records.of_role("quasi")}
+    found = {}
+    for name, spec in (given or {}).items():
+        if name not in quasi:
+            raise InputError(
+                f"there is no quasi-identifier column {name!r} for --hierarchy; there are {', '.join(quasi)}"
+            )
+        tree = column_hierarchy(quasi[name], spec, unknown=unknown)
+        assert tree is not None
+        found[name] = tree
+    return found
+
+
+def _effective(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """What was asked for, or else the defaults; a length of 0 means any."""
+    defaults = {"min_exp": MIN_EXP, "min_conf": 1.0, "max_length": MAX_LENGTH}
+    return {name: defaults.get(name) if value is None else value for name, value in asked.items()}
+
+
+def _names(given: Any) -> tuple[str, ...]:
+    if given is None:
+        return ()
+    texts = (given,) if isinstance(given, str) else tuple(given)
+    return tuple(name.strip() for text in texts for name in (text, *text.split(",")))
+
+
+def _table(buckets: Buckets, records: Records) -> Records:
+    """One table: buckets numbered, and values dealt inside each, by randomness of the system that is not kept."""
+    random = np.random.default_rng()
+    number = random.permutation(len(buckets))
+    texts = tuple(map(str, range(1, len(buckets) + 1)))
+    label = Column(BUCKET, "keep", number[buckets.of_row].astype(np.int32), texts)
+    dealt = buckets.shuffled(random)
+    columns = tuple(dealt if column.name == dealt.name else column for column in records.columns)
+    return replace(records, columns=(*columns, label))
+
+
+def _chance(buckets: Buckets, sensitive: Column) -> Any:
+    """Per row, the share of its bucket that has the row's own value."""
+    n = max(1, len(sensitive.values))
+    pairs = buckets.of_row.astype(np.int64) * n + sensitive.codes
+    known = np.repeat(np.arange(len(buckets), dtype=np.int64), np.diff(buckets.offsets)) * n + buckets.values
+    return buckets.counts[np.searchsorted(known, pairs)] / buckets.sizes[buckets.of_row]
+
+
+def _rules(rules: Rules | None) -> Iterator[tuple[str, ...]]:
+    yield "if", "never", "rows", "exceptions", "redundant", "given"
+    for rule in rules or ():
+        conditions = " & ".join(f"{name}={node}" for name, node in rule.conditions.items())
+        figures = ("" if rule.support is None else f"{rule.support:g}", f"{rule.exceptions:g}")
+        yield conditions, rule.value, *figures, *("yes" if mark else "" for mark in (rule.redundant, rule.given))

@@ -1,0 +1,152 @@
+"""k^m-anonymity: a cut through a hierarchy, and with `hybrid` single deletions, lose NCP."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from shoal.algorithms import algorithm, entry
+from shoal.algorithms.recoding import Options, Recoding
+from shoal.guarantees.km import KmAnonymity
+from shoal.hierarchy.spec import resolve
+from shoal.hierarchy.tree import Hierarchy
+from shoal.loss.ncp import leaf_occurrences, ncp
+from shoal.models import Proposal, Roles, basket_details, basket_notes, basket_source
+from shoal.records.baskets import Baskets
+from shoal.records.reading import Source
+from shoal.report.advice import ends_at_root, hybrid_advice, root_advice
+from shoal.report.certificate import hierarchy_facts
+
+HIERARCHY = "frequency:5"
+SUPPRESS = {"hybrid": 0.05}
+"""The share of occurrences that an algorithm may take away when nobody says otherwise; 0 for the others."""
+
+
+@dataclass(frozen=True)
+class Level:
+    """Items that went up the same number of levels, or were dropped (None)."""
+
+    up: int | None
+    items: int
+    occurrences: int
+
+
+def read(data: Any, guarantee: KmAnonymity, roles: Roles, reading: Mapping[str, Any]) -> tuple[Source, KmAnonymity]:
+    roles.refuse(guarantee.model, "sensitive", "quasi", "keep")
+    return basket_source(data, reading), guarantee
+
+
+def proposal(source: Source, guarantee: KmAnonymity, request: Mapping[str, Any], options: Options) -> Proposal:
+    """Generalize until the promise holds. `request` has `hierarchy`, `unknown` and `algorithm`."""
+    baskets = source.baskets
+    name, _ = entry(guarantee.model, request["algorithm"])
+    if request["suppress"] is None:
+        options = replace(options, suppress=SUPPRESS.get(name, 0.0))
+    spec = HIERARCHY if request["hierarchy"] is None else request["hierarchy"]
+    tree = resolve_hierarchy(spec, baskets, unknown=request["unknown"])
+    recoding: Recoding = algorithm(guarantee.model, name)(baskets, guarantee, tree, options)
+    options.tell("recoding", 0.0)
+    loss = ncp(recoding.cut, leaf_occurrences(tree, baskets), recoding.deleted(baskets))
+    notes = basket_notes(baskets, empty_stay=True) + recoding.notes
+    if ends_at_root(recoding):
+        notes += root_advice(baskets, guarantee, tree, options)
+    if recoding.algorithm == "exact":
+        notes += hybrid_advice(baskets, guarantee, tree, options, loss["ncp"])
+    levels = levels_of(recoding, baskets)
+    total = sum(level.occurrences for level in levels)
+    suppressed = {
+        "share": loss["deleted"],
+        "occurrences": round(loss["deleted"] * total),
+        "categories": len(recoding.cut.dropped),
+    }
+    shares = recoding.deleted_shares(baskets)
+    published = recoding.apply(baskets, options.threads)
+    return Proposal(
+        guarantee=guarantee,
+        published=published,
+        recoding=recoding,
+        algorithm=recoding.algorithm,
+        loss=loss,
+        parameters={
+            "suppress": options.suppress,
+            "time_limit": options.time_limit,
+            "unknown": request["unknown"],
+        },
+        optimal=recoding.optimal,
+        bound=recoding.bound,
+        details={
+            **basket_details(baskets, published),
+            "suppressed": suppressed,
+            "deleted_shares": shares,
+            "levels": [
+                {"levels_up": level.up, "items": level.items, "occurrences": level.occurrences}
+                | {"share": level.occurrences / max(1, total)}
+                for level in levels
+            ],
+            "hierarchy": {"source": tree.source, "leaves": tree.n_leaves, "height": tree.height},
+        },
+        certified=lambda written: {
+            "suppressed": suppressed,
+            "deleted_shares": {written(token): round(share, 4) for token, share in shares.items()},
+            "hierarchy": hierarchy_facts(tree),
+        },
+        warnings=tuple(_warnings(recoding, suppressed)),
+        notes=notes,
+        rules=lambda written: _rules(recoding, written),
+        rules_note="names every original item, rare ones too",
+    )
+
+
+def resolve_hierarchy(
+    spec: Hierarchy | str | os.PathLike[str], baskets: Baskets, *, unknown: str | None = None
+) -> Hierarchy:
+    """The hierarchy that `spec` stands for, with a leaf for every item of the baskets."""
+    vocabulary, supports = baskets.vocabulary, baskets.supports()
+    if not vocabulary and not isinstance(spec, Hierarchy) and not os.path.exists(spec):
+        # Empty transactions only: a tree over one name that never occurs serves them all.
+        vocabulary, supports = ("*",), np.zeros(1, np.int64)
+    return resolve(spec, vocabulary, supports, unknown=unknown)
+
+
+def levels_of(recoding: Recoding, baskets: Baskets) -> tuple[Level, ...]:
+    """How far the items of the data went, the least first, dropped ones last."""
+    tree, supports = recoding.cut.hierarchy, baskets.supports()
+    kept = recoding.node >= 0
+    up = tree.depth[tree.leaves_of(recoding.vocabulary)] - tree.depth[recoding.node]
+    found = [
+        Level(n, int(np.count_nonzero(at := kept & (up == n))), int(supports[at].sum()))
+        for n in np.unique(up[kept]).tolist()
+    ]
+    if not kept.all():
+        found.append(Level(None, int(np.count_nonzero(~kept)), int(supports[~kept].sum())))
+    return tuple(found)
+
+
+def _rules(recoding: Recoding, written: Callable[[str], str]) -> Iterator[tuple[str, ...]]:
+    yield "item", "published"
+    for item, token in recoding.rules():
+        yield item, written(token)
+
+
+def _warnings(recoding: Recoding, suppressed: Mapping[str, Any]) -> Iterator[str]:
+    if recoding.cut.hierarchy.source.startswith("frequency:"):
+        yield (
+            "The hierarchy was built from how frequent items are in the data: "
+            "a published token such as rank[6:10] tells the ranks of the items it stands for."
+        )
+    if suppressed["occurrences"]:
+        yield (
+            f"{suppressed['share']:.2%} of all item occurrences were dropped, "
+            + (
+                "one by one: counts of a token are too low by its share in deleted_shares, and"
+                if recoding.deletions is not None
+                else "by whole categories:"
+            )
+            + " an item that is not in a row may have been. Nothing was added that was not there."
+        )
+    if recoding.optimal is False:
+        yield "The time limit ended the search: a release that loses less may exist, but none below the bound."

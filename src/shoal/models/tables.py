@@ -1,0 +1,169 @@
+"""Tables: clusters of rows that are published alike in their quasi-identifier columns, with items generalized inside each.
+
+For (k,k^m)-anonymity, (k,l^m)-diversity, and k-anonymity of tables without items. The relational side loses NCP, the items lose
+UL and `items_ncp`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from shoal.algorithms import algorithm, entry, kind_of
+from shoal.algorithms.recoding import Options
+from shoal.algorithms.rt.recoding import ClusterRecoding, RTOptions
+from shoal.errors import InputError
+from shoal.hierarchy.columns import column_hierarchy
+from shoal.hierarchy.spec import resolve
+from shoal.hierarchy.tree import Hierarchy
+from shoal.models import Proposal, Roles, basket_details, basket_notes
+from shoal.records.peeking import column_names
+from shoal.records.record_reading import RecordSource, load_records, mark_sensitive
+from shoal.records.records import Records
+from shoal.report.certificate import hierarchy_facts
+
+RT = ("delta", "formation", "transaction", "ordering", "weights", "item_weights")
+
+
+def read(data: Any, guarantee: Any, roles: Roles, reading: Mapping[str, Any]) -> tuple[RecordSource, Any]:
+    """The table with a role for every column; sensitive are columns, or items by name or in a column of their own."""
+    asked = {name: value for name, value in reading.items() if value is not None}
+    if asked.pop("id", None) is not None:
+        raise InputError(f"--id is for long tables of items; --model {guarantee.model} needs one row per person")
+    with_items = kind_of(guarantee) != "table"
+    columns = [] if isinstance(data, Records) else column_names(data, asked.get("format"))
+    if with_items and "items" not in asked and "items" in columns:
+        asked["items"] = "items"
+    if not with_items and "items" in asked:
+        raise InputError(f"{guarantee} is about tables without items; leave out --items, or ask for --model rt")
+    given = {"quasi": roles.quasi, "keep": roles.keep}
+    named, items = _sensitive(roles.sensitive, columns, with_items)
+    if items is not None and len(items) == 1 and items[0] in columns:
+        given["sensitive_sets"], items = items[0], None
+    source = load_records(data, sensitive=named, **asked, **{role: names for role, names in given.items() if names})
+    if not len(source.records):
+        raise InputError(f"{source.name} has no rows; there is nothing to publish")
+    records = source.records
+    if not records.of_role("quasi"):
+        raise InputError(
+            f"{source.name}: no column is named as quasi-identifier; name what an attacker may know with --quasi"
+        )
+    if items is not None:
+        records = mark_sensitive(records, items)
+        source = RecordSource(records, source.layout, source.sha256, source.name, source.notes)
+    return source, guarantee
+
+
+def _sensitive(given: Any, columns: list[str], with_items: bool) -> tuple[tuple[str, ...], tuple[str, ...] | None]:
+    """(columns of single values, names of items or the column that holds them)."""
+    if given is None:
+        return (), None
+    names = (given,) if isinstance(given, str) else tuple(given)
+    if not with_items:
+        return names, None
+    return (), names
+
+
+def proposal(source: RecordSource, guarantee: Any, request: Mapping[str, Any], options: Options) -> Proposal:
+    """Cluster, merge and generalize. `request` has `algorithm`, `hierarchy` (a spec per column) and the options of the RT paper."""
+    records = source.records
+    kind = kind_of(guarantee)
+    name, home = entry(kind, request["algorithm"])
+    if guarantee.model == "lm" and not records.sensitive_items:
+        raise InputError(f"{guarantee} needs sensitive items; name them, or their column, with --sensitive")
+    if kind == "table" and guarantee.l > 1 and not records.of_role("sensitive"):
+        raise InputError(f"l = {guarantee.l}, but no column is named as sensitive; name it with --sensitive")
+    trees = hierarchies(records, request["hierarchy"], request["unknown"])
+    rt = RTOptions(**{name: request[name] for name in RT if request[name] is not None})
+    recoding: ClusterRecoding = algorithm(kind, name)(records, guarantee, trees, options, rt)
+    options.tell("recoding", 0.0)
+    published = recoding.apply(records)
+    sizes = np.bincount(recoding.of_row)
+    classes = {
+        "count": len(sizes),
+        "smallest": int(sizes.min()),
+        "largest": int(sizes.max()),
+        "average": float(sizes.mean()),
+    }
+    details: dict[str, Any] = {
+        "columns": {column.name: column.role for column in records.columns},
+        "classes": classes,
+        "ncp_by_column": dict(recoding.ncp_by_column),
+        "facts": dict(recoding.facts),
+        "hierarchy": {column: None if tree is None else tree.source for column, tree in trees.items()},
+    }
+    if records.items is not None and published.items is not None:
+        details |= basket_details(records.items, published.items)
+    used = {option: request[option] for option in home.options if option in request}
+    if "delta" in home.options:
+        used["delta"] = rt.bound
+    return Proposal(
+        guarantee=guarantee,
+        published=published,
+        recoding=recoding,
+        algorithm=name,
+        loss=recoding.loss,
+        parameters=used
+        | {option: getattr(options, option) for option in home.options if hasattr(options, option)}
+        | {"unknown": request["unknown"]},
+        optimal=recoding.optimal,
+        bound=recoding.bound,
+        details=details,
+        certified=lambda written: {
+            "columns": details["columns"],
+            "classes": classes,
+            "ncp_by_column": details["ncp_by_column"],
+            "hierarchy": {column: None if tree is None else hierarchy_facts(tree) for column, tree in trees.items()},
+        },
+        warnings=tuple(_warnings(records)),
+        notes=source.notes
+        + (basket_notes(records.items, empty_stay=True) if records.items is not None else ())
+        + recoding.notes,
+        rules=lambda written: _rules(recoding, sizes, written),
+        rules_note="names every original item of every cluster, rare ones too",
+    )
+
+
+def hierarchies(records: Records, given: Any, unknown: str | None) -> dict[str, Hierarchy | None]:
+    """A hierarchy for each quasi-identifier column (None: ranges of numbers) and for the items (None: sets without a tree)."""
+    specs: dict[str, Any] = dict(given) if isinstance(given, Mapping) else ({} if given is None else {"": given})
+    if "" in specs:
+        # A spec without a column is for the items.
+        if records.items is None:
+            raise InputError("a hierarchy needs its column: give --hierarchy COL=SPEC")
+        specs[records.items_name] = specs.pop("")
+    known = {column.name: column for column in records.of_role("quasi")}
+    strange = [name for name in specs if name not in known and name != records.items_name]
+    if strange:
+        columns = ", ".join([*known, *([records.items_name] if records.items is not None else [])])
+        raise InputError(f"there is no quasi-identifier column {strange[0]!r} for --hierarchy; there are {columns}")
+    found: dict[str, Hierarchy | None] = {
+        name: column_hierarchy(column, specs.get(name), unknown=unknown) for name, column in known.items()
+    }
+    if records.items is not None and records.items_name in specs:
+        from shoal.guarantees.k import parted
+
+        items = parted(records.items, records.sensitive_items)[0]
+        found[records.items_name] = resolve(
+            specs[records.items_name], items.vocabulary, items.supports(), unknown=unknown
+        )
+    elif records.items is not None:
+        found[records.items_name] = None
+    return found
+
+
+def _rules(recoding: ClusterRecoding, sizes: Any, written: Callable[[str], str]) -> Iterator[tuple[str, ...]]:
+    """What each value and item of each cluster became."""
+    yield "class", "rows", "column", "original", "published"
+    for column, values in recoding.values.items():
+        for number, value in enumerate(values):
+            yield str(number + 1), str(sizes[number]), column, "", value
+    for number, item, token in recoding.item_rules():
+        yield str(number + 1), str(sizes[number]), "items", item, written(token)
+
+
+def _warnings(records: Records) -> Iterator[str]:
+    for column in records.of_role("keep"):
+        yield f"Column {column.name!r} is published as it is: whoever knows it of a person may use it."

@@ -1,0 +1,191 @@
+"""Reading tables about people: every column with a role, from files, standard input and data frames.
+
+Whatever has columns is read: the format comes from the file's name unless it is given. What is read comes with how it stood there,
+so that a release can be written the same way, and the hash of its bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shoal.errors import InputError
+from shoal.records.baskets import Baskets
+from shoal.records.columns import comma_parts, listed
+from shoal.records.layout import FORMATS, Layout, format_of
+from shoal.records.records import Records
+from shoal.records.roles import Roles, texts_of
+from shoal.records.streams import Input, display_name, fingerprint, reading_errors
+
+if TYPE_CHECKING:
+    from shoal.records.record_tables import TableRecords
+    from shoal.records.tables import Table
+
+FORMATS_WITH_COLUMNS = ("csv", "tsv", "jsonl", "parquet", "arrow")
+
+
+@dataclass(frozen=True)
+class RecordSource:
+    """What was read, and from where."""
+
+    records: Records
+    layout: Layout
+    sha256: str
+    """Of the raw bytes of the input; of a canonical form of the records for Python objects."""
+    name: str
+    """What messages call it: the file's name without folders."""
+    notes: tuple[str, ...] = ()
+    """For the owner: what was taken for something else than one might expect. They may name values."""
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+
+def load_records(
+    source: Any,
+    *,
+    items: str | Sequence[str] = (),
+    quasi: str | Sequence[str] = (),
+    sensitive: str | Sequence[str] = (),
+    sensitive_sets: str | None = None,
+    keep: str | Sequence[str] = (),
+    drop: str | Sequence[str] = (),
+    numeric: str | Collection[str] | None = None,
+    format: str | None = None,
+    separator: str | None = None,
+) -> RecordSource:
+    """The records in a file, in standard input (`-`) or in a data frame, with how they stood there and the hash of the input.
+
+    Every column has one role. `items` are sets: several such columns make one domain, of items called `column.item`. `sensitive`
+    columns hold one value per row; what is named there and is no column marks items, as `mark_sensitive` does. `sensitive_sets` is a
+    column of sets of sensitive items, which join the items and are marked.
+    `drop` is for identifiers: never read, never kept. `numeric` names the numeric columns; None finds them out by their values.
+    `separator` parts the items of cells. Names are given one by one or with commas between them.
+    """
+    if separator == "":
+        raise InputError("the separator between items is empty; give at least one character")
+    asked = Roles(*map(texts_of, (quasi, items, sensitive, sensitive_sets, keep, drop)))
+    numeric = None if numeric is None else texts_of(numeric)
+    if isinstance(source, Records):
+        if asked != Roles() or numeric is not None or separator is not None:
+            raise InputError("Records have their roles already; give them alone")
+        return RecordSource(source, Layout("arrow", source.items_name), records_fingerprint(source), "the Records")
+    if isinstance(source, str | os.PathLike):
+        with Input(source) as opened:
+            form = _format(opened, format)
+            table, delimiter = file_table(opened, form, asked)
+            found = _table_records(table, asked, numeric, separator)
+            layout = Layout(form, found.records.items_name, found.separator, None, opened.compression, delimiter)
+            return RecordSource(found.records, layout, opened.sha256(), opened.name, found.notes)
+    from shoal.records.objects import object_table, pandas_values
+
+    name = f"the {type(source).__name__}"
+    made = object_table(source, name, pandas_values)
+    if made is None:
+        raise InputError(f"{name} has no columns; give a path, a data frame or an Arrow table")
+    found = _table_records(made, asked, numeric, separator)
+    layout = Layout("arrow", found.records.items_name)
+    return RecordSource(found.records, layout, records_fingerprint(found.records), name, found.notes)
+
+
+def mark_sensitive(data: Records | Baskets, names: str | os.PathLike[str] | Iterable[str]) -> Records:
+    """The same sets with some of their items sensitive: given one by one, with commas between them, or as a file with one name per line."""
+    records = data if isinstance(data, Records) else Records((), data)
+    if records.items is None:
+        raise InputError("there are no items among which some could be sensitive; name the set column with --items")
+    if records.sensitive_name is not None:
+        raise InputError(
+            f"the sensitive items stand in column {records.sensitive_name!r}; move others there, too, or leave out --sensitive"
+        )
+    known = set(records.items.vocabulary)
+    given = [names] if isinstance(names, str | os.PathLike) else list(names)
+    marked = [name for text in given for name in _item_names(text, known)]
+    unknown = [name for name in dict.fromkeys(marked) if name not in known]
+    if unknown:
+        which = f"item {listed(unknown[:5])} does" if len(unknown) == 1 else f"items {listed(unknown[:5])} do"
+        raise InputError(f"sensitive {which} not occur in the data; check the spelling, or leave out what is not there")
+    return replace(records, sensitive_items=records.sensitive_items | set(marked))
+
+
+def _item_names(text: str | os.PathLike[str], known: Collection[str]) -> list[str]:
+    """The names in a text or, where it is no item but a file, in its lines."""
+    if text in known:
+        return [str(text)]
+    if isinstance(text, os.PathLike) or os.path.isfile(text):
+        with reading_errors(text):
+            try:
+                lines = Path(text).read_text("utf-8-sig").splitlines()
+            except UnicodeDecodeError:
+                raise InputError(
+                    f"{display_name(text)}: it is not UTF-8 text; save it as UTF-8, one name per line"
+                ) from None
+        return [line.strip() for line in lines if line.strip()]
+    return comma_parts(text)
+
+
+def records_fingerprint(records: Records) -> str:
+    """The SHA-256 of a canonical form of records that did not come from a file."""
+    digest = hashlib.sha256(b"shoal records 1\n")
+    for column in records.columns:
+        digest.update(json.dumps([column.name, column.role, *column.values]).encode())
+        digest.update(column.codes.astype("<i4", copy=False).data)
+    if records.items is not None:
+        marks = [records.items_name, records.sensitive_name, *sorted(records.sensitive_items)]
+        digest.update(json.dumps(marks).encode())
+        digest.update(fingerprint(records.items).encode())
+    return digest.hexdigest()
+
+
+def _table_records(table: Table, asked: Roles, numeric: tuple[str, ...] | None, separator: str | None) -> TableRecords:
+    """The records of a table. What is said to be sensitive and is no column is a name of items, or a file with such names."""
+    from shoal.records.record_tables import table_records
+
+    asked, marked = asked.sensitive_apart(table.columns)
+    found = table_records(table, asked, numeric, separator)
+    if not marked:
+        return found
+    try:
+        return replace(found, records=mark_sensitive(found.records, marked))
+    except InputError as error:
+        raise InputError(f"{table.source}: {error}") from None
+
+
+def _format(opened: Input, asked: str | None) -> str:
+    """The format that is asked for, or that the name or the first bytes tell."""
+    if asked is not None and asked not in FORMATS:
+        raise InputError(f"format {asked!r} is not known; take one of {', '.join(FORMATS_WITH_COLUMNS)}")
+    told = asked or format_of(opened.name)[0]
+    if told is None and opened.magic in ("parquet", "arrow"):
+        told = opened.magic
+    if told is None:
+        raise InputError(
+            f"{opened.name}: its name does not tell a format; pass --format with one of {', '.join(FORMATS_WITH_COLUMNS)}"
+        )
+    if told not in FORMATS_WITH_COLUMNS:
+        reason = "FIMI text has no columns" if told == "dat" else "a long table has several rows about one person"
+        raise InputError(
+            f"{opened.name}: {reason}, so that they cannot have roles; give one of {', '.join(FORMATS_WITH_COLUMNS)}"
+        )
+    return told
+
+
+def file_table(opened: Input, form: str, asked: Roles) -> tuple[Table, str]:
+    """The table in a file, and what parts its columns."""
+    if form == "jsonl":
+        from shoal.records.jsonl import objects_table
+
+        return objects_table(opened, asked.read), ","
+    if form in ("parquet", "arrow"):
+        if opened.compression:
+            raise InputError(f"{opened.name}: {form} packs its own columns; unpack the .{opened.compression} first")
+        from shoal.records.columnar import arrow_table, parquet_table
+
+        return parquet_table(opened) if form == "parquet" else arrow_table(opened), ","
+    from shoal.records.delimited import delimited_table
+
+    return delimited_table(opened, "\t" if form == "tsv" else None)

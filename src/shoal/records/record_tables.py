@@ -1,0 +1,206 @@
+"""The records in a table, whatever the table came in.
+
+It is read once, batch by batch. Each single-valued column becomes codes over its distinct texts (a text is compared once per
+batch and never again), each set column becomes Baskets, and all item columns together make one domain of items, as the first
+footnote of the paper on RT-datasets has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shoal.errors import InputError
+from shoal.records.baskets import Baskets
+from shoal.records.columns import listed, named_columns
+from shoal.records.records import Column, Records
+from shoal.records.roles import SENSITIVE_MARKS, Roles
+from shoal.records.tables import SetColumn, Table, is_list
+from shoal.records.tokens import Tokens, as_text, baskets_of, compact_codes, joined_codes
+from shoal.records.values import MISSING, is_number
+
+_NEARLY = 0.9  # from this share of numbers on, a column that is not numeric deserves a word
+
+
+@dataclass(frozen=True)
+class TableRecords:
+    """The records of a table, and how they stood in it."""
+
+    records: Records
+    separator: str
+    """What parted the items of cells."""
+    notes: tuple[str, ...]
+
+
+def table_records(table: Table, asked: Roles, numeric: tuple[str, ...] | None, separator: str | None) -> TableRecords:
+    """The records of a table whose columns have the roles that are asked for."""
+    source = table.source
+    roles = asked.of(table.columns, source)
+    single = [name for name in table.columns if name in (*roles.quasi, *roles.sensitive, *roles.keep)]
+    numbers = None if numeric is None else named_columns(numeric, table.columns)
+    for name in numbers or ():
+        if name not in single:
+            raise InputError(
+                f"{source}: {name!r} for --numeric is not one of its columns of single values ({listed(single)})"
+            )
+    values = [_Values(name, source) for name in single]
+    remedy = "give lists or text"
+    sets = [SetColumn(name, source, separator, remedy=remedy) for name in roles.items]
+    apart = separator if separator != " " else None
+    sets += [SetColumn(name, source, apart, marks=SENSITIVE_MARKS, remedy=remedy) for name in roles.sensitive_sets]
+    stretches: list[list[Tokens]] = [[] for _ in sets]
+    rows = 0
+    for batch in table.batches([*single, *roles.items, *roles.sensitive_sets]):
+        for place, column in enumerate(values):
+            column.add(batch.column(place))
+        for place, sets_column in enumerate(sets):
+            stretches[place].append(sets_column.tokens(batch.column(len(values) + place)))
+        rows += len(batch)
+    if not rows:
+        raise InputError(f"{source} has no rows; check that it is the right file")
+    if separator is not None and all(column.holds_lists for column in sets):
+        what = "its sets stand in lists" if sets else "it has no set column"
+        raise InputError(f"{source}: {what}; leave out --separator")
+
+    role_of = {name: role for role in ("quasi", "sensitive", "keep") for name in getattr(roles, role)}
+    columns = []
+    for column in values:
+        wanted = None if numbers is None else column.name in numbers
+        columns.append(column.column(role_of[column.name], wanted))
+    notes = tuple(note for column in columns if numbers is None for note in _number_notes(column))
+    if not sets:
+        return TableRecords(Records(tuple(columns)), " ", notes)
+    baskets = [baskets_of(stretch, source) for stretch in stretches]
+    own = len(roles.items)
+    folded, name = _one_domain(baskets[:own], roles.items, source)
+    marked: frozenset[str] = frozenset()
+    if roles.sensitive_sets:
+        folded, marked = _with_sensitive(folded, baskets[own], name, roles.sensitive_sets[0], source)
+    records = Records(
+        tuple(columns),
+        folded,
+        _unused(name, table.columns, roles.items),
+        marked,
+        next(iter(roles.sensitive_sets), None),
+    )
+    return TableRecords(records, sets[0].separator or " ", notes)
+
+
+class _Values:
+    """The cells of a single-valued column, batch by batch."""
+
+    def __init__(self, name: str, source: str) -> None:
+        self.name = name
+        self._source = source
+        self._codes: list[npt.NDArray[np.unsignedinteger]] = []
+        self._dictionaries: list[pa.Array] = []
+
+    def add(self, cells: pa.Array) -> None:
+        if is_list(cells.type):
+            raise InputError(
+                f"{self._source}: column {self.name!r} holds lists, not single values; "
+                "name it with --items, or as sensitive beside a column of items"
+            )
+        try:
+            encoded = _encoded(cells)
+        except pa.ArrowException:
+            raise InputError(
+                f"{self._source}: column {self.name!r} is of type {cells.type}, which has no text form; give text or numbers"
+            ) from None
+        self._codes.append(compact_codes(encoded))
+        self._dictionaries.append(encoded.dictionary)
+
+    def column(self, role: str, numeric: bool | None) -> Column:
+        names, codes = joined_codes(self._codes, self._dictionaries, self._source)
+        try:
+            return Column.from_codes(self.name, role, np.concatenate(codes), names, numeric=numeric)
+        except InputError as error:
+            raise InputError(f"{self._source}: {error}") from None
+
+
+def _encoded(cells: pa.Array) -> pa.DictionaryArray:
+    """Cells of any type as text, each distinct text once. Null and NaN are missing."""
+    if pa.types.is_floating(cells.type):
+        cells = pc.if_else(pc.is_nan(cells), pa.scalar(None, cells.type), cells)
+    if pa.types.is_integer(cells.type) or pa.types.is_floating(cells.type):  # spell out only the distinct ones
+        numbers = cells.dictionary_encode(null_encoding="encode")
+        texts = pc.fill_null(as_text(numbers.dictionary), MISSING)
+        again = texts.dictionary_encode()  # 0 and -0 have two places, and may have one text
+        return pa.DictionaryArray.from_arrays(again.indices.take(numbers.indices), again.dictionary)
+    return pc.fill_null(as_text(cells), MISSING).dictionary_encode()
+
+
+def _number_notes(column: Column) -> list[str]:
+    """A word about a column that would be numeric but for a few values."""
+    if column.numbers is not None:
+        return []
+    counts = np.bincount(column.codes, minlength=len(column.values))
+    read = np.array([is_number(value) for value in column.values], bool)
+    missing = np.array([value == MISSING for value in column.values], bool)
+    others = np.flatnonzero(~read & ~missing)
+    if len(others) == 0 or counts[read].sum() < _NEARLY * counts[~missing].sum():
+        return []
+    shown = listed([column.values[i] for i in others[:3].tolist()]) + (", ..." if len(others) > 3 else "")
+    return [f"column {column.name!r} is taken for categories, for not all of its values are numbers ({shown})"]
+
+
+def _one_domain(parts: Sequence[Baskets], columns: Sequence[str], source: str) -> tuple[Baskets, str]:
+    """All item columns as one, and its name. The items of several are told apart by the name of their column before them."""
+    if len(parts) == 1:
+        return parts[0], columns[0]
+    names = [[f"{column}.{item}" for item in part.vocabulary] for part, column in zip(parts, columns, strict=True)]
+    _refuse_common(
+        names, lambda name: f"{source}: {name!r} stands for items of two columns; rename one of {listed(columns)}"
+    )
+    return _side_by_side(parts, names), "+".join(columns)
+
+
+def _with_sensitive(
+    items: Baskets, sensitive: Baskets, name: str, sensitive_name: str, source: str
+) -> tuple[Baskets, frozenset[str]]:
+    """The items and the sensitive items of each row together, and which of them are sensitive."""
+    names = [items.vocabulary, sensitive.vocabulary]
+    _refuse_common(
+        names,
+        lambda item: (
+            f"{source}: item {item!r} stands both in {name!r} and in the sensitive {sensitive_name!r}; "
+            "rename it in one of them"
+        ),
+    )
+    return _side_by_side([items, sensitive], names), frozenset(sensitive.vocabulary)
+
+
+def _refuse_common(names: Sequence[Sequence[str]], message: Callable[[str], str]) -> None:
+    seen: set[str] = set()
+    for part in names:
+        common = next((name for name in part if name in seen), None)
+        if common is not None:
+            raise InputError(message(common))
+        seen.update(part)
+
+
+def _side_by_side(parts: Sequence[Baskets], names: Sequence[Sequence[str]]) -> Baskets:
+    """The sets of each row joined, over the names of all parts."""
+    lengths = np.sum([part.lengths for part in parts], axis=0)
+    start = np.cumsum(lengths) - lengths
+    codes = np.empty(int(lengths.sum()), np.int32)
+    before = 0
+    for part, own in zip(parts, names, strict=True):
+        at = np.repeat(start - part.offsets[:-1], part.lengths) + np.arange(part.occurrences)
+        codes[at] = part.items + before
+        start += part.lengths
+        before += len(own)
+    joined = Baskets.from_codes(lengths, codes, [name for own in names for name in own])
+    return replace(joined, duplicates=sum(part.duplicates for part in parts))
+
+
+def _unused(name: str, columns: Sequence[str], items: Sequence[str]) -> str:
+    """The name of the one set column, made different from all other columns."""
+    while name in columns and name not in items:
+        name += "+"
+    return name

@@ -1,0 +1,110 @@
+"""Relational k-anonymity without items: CLUSTER and Mondrian, with distinct l-diversity."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from rt_tables import HIERARCHIES, as_naive, as_records, column, example, tables
+from shoal.algorithms.recoding import Options
+from shoal.algorithms.rt.clusters import cluster
+from shoal.algorithms.rt.mondrian import mondrian, parts
+from shoal.algorithms.rt.recoding import RTOptions
+from shoal.errors import Unreachable
+from shoal.guarantees.table import TableAnonymity
+from shoal.loss.relational import flat, relational_ncp, space
+from shoal.records.records import Records
+
+BOTH = {"cluster": cluster, "mondrian": mondrian}
+
+
+@pytest.mark.parametrize("name", BOTH)
+@settings(max_examples=100)
+@given(tables(min_rows=2, max_rows=30), st.integers(2, 5))
+def test_every_class_has_k_rows_and_the_loss_is_what_it_costs(name, rows, k):
+    assume(len(rows) >= k)
+    table, hierarchies = as_records(rows)
+    bare = Records(table.columns)
+    found = BOTH[name](bare, TableAnonymity(k), hierarchies, Options())
+    published = found.apply(bare)
+    assert TableAnonymity(k).audit(published).holds
+    assert published.items is None
+    classes = [np.flatnonzero(found.of_row == c).tolist() for c in range(found.of_row.max() + 1)]
+    assert found.ncp == pytest.approx(as_naive(rows).rum(classes))
+    # Clusters that read alike are one, so every cluster is a class of its own.
+    values = list(zip(*found.values.values(), strict=True))
+    assert len(set(values)) == len(values) == found.facts["clusters"]
+
+
+@pytest.mark.parametrize("name", BOTH)
+@settings(max_examples=100)
+@given(tables(min_rows=3, max_rows=20), st.integers(2, 3), st.data())
+def test_classes_hold_l_different_sensitive_values(name, rows, l, data):  # noqa: E741
+    table, hierarchies = as_records(rows)
+    told = data.draw(st.lists(st.sampled_from("xyz"), min_size=len(rows), max_size=len(rows)))
+    bare = Records((*table.columns, column("told", told, "sensitive")))
+    if len(set(told)) < l:
+        with pytest.raises(Unreachable, match="different values"):
+            BOTH[name](bare, TableAnonymity(2, l), hierarchies, Options())
+        return
+    found = BOTH[name](bare, TableAnonymity(2, l), hierarchies, Options())
+    published = found.apply(bare)
+    assert TableAnonymity(2, l).audit(published).holds
+    assert published["told"].texts() == told
+
+
+def test_more_rows_than_k_are_needed():
+    for algorithm in BOTH.values():
+        with pytest.raises(Unreachable, match="only 6 rows"):
+            algorithm(Records(example().columns), TableAnonymity(7), HIERARCHIES, Options())
+
+
+def test_mondrian_splits_numbers_at_the_median_and_trees_at_their_children():
+    numbers = Records((column("n", list(range(8))),))
+    found = mondrian(numbers, TableAnonymity(2), {}, Options())
+    assert found.values["n"] == ("[0:1]", "[2:3]", "[4:5]", "[6:7]")
+    names = Records((column("name", list("aabbbc")),))
+    found = mondrian(names, TableAnonymity(2), {}, Options())
+    # c is too rare to stand alone and calls in the smallest child that is not.
+    assert sorted(found.values["name"]) == ["*", "b"]
+
+
+@given(tables(min_rows=4, max_rows=40, missing=False), st.integers(2, 4))
+def test_no_part_of_mondrian_can_be_cut_in_its_numbers(rows, k):
+    table, hierarchies = as_records(rows)
+    laid = space(table, hierarchies)
+    of_row, n = parts(laid, k)
+    for c in range(n if len(rows) >= k else 0):
+        numbers = sorted(rows[r][0][0] for r in np.flatnonzero(of_row == c))
+        possible = [i for i in range(k, len(numbers) - k + 1) if numbers[i - 1] < numbers[i]]
+        assert not possible
+
+
+def test_weights_say_which_column_may_lose():
+    rng = np.random.default_rng(0)
+    table = Records(tuple(column(name, rng.integers(0, 50, 200).tolist()) for name in "xy"))
+    for algorithm in BOTH.values():
+        heavy = algorithm(table, TableAnonymity(5), {}, Options(), RTOptions(weights={"x": 20.0}))
+        assert heavy.ncp_by_column["x"] < heavy.ncp_by_column["y"]
+        even = algorithm(table, TableAnonymity(5), {}, Options())
+        assert heavy.ncp_by_column["x"] < even.ncp_by_column["x"]
+
+
+def test_one_value_costs_nothing_and_a_flat_tree_all_or_nothing():
+    table = Records((column("one", ["x"] * 4), column("two", ["a", "a", "b", "c"])))
+    laid = space(table, {})
+    assert flat(("x",)).n_nodes == 1
+    losses = relational_ncp(laid, np.array([0, 0, 1, 1], np.int32), 2)
+    assert losses == pytest.approx({"ncp": 0.25, "one": 0.0, "two": 0.5})
+
+
+def test_equal_numbers_written_differently_are_equal():
+    from shoal.records.records import Column
+
+    twice = Column("n", "quasi", np.array([0, 1, 2], np.int32), ("1", "1.0", "2"), np.array([1.0, 1.0, 2.0]))
+    laid = space(Records((twice,)), {})
+    boxes = laid.boxes(np.array([0, 0, 1], np.int32), 2)
+    assert [laid.published(0, box) for box in boxes] == ["1", "2"]
+    assert laid.costs(boxes).tolist() == [0, 0]

@@ -1,0 +1,230 @@
+"""Hierarchies over the values of one column: flat, intervals, mask, and the forms that items have."""
+
+import os
+from fractions import Fraction
+from pathlib import Path
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given
+
+from shoal.errors import InputError
+from shoal.hierarchy.columns import column_hierarchy, intervals, mask
+from shoal.hierarchy.tree import Hierarchy
+from shoal.records.record_reading import load_records
+from shoal.records.records import Column
+
+
+def column(*texts, numeric=None):
+    return Column.from_texts("x", "quasi", texts, numeric=numeric)
+
+
+def paths(tree):
+    """Each leaf with the labels above it."""
+    found = {}
+    for leaf in range(tree.n_leaves):
+        v, path = int(tree.parent[leaf]), []
+        while v >= 0:
+            path.append(tree.labels[v])
+            v = int(tree.parent[v])
+        found[tree.labels[leaf]] = path
+    return found
+
+
+def shared_by(texts):
+    """Number of leading characters that all texts have in common."""
+    return next(n for n in range(max(map(len, texts)), -1, -1) if len({text[:n] for text in texts}) == 1)
+
+
+def refusal(values, spec, **options):
+    with pytest.raises(InputError) as caught:
+        column_hierarchy(values, spec, **options)
+    return str(caught.value)
+
+
+def test_numbers_without_a_spec_have_none():
+    assert column_hierarchy(column("1", "2")) is None
+
+
+def test_categories_without_a_spec_are_flat():
+    tree = column_hierarchy(column("b", "a", "b"))
+    assert (tree.labels, tree.parent.tolist(), tree.source) == (("a", "b", "*"), [2, 2, -1], "flat")
+    assert paths(column_hierarchy(column("a"))) == {"a": ["*"]}
+
+
+def test_intervals_are_nested_and_begin_at_multiples():
+    tree = column_hierarchy(column("19", "22", "28", "39", "-1"), "intervals:5,10,20")
+    assert paths(tree) == {
+        "-1": ["[-5:-1]", "[-10:-1]", "[-20:-1]", "*"],
+        "19": ["[15:19]", "[10:19]", "[0:19]", "*"],
+        "22": ["[20:24]", "[20:29]", "[20:39]", "*"],
+        "28": ["[25:29]", "[20:29]", "[20:39]", "*"],
+        "39": ["[35:39]", "[30:39]", "[20:39]", "*"],
+    }
+    assert tree.source == "intervals:5,10,20"
+
+
+def test_intervals_of_decimals_leave_the_upper_bound_out():
+    assert paths(column_hierarchy(column("2.5", "4.99", "5", "-0.5"), "intervals:2.5, 10")) == {
+        "-0.5": ["[-2.5:0)", "[-10:0)", "*"],
+        "2.5": ["[2.5:5)", "[0:10)", "*"],
+        "4.99": ["[2.5:5)", "[0:10)", "*"],
+        "5": ["[5:7.5)", "[0:10)", "*"],
+    }
+    assert paths(column_hierarchy(column("1", "2"), "intervals:0.25"))["1"] == ["[1:1.25)", "*"]
+    assert paths(column_hierarchy(column("0.5", "2"), "intervals:1"))["2"] == ["[2:3)", "*"]
+
+
+@given(st.sets(st.integers(-300, 300), min_size=1), st.sampled_from(["1", "5", "5,10", "3,6,24", "0.5,2"]))
+def test_intervals_hold_their_numbers(numbers, widths):
+    values = [str(n) for n in sorted(numbers)]
+    tree = intervals(values, widths)
+    steps = [Fraction(width) for width in widths.split(",")]
+    for value, path in paths(tree).items():
+        assert len(path) == len(steps) + 1
+        for label, step in zip(path[:-1], steps, strict=True):
+            low, high = (Fraction(bound) for bound in label[1:-1].split(":"))
+            high += label.endswith("]")
+            assert (low % step, high - low) == (0, step)
+            assert low <= int(value) < high
+    assert len(set(tree.names)) == tree.n_nodes
+
+
+@pytest.mark.parametrize(
+    "spec", ["intervals", "intervals:", "intervals:0", "intervals:a", "intervals:5,", "intervals:-5"]
+)
+def test_intervals_need_widths(spec):
+    assert refusal(column("1"), spec).endswith("use for example intervals:5,10,20")
+
+
+@pytest.mark.parametrize(("widths", "narrow", "wide"), [("5,12", 5, 12), ("5,10,10", 10, 10), ("10,5", 10, 5)])
+def test_widths_must_divide_each_other(widths, narrow, wide):
+    message = refusal(column("1"), f"intervals:{widths}")
+    assert f"intervals of width {narrow} do not fit into intervals of width {wide}" in message
+    assert message.startswith("column 'x': ")
+
+
+def test_intervals_are_for_numbers():
+    assert "intervals:5 is for numbers" in refusal(column("00501"), "intervals:5")
+    tree = column_hierarchy(column("00501", numeric=True), "intervals:5")
+    assert paths(tree) == {"00501": ["[500:504]", "*"]}
+
+
+def test_mask_hides_the_last_characters_first():
+    assert paths(column_hierarchy(column("4711", "4712", "4799", "5000"), "mask")) == {
+        "4711": ["471*", "47**", "*"],
+        "4712": ["471*", "47**", "*"],
+        "4799": ["47**", "*"],
+        "5000": ["*"],
+    }
+
+
+def test_mask_fills_shorter_values_up_on_the_right():
+    assert paths(mask(["47", "4711", "4", "52"])) == {
+        "47": ["47**", "4***", "*"],
+        "4711": ["47**", "4***", "*"],
+        "4": ["4***", "*"],
+        "52": ["*"],
+    }
+    assert paths(mask(["a"])) == {"a": ["*"]}
+
+
+def test_what_all_values_begin_with_is_the_root():
+    assert paths(mask(["10", "11"])) == {"10": ["*"], "11": ["*"]}
+
+
+@given(st.sets(st.text("ab1", min_size=1, max_size=5), min_size=1, max_size=20))
+def test_masked_labels_are_what_the_values_below_them_share(values):
+    ordered = sorted(values)
+    tree = mask(ordered)
+    assert tree.labels[: tree.n_leaves] == tuple(ordered)
+    length = max(map(len, ordered))
+    below = {}
+    for leaf, path in paths(tree).items():
+        for label in path:
+            below.setdefault(label, set()).add(leaf)
+    for label, leaves in below.items():
+        if label != "*":
+            beginning = label.rstrip("*")
+            assert len(label) == length
+            assert leaves == {value for value in ordered if value.startswith(beginning)}
+            assert 1 < len(leaves) < len(ordered)
+    # Two values have a node below the root exactly if they share more than all do.
+    common = shared_by(ordered) if len(ordered) > 1 else 0
+    for one in ordered:
+        for other in ordered:
+            shared = shared_by([one, other])
+            if one != other and shared > common:
+                assert one[:shared] + "*" * (length - shared) in paths(tree)[one]
+
+
+@pytest.mark.parametrize("spec", [None, "mask", "prefix", "balanced:2", "frequency:2"])
+def test_a_missing_value_is_a_leaf_right_under_the_root(spec):
+    values = column("ab", "", "ac", "b")
+    tree = column_hierarchy(values, spec)
+    assert tree.n_leaves == 4
+    assert tree.parent[tree.leaves_of([""])[0]] == tree.root
+    assert len(tree.leaves_of(values.values)) == 4
+
+
+def test_a_missing_number_is_one_too():
+    assert paths(column_hierarchy(column("", "7"), "intervals:5")) == {"7": ["[5:9]", "*"], "": ["*"]}
+
+
+@pytest.mark.parametrize("spec", [None, "mask", "prefix", "balanced:2", "frequency:2", "intervals:5"])
+def test_a_column_of_missing_values_is_flat(spec):
+    assert paths(column_hierarchy(column("", ""), spec)) == {"": ["*"]}
+
+
+def test_files_and_trees_are_taken_as_for_items(tmp_path):
+    path = tmp_path / "tree.csv"
+    path.write_text("a;A;all\nb;A;all\nc;C;all\n")
+    values = column("a", "", "c")
+    for spec in (path, str(path)):
+        assert paths(column_hierarchy(values, spec)) == {
+            "a": ["A", "all"], "b": ["A", "all"], "c": ["C", "all"], "": ["all"]
+        }  # fmt: skip
+    given_tree = Hierarchy(np.array([1, -1], np.int32), ("a", "all"), 1)
+    assert column_hierarchy(column("a"), given_tree) is given_tree
+
+
+def test_values_that_a_file_lacks_are_named_with_the_column(tmp_path):
+    path = tmp_path / "tree.csv"
+    path.write_text("a;all\nb;all\n")
+    assert refusal(column("a", "z"), path).startswith(
+        "column 'x': hierarchy tree.csv: 1 item is not among its leaves (z)"
+    )
+    assert paths(column_hierarchy(column("a", "z"), path, unknown="root"))["z"] == ["all"]
+    assert "is neither a file nor a known form" in refusal(column("a"), "nothing.csv")
+    assert "is neither a file nor a known form" in refusal(column(""), "nothing.csv")
+
+
+def test_a_value_called_like_a_label_keeps_its_name():
+    tree = column_hierarchy(column("*", "a"))
+    assert tree.names[:2] == ("*", "a")
+    assert len(set(tree.names)) == 3
+
+
+@pytest.fixture
+def public():
+    folder = os.environ.get("SHOAL_DATA")
+    if not folder:
+        pytest.skip("SHOAL_DATA names no folder with the public data sets")
+    return Path(folder)
+
+
+def test_adult_has_its_hierarchies(public):
+    folder = public / "adult" / "hierarchies_arx"
+    names = ["age", "education", "marital-status", "race", "sex"]
+    source = load_records(
+        public / "adult" / "adult.csv.gz",
+        quasi=names,
+        drop="workclass,fnlwgt,education-num,occupation,relationship,capital-gain,capital-loss,hours-per-week,native-country",
+        sensitive="salary-class",
+    )
+    for name in names:
+        tree = column_hierarchy(source.records[name], folder / f"adult_hierarchy_{name}.csv")
+        assert len(tree.leaves_of(source.records[name].values)) == len(source.records[name].values)
+    ages = column_hierarchy(source.records["age"], "intervals:5,10,20")
+    assert ages.height == 4
