@@ -8,7 +8,6 @@ import typer
 
 from shoal.cli import options
 from shoal.cli.terminal import announce_compilation, console, counted, print_json, printable, progress, table
-from shoal.errors import InputError
 
 SUCCEEDED = 3
 
@@ -20,7 +19,7 @@ def attack(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="The raw table: its rules are what the attacker knows, if --knowledge does not say.",
+            help="The raw table: its rules are what the attacker knows.",
             rich_help_panel="What the attacker knows",
         ),
     ] = None,
@@ -40,8 +39,9 @@ def attack(
 ) -> int:
     """Cross out, in the buckets of a release, what cannot be, and count the rows with fewer than l values left.
 
-    The attacker knows rules such as "men do not have ovarian cancer", and that every value of a bucket belongs to exactly one of its
-    rows. Exit code 0: every row has l possible values; 3: some have fewer.
+    The attacker knows rules such as "men do not have ovarian cancer": those of --knowledge, those that the --raw table shows, or, without
+    either, those that the release itself shows (a value that stands in no bucket with such a row). The attacker also knows that every
+    value of a bucket belongs to exactly one of its rows. Exit code 0: every row has l possible values; 3: some have fewer.
 
     [bold]shoal attack public.csv --raw adult.csv --quasi age,sex --sensitive occupation --l 3[/bold]
     """
@@ -51,10 +51,6 @@ def attack(
     from shoal.models import Roles
     from shoal.models import buckets as model
 
-    if knowledge is None and raw is None:
-        raise InputError(
-            "what does the attacker know? give rules with --knowledge, or the raw table with --raw to mine them from"
-        )
     wanted = 3 if l is None else l
     announce_compilation()
     with progress() as tell:
@@ -65,18 +61,18 @@ def attack(
         if raw is not None:
             records = model.read(raw, promise, roles, options.reading(None, None, drop, None, None, numeric))[0].records
         trees = model.hierarchies(records, options.hierarchies(hierarchy), None)
-        if raw is not None:
+        mined = records if raw is not None or knowledge is not None else model.possible_pairs(model.auditable(records))
+        if raw is None and knowledge is not None:
+            known = model.edits_of(records, trees, knowledge).added
+        else:
             known = model.knowledge(
-                records,
+                mined,
                 trees,
                 min_exp=min_exp,
                 max_length=max_length,
                 knowledge=knowledge,
                 options=Options(threads=threads, progress=tell),
             )
-        else:
-            assert knowledge is not None
-            known = model.edits_of(records, trees, knowledge).added
         found = background_attack(model.auditable(source.records), known, wanted, examples=examples, threads=threads)
     if json:
         print_json(found.to_dict() | {"input": data, "input_sha256": source.sha256})

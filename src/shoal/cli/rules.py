@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from shoal.cli import options
 from shoal.cli.terminal import announce_compilation, console, counted, print_json, printable, progress, table
-from shoal.errors import InputError
+
+if TYPE_CHECKING:
+    from shoal.records.knowledge import Rules
+    from shoal.records.records import Records
 
 
 def rules(
@@ -91,7 +94,7 @@ def rules(
             for rule in shown
         ]
         facts = {"input": data, "input_sha256": source.sha256, "rows": len(source.records), "output": output}
-        print_json({"count": len(shown), "rules": listed, "impossible": impossible} | facts | found.to_dict())
+        print_json({"count": len(shown), "rules": listed, "impossible": impossible, "mined": found.to_dict()} | facts)
         return
     out = console()
     out.print()
@@ -113,17 +116,13 @@ def rules(
         out.print(f"rules        {printable(output)}", soft_wrap=True)
 
 
-def _impossible(records: object, found: object) -> dict[str, int]:
+def _impossible(records: Records, found: Rules) -> dict[str, int]:
     """How many rows have 0, 1, 2, ... impossible values."""
     import numpy as np
 
     from shoal.guarantees.diversity import kinds_of_rows
     from shoal.records.buckets import sensitive_column
-    from shoal.records.knowledge import Rules
-    from shoal.records.records import Records
 
-    if not isinstance(records, Records) or not isinstance(found, Rules):
-        raise InputError("rules are about a table")
     kind, excluded = kinds_of_rows(records, found, sensitive_column(records).values)
     rows = np.bincount(excluded.sum(axis=1)[kind])
     return {str(number): int(n) for number, n in enumerate(rows.tolist()) if n}

@@ -146,6 +146,17 @@ def knowledge(
     return edited(mined, edits_of(records, trees, knowledge), records)
 
 
+def possible_pairs(buckets: Buckets) -> Records:
+    """Every row once with each value of its bucket: what is never in this table is known to be impossible from the release alone."""
+    lengths = np.diff(buckets.offsets)[buckets.of_row]
+    row = np.repeat(np.arange(len(buckets.of_row), dtype=np.int64), lengths)
+    first = np.cumsum(lengths) - lengths
+    place = np.repeat(buckets.offsets[buckets.of_row] - first, lengths) + np.arange(len(row))
+    value = Column(buckets.sensitive, "sensitive", buckets.values[place], buckets.vocabulary)
+    pairs = buckets.rows.take(row)
+    return replace(pairs, columns=(*pairs.columns, value))
+
+
 def edits_of(records: Records, trees: Mapping[str, Hierarchy], path: str | os.PathLike[str]) -> Any:
     """What a file of rules asks for."""
     name = os.path.basename(path)
