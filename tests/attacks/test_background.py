@@ -128,7 +128,7 @@ def test_without_rules_only_the_buckets_speak():
         background_attack(Buckets.of(records, np.zeros(9)), none, 0)
 
 
-@pytest.mark.skipif("SHOAL_DATA" not in os.environ, reason="needs the Adult data in SHOAL_DATA")
+@pytest.mark.skipif(not os.environ.get("SHOAL_DATA"), reason="needs the Adult data in SHOAL_DATA")
 @pytest.mark.parametrize("l", [3, 6])
 def test_figure_4_on_adult(l):  # noqa: E741
     """Injector has no vulnerable tuples, Anatomy some hundreds, and more for larger l."""

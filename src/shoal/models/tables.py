@@ -24,6 +24,8 @@ from shoal.records.record_reading import RecordSource, load_records, mark_sensit
 from shoal.records.records import Records
 from shoal.report.certificate import hierarchy_facts
 
+WORTH_A_LOOK = 0.2
+"""Items that lose more than this under a hierarchy are worth trying without one."""
 RT = ("delta", "formation", "transaction", "ordering", "weights", "item_weights")
 
 
@@ -120,7 +122,8 @@ def proposal(source: RecordSource, guarantee: Any, request: Mapping[str, Any], o
         warnings=tuple(_warnings(records)),
         notes=source.notes
         + (basket_notes(records.items, empty_stay=True) if records.items is not None else ())
-        + recoding.notes,
+        + recoding.notes
+        + _advice(recoding, trees.get(records.items_name)),
         rules=lambda written: _rules(recoding, sizes, written),
         rules_note="names every original item of every cluster, rare ones too",
     )
@@ -152,6 +155,16 @@ def hierarchies(records: Records, given: Any, unknown: str | None) -> dict[str, 
     elif records.items is not None:
         found[records.items_name] = None
     return found
+
+
+def _advice(recoding: ClusterRecoding, tree: Hierarchy | None) -> tuple[str, ...]:
+    """What to try where a real hierarchy costs the items their detail."""
+    if tree is None or recoding.items_ncp is None or recoding.items_ncp <= WORTH_A_LOOK:
+        return ()
+    return (
+        f"the items lose {recoding.items_ncp:.0%} under {tree.source}: rare combinations inside a cluster push whole branches up; without a "
+        "hierarchy for the items they are put together in sets, which often loses far less",
+    )
 
 
 def _rules(recoding: ClusterRecoding, sizes: Any, written: Callable[[str], str]) -> Iterator[tuple[str, ...]]:
