@@ -117,7 +117,8 @@ def show_audit(verdict: Audit, rows: int, out: Console) -> None:
         if verdict.guarantee["model"] == "k":
             broken = f"{verdict.violations:,} of {counted(verdict.checked, 'class', 'classes')} of equal rows"
         out.print(f": {at_least}{broken}")
-    sizes = table("items known", ">itemsets that occur", f">in fewer than {k} rows")
+    broken = "that break the promise" if verdict.guarantee["model"] == "lm" else f"in fewer than {k} rows"
+    sizes = table("items known", ">itemsets that occur", f">{broken}")
     for size, (checked, violations) in verdict.by_size.items():
         sizes.add_row(str(size), f"{checked:,}", f"{violations:,}")
     if verdict.by_size:

@@ -134,7 +134,9 @@ Numeric = Annotated[
 Items = Annotated[
     str | None,
     typer.Option(
-        metavar="COL", help="The column that holds the sets (or the item, with --id).", rich_help_panel=_READING
+        metavar="COL",
+        help="The column that holds the sets (or the item, with --id); in a table with --quasi also several, COL,COL.",
+        rich_help_panel=_READING,
     ),
 ]
 Id = Annotated[

@@ -123,7 +123,9 @@ def proposal(source: RecordSource, guarantee: Any, request: Mapping[str, Any], o
         notes=source.notes
         + (basket_notes(records.items, empty_stay=True) if records.items is not None else ())
         + recoding.notes
-        + _advice(recoding, trees.get(records.items_name)),
+        + _advice(recoding, trees.get(records.items_name))
+        + _bound_advice(recoding, rt)
+        + tuple(_warnings(records)),
         rules=lambda written: _rules(recoding, sizes, written),
         rules_note="names every original item of every cluster, rare ones too",
     )
@@ -164,6 +166,16 @@ def _advice(recoding: ClusterRecoding, tree: Hierarchy | None) -> tuple[str, ...
     return (
         f"the items lose {recoding.items_ncp:.0%} under {tree.source}: rare combinations inside a cluster push whole branches up; without a "
         "hierarchy for the items they are put together in sets, which often loses far less",
+    )
+
+
+def _bound_advice(recoding: ClusterRecoding, rt: RTOptions) -> tuple[str, ...]:
+    """What the bound does that nobody asked for."""
+    if rt.delta is not None or not recoding.algorithm.startswith("rmerge") or recoding.ncp <= WORTH_A_LOOK:
+        return ()
+    return (
+        f"clusters were merged for the sake of the items as far as delta = {rt.bound:g}, the paper's bound, lets the columns lose; a smaller "
+        "--delta keeps more of the columns",
     )
 
 
