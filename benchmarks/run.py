@@ -25,7 +25,8 @@ from typing import Any
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "tests"))
 
-import tables  # noqa: E402 (files beside this one)
+import buckets  # noqa: E402 (files beside this one)
+import tables  # noqa: E402
 import transactions  # noqa: E402
 from measuring import Row, folder, peak_mb, timed  # noqa: E402
 
@@ -349,6 +350,24 @@ SECTIONS = {
         "RMERGE by rows and by k: Diabetes-130 RT, m = 2, delta = 0.65", tables.section_scale, tables.case_scale
     ),
     "btd": Section("BTD against ordering by UL itself, m = 2", tables.section_btd, tables.case_btd),
+    "rules": Section(
+        "Negative rules on Adult, one condition, beside Figure 3 of the Injector paper",
+        buckets.section_rules,
+        buckets.case_rules,
+    ),
+    "narrowed": Section(
+        "Buckets on Adult: rows narrowed down below l by the rules", buckets.section_narrowed, buckets.case_narrowed
+    ),
+    "confidence": Section(
+        "Buckets on Adult: errors about positive rules, support 1%, conviction 1.02, up to three conditions",
+        buckets.section_confidence,
+        buckets.case_confidence,
+    ),
+    "counts": Section(
+        "Buckets on Adult: relative errors of 1,000 counting queries", buckets.section_counts, buckets.case_counts
+    ),
+    "bucketing": Section("Buckets on Adult: seconds", buckets.section_bucketing, buckets.case_bucketing),
+    "census": Section("Buckets: growth on synthetic tables, l = 5", buckets.section_census, buckets.case_census, False),
 }
 
 
@@ -403,7 +422,7 @@ def main(wanted: list[str]) -> None:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--case"]:
-        if not SECTIONS[sys.argv[2]].case.__module__.endswith(("transactions", "tables")):
+        if not SECTIONS[sys.argv[2]].case.__module__.endswith(("transactions", "tables", "buckets")):
             warm_up()
         arguments = json.loads(sys.argv[3])
         if "data" in arguments:

@@ -115,6 +115,21 @@ def test_rules_are_found_written_struck_and_used(patients, tmp_path, capsys):
     assert "edits.jsonl, line 1" in capsys.readouterr().err
 
 
+def test_sets_of_one_item_are_sensitive_values_and_larger_ones_are_refused(tmp_path):
+    import polars
+
+    path = str(tmp_path / "raw.parquet")
+    frame = polars.DataFrame({"age": [1, 2, 3] * 8, "codes": [["a"], ["b"], ["c"], ["d"]] * 6})
+    frame.write_parquet(path)
+    roles = {"quasi": "age", "sensitive": "codes", "items": "codes"}
+    release = shoal.anonymize(path, shoal.MatchingDiversity(2), **roles)
+    release.write(str(tmp_path / "public.csv"))
+    assert shoal.audit(str(tmp_path / "public.csv"), shoal.MatchingDiversity(2), quasi="age", sensitive="codes").holds
+    polars.DataFrame({"age": [1, 2], "codes": [["a"], ["b", "c"]]}).write_parquet(path)
+    with pytest.raises(InputError, match="row 2 holds 2 items"):
+        shoal.anonymize(path, shoal.MatchingDiversity(2), **roles)
+
+
 def test_a_value_that_is_too_frequent_cannot_be_hidden(patients):
     with pytest.raises(Unreachable, match="largest l that works"):
         shoal.anonymize(patients, shoal.MatchingDiversity(9), **QUASI)
@@ -125,7 +140,7 @@ def test_a_value_that_is_too_frequent_cannot_be_hidden(patients):
     [
         ({"quasi": "age,sex,disease"}, "needs the column that an attacker wants to learn"),
         ({"quasi": "age", "sensitive": "sex,disease"}, "sensitive"),
-        ({**QUASI, "items": "disease"}, "leave out --items"),
+        ({**QUASI, "items": "age"}, "leave out --items"),
         ({**QUASI, "hierarchy": "balanced:5"}, "a hierarchy needs its column"),
         ({**QUASI, "hierarchy": {"zip": "mask"}}, "no quasi-identifier column 'zip'"),
         ({**QUASI, "algorithm": "anatomy", "min_exp": 0.8}, "--min-exp is for --algorithm injector and balanced"),

@@ -26,8 +26,8 @@ class Narrowed:
 
     row: int
     """Counted from 1."""
-    bucket: int
-    """Counted from 1."""
+    bucket: str
+    """What its bucket is called in the release."""
     known: Mapping[str, str]
     """Its values in the columns that the rules speak of."""
     values: tuple[str, ...]
@@ -42,7 +42,7 @@ class Narrowed:
         by = f"; {'; '.join(self.rules)}" if self.rules else ""
         left = " or ".join(self.left) if self.left else "nothing: the rules contradict the bucket"
         others = "" if len(self.rules) >= len(self.values) - len(self.left) else " (other rows need the rest)"
-        return f"row {self.row:,} ({who}) is in bucket {self.bucket:,} with {', '.join(self.values)}{by}: that leaves {left}{others}"
+        return f"row {self.row:,} ({who}) is in bucket {self.bucket} with {', '.join(self.values)}{by}: that leaves {left}{others}"
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ def _example(
             used.setdefault(rule.value, str(rule))
     return Narrowed(
         row + 1,
-        b + 1,
+        published.label(b),
         {name: column.values[column.codes[row]] for name, column in columns.items()},
         tuple(published.vocabulary[v] for v in values.tolist()),
         tuple(published.vocabulary[v] for v in left.tolist()),

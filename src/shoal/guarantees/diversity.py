@@ -161,11 +161,9 @@ class MatchingDiversity:
         left = values_left(published, bucket, kind, excluded)
         numbers = tuple((rows[:NAMED] + 1).tolist())
         if left is None:
-            reason = (
-                f"bucket {bucket + 1:,}: the rules contradict it, no assignment of its values to its rows obeys them"
-            )
+            reason = f"bucket {published.label(bucket)}: the rules contradict it, no assignment of its values to its rows obeys them"
             return Witness((), 0, numbers, reason)
-        reason = f"bucket {bucket + 1:,}: {len(left[this_kind]):,} of {self.l:,} values are possible"
+        reason = f"bucket {published.label(bucket)}: {len(left[this_kind]):,} of {self.l:,} values are possible"
         reason += f" for {len(rows):,} rows alike" if len(rows) > NAMED else ""
         return Witness(left[this_kind], len(left[this_kind]), numbers, reason)
 
@@ -265,7 +263,7 @@ class PlainDiversity:
                     tuple(published.content(b)),
                     int(published.sizes[b]),
                     tuple((np.flatnonzero(published.of_row == b)[:NAMED] + 1).tolist()),
-                    f"bucket {b + 1:,}: {found[b]:.4g} {name}",
+                    f"bucket {published.label(b)}: {found[b]:.4g} {name}",
                 )
                 for b in worst.tolist()
             ),

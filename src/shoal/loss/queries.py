@@ -6,7 +6,8 @@ counted, others measured by length), a label one of the leaves under its node, `
 any non-empty subset of the s items that it stands for (set semantics): 2^(s-q) of those 2^s - 1 subsets hold q given items, so the
 chance is 2^-q / (1 - 2^-s), which no s overflows. It is not the q-th power of the chance of one item: items of one token are not
 independent, since once one of them is there, the others are free. Columns, and the tokens of a row, are independent. What is
-published as itself, sensitive items among it, is certain, and what was left out is taken to be absent.
+published as itself, sensitive items among it, is certain, and what was left out is taken to be absent. In a bucketized release a row
+has any of the sensitive values of its bucket, each with its share of the bucket.
 
 Conditions are looked at once for each class of rows that are equal in the columns asked for, items in one walk over the rows.
 """
@@ -26,9 +27,20 @@ from shoal.errors import InputError
 from shoal.hierarchy.tree import Hierarchy, counted, listed
 from shoal.loss.relational import ANYTHING, flat
 from shoal.records.baskets import Baskets
+from shoal.records.buckets import Buckets, sensitive_column
 from shoal.records.records import MISSING, Column, Records
 
-__all__ = ["Among", "Between", "Query", "answers", "are", "estimates", "random_workload", "relative_errors"]
+__all__ = [
+    "Among",
+    "Between",
+    "Query",
+    "answers",
+    "are",
+    "estimates",
+    "random_workload",
+    "relative_errors",
+    "subset_workload",
+]
 
 Floats = npt.NDArray[np.float64]
 Trees = Mapping[str, Hierarchy | None] | Hierarchy | None
@@ -36,6 +48,8 @@ Trees = Mapping[str, Hierarchy | None] | Hierarchy | None
 
 MOST_ITEMS = 16
 """In one query: tokens that overlap in q of its items take 2^q steps for a row."""
+DRAWS = 1000
+"""How often a query of random subsets is drawn at most, for each that is asked for, until some row meets it."""
 NEAR = 0.1
 """How far a random range reaches to either side of a number, as a share of the distinct numbers."""
 
@@ -128,6 +142,35 @@ def random_workload(
     return tuple(found)
 
 
+def subset_workload(records: Records, n: int = 1000, *, dim: int, sel: float, seed: int = 0) -> tuple[Query, ...]:
+    """`n` queries of the form that section VI-D of the Injector paper asks; the same seed gives the same ones.
+
+    `dim` of the quasi-identifiers, drawn at random, and the sensitive column: of each, some of its values, drawn at random as well, from 1
+    up to the share `sel` of them. A query that no row meets is drawn again: there is no relative error of 0.
+    """
+    sensitive = sensitive_column(records)
+    quasi = records.of_role("quasi")
+    if not 0 <= dim <= len(quasi):
+        raise InputError(f"dim must be a number of quasi-identifiers, from 0 to {len(quasi)}, not {dim!r}")
+    if not 0 < sel <= 1:
+        raise InputError(f"sel must be a share of the values, greater than 0 and at most 1, not {sel!r}")
+    if n and not len(records):
+        raise InputError("there are no rows to ask for")
+    rng = np.random.default_rng(seed)
+    found: list[Query] = []
+    for _ in range(DRAWS):
+        drawn = []
+        for _ in range(n - len(found)):
+            picked = np.sort(rng.choice(len(quasi), dim, replace=False)).tolist()
+            drawn.append(Query(tuple(_subset(c, sel, rng) for c in (*(quasi[j] for j in picked), sensitive))))
+        found += [query for query, count in zip(drawn, answers(records, drawn), strict=True) if count]
+        if len(found) == n:
+            return tuple(found)
+    raise InputError(
+        f"hardly any row meets {dim} conditions on at most {sel:.0%} of the values; ask for a smaller dim or a larger sel"
+    )
+
+
 def answers(
     records: Records | Baskets, workload: Sequence[Query], *, threads: int | None = None
 ) -> npt.NDArray[np.int64]:
@@ -137,9 +180,9 @@ def answers(
 
 
 def estimates(
-    published: Records | Baskets,
+    published: Records | Baskets | Buckets,
     workload: Sequence[Query],
-    original: Records | Baskets,
+    original: Records | Baskets | None = None,
     hierarchies: Trees = None,
     *,
     threads: int | None = None,
@@ -147,11 +190,15 @@ def estimates(
     """The count that each query is expected to give on published rows.
 
     Of `original`, only the domains are used: the values of each column and the names of the items, never a row. `hierarchies` are those
-    that labels come from. A category without one has a flat one, a number without one is published in ranges.
+    that labels come from. A category without one has a flat one, a number without one is published in ranges. Without `original`, what
+    is published is its own domain: all that is needed where nothing was generalized, as in buckets.
     """
     from shoal.kernels.parallel import even_blocks, over_blocks
 
-    published, original = _records(published), _records(original)
+    if isinstance(published, Buckets):
+        return _expected_in_buckets(published, workload, original, threads)
+    published = _records(published)
+    original = published if original is None else _records(original)
     trees = _trees(hierarchies, original, published)
     names = list(dict.fromkeys(condition.column for query in workload for condition in query.conditions))
     readings = {name: _reading(published[name], original[name], trees.get(name)) for name in names}
@@ -177,7 +224,7 @@ def estimates(
 
 def relative_errors(
     original: Records | Baskets,
-    published: Records | Baskets,
+    published: Records | Baskets | Buckets,
     workload: Sequence[Query],
     hierarchies: Trees = None,
     *,
@@ -199,7 +246,7 @@ def relative_errors(
 
 def are(
     original: Records | Baskets,
-    published: Records | Baskets,
+    published: Records | Baskets | Buckets,
     workload: Sequence[Query],
     hierarchies: Trees = None,
     *,
@@ -209,6 +256,52 @@ def are(
     """The average relative error, the mean of `relative_errors`; 0 for no queries."""
     errors = relative_errors(original, published, workload, hierarchies, sanity=sanity, threads=threads)
     return float(errors.mean()) if len(errors) else 0.0
+
+
+def _expected_in_buckets(
+    published: Buckets, workload: Sequence[Query], original: Records | Baskets | None, threads: int | None
+) -> Floats:
+    """Rows are exact but for the sensitive column: what meets the other conditions is counted by buckets, and every bucket has its share of
+    the values asked for."""
+    from shoal.kernels.parallel import even_blocks, over_blocks
+
+    domain = None if original is None else _records(original)
+    if any(query.items for query in workload):
+        raise InputError("a query asks for items; buckets have none")
+    values = _spread(published)
+    names = list(dict.fromkeys(condition.column for query in workload for condition in query.conditions))
+    columns = {name: values if name == published.sensitive else published.rows[name] for name in names}
+    readings = {
+        name: _reading(column, column if domain is None else domain[name], None) for name, column in columns.items()
+    }
+    owner = np.repeat(np.arange(len(published), dtype=np.int64), np.diff(published.offsets))
+    share = published.counts / published.sizes[owner]
+
+    def expected(query: Query) -> float:
+        meeting = np.ones(len(published.rows), np.float64)
+        wanted: Floats = np.ones(len(published), np.float64)
+        for condition in query.conditions:
+            chances = readings[condition.column].chances(condition)
+            if condition.column == published.sensitive:
+                wanted = np.bincount(owner, share * chances[published.values], len(published)).astype(np.float64)
+            else:
+                meeting *= chances[columns[condition.column].codes]
+        return float((np.bincount(published.of_row, meeting, minlength=len(published)) * wanted).sum())
+
+    parts = over_blocks(
+        lambda a, b: [expected(query) for query in workload[a:b]], even_blocks(np.ones(len(workload)), 64), threads
+    )
+    return np.array([count for part in parts for count in part], np.float64)
+
+
+def _spread(published: Buckets) -> Column:
+    """The values of the sensitive column as a column with a row for each: numbers, if they all are."""
+    found = Column.from_codes(
+        published.sensitive, "sensitive", np.arange(len(published.vocabulary)), published.vocabulary
+    )
+    if found.values == published.vocabulary:
+        return found
+    return Column(found.name, found.role, np.arange(len(published.vocabulary), dtype=np.int32), published.vocabulary)
 
 
 @dataclass(frozen=True, eq=False)
@@ -307,6 +400,13 @@ def _trees(given: Trees, original: Records, published: Records) -> dict[str, Hie
     if published.items_name != original.items_name and published.items_name in trees:
         trees.setdefault(original.items_name, trees[published.items_name])
     return trees
+
+
+def _subset(column: Column, sel: float, rng: np.random.Generator) -> Among:
+    """From 1 up to a share of the values of a column."""
+    size = int(rng.integers(1, max(1, math.floor(sel * len(column.values) + 1e-9)) + 1))
+    picked = rng.choice(len(column.values), size, replace=False)
+    return Among(column.name, frozenset(column.values[code] for code in picked.tolist()))
 
 
 def _condition(column: Column, row: int, rng: np.random.Generator) -> Between | Among:

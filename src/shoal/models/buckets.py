@@ -39,9 +39,11 @@ MAX_LENGTH = 1
 def read(data: Any, guarantee: Any, roles: Roles, reading: Mapping[str, Any]) -> tuple[RecordSource, Any]:
     """The table with its one sensitive column; a column called `bucket` without a role is that of a published release."""
     asked = {name: value for name, value in reading.items() if value}
-    if asked.pop("id", None) is not None or asked.get("items"):
+    items = asked.pop("items", None)
+    if asked.pop("id", None) is not None or items not in (None, roles.sensitive):
         raise InputError(
-            "--model diversity is about tables with one sensitive value per row; leave out --items and --id"
+            "--model diversity is about tables with one sensitive value per row; leave out --items (or name the sensitive column with "
+            "it, if its cells are sets of one) and --id"
         )
     if roles.sensitive is None:
         raise InputError("--model diversity needs the column that an attacker wants to learn; name it with --sensitive")
@@ -50,7 +52,11 @@ def read(data: Any, guarantee: Any, roles: Roles, reading: Mapping[str, Any]) ->
     elsewhere = (*keep, *_names(roles.quasi), *_names(roles.sensitive), *_names(asked.get("drop")))
     if BUCKET in columns and BUCKET not in elsewhere:
         keep = (*keep, BUCKET)
-    source = load_records(data, quasi=roles.quasi or (), sensitive=roles.sensitive, keep=keep, **asked)
+    if items is not None:
+        source = load_records(data, quasi=roles.quasi or (), items=items, keep=keep, **asked)
+        source = replace(source, records=_single_items(source.records, source.name))
+    else:
+        source = load_records(data, quasi=roles.quasi or (), sensitive=roles.sensitive, keep=keep, **asked)
     if not len(source.records):
         raise InputError(f"{source.name} has no rows; there is nothing to publish")
     if not source.records.of_role("quasi"):
@@ -61,6 +67,20 @@ def read(data: Any, guarantee: Any, roles: Roles, reading: Mapping[str, Any]) ->
     return source, guarantee
 
 
+def _single_items(records: Records, source: str) -> Records:
+    """The items as the sensitive column, where every row has exactly one."""
+    assert records.items is not None
+    other = np.flatnonzero(records.items.lengths != 1)
+    if len(other):
+        row, held = int(other[0]), int(records.items.lengths[other[0]])
+        raise InputError(
+            f"{source}: row {row + 1:,} holds {held:,} items in {records.items_name!r}; buckets take exactly one sensitive value per row: "
+            "ask for --model rt or lm, or give one item to each"
+        )
+    column = Column(records.items_name, "sensitive", records.items.items, records.items.vocabulary)
+    return Records((*records.columns, column))
+
+
 def auditable(published: Records) -> Buckets:
     """A published table as the audit sees it."""
     bucket = next((column for column in published.of_role("keep") if column.name == BUCKET), None)
@@ -69,7 +89,7 @@ def auditable(published: Records) -> Buckets:
             f"there is no column {BUCKET!r} that says which rows share their sensitive values; is this a release?"
         )
     others = tuple(column for column in published.columns if column is not bucket)
-    return Buckets.of(replace(published, columns=others), bucket.codes)
+    return Buckets.of(replace(published, columns=others), bucket.codes, names=bucket.values)
 
 
 def proposal(source: RecordSource, guarantee: Any, request: Mapping[str, Any], options: Options) -> Proposal:

@@ -7,6 +7,7 @@ first appear among the rows.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -34,6 +35,8 @@ class Buckets:
     values: npt.NDArray[np.int32]
     counts: npt.NDArray[np.int64]
     """How often each of them stands in its bucket."""
+    labels: tuple[str, ...] | None = None
+    """What each bucket is called in the release; buckets are counted from 1 where it has no names for them."""
 
     def __post_init__(self) -> None:
         if len(self.of_row) != len(self.rows):
@@ -45,14 +48,17 @@ class Buckets:
         if len(differing):
             b = int(differing[0])
             raise InputError(
-                f"bucket {b + 1:,} has {self.sizes[b]:,} rows but {held[b]:,} values of {self.sensitive!r}; give one value to each row"
+                f"bucket {self.label(b)} has {self.sizes[b]:,} rows but {held[b]:,} values of {self.sensitive!r}; give one to each row"
             )
         for array in (self.of_row, self.offsets, self.values, self.counts):
             array.setflags(write=False)
 
     @classmethod
-    def of(cls, records: Records, bucket: npt.NDArray[np.integer]) -> Buckets:
-        """From a table with one sensitive column, in any order within a bucket, and the bucket of each row in any numbering."""
+    def of(cls, records: Records, bucket: npt.NDArray[np.integer], *, names: Sequence[str] | None = None) -> Buckets:
+        """From a table with one sensitive column, in any order within a bucket, and the bucket of each row in any numbering.
+
+        `names` are those of the numbers that the buckets come with.
+        """
         column = sensitive_column(records)
         others = tuple(c for c in records.columns if c is not column)
         if not others:
@@ -60,7 +66,8 @@ class Buckets:
         rows = Records(others)
         found, first, number = np.unique(bucket, return_index=True, return_inverse=True)
         place = np.empty(len(found), np.int32)
-        place[np.argsort(first, kind="stable")] = np.arange(len(found))
+        by_first = np.argsort(first, kind="stable")
+        place[by_first] = np.arange(len(found))
         of_row = place[number.reshape(-1)]
         # Unique pairs come back sorted by bucket, then by value.
         pairs, counts = np.unique(
@@ -76,6 +83,7 @@ class Buckets:
             offsets,
             value.astype(np.int32),
             counts.astype(np.int64),
+            None if names is None else tuple(names[i] for i in found[by_first].tolist()),
         )
 
     def __len__(self) -> int:
@@ -94,6 +102,10 @@ class Buckets:
     def totals(self) -> npt.NDArray[np.int64]:
         """How often each sensitive value stands in the release."""
         return np.bincount(self.values, self.counts, minlength=len(self.vocabulary)).astype(np.int64)
+
+    def label(self, bucket: int) -> str:
+        """What a bucket is called."""
+        return f"{bucket + 1:,}" if self.labels is None else self.labels[bucket]
 
     def content(self, bucket: int) -> dict[str, int]:
         """The sensitive values of a bucket with their counts."""
