@@ -164,8 +164,8 @@ def _advice(recoding: ClusterRecoding, tree: Hierarchy | None) -> tuple[str, ...
     if tree is None or recoding.items_ncp is None or recoding.items_ncp <= WORTH_A_LOOK:
         return ()
     return (
-        f"the items lose {recoding.items_ncp:.0%} under {tree.source}: rare combinations inside a cluster push whole branches up; without a "
-        "hierarchy for the items they are put together in sets, which often loses far less",
+        f"the items lose {recoding.items_ncp:.0%} under {tree.source}: rare combinations inside a cluster push whole branches up; without "
+        "a hierarchy for the items they are put together in sets, which often loses far less",
     )
 
 
@@ -174,8 +174,8 @@ def _bound_advice(recoding: ClusterRecoding, rt: RTOptions) -> tuple[str, ...]:
     if rt.delta is not None or not recoding.algorithm.startswith("rmerge") or recoding.ncp <= WORTH_A_LOOK:
         return ()
     return (
-        f"clusters were merged for the sake of the items as far as delta = {rt.bound:g}, the paper's bound, lets the columns lose; a smaller "
-        "--delta keeps more of the columns",
+        f"clusters were merged for the sake of the items as far as delta = {rt.bound:g}, the paper's bound, lets the columns lose; a "
+        "smaller --delta keeps more of the columns",
     )
 
 
