@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from shoal.records.record_reading import load_records
     from shoal.records.records import Records
     from shoal.records.writing import to_arrow, to_pandas, to_polars, write
-    from shoal.release import Release, anonymize, audit, resolve_hierarchy
+    from shoal.release import Release, anonymize, audit, resolve_hierarchy, verify
     from shoal.report.profile import Profile, profile
 
 __all__ = [
@@ -62,6 +62,7 @@ __all__ = [
     "to_arrow",
     "to_pandas",
     "to_polars",
+    "verify",
     "write",
     "write_hierarchy",
 ]
@@ -82,7 +83,7 @@ _HOMES = {
     "shoal.records.record_reading": ("load_records",),
     "shoal.records.records": ("Records",),
     "shoal.records.writing": ("to_arrow", "to_pandas", "to_polars", "write"),
-    "shoal.release": ("Release", "anonymize", "audit", "resolve_hierarchy"),
+    "shoal.release": ("Release", "anonymize", "audit", "resolve_hierarchy", "verify"),
     "shoal.report.profile": ("Profile", "profile"),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}

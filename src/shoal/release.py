@@ -37,10 +37,13 @@ from shoal.records.record_writing import flags_to_read, write_records_to, writte
 from shoal.records.records import Records
 from shoal.records.writing import csv_cell, write_to, written_tokens
 from shoal.report.certificate import certificate as certificate_of
-from shoal.report.certificate import certificate_bytes
+from shoal.report.certificate import certificate_file, check_certificate_name
 from shoal.report.owner_key import has_key, key_path
+from shoal.report.raw_risk import Exposed, raw_risk
+from shoal.report.signing import signer
+from shoal.report.verification import Recheck, Verification, verification
 
-__all__ = ["Release", "Targets", "Written", "anonymize", "audit", "resolve_hierarchy", "shuffled"]
+__all__ = ["Release", "Targets", "Written", "anonymize", "audit", "resolve_hierarchy", "shuffled", "verify"]
 
 Path = str | os.PathLike[str]
 
@@ -123,6 +126,8 @@ def anonymize(
     request = {"hierarchy": hierarchy, "unknown": unknown, "algorithm": algorithm, "suppress": suppress, **for_tables}
     proposal: Proposal = model.proposal(source, guarantee, request, options)
 
+    options.tell("counting what the raw data gives away", 0.0)
+    risk = raw_risk(source, guarantee, threads=threads)
     published = proposal.published if keep_order else shuffled(proposal.published)
     verdict = _audited(published, proposal.guarantee, threads=threads, progress=progress)
     if not verdict.holds:
@@ -144,6 +149,7 @@ def anonymize(
         seconds=time.monotonic() - started,
         peak_mb=_peak_mb(),
         notes=proposal.notes + ((KEPT_ORDER,) if keep_order else ()),
+        risk=risk,
     )
 
 
@@ -182,6 +188,51 @@ def _audited(published: Baskets | Records, guarantee: Any, *, progress: Progress
     return verdict
 
 
+def verify(
+    certificate: Path,
+    data: Path,
+    *,
+    key: Path | None = None,
+    original: Path | None = None,
+    sensitive: str | Collection[str] | None = None,
+    knowledge: Path | None = None,
+    hierarchy: Mapping[str, Hierarchy | Path] | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Verification:
+    """Whether `data` is the release that a certificate is about, and its promise still holds; with `key`, whether its holder signed it.
+
+    `original` is the raw input, of which only the owner's key tells whether the release was made from it. `sensitive` names the
+    sensitive items of the release, which its certificate does not; `knowledge` (and `hierarchy`, where its rules speak of categories) what
+    an attacker is taken to know of a release in buckets, which is otherwise audited without.
+    """
+
+    def auditor(guarantee: Any, how: Mapping[str, Any]) -> Recheck:
+        roles = {name: how.get(name) for name in ("sensitive", "quasi", "keep")}
+        reading = {name: value for name, value in how.items() if name not in roles}
+        source, guarantee = model_of(guarantee).read(data, guarantee, Roles(**roles), reading)
+        if knowledge is not None:
+            if guarantee.model != "diversity" or isinstance(source, Source):
+                raise InputError(f"knowledge has no use for {guarantee}; leave it out")
+            from shoal.models.buckets import edits_of, hierarchies
+
+            trees = hierarchies(source.records, hierarchy, None)
+            guarantee = replace(guarantee, rules=edits_of(source.records, trees, knowledge).added)
+        marked = getattr(guarantee, "sensitive", ()) if isinstance(source, Source) else source.records.sensitive_items
+        found = audited_source(source, guarantee, threads=threads, progress=progress)
+        return Recheck(guarantee, found, len(source), source.sha256, len(marked))
+
+    return verification(
+        certificate,
+        data,
+        auditor,
+        key=key,
+        original=original,
+        sensitive=sensitive,
+        knows_rules=knowledge is not None,
+    )
+
+
 def shuffled(rows: Baskets | Records) -> Baskets | Records:
     """The rows in an order drawn from the system's randomness, of which nothing is kept: the order of the input gives people away."""
     keys = np.frombuffer(os.urandom(8 * len(rows)), np.uint64)
@@ -195,16 +246,18 @@ class Targets:
     data: str
     certificate: str | None
     rules: str | None
+    sign: str | None = None
+    """The private key that the certificate is signed with."""
 
     @classmethod
-    def of(cls, data: Path, certificate: Path | None = None, rules: Path | None = None) -> Targets:
+    def of(
+        cls, data: Path, certificate: Path | None = None, rules: Path | None = None, sign: Path | None = None
+    ) -> Targets:
         """The certificate lies beside the data unless named; data on standard output (`-`) has none then."""
         out = os.fspath(data)
         if certificate is None and out != "-":
             certificate = f"{out}.certificate.json"
-        return cls(
-            out, None if certificate is None else os.fspath(certificate), None if rules is None else os.fspath(rules)
-        )
+        return cls(out, *(None if path is None else os.fspath(path) for path in (certificate, rules, sign)))
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -215,8 +268,13 @@ class Targets:
         """Raises if they could not be written: better before a long run than after it."""
         if self.data != "-":
             layout_for(self.data)
-        if self.certificate is not None and not self.certificate.endswith(".json"):
-            raise InputError(f"{self.certificate}: certificates are JSON; let the name end in .json")
+        if self.certificate is not None:
+            check_certificate_name(self.certificate)
+        if self.sign is not None:
+            if self.certificate is None:
+                raise InputError("there is no certificate to sign; name one with --certificate")
+            signer(self.sign)
+            inputs = (*inputs, self.sign)
         if self.rules == "-":
             raise InputError("rules go to a file of their own, not to standard output")
         for target in self.files:
@@ -257,6 +315,8 @@ class Release:
     """For the owner. They may name rare items."""
     written: list[Written] = field(default_factory=list)
     """What it was written to so far."""
+    risk: tuple[Exposed, ...] = ()
+    """What the attacker of the promise would learn from the raw data."""
 
     def __repr__(self) -> str:
         measure, lost = next(iter(self.loss.items()))
@@ -312,11 +372,15 @@ class Release:
         rules: Path | None = None,
         force: bool = False,
         *,
+        sign: Path | None = None,
         progress: Progress | None = None,
     ) -> Written:
-        """Publish: data, certificate and rules appear together, after what is on disk was read again and compared, or not at all."""
+        """Publish: data, certificate and rules appear together, after what is on disk was read again and compared, or not at all.
+
+        The certificate is JSON, a web page or a PDF, as its name tells; `sign` is the file of an ed25519 private key to sign it with.
+        """
         started = time.monotonic()
-        targets = Targets.of(path, certificate, rules)
+        targets = Targets.of(path, certificate, rules, sign)
         targets.check(force=force, inputs=self.inputs)
         key_is_new = targets.certificate is not None and not has_key()
         with Publication(targets.files, force=force) as publication, contextlib.ExitStack() as stack:
@@ -332,14 +396,17 @@ class Release:
             if targets.rules is not None:
                 staged[targets.rules].write(_csv(self.proposal.rules(lambda token: as_written.get(token, ""))))
             if targets.certificate is not None:
-                staged[targets.certificate].write(
-                    self._certificate(targets.data, file.sha256, lambda token: as_written[token])
+                content = self._certificate(
+                    targets.data, file.sha256, lambda token: as_written[token], self._reading(layout, flags)
                 )
+                vouching = None if sign is None else signer(sign)
+                staged[targets.certificate].write(certificate_file(content, targets.certificate, vouching))
             if targets.data == "-":
                 with open(file.path, "rb") as done, writing_errors("-"):
                     shutil.copyfileobj(done, sys.stdout.buffer)
                     sys.stdout.buffer.flush()
         notes = _writing_notes(targets, flags, self.proposal.rules_note, key_is_new and has_key())
+        notes += () if sign is None else signer(sign).notes
         written = Written(targets, layout, file.sha256, time.monotonic() - started, notes)
         self.written.append(written)
         return written
@@ -423,25 +490,45 @@ class Release:
             f"what was written {reading}; this is a fault of ours, please report it; nothing was published"
         )
 
-    def _certificate(self, output: str, output_sha256: str, written: Callable[[str], str]) -> bytes:
-        return certificate_bytes(
-            certificate_of(
-                guarantee=self.guarantee,
-                audit=self.audit,
-                algorithm=self.algorithm,
-                optimal=self.optimal,
-                bound=self.bound,
-                loss=self.loss,
-                certified=self.proposal.certified(written),
-                warnings=self.proposal.warnings,
-                parameters=self.proposal.parameters,
-                keep_order=self.keep_order,
-                rows=self.rows,
-                empty=self.details.get("empty", 0),
-                input_sha256=self.input_sha256,
-                output="standard output" if output == "-" else os.path.basename(output),
-                output_sha256=output_sha256,
-            )
+    def _reading(self, layout: Layout, flags: str) -> dict[str, Any]:
+        """How the written file is read, for the certificate: roles of its columns, format, separator; sensitive items only as a number."""
+        words = shlex.split(flags)
+        given = {flag.removeprefix("--"): text for flag, text in zip(words[::2], words[1::2], strict=True)}
+        if not isinstance(self.published, Records):
+            return {"format": layout.format, **given}
+        records = written_records(self.published, layout)
+        roles = {column.name: column.role for column in records.columns}
+        apart = records.sensitive_name
+        if records.items is not None:
+            roles |= {records.items_name: "items"} | ({apart: "sensitive items"} if apart is not None else {})
+        return (
+            {"format": layout.format, "columns": roles}
+            | ({"separator": given["separator"]} if "separator" in given else {})
+            | ({"sensitive_items": len(records.sensitive_items)} if records.sensitive_items else {})
+        )
+
+    def _certificate(
+        self, output: str, output_sha256: str, written: Callable[[str], str], reading: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        return certificate_of(
+            guarantee=self.guarantee,
+            audit=self.audit,
+            algorithm=self.algorithm,
+            optimal=self.optimal,
+            bound=self.bound,
+            loss=self.loss,
+            certified=self.proposal.certified(written),
+            warnings=self.proposal.warnings,
+            parameters=self.proposal.parameters,
+            keep_order=self.keep_order,
+            rows=self.rows,
+            empty=self.details.get("empty", 0),
+            input_sha256=self.input_sha256,
+            output="standard output" if output == "-" else os.path.basename(output),
+            output_sha256=output_sha256,
+            reading=reading,
+            risk=self.risk,
+            details=self.details,
         )
 
 

@@ -107,7 +107,7 @@ def test_a_crowd_larger_than_the_data_is_exit_code_3_and_writes_nothing(shop, ru
         (["raw.csv", "--suppress", "2"], "--help"),
         (["raw.csv", "--nonsense"], "--nonsense"),
         (["raw.csv", "--items", "basket"], "basket"),
-        (["raw.csv", "--certificate", "c.pdf"], "end in .json"),
+        (["raw.csv", "--certificate", "c.txt"], "end in .json"),
         (["raw.csv", "--time-limit", "0"], "more than 0"),
         (["raw.csv", "--suppress", "nan"], "--help"),
         (["raw.csv", "--threads", "0"], "--help"),

@@ -240,7 +240,7 @@ def test_an_input_is_never_overwritten(tmp_path):
 @pytest.mark.parametrize(
     ("files", "complaint"),
     [
-        ({"path": "public.csv", "certificate": "public.pdf"}, "end in .json"),
+        ({"path": "public.csv", "certificate": "public.txt"}, "end in .json"),
         ({"path": "public.csv", "rules": "public.csv"}, "two outputs"),
         ({"path": "missing/public.csv"}, "folder"),
         ({"path": "public.csv", "rules": "-"}, "file of their own"),

@@ -20,11 +20,14 @@ from shoal.cli.attack import attack
 from shoal.cli.audit import audit
 from shoal.cli.datasets import app as datasets
 from shoal.cli.demo import demo
+from shoal.cli.evaluate import evaluate
 from shoal.cli.hierarchy import app as hierarchy
 from shoal.cli.options import flag
+from shoal.cli.plans import init, run, schema
 from shoal.cli.profile import profile
 from shoal.cli.rules import rules
 from shoal.cli.terminal import print_json, say
+from shoal.cli.verify import verify
 from shoal.errors import ShoalError
 
 INTERRUPTED, BROKEN_PIPE = 130, 141
@@ -52,7 +55,12 @@ def shoal(
 app.command()(demo)
 app.command()(profile)
 app.command()(anonymize)
+app.command()(init)
+app.command()(run)
+app.command()(schema)
 app.command()(audit)
+app.command()(verify)
+app.command()(evaluate)
 app.command()(rules)
 app.command()(attack)
 app.add_typer(hierarchy, name="hierarchy")

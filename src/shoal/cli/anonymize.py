@@ -35,7 +35,7 @@ def anonymize(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Where the certificate goes.",
+            help="Where the certificate goes: .json, .html or .pdf.",
             rich_help_panel=_OUTPUT,
             show_default="OUT.certificate.json",
         ),
@@ -45,6 +45,14 @@ def anonymize(
         typer.Option(
             metavar="FILE",
             help="A CSV that says what each original item, or class of rows, became. For you, not for publication.",
+            rich_help_panel=_OUTPUT,
+        ),
+    ] = None,
+    sign: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KEY",
+            help="Sign the certificate with this private key (ed25519, PEM; shoal verify --new-key makes one).",
             rich_help_panel=_OUTPUT,
         ),
     ] = None,
@@ -194,14 +202,14 @@ def anonymize(
 
     if output == "-" and json:
         raise InputError("-o - and --json both need standard output; write to a file, or leave --json out")
-    if output is None and (certificate or rules or force):
-        raise InputError("--certificate, --rules and --force need -o; without it nothing is written")
+    if output is None and (certificate or rules or force or sign):
+        raise InputError("--certificate, --rules, --sign and --force need -o; without it nothing is written")
     guarantee = options.promise(model, k, m, l, quasi)
     trees = options.hierarchies(hierarchy)
     if output is not None:
         specs = trees.values() if isinstance(trees, dict) else [trees]
         inputs = tuple(given for given in (data, *specs, sensitive, knowledge) if given is not None)
-        way.Targets.of(output, certificate, rules).check(force=force, inputs=inputs)
+        way.Targets.of(output, certificate, rules, sign).check(force=force, inputs=inputs)
     announce_compilation()
     with progress() as tell:
         release = way.anonymize(
@@ -234,7 +242,7 @@ def anonymize(
             **options.reading(items, id, drop, separator, format, numeric),
         )
         if output is not None:
-            release.write(output, certificate, rules, force, progress=tell)
+            release.write(output, certificate, rules, force, sign=sign, progress=tell)
     if json:
         print_json(release.to_dict())
     else:

@@ -1,26 +1,37 @@
-"""The certificate: what is promised about a release, what is not, and how it was checked, as JSON beside the data.
+"""The certificate: what is promised about a release, what is not, and how it was checked, as JSON, a web page or a PDF.
 
-It may be published with the data, so it holds counts, parameters and hashes, and never a row, an item, a path or a name of a
-person or machine. Hashes of secrets (the raw input, the tree over its items) are keyed, see `owner_key`. The date stands
+It may be published with the data, so it holds counts, parameters and hashes, and never a row, an item rarer than k, a path or a name of
+a person or machine. Hashes of secrets (the raw input, the tree over its items) are keyed, see `owner_key`. The date stands
 without a time of day: a second that can be matched with logs says who made it and from which state of a database.
+
+The facts are one JSON object. A page (`pages`) and a PDF (`typeset`) say the same in words and carry the object within them, so that
+`verification` reads all three alike.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 import platform
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib import metadata
-from typing import Any
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
 from shoal import __version__
+from shoal.errors import InputError
 from shoal.guarantees.audit import Audit
 from shoal.hierarchy.tree import Hierarchy
 from shoal.report.owner_key import key_id, keyed, owner_key
 
+if TYPE_CHECKING:
+    from shoal.report.raw_risk import Exposed
+    from shoal.report.signing import Signer
+
 FORMAT = "shoal certificate 1"
+SUFFIXES = (".json", ".html", ".pdf")
 
 
 def certificate(
@@ -40,12 +51,17 @@ def certificate(
     input_sha256: str,
     output: str,
     output_sha256: str,
+    reading: Mapping[str, Any] | None = None,
+    risk: tuple[Exposed, ...] = (),
+    details: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Everything a reader of the release may know about how it came about. `output` is the bare name of its file.
 
-    `certified` and `warnings` are what the model adds: counts and shares, never a rare name.
+    `certified` and `warnings` are what the model adds: counts and shares, never a rare name. `reading` says how the file is read again.
+    Of the model's `details`, which are for the owner, only numbers are taken.
     """
     key = owner_key()
+    details = details or {}
     return {
         "certificate": FORMAT,
         "created": datetime.now(UTC).date().isoformat(),
@@ -61,15 +77,17 @@ def certificate(
             "complete": audit.complete,
             **audit.facts,
         },
-        "output": {"file": output, "sha256": output_sha256, "rows": rows, "empty": empty},
+        "output": {"file": output, "sha256": output_sha256, "rows": rows, "empty": empty, **(reading or {})},
         "row_order": "as in the input" if keep_order else "shuffled with unrecorded randomness of the system",
         "algorithm": algorithm,
         "optimal": optimal,
         "bound": bound,
         "loss": dict(loss),
         **certified,
-        "parameters": {**parameters, "keep_order": keep_order},
-        "input": {"hmac_sha256": keyed(input_sha256, key)} if key else {},
+        "risk": _risk(risk, audit, rows),
+        "changes": {name: details[name] for name in ("items", "tokens", "levels") if name in details},
+        "parameters": {**_without_secrets(parameters), "keep_order": keep_order},
+        "input": {"rows": rows} | ({"hmac_sha256": keyed(input_sha256, key)} if key else {}),
         "key_id": key_id(key) if key else None,
         "versions": {"shoal": __version__, "python": platform.python_version()}
         | {package: metadata.version(package) for package in ("numpy", "scipy", "numba")},
@@ -81,12 +99,71 @@ def certificate_bytes(content: Mapping[str, Any]) -> bytes:
     return (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")
 
 
+def check_certificate_name(name: str) -> None:
+    """Raises unless a certificate of this name can be written here."""
+    if not name.endswith(SUFFIXES):
+        raise InputError(f"{name}: certificates are JSON, HTML or PDF; let the name end in .json, .html or .pdf")
+    if name.endswith(".pdf") and find_spec("typst") is None:
+        raise InputError("a certificate in PDF needs typst; pip install 'shoal[report]', or let its name end in .html")
+
+
+def certificate_file(content: Mapping[str, Any], name: str, signer: Signer | None = None) -> bytes:
+    """The certificate in the form that its file's name tells, signed if there is somebody to sign it."""
+    facts = dict(content)
+    if signer is not None:
+        facts["signer"] = {"algorithm": "ed25519", "public_key": signer.public_key}
+    if name.endswith(".html"):
+        from shoal.report.pages import page, page_with
+
+        text = page(facts)
+        # The page is bound to the facts within it by its hash, which a signature then covers as well.
+        facts["page"] = {"sha256": hashlib.sha256(text).hexdigest()}
+        return page_with(text, _signed(facts, signer))
+    if name.endswith(".pdf"):
+        from shoal.report.typeset import typeset
+
+        facts["versions"] = {**facts["versions"], "typst": metadata.version("typst")}
+        return typeset(_signed(facts, signer))
+    return certificate_bytes(_signed(facts, signer))
+
+
+def _signed(facts: Mapping[str, Any], signer: Signer | None) -> Mapping[str, Any]:
+    return facts if signer is None else {**facts, "signature": signer.sign(canonical(facts))}
+
+
+def canonical(content: Mapping[str, Any]) -> bytes:
+    """What a signature covers: all of a certificate but the signature, its names sorted, in ASCII, without a blank."""
+    facts = {name: value for name, value in content.items() if name != "signature"}
+    return json.dumps(facts, sort_keys=True, separators=(",", ":")).encode("ascii")
+
+
 def hierarchy_facts(tree: Hierarchy) -> dict[str, Any]:
     """What a certificate may say about a hierarchy: its size, and its keyed hash."""
     key = owner_key()
-    return {"source": tree.source, "leaves": tree.n_leaves, "height": tree.height} | (
+    return {"source": os.path.basename(tree.source), "leaves": tree.n_leaves, "height": tree.height} | (
         {"hmac_sha256": keyed(_fingerprint(tree), key)} if key else {}
     )
+
+
+def _risk(before: tuple[Exposed, ...], audit: Audit, rows: int) -> dict[str, Any]:
+    """Rows that the attacker of this promise gets from the raw and from the published data; what the audit has passed has none."""
+    if not before:
+        return {}
+    after: dict[str, Any] = {"fewer_than_k": 0, "singled_out": 0}
+    if before[0].single is None:
+        after = {"value_certain": audit.facts.get("certain_rows", 0), "fewest_values": audit.facts.get("fewest_values")}
+    return {"rows": rows, "before": [exposed.to_dict() for exposed in before], "after": after}
+
+
+def _without_secrets(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters without the folders of files and without names of items, which may be rare."""
+    found = dict(parameters)
+    for name, value in found.items():
+        if isinstance(value, os.PathLike) or (name == "knowledge" and isinstance(value, str)):
+            found[name] = os.path.basename(value)
+        elif name == "item_weights" and value is not None:
+            found[name] = {"items": len(value)}
+    return found
 
 
 def _warnings(*, keep_order: bool, has_key: bool) -> list[str]:

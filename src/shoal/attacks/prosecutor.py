@@ -1,0 +1,141 @@
+"""Prosecutor risk: how likely is whoever knows a person, and that the person is in the file, to pick the right record?
+
+The attacker knows all quasi-identifier columns and, where there are sets, all items that are not sensitive; the records that
+agree are the crowd, and the risk of each is 1 over its size (El Emam and Dankar 2008). With `m`, the attacker knows the columns and
+up to m items, those that help most: the crowd is then all records that agree in the columns and hold these items, and the risk is that
+of the rarest choice. Knowing fewer items never helps, so only the largest choices count.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import InputError
+from shoal.records.baskets import Baskets
+from shoal.records.records import Records
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class ProsecutorRisk:
+    """The risk of the records of one file, summed up."""
+
+    k: int
+    m: int | None
+    """Items that the attacker knows; None for all of them, and that there are no others."""
+    rows: int
+    over: int
+    """Records with a risk of more than 1/k."""
+    unique: int
+    """Records that are alone."""
+    highest: float
+    average: float
+
+    @property
+    def share_over(self) -> float:
+        return self.over / self.rows if self.rows else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "rows": self.rows,
+            "over": self.over,
+            "share_over": self.share_over,
+            "unique": self.unique,
+            "highest": self.highest,
+            "average": self.average,
+        }
+
+
+def crowds(data: Records | Baskets, *, items: bool = True, threads: int | None = None) -> tuple[Ints, Ints]:
+    """(class of each record, records of each class): equal in all quasi-identifier columns and, with `items`, in all known items."""
+    records = _records(data)
+    of_row = column_classes(records)
+    if items and records.items is not None:
+        from shoal.kernels.twins import equal_rows
+
+        known = _told_apart(records, of_row)
+        order, bounds = equal_rows(known.offsets, known.items, len(known.vocabulary), threads)
+        of_row = np.empty(len(records), np.int64)
+        of_row[order] = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
+    return of_row, np.bincount(of_row).astype(np.int64)
+
+
+def risks(data: Records | Baskets, m: int | None = None, *, threads: int | None = None) -> npt.NDArray[np.float64]:
+    """The risk of each record; `m` limits the items that the attacker knows."""
+    records = _records(data)
+    if m is not None and m < 0:
+        raise InputError(f"m is {m}; an attacker knows 0 items or more")
+    if m is None or records.items is None:
+        of_row, sizes = crowds(records, threads=threads)
+        found: npt.NDArray[np.float64] = 1.0 / sizes[of_row]
+        return found
+    of_row = column_classes(records)
+    crowd = np.bincount(of_row)[of_row].astype(np.int64) if len(records) else np.zeros(0, np.int64)
+    if m:
+        from shoal.kernels.least_supports import least_supports
+
+        known = _told_apart(records, of_row, with_class=False)
+        support = known.supports()
+        rank = np.empty(len(support), np.int32)
+        rank[np.argsort(support, kind="stable")] = np.arange(len(support), dtype=np.int32)
+        least_supports(known.offsets, known.items, rank, crowd, m, threads)
+    limited: npt.NDArray[np.float64] = 1.0 / crowd
+    return limited
+
+
+def prosecutor(
+    data: Records | Baskets, k: int = 5, m: int | None = None, *, threads: int | None = None
+) -> ProsecutorRisk:
+    """The risk of all records: how many are over 1/k, the highest and the average."""
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
+        raise InputError(f"k must be a whole number of at least 1, not {k!r}")
+    found = risks(data, m, threads=threads)
+    size = np.rint(1.0 / found).astype(np.int64) if len(found) else np.zeros(0, np.int64)
+    return ProsecutorRisk(
+        int(k),
+        m,
+        len(found),
+        int(np.count_nonzero(size < k)),
+        int(np.count_nonzero(size == 1)),
+        float(found.max(initial=0.0)),
+        float(found.mean()) if len(found) else 0.0,
+    )
+
+
+def column_classes(records: Records) -> Ints:
+    """The class of each record by its quasi-identifier columns alone."""
+    of_row = np.zeros(len(records), np.int64)
+    for column in records.of_role("quasi"):
+        key = of_row * max(1, len(column.values)) + column.codes
+        of_row = np.unique(key, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    return of_row
+
+
+def _records(data: Records | Baskets) -> Records:
+    return Records((), data) if isinstance(data, Baskets) else data
+
+
+def _told_apart(records: Records, of_row: Ints, *, with_class: bool = True) -> Baskets:
+    """The items that the attacker may know; the class of the row is one of them, or makes the same item another one in each class."""
+    assert records.items is not None
+    sets = records.items
+    open_to_all = np.array([name not in records.sensitive_items for name in sets.vocabulary], np.bool_)
+    kept = open_to_all[sets.items]
+    offsets = np.concatenate(([0], np.cumsum(kept)))[sets.offsets].astype(np.int64)
+    items, n = sets.items[kept].astype(np.int64), len(sets.vocabulary)
+    if not records.of_role("quasi"):
+        return Baskets(offsets, items.astype(np.int32), sets.vocabulary)
+    if with_class:
+        # The class stands behind the items of its row, as an item of its own.
+        items = np.insert(items, offsets[1:], n + of_row)
+        classes = int(of_row.max(initial=-1)) + 1
+        names = (*sets.vocabulary, *map(str, range(classes)))
+        return Baskets(offsets + np.arange(len(offsets)), items.astype(np.int32), names)
+    key = np.repeat(of_row, np.diff(offsets)) * max(1, n) + items
+    distinct, code = np.unique(key, return_inverse=True)
+    return Baskets(offsets, code.reshape(-1).astype(np.int32), tuple(map(str, range(len(distinct)))))

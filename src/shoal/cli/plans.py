@@ -1,0 +1,169 @@
+"""`shoal init`, `shoal run` and `shoal schema`: releases from plans."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from shoal.cli import options
+from shoal.cli.terminal import announce_compilation, console, counted, print_json, printable, progress, say
+from shoal.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from shoal.plan import Checked
+
+
+def init(
+    data: Annotated[
+        str,
+        typer.Argument(
+            metavar="DATA",
+            help="A file of sets or a table: .dat, .csv, .tsv, .jsonl, .parquet or .arrow (text also .gz or .zst).",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[
+        str | None,
+        typer.Option("--output", "-o", metavar="PLAN", help="Where the plan goes.", show_default="standard output"),
+    ] = None,
+    format: options.Format = None,
+    bind: Annotated[
+        bool, options.flag("--bind", "Write the hash of DATA into the plan, so that a run refuses any other file.")
+    ] = False,
+    force: options.Force = False,
+    json: options.Json = False,
+) -> None:
+    """Draft a plan for a file: guess format, separators, roles and the promise, and say why in comments.
+
+    What is unsure stays open: a column without a role stops the run until you decide. Reasons are counts, never values.
+
+    [bold]shoal init patients.csv > plan.yaml[/bold]
+    """
+    from shoal.drafting import draft, draft_yaml
+
+    if output is not None and json:
+        raise InputError("--json shows the draft on standard output; leave out -o, or --json")
+    if output is None and force:
+        raise InputError("--force needs -o; without it nothing is written")
+    if output is not None:
+        from shoal.records.publication import check_targets
+
+        check_targets([output], force=force)
+        if os.path.exists(output) and os.path.exists(data) and os.path.samefile(output, data):
+            raise InputError(f"{output}: it is the data; write the plan to another file")
+    found = draft(data, format=format, bind=bind)
+    if json:
+        print_json(found.to_dict())
+    elif output is None:
+        typer.echo(draft_yaml(found), nl=False)
+    else:
+        from shoal.records.publication import Publication
+
+        text = draft_yaml(found, folder=os.path.dirname(output))
+        with Publication([output], force=force) as publication, publication.file(output) as file:
+            file.write(text.encode())
+    if found.open:
+        names = ", ".join(repr(guess.name) for guess in found.open)
+        say(f"{counted(len(found.open), 'column')} left open ({names}): give each a role before you run the plan")
+
+
+def run(
+    plan: Annotated[
+        str, typer.Argument(metavar="PLAN", help="A plan, YAML or .json; shoal init drafts one.", show_default=False)
+    ],
+    check: Annotated[
+        bool, options.flag("--check", "Read the plan and the data, check all, estimate the cost; write nothing.")
+    ] = False,
+    force: options.Force = False,
+    json: options.Json = False,
+) -> None:
+    """Make the release that a plan describes: the same as shoal anonymize with the flags that it stands for.
+
+    Paths in a plan are relative to its folder. What is wrong in it is refused with its place in the file, and nothing is written.
+
+    [bold]shoal run plan.yaml --check && shoal run plan.yaml[/bold]
+    """
+    from shoal.plan import checked_plan, read_plan, run_plan
+
+    wanted = read_plan(plan)
+    to_stdout = wanted.outputs is not None and wanted.outputs.data == "-"
+    if check:
+        with progress() as tell:
+            found = checked_plan(wanted, force=force, progress=tell)
+        if json:
+            print_json(found.to_dict())
+        else:
+            show_check(found, console())
+        return
+    if to_stdout and json:
+        raise wanted.refusal(
+            ("outputs", "data"), "- and --json both need standard output; name a file, or leave --json out"
+        )
+    announce_compilation()
+    with progress() as tell:
+        release = run_plan(wanted, force=force, progress=tell)
+    if json:
+        print_json(release.to_dict() | {"plan": wanted.origin.name, "plan_sha256": wanted.origin.sha256})
+    else:
+        from shoal.cli.anonymize import show_release
+
+        show_release(release, console(stderr=to_stdout))
+    if wanted.outputs is None:
+        say(f"nothing was written; name a file in {wanted.origin.name} (outputs: {{data: ...}}) to publish")
+
+
+def schema(json: options.Json = False) -> None:
+    """Print the JSON Schema of plans, for editors and for pipelines that make them. It is JSON with or without --json.
+
+    [bold]shoal schema > plan.schema.json[/bold]
+    """
+    from shoal.plan import json_schema
+
+    print_json(json_schema())
+
+
+def show_check(found: Checked, out: Console) -> None:
+    """What was read, what is promised, what it would take."""
+    from rich.table import Table
+
+    out.print()
+    out.print(f"{printable(found.plan.origin.name)} can be run", style="bold green", end="")
+    out.print("; nothing was written")
+    lines = Table.grid(padding=(0, 2))
+    lines.add_row()
+    lines.add_row("promise", found.guarantee, f"by {found.algorithm}")
+    read = counted(found.rows, "row")
+    items = "" if found.items is None else f"{counted(found.items, 'item')} in {found.occurrences:,} occurrences"
+    lines.add_row("input", read, items)
+    for name, role in found.columns.items():
+        tree = found.hierarchies.get(name)
+        lines.add_row(f"  {printable(name)}", role, f"under {printable(tree)}" if tree not in (None, "flat") else "")
+    for name, tree in found.hierarchies.items():
+        if name not in found.columns:  # a file of sets without columns
+            lines.add_row(f"  {printable(name)}", "items", f"under {printable(tree)}")
+    lines.add_row("estimate", _duration(found.estimate.seconds), _work(found))
+    out.print(lines)
+    for note in found.notes:
+        out.print(f"note: {printable(note)}", style="yellow", soft_wrap=True)
+
+
+def _duration(seconds: float) -> str:
+    """An order of magnitude: more would promise more than is known."""
+    for limit, words in ((10, "seconds"), (60, "under a minute"), (600, "minutes"), (3600, "up to an hour")):
+        if seconds <= limit:
+            return words
+    return "hours" if seconds <= 86_400 else "days or more"
+
+
+def _work(found: Checked) -> str:
+    m = getattr(found.plan.guarantee, "m", None)
+    parts = []
+    if found.estimate.itemsets is not None:
+        parts.append(f"{found.estimate.itemsets:,} sets of up to {m} items to count")
+    if found.estimate.pairs is not None:
+        parts.append(f"{found.estimate.pairs:,} pairs of combinations of values to compare")
+    return ", ".join(parts)

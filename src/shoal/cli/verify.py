@@ -1,0 +1,143 @@
+"""`shoal verify`: is this the release that was certified, and does its promise still hold?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from shoal.cli import options
+from shoal.cli.terminal import announce_compilation, console, print_json, printable, progress, say
+from shoal.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from shoal.report.verification import Verification
+
+BROKEN = 3
+
+_SIGNATURE = "The signature"
+
+
+def verify(
+    certificate: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="CERTIFICATE", help="The certificate: a .json, .html or .pdf that shoal wrote.", show_default=False
+        ),
+    ] = None,
+    data: Annotated[
+        str | None,
+        typer.Argument(metavar="DATA", help="The file that it is said to be about.", show_default=False),
+    ] = None,
+    key: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PUBLIC",
+            help="The public key (ed25519, PEM) of whoever should have signed it. You must have it from them, not from the certificate.",
+            rich_help_panel=_SIGNATURE,
+        ),
+    ] = None,
+    new_key: Annotated[
+        str | None,
+        typer.Option(
+            "--new-key",
+            metavar="FILE",
+            help="Verify nothing; make a key to sign with (anonymize --sign FILE) and FILE.pub to give to others. Replaces nothing.",
+            rich_help_panel=_SIGNATURE,
+        ),
+    ] = None,
+    original: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RAW",
+            help="The raw file that the release was made from. Only with the key that its owner keeps can this be told.",
+        ),
+    ] = None,
+    sensitive: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ITEM,ITEM|FILE",
+            help="The sensitive items, where they stand among the others: a certificate does not name them.",
+        ),
+    ] = None,
+    knowledge: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="diversity: the rules that an attacker is taken to know, from shoal rules -o FILE; without them the buckets alone count.",
+        ),
+    ] = None,
+    hierarchy: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--hierarchy",
+            metavar="COL=SPEC",
+            help="diversity: the hierarchies whose categories stand in the rules; may be repeated.",
+        ),
+    ] = None,
+    threads: options.Threads = None,
+    json: options.Json = False,
+) -> int:
+    """Check a file against its certificate: the hash, the promise (audited anew, from the file alone), what is stated, the signature.
+
+    Exit code 0: everything that was checked holds; 3: something does not, and is named.
+
+    [bold]shoal verify public.csv.certificate.json public.csv[/bold]
+
+    [bold]shoal verify certificate.pdf public.csv --key board.key.pub[/bold]
+    """
+    if new_key is not None:
+        if certificate is not None or key is not None:
+            raise InputError("--new-key only makes a key; give nothing else with it")
+        return _make_key(new_key, json)
+    if certificate is None or data is None:
+        raise InputError("give a certificate and the data it is about: shoal verify CERTIFICATE DATA")
+    from shoal.release import verify as verified
+
+    trees = options.hierarchies(hierarchy)
+    if trees is not None and (knowledge is None or not isinstance(trees, dict)):
+        raise InputError("--hierarchy is for the rules of --knowledge, a column each: --hierarchy COL=SPEC")
+    announce_compilation()
+    with progress() as tell:
+        found = verified(
+            certificate,
+            data,
+            key=key,
+            original=original,
+            sensitive=sensitive,
+            knowledge=knowledge,
+            hierarchy=trees,
+            threads=threads,
+            progress=tell,
+        )
+    if json:
+        print_json(found.to_dict() | {"certificate": certificate, "data": data})
+    else:
+        show_verification(found, console())
+    return 0 if found.holds else BROKEN
+
+
+def show_verification(found: Verification, out: Console) -> None:
+    """The verdict, and every check."""
+    out.print()
+    if found.holds:
+        out.print("verified", style="bold green")
+    else:
+        out.print("not verified", style="bold red")
+    for check in found.checks:
+        mark, style = {True: ("yes", "green"), False: ("NO", "bold red"), None: ("-", "yellow")}[check.holds]
+        out.print(f"{mark:<4}", style=style, end="")
+        out.print(f"{check.name:<12}{printable(check.says)}", soft_wrap=True)
+
+
+def _make_key(path: str, as_json: bool) -> int:
+    from shoal.report.signing import new_key
+
+    private, public = new_key(path)
+    if as_json:
+        print_json({"private": private, "public": public})
+    else:
+        say(f"{private} signs: keep it, and keep it secret; {public} checks: give it to whoever should verify")
+    return 0

@@ -1,0 +1,291 @@
+"""What published values may stand for: the original items of a token, the original values of a cell.
+
+A token is an original item, a node of the hierarchy, what a rules file says it is, or a set of items such as `(A,B)`; a cell is an
+original value, a node, a range such as `[20:29]`, or `*`. All measures that compare an original with a release, and the attack
+that links the two, look through these. Nothing here looks at a row.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import InputError
+from shoal.hierarchy.build import ROOT
+from shoal.hierarchy.tree import Hierarchy, counted, listed
+
+if TYPE_CHECKING:
+    from shoal.records.records import Column
+
+_MISSING = ""
+_RANGE = re.compile(r"\[([^:\[\]()]+):([^:\[\]()]+)([\])])")
+_MEMBER = re.compile(r'(?:"((?:[^"]|"")*)"|([^,"()]+))(?:,|\Z)')
+
+
+@dataclass(frozen=True, eq=False)
+class TokenMeanings:
+    """Per published token, the items that it may stand for: `members[offsets[t]:offsets[t + 1]]`, as places in `domain`."""
+
+    tokens: tuple[str, ...]
+    domain: tuple[str, ...]
+    """The original items, and those that only the hierarchy knows."""
+    n_items: int
+    """The first of the domain: those of the original data, in its order."""
+    offsets: npt.NDArray[np.int64]
+    members: npt.NDArray[np.int32]
+    breadth: npt.NDArray[np.int64]
+    """Per token, how many leaves of the hierarchy it covers, sensitive ones among them; 1 for an item that is published as itself."""
+    size_of_domain: int
+    """What NCP divides by: the leaves of the hierarchy, or the items that may be generalized."""
+
+    @cached_property
+    def sizes(self) -> npt.NDArray[np.int64]:
+        """Per token, how many items it may stand for."""
+        return np.diff(self.offsets)
+
+    @cached_property
+    def owner(self) -> npt.NDArray[np.int64]:
+        """The token of each entry of `members`."""
+        return np.repeat(np.arange(len(self.tokens), dtype=np.int64), self.sizes)
+
+    @cached_property
+    def holders(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+        """(offsets, tokens): the tokens that may stand for item i are `tokens[offsets[i]:offsets[i + 1]]`, ascending."""
+        order = np.argsort(self.members, kind="stable")
+        many = np.bincount(self.members, minlength=len(self.domain))
+        return np.concatenate(([0], np.cumsum(many))).astype(np.int64), self.owner[order].astype(np.int32)
+
+    @property
+    def disjoint(self) -> bool:
+        """Whether no item is in two tokens: then each item was published as one token everywhere, or left out."""
+        return int(np.bincount(self.members, minlength=1).max(initial=0)) <= 1
+
+
+def token_meanings(
+    tokens: Sequence[str],
+    items: Sequence[str],
+    tree: Hierarchy | None = None,
+    *,
+    rules: Mapping[str, Collection[str]] | None = None,
+    sensitive: Collection[str] = (),
+) -> TokenMeanings:
+    """What each published token means; raises if some mean nothing.
+
+    `items` are those of the original; `rules` has, per token, the items that became it. A sensitive item travels as it is: no token but
+    itself stands for it.
+    """
+    place = {name: i for i, name in enumerate(items)}
+    if tree is not None:
+        for name in tree.labels[: tree.n_leaves]:
+            place.setdefault(name, len(place))
+    inner = {} if tree is None else {tree.names[v]: v for v in range(tree.n_leaves, tree.n_nodes)}
+    hidden = set(sensitive)
+    lengths, members, breadth, strange = [], list[int](), [], list[str]()
+    for token in tokens:
+        if token in place:
+            found, leaves = [place[token]], 1
+        elif tree is not None and token in inner:
+            start, stop = tree.span[inner[token]].tolist()
+            names = [tree.labels[v] for v in tree.leaf_order[start:stop].tolist()]
+            found, leaves = [place[name] for name in names if name not in hidden], stop - start
+        else:
+            told = tuple(name for name in (rules or {}).get(token, ()) if name in place) or set_members(token, place)
+            found, leaves = [place[name] for name in told if name not in hidden], len(told)
+        if not found:
+            strange.append(token)
+        lengths.append(len(found))
+        members.extend(sorted(found))
+        breadth.append(leaves)
+    if strange:
+        raise InputError(
+            f"{counted(strange, 'published item is', 'published items are')} neither original items nor sets of them "
+            f"({listed(strange)}); give the hierarchy or the rules that they were published with"
+        )
+    return TokenMeanings(
+        tuple(tokens),
+        tuple(place),
+        len(items),
+        np.concatenate(([0], np.cumsum(np.array(lengths, np.int64)))).astype(np.int64),
+        np.array(members, np.int32),
+        np.array(breadth, np.int64),
+        max(1, sum(name not in hidden for name in items) if tree is None else tree.n_leaves),
+    )
+
+
+def set_members(label: str, known: Collection[str]) -> tuple[str, ...]:
+    """The names in `(A,B,C)`, names with commas, brackets or quotes being quoted; nothing if it is no set of known names."""
+    while label.startswith("(") and label.endswith(")"):
+        label = label[1:-1]
+        names, position = [], 0
+        while position < len(label) and (found := _MEMBER.match(label, position)):
+            names.append(found[1].replace('""', '"') if found[1] is not None else found[2])
+            position = found.end()
+        if names and position == len(label):
+            return tuple(names) if all(name in known for name in names) else ()
+    return ()
+
+
+@dataclass(frozen=True, eq=False)
+class CellMeanings:
+    """What the published values of one column may stand for: leaves of a tree, or numbers from `low` to `high`."""
+
+    column: str
+    values: tuple[str, ...]
+    cost: npt.NDArray[np.float64]
+    """NCP of each published value: 0 for an original one, 1 for `*`."""
+    low: npt.NDArray[np.float64]
+    """Of each range; for a tree, of each stretch of its leaf order."""
+    high: npt.NDArray[np.float64]
+    """Included."""
+    value: npt.NDArray[np.int64]
+    """The published value that each stretch belongs to."""
+    place: Mapping[str, float]
+    """Where an original value lies among the stretches; NaN for a missing number."""
+    missing: npt.NDArray[np.bool_]
+    """Per published value, whether it may stand for a missing number."""
+
+    def fitting(self, original: str) -> npt.NDArray[np.bool_]:
+        """Per published value, whether it may stand for this original one."""
+        at = self.place.get(original)
+        if at is None:
+            return np.zeros(len(self.values), np.bool_)
+        if math.isnan(at):
+            return self.missing
+        found = np.zeros(len(self.values), np.bool_)
+        found[self.value[(self.low <= at) & (at <= self.high)]] = True
+        return found
+
+
+def cell_meanings(published: Column, original: Column, tree: Hierarchy | None = None) -> CellMeanings:
+    """What the published values of a column mean; raises on the first that means nothing.
+
+    A category without a tree has a flat one, a number without one is published in ranges.
+    """
+    if tree is None and original.numbers is not None:
+        return _ranges(published, original)
+    if tree is not None and tree.n_nodes > 1:
+        tree = tree.with_unknown(original.values)
+    if tree is None or tree.n_nodes == 1:
+        tree = _flat(original.values)
+    known = {name: v for v, name in enumerate(tree.names)}
+    known.setdefault(ROOT, tree.root)
+    nodes, value = list[int](), list[int]()
+    cost = np.zeros(len(published.values), np.float64)
+    for i, text in enumerate(published.values):
+        names = (text,) if text in known else set_members(text, known)
+        if not names:
+            raise _unclear(published.name, text)
+        found = [known[name] for name in names]
+        leaves = int(tree.leaf_count[found].sum())
+        cost[i] = leaves / tree.n_leaves if leaves > 1 else 0.0
+        nodes += found
+        value += [i] * len(found)
+    span = tree.span[nodes].astype(np.float64)
+    position = tree.span[: tree.n_leaves, 0].tolist()
+    return CellMeanings(
+        published.name,
+        published.values,
+        cost,
+        span[:, 0],
+        span[:, 1] - 1,
+        np.array(value, np.int64),
+        {name: float(at) for name, at in zip(tree.labels[: tree.n_leaves], position, strict=True)},
+        np.zeros(len(published.values), np.bool_),
+    )
+
+
+def _flat(values: Sequence[str]) -> Hierarchy:
+    parent = np.append(np.full(len(values), len(values)), -1).astype(np.int32)
+    label = ROOT
+    while label in values:
+        label += ROOT
+    return Hierarchy(parent, (*values, label), len(values), "flat")
+
+
+def _ranges(published: Column, original: Column) -> CellMeanings:
+    assert original.numbers is not None
+    known = original.numbers[~np.isnan(original.numbers)]
+    width = float(known.max() - known.min()) if len(known) else 0.0
+    low, high = (np.zeros(len(published.values), np.float64) for _ in range(2))
+    cost, missing = np.zeros(len(published.values), np.float64), np.zeros(len(published.values), np.bool_)
+    for i, text in enumerate(published.values):
+        if text in (_MISSING, ROOT):
+            low[i], high[i] = (-np.inf, np.inf) if text == ROOT else (np.inf, -np.inf)
+            cost[i], missing[i] = float(text == ROOT), True
+        else:
+            low[i], high[i] = _bounds(text, published.name)
+            cost[i] = (high[i] - low[i]) / width if width else float(high[i] > low[i])
+    return CellMeanings(
+        published.name,
+        published.values,
+        np.minimum(cost, 1.0),
+        low,
+        high,
+        np.arange(len(published.values), dtype=np.int64),
+        dict(zip(original.values, original.numbers.tolist(), strict=True)),
+        missing,
+    )
+
+
+def _bounds(text: str, column: str) -> tuple[float, float]:
+    """The numbers that a published text reaches from and to; of `[2.5:5)` the upper one is outside."""
+    if (number := _number(text)) is not None:
+        return number, number
+    found = _RANGE.fullmatch(text)
+    low, high = (_number(found[1]), _number(found[2])) if found else (None, None)
+    if found is None or low is None or high is None or low > high:
+        raise _unclear(column, text)
+    return low, max(low, math.nextafter(high, -math.inf)) if found[3] == ")" else high
+
+
+def _unclear(column: str, text: str) -> InputError:
+    return InputError(
+        f"column {column!r}: the published value {text!r} is neither an original value nor a range, nor a label of its "
+        "hierarchy; give the hierarchy that it was published with"
+    )
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def tree_of_tokens(meanings: TokenMeanings, tokens: Collection[str]) -> Hierarchy | None:
+    """A tree over the domain in which these tokens are nodes, for estimators that ask for one; None if they overlap without nesting."""
+    wanted = set(tokens)
+    sets = sorted(
+        ((frozenset(meanings.members[a:b].tolist()), token) for token, a, b in _stretches(meanings) if token in wanted),
+        key=lambda entry: (len(entry[0]), entry[1]),
+    )
+    n = len(meanings.domain)
+    root = n + len(sets)
+    parent = np.full(root + 1, root, np.int64)
+    parent[root] = -1
+    top = np.arange(n)  # the highest node so far above each item
+    covered = np.ones(root, np.int64)
+    for number, (members, _) in enumerate(sets):
+        inside = np.fromiter(members, np.int64, len(members))
+        below = np.unique(top[inside])
+        if covered[below].sum() != len(inside):
+            return None
+        covered[n + number] = len(inside)
+        parent[below] = n + number
+        top[inside] = n + number
+    label = ROOT
+    while label in meanings.tokens or label in meanings.domain:
+        label += ROOT
+    return Hierarchy.from_parents(parent.tolist(), [*meanings.domain, *(token for _, token in sets), label], "rules")
+
+
+def _stretches(meanings: TokenMeanings) -> Iterator[tuple[str, int, int]]:
+    yield from zip(meanings.tokens, meanings.offsets[:-1].tolist(), meanings.offsets[1:].tolist(), strict=True)

@@ -1,0 +1,181 @@
+"""Combinations that are impossible whatever the data hold: options of other algorithms, roles that a model does not take."""
+
+from __future__ import annotations
+
+from shoal.algorithms import ALGORITHMS
+from shoal.plan.model import K, Plan
+from shoal.plan.places import Place, dotted, shown
+from shoal.records.columns import listed
+from shoal.records.layout import format_of
+
+# What each kind of promise takes, besides drop.
+ROLES_OF = {
+    "km": ("items", "id"),
+    "k": ("items", "id", "sensitive"),
+    "table": ("quasi", "sensitive", "keep"),
+    "rt": ("quasi", "items", "sensitive", "keep"),
+    "lm": ("quasi", "items", "sensitive", "keep"),
+    "diversity": ("quasi", "sensitive", "keep"),
+}
+
+
+def check_combinations(plan: Plan) -> None:
+    """Raises for what is impossible whatever the data hold."""
+    _check_columns(plan)
+    _check_sensitive(plan)
+    _check_algorithm(plan)
+    _check_hierarchies(plan)
+    _check_weights(plan)
+    outputs = plan.outputs
+    if outputs is not None and outputs.rules == "-":
+        raise plan.refusal(("outputs", "rules"), "rules go to a file of their own, not to standard output; name one")
+
+
+def _words(plan: Plan) -> str:
+    return "model k on a table (a column is quasi)" if plan.kind == "table" else f"model {plan.kind}"
+
+
+def _check_columns(plan: Plan) -> None:
+    kind, columns = plan.kind, plan.columns
+    form = plan.input.format or format_of(plan.input.path)[0]
+    if form == "dat":
+        if columns:
+            raise plan.refusal(("columns",), "FIMI text has no columns; leave them out")
+        for name in ("separator", "numeric"):
+            if getattr(plan.input, name) is not None:
+                raise plan.refusal(("input", name), "FIMI text has no columns; leave it out")
+        if kind not in ("km", "k"):
+            raise plan.refusal(
+                ("guarantee", "model"), f"{kind} is about tables, and FIMI text has no columns; take km or k"
+            )
+    for name, role in columns.items():
+        if role is not None and role != "drop" and role not in ROLES_OF[kind]:
+            taken = ", ".join((*ROLES_OF[kind], "drop"))
+            hint = (
+                "; for tables with items take model rt"
+                if kind in ("km", "table") and role in ("quasi", "items")
+                else ""
+            )
+            raise plan.refusal(
+                ("columns", name), f"{_words(plan)} has no use for the role {role}; give it one of {taken}{hint}"
+            )
+    for role in ("id", *(("items",) if kind in ("km", "k") else ())):
+        if len(several := plan.of_role(role)) > 1:
+            raise plan.refusal(
+                ("columns", several[1]), f"{several[0]!r} has the role {role} already; give it another, or drop it"
+            )
+    without = [name for name, role in columns.items() if role is None]
+    if without:
+        raise plan.refusal(
+            ("columns", without[0]),
+            f"it has no role{f' (nor have {len(without) - 1} more)' if len(without) > 1 else ''}; "
+            f"give it one of {', '.join((*ROLES_OF[kind], 'drop'))}",
+        )
+    if kind in ("rt", "lm", "diversity") and not plan.of_role("quasi"):
+        raise plan.refusal(
+            ("columns",), f"no column is quasi, and {_words(plan)} is about what an attacker knows; name one"
+        )
+    if kind in ("rt", "lm") and not plan.of_role("items"):
+        raise plan.refusal(
+            ("columns",), f"no column has the role items, which {_words(plan)} needs; name one, or take model k"
+        )
+    if plan.of_role("id") and (plan.input.separator is not None or plan.of_role("sensitive")):
+        what = ("input", "separator") if plan.input.separator is not None else ("columns", plan.of_role("sensitive")[0])
+        raise plan.refusal(
+            what, "a long table (a column has the role id) has one item per row; leave it out, or the id"
+        )
+    if plan.input.numeric is not None and kind in ("km", "k"):
+        raise plan.refusal(("input", "numeric"), "a file of sets has no columns of numbers; leave it out")
+    for i, name in enumerate(plan.input.numeric or ()):
+        if columns.get(name) not in ("quasi", "sensitive", "keep"):
+            raise plan.refusal(
+                ("input", "numeric", i), f"{name!r} is no column of single values; name those with such a role"
+            )
+
+
+def _check_sensitive(plan: Plan) -> None:
+    kind, apart = plan.kind, plan.of_role("sensitive")
+    ways: list[Place] = [("columns", name) for name in apart[:1]]
+    ways += [(name,) for name in ("sensitive_items", "sensitive_file") if getattr(plan, name) is not None]
+    for place in ways:
+        if place[0] != "columns" and kind not in ("k", "rt", "lm"):
+            what = "has no sensitive items" if kind == "km" else "has sensitive columns, not items"
+            raise plan.refusal(place, f"{_words(plan)} {what}; leave it out")
+    if len(ways) > 1:
+        raise plan.refusal(ways[1], f"{dotted(ways[0])} says already what is sensitive; leave one of them out")
+    if len(apart) > 1 and kind != "table":
+        raise plan.refusal(
+            ("columns", apart[1]),
+            f"{apart[0]!r} is sensitive already, and {_words(plan)} takes one; give it another role",
+        )
+    if kind == "diversity" and not apart:
+        raise plan.refusal(
+            ("columns",), "no column is sensitive, and diversity is about what an attacker wants to learn; name one"
+        )
+    if kind == "lm" and not ways:
+        raise plan.refusal(
+            ("guarantee", "model"), "lm needs sensitive items; add sensitive_items, or a column with that role"
+        )
+    if isinstance(plan.guarantee, K) and plan.guarantee.l > 1 and not ways:
+        raise plan.refusal(
+            ("guarantee", "l"), f"it is {plan.guarantee.l}, but nothing is sensitive; name what is, or leave it out"
+        )
+
+
+def _check_hierarchies(plan: Plan) -> None:
+    kind, given = plan.kind, plan.hierarchies
+    if kind == "k" and (given is not None or plan.options.unknown is not None):
+        place = ("hierarchies",) if given is not None else ("options", "unknown")
+        raise plan.refusal(place, "model k adds and removes items and has no use for it; leave it out")
+    if isinstance(given, str) and kind in ("table", "diversity"):
+        raise plan.refusal(("hierarchies",), "a hierarchy needs its column here; write hierarchies: {COLUMN: SPEC}")
+    if isinstance(given, dict):
+        items = plan.of_role("items")
+        known = {*(plan.of_role("quasi")), *((items[0] if len(items) == 1 else "+".join(items),) if items else ())}
+        if kind == "km" and not items:
+            raise plan.refusal(
+                ("hierarchies",),
+                "there is one domain of items; write hierarchies: SPEC, or give a column the role items",
+            )
+        for name in given:
+            if name not in known:
+                raise plan.refusal(
+                    ("hierarchies", name),
+                    f"there is no such column that is generalized; there are {listed(sorted(known))}",
+                )
+    asked = plan.options.transaction
+    if asked in ("aa", "exact") and not (isinstance(given, str) or (given and set(given) - {*plan.of_role("quasi")})):
+        raise plan.refusal(
+            ("options", "transaction"),
+            f"{asked} generalizes items along a hierarchy, and there is none for them; add it, or take sets",
+        )
+
+
+def _check_weights(plan: Plan) -> None:
+    weights = plan.options.weights
+    if weights is None or plan.kind not in ("table", "rt", "lm"):
+        return
+    quasi = plan.of_role("quasi")
+    for name in weights:
+        if name not in quasi:
+            raise plan.refusal(
+                ("options", "weights", name), "there is no such quasi column; correct the name or leave it out"
+            )
+    if not any(weights.get(name, 1) for name in quasi):
+        raise plan.refusal(("options", "weights"), "they are all 0; give one column at least more than 0")
+
+
+def _check_algorithm(plan: Plan) -> None:
+    known = ALGORITHMS[plan.kind]
+    name = plan.algorithm or next(iter(known))
+    if name not in known:
+        raise plan.refusal(
+            ("algorithm",), f"{shown(name)} is not known for {_words(plan)}; choose one of {', '.join(known)}"
+        )
+    for option, value in plan.options:
+        if value is None or option in (*known[name].options, "unknown", "threads"):
+            continue
+        users = [other for other, at in known.items() if option in at.options]
+        who = " and ".join([", ".join(users[:-1]), users[-1]] if len(users) > 1 else users)
+        why = f"it is for {who}, not for {name}" if users else f"it has no use with {_words(plan)}"
+        raise plan.refusal(("options", option), f"{why}; leave it out")

@@ -1,0 +1,206 @@
+"""The plan itself: one pydantic model, version 1, from which the JSON Schema comes.
+
+It is strict: unknown keys and other types than those named are refused. A promise has its own parameters by model, so that `m` beside
+`model: k` is an unknown key.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
+
+from shoal.errors import InputError
+from shoal.plan.places import Origin, Place, sentence
+
+LARGEST = 10**9
+"""Of k, l, m and the like: more people than any table holds, and safe in every counter."""
+
+Text = Annotated[str, Field(min_length=1, pattern=r"^[^\x00]*$")]
+Share = Annotated[float, Field(ge=0, le=1)]
+Whole = Annotated[int, Field(ge=0, le=LARGEST)]
+Positive = Annotated[int, Field(ge=1, le=LARGEST)]
+Crowd = Annotated[int, Field(ge=2, le=LARGEST)]
+Role = Literal["quasi", "items", "sensitive", "keep", "drop", "id"]
+ROLES: tuple[str, ...] = ("quasi", "items", "sensitive", "keep", "drop", "id")
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+
+class Input(_Part):
+    """What is read."""
+
+    path: Text = Field(description="The data, relative to the plan's folder; - for standard input.")
+    format: Literal["dat", "csv", "tsv", "long", "jsonl", "parquet", "arrow"] | None = Field(
+        default=None, description="When the name does not tell."
+    )
+    separator: Text | None = Field(
+        default=None, description="What parts the items inside a cell; found out when it is not given."
+    )
+    numeric: list[Text] | None = Field(
+        default=None, description="The columns that hold numbers; found out by their values when they are not given."
+    )
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = Field(
+        default=None, description="The hash of the file's bytes. A file that differs is refused."
+    )
+
+
+class Km(_Part):
+    """Whoever knows up to m items of a person faces at least k rows."""
+
+    model: Literal["km"]
+    k: Positive
+    m: Positive
+
+
+class K(_Part):
+    """Every row is equal to k - 1 others: in all items, or, where columns are quasi-identifiers, in those."""
+
+    model: Literal["k"]
+    k: Crowd
+    l: Positive = Field(default=1, description="Different sensitive values in every class of equal rows.")  # noqa: E741
+
+
+class Rt(_Part):
+    """Whoever knows all quasi-identifiers and up to m items of a person faces at least k rows."""
+
+    model: Literal["rt"]
+    k: Positive
+    m: Positive
+
+
+class Lm(_Part):
+    """As rt, and no sensitive item is likelier than 1/l."""
+
+    model: Literal["lm"]
+    k: Positive
+    m: Positive
+    l: Positive  # noqa: E741
+
+
+class Diversity(_Part):
+    """At least l sensitive values stay possible for every row, for an attacker who knows the rules."""
+
+    model: Literal["diversity"]
+    l: Crowd  # noqa: E741
+
+
+class RunOptions(_Part):
+    """What the algorithm may do. Each option is for certain algorithms; the others refuse it."""
+
+    suppress: Share | None = Field(
+        default=None, description="exact, hybrid: the largest share of item occurrences that may go."
+    )
+    time_limit: Annotated[float, Field(gt=0)] | None = Field(
+        default=None, description="exact, hybrid, split: seconds after which the best found so far is taken."
+    )
+    seed: Annotated[int, Field(ge=0, lt=2**63)] | None = Field(default=None, description="For what draws lots.")
+    segments: Positive | None = Field(
+        default=None, description="pta, gray-tsp: parts into which the sorted rows are cut."
+    )
+    population: Positive | None = Field(default=None, description="gray-tsp: loops that evolve.")
+    generations: Whole | None = Field(default=None, description="gray-tsp: rounds of evolution.")
+    delta: Share | None = Field(
+        default=None, description="rmerge, tmerge: the largest loss of the side that is bounded."
+    )
+    formation: Literal["cluster", "mondrian"] | None = Field(
+        default=None, description="rt, lm: how clusters are formed."
+    )
+    transaction: Literal["sets", "aa", "exact"] | None = Field(
+        default=None, description="rt, lm: how items are generalized inside a cluster."
+    )
+    ordering: Literal["btd", "ul"] | None = Field(
+        default=None, description="rt, lm: how near two clusters are in items."
+    )
+    weights: dict[str, Annotated[float, Field(ge=0)]] | None = Field(
+        default=None, description="Tables: how much the loss of a column counts; 1 unless given."
+    )
+    item_weights: dict[str, Share] | None = Field(
+        default=None, description="rt, lm: how much an item matters; 1 unless given."
+    )
+    min_exp: Share | None = Field(
+        default=None, description="diversity: how sure an attacker must be of a rule to use it."
+    )
+    min_conf: Share | None = Field(
+        default=None, description="diversity: a rule may have exceptions, up to 1 minus this share."
+    )
+    max_length: Whole | None = Field(default=None, description="diversity: conditions in a rule; 0 for any number.")
+    knowledge: Text | None = Field(default=None, description="diversity: a file of rules to add or strike.")
+    unknown: Literal["root"] | None = Field(
+        default=None, description="root: hang what a hierarchy does not know under its root instead of refusing it."
+    )
+    threads: Positive | None = Field(default=None, description="Threads to use; all cores unless given.")
+
+
+class Outputs(_Part):
+    """What is written. The files appear together or not at all."""
+
+    data: Text = Field(description="The release, in the format its name tells; - for standard output.")
+    certificate: Text | None = Field(default=None, description="Beside the data unless given.")
+    rules: Text | None = Field(default=None, description="What became of what. For you, not for publication.")
+    sign: Text | None = Field(
+        default=None, description="The file of the ed25519 private key to sign the certificate with."
+    )
+
+
+Guarantee = Annotated[Km | K | Rt | Lm | Diversity, Field(discriminator="model")]
+
+
+class Plan(_Part):
+    """A release, written down: what is read, what is promised, how, and what is written."""
+
+    version: Literal[1] = Field(description="Of this format.")
+    input: Input
+    columns: dict[str, Role | None] = Field(
+        default_factory=dict,
+        description="The role of every column: quasi (an attacker may know it), items (sets), sensitive (an attacker wants to learn "
+        "it), keep (published as it is), drop (identifiers; not even read), id (holds the rows of a long table together). A column "
+        "without a role stops the run.",
+    )
+    sensitive_items: Text | list[Text] | None = Field(
+        default=None, description="Items that an attacker wants to learn, as a list or with commas between them."
+    )
+    sensitive_file: Text | None = Field(default=None, description="A file with one sensitive item on each line.")
+    hierarchies: Text | dict[str, Text] | None = Field(
+        default=None,
+        description="A hierarchy per column, or one for the items: a file, balanced:N, frequency:N, prefix, and for columns also mask "
+        "and intervals:5,10,20.",
+    )
+    guarantee: Guarantee
+    algorithm: Text | None = Field(default=None, description="The first of its model unless given.")
+    options: RunOptions = Field(default_factory=RunOptions)
+    outputs: Outputs | None = Field(
+        default=None, description="Without them, a run only shows what the release would cost."
+    )
+    keep_order: bool = Field(default=False, description="Do not shuffle the rows. Their order can give people away.")
+
+    _origin: Origin = PrivateAttr(default_factory=Origin)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether they say the same, wherever they were read."""
+        return isinstance(other, Plan) and self.model_dump() == other.model_dump()
+
+    @property
+    def origin(self) -> Origin:
+        return self._origin
+
+    @property
+    def kind(self) -> str:
+        """The entry of `ALGORITHMS` that it is about: its model, but tables without items have algorithms of their own."""
+        is_table = self.guarantee.model == "k" and bool(self.of_role("quasi"))
+        return "table" if is_table else self.guarantee.model
+
+    def of_role(self, role: str) -> tuple[str, ...]:
+        """The columns with a role, in the order in which they stand."""
+        return tuple(name for name, given in self.columns.items() if given == role)
+
+    def refusal(self, place: Place, message: str) -> InputError:
+        """The error for what stands in a place of the plan."""
+        return InputError(sentence(self.origin, place, message))
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of plans, for editors and for pipelines that make them."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | Plan.model_json_schema()

@@ -1,0 +1,56 @@
+"""Where something stands in a plan, and how messages say it: `plan.yaml: guarantee.k (line 9): ...`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+Place = tuple[str | int, ...]
+"""Where something stands in a plan: keys from the outside in."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a plan was read."""
+
+    name: str = "the plan"
+    """What messages call it."""
+    folder: str = ""
+    """What its relative paths are relative to; empty for the current folder."""
+    lines: Mapping[Place, int] = field(default_factory=dict)
+    """The line of each key, from 1, where it is known."""
+    sha256: str | None = None
+
+
+def sentence(origin: Origin, place: Place, message: str) -> str:
+    line = line_of(origin, place)
+    where = f"{dotted(place)}{f' (line {line})' if line else ''}: " if place else ""
+    return f"{origin.name}: {where}{message}"
+
+
+def line_of(origin: Origin, place: Place) -> int | None:
+    """The line of a place, or of what it would stand in."""
+    return next((origin.lines[place[:n]] for n in range(len(place), 0, -1) if place[:n] in origin.lines), None)
+
+
+def dotted(place: Place) -> str:
+    return ".".join(str(key) if re.fullmatch(r"[\w-]+", str(key)) else shown(key) for key in place)
+
+
+def shown(value: Any) -> str:
+    """A value as a message shows it: short, and without looking into it."""
+    if isinstance(value, Mapping):
+        return "a mapping"
+    if isinstance(value, list | tuple):
+        return "a list"
+    if isinstance(value, str):
+        return repr(value if len(value) <= 60 else f"{value[:57]}...")
+    if isinstance(value, bool) or value is None:
+        return {True: "true", False: "false", None: "nothing"}[value]
+    try:
+        text = str(value)
+    except ValueError:  # an integer of thousands of digits
+        text = "a very long number"
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,222 @@
+"""Running a plan: the one call that it stands for, the files it reads and writes, and refusals in its own terms."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from shoal.errors import InputError, Unreachable
+from shoal.plan.combinations import ROLES_OF
+from shoal.plan.model import ROLES, K, Km, Lm, Plan, Rt, RunOptions
+from shoal.plan.places import Place, shown
+from shoal.records.columns import listed
+from shoal.records.streams import display_name, fingerprint
+
+if TYPE_CHECKING:
+    from shoal.algorithms.recoding import Progress
+    from shoal.release import Release, Targets
+
+MADE = re.compile(r"(balanced|frequency):[0-9]+|prefix|mask|intervals(:.*)?", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Call:
+    """The call of `shoal.release.anonymize` that a plan stands for."""
+
+    data: str
+    guarantee: Any
+    arguments: Mapping[str, Any]
+
+
+def call_of(plan: Plan) -> Call:
+    """What `run_plan` asks for: `anonymize(call.data, call.guarantee, **call.arguments)`. Only what the plan says is given."""
+    roles = {role: plan.of_role(role) for role in ROLES}
+    sensitive: Any = roles["sensitive"] or plan.sensitive_items or None
+    if plan.sensitive_file is not None:
+        sensitive = _path(plan, plan.sensitive_file)
+    elif isinstance(sensitive, tuple) and len(sensitive) == 1:
+        sensitive = sensitive[0]
+    arguments: dict[str, Any] = {
+        "hierarchy": _hierarchy(plan),
+        "algorithm": plan.algorithm,
+        "sensitive": sensitive,
+        "quasi": roles["quasi"] or None,
+        "keep": roles["keep"] or None,
+        "format": plan.input.format,
+        "separator": plan.input.separator,
+        "numeric": plan.input.numeric,
+        "items": roles["items"][0] if len(roles["items"]) == 1 else roles["items"] or None,
+        "id": next(iter(roles["id"]), None),
+        "drop": roles["drop"] or None,
+        **plan.options.model_dump(exclude_none=True),
+        "keep_order": plan.keep_order or None,
+    }
+    if plan.options.knowledge is not None:
+        arguments["knowledge"] = _path(plan, plan.options.knowledge)
+    given = {name: value for name, value in arguments.items() if value is not None}
+    return Call(_path(plan, plan.input.path), _guarantee(plan), given)
+
+
+def run_plan(plan: Plan, *, force: bool = False, progress: Progress | None = None) -> Release:
+    """The release of a plan, written to its outputs, if it has any."""
+    from shoal import release as way
+
+    targets = check_files(plan, force=force)
+    call = call_of(plan)
+    with in_terms_of(plan):
+        release = way.anonymize(call.data, call.guarantee, progress=progress, **call.arguments)
+    check_hash(plan, release.input_sha256)
+    if targets is not None:
+        with in_terms_of(plan):
+            release.write(targets.data, targets.certificate, targets.rules, force, sign=targets.sign, progress=progress)
+    return release
+
+
+def check_files(plan: Plan, *, force: bool = False) -> Targets | None:
+    """The files to write. Raises if an input is missing or another file than the plan means, or if an output could not be written."""
+    for place, given in _input_files(plan):
+        path = _path(plan, given)
+        if path != "-" and "://" not in path and not os.path.isfile(path):
+            what = "it is a folder" if os.path.isdir(path) else "there is no such file"
+            forms = "" if place[0] != "hierarchies" else ", or take a known form such as balanced:5"
+            raise plan.refusal(place, f"{shown(given)}: {what}; paths are relative to the plan's folder{forms}")
+    targets = targets_of(plan)
+    if targets is not None:
+        try:
+            targets.check(force=force, inputs=tuple(_path(plan, given) for _, given in _input_files(plan)))
+        except InputError as error:
+            raise plan.refusal(("outputs",), str(error)) from None
+    if plan.input.sha256 is not None and "://" not in plan.input.path and plan.input.path != "-":
+        check_hash(plan, fingerprint(_path(plan, plan.input.path)))
+    _check_against_file(plan)
+    return targets
+
+
+def check_hash(plan: Plan, sha256: str) -> None:
+    """Raises if the data are not those of which the plan has the hash."""
+    if plan.input.sha256 not in (None, sha256):
+        raise plan.refusal(
+            ("input", "sha256"),
+            f"{display_name(plan.input.path)} is another file than the one the plan was made for (it has {sha256}); "
+            "take that file, or look at this one and correct the hash",
+        )
+
+
+def targets_of(plan: Plan) -> Targets | None:
+    """The files that a plan writes, if it names any."""
+    from shoal.release import Targets
+
+    if plan.outputs is None:
+        return None
+    named = (plan.outputs.data, plan.outputs.certificate, plan.outputs.rules, plan.outputs.sign)
+    return Targets.of(*(None if name is None else _path(plan, name) for name in named))  # type: ignore[arg-type]
+
+
+def _check_against_file(plan: Plan) -> None:
+    """Raises if the plan names columns that the file lacks, or leaves some of them without a role."""
+    if not plan.columns or "://" in plan.input.path:
+        return
+    from shoal.records.peeking import column_names
+
+    name = display_name(plan.input.path)
+    with in_terms_of(plan):
+        columns = column_names(_path(plan, plan.input.path), plan.input.format)
+    if not columns:
+        return
+    for column in plan.columns:
+        if column not in columns:
+            raise plan.refusal(("columns", column), f"{name} has no such column; its columns are {listed(columns)}")
+    without = [column for column in columns if column not in plan.columns]
+    if without:
+        taken = ", ".join((*ROLES_OF[plan.kind], "drop"))
+        raise plan.refusal(("columns",), f"{listed(without)} of {name} stand without a role; give each one of {taken}")
+
+
+def _input_files(plan: Plan) -> Iterator[tuple[Place, str]]:
+    yield ("input", "path"), plan.input.path
+    if plan.sensitive_file is not None:
+        yield ("sensitive_file",), plan.sensitive_file
+    specs = plan.hierarchies if isinstance(plan.hierarchies, dict) else {"": plan.hierarchies}
+    for name, spec in specs.items():
+        if spec is not None and not MADE.fullmatch(spec):
+            yield ("hierarchies", name) if name else ("hierarchies",), spec
+    if plan.options.knowledge is not None:
+        yield ("options", "knowledge"), plan.options.knowledge
+    if plan.outputs is not None and plan.outputs.sign is not None:
+        yield ("outputs", "sign"), plan.outputs.sign
+
+
+def _path(plan: Plan, path: str) -> str:
+    """A path of the plan as this process finds it. Standard streams and addresses of databases are no paths."""
+    return path if path == "-" or "://" in path else os.path.join(plan.origin.folder, path)
+
+
+def _hierarchy(plan: Plan) -> Any:
+    given = plan.hierarchies
+    if isinstance(given, dict):
+        found = {name: spec if MADE.fullmatch(spec) else _path(plan, spec) for name, spec in given.items()}
+        return next(iter(found.values()), None) if plan.kind == "km" else found
+    return given if given is None or MADE.fullmatch(given) else _path(plan, given)
+
+
+def _guarantee(plan: Plan) -> Any:
+    promise = plan.guarantee
+    if isinstance(promise, Km):
+        from shoal.guarantees.km import KmAnonymity
+
+        return KmAnonymity(promise.k, promise.m)
+    if isinstance(promise, K):
+        from shoal.guarantees.k import KAnonymity
+        from shoal.guarantees.table import TableAnonymity
+
+        return (TableAnonymity if plan.kind == "table" else KAnonymity)(promise.k, promise.l)
+    if isinstance(promise, Rt):
+        from shoal.guarantees.rt import RTAnonymity
+
+        return RTAnonymity(promise.k, promise.m)
+    if isinstance(promise, Lm):
+        from shoal.guarantees.lm import LmDiversity
+
+        return LmDiversity(promise.k, promise.l, promise.m)
+    from shoal.guarantees.diversity import MatchingDiversity
+
+    return MatchingDiversity(promise.l)
+
+
+_FLAG = re.compile(r"--hierarchy COL=SPEC|--unknown root|--(?:model|algorithm) [\w-]+|--[a-z][a-z-]*")
+_KEYS = {
+    "--hierarchy COL=SPEC": "hierarchies: {COL: SPEC}",
+    "--unknown root": "options: {unknown: root}",
+    "--hierarchy": "hierarchies",
+    "--separator": "input.separator",
+    "--format": "input.format",
+    "--numeric": "input.numeric",
+    "--certificate": "outputs.certificate",
+    "--rules": "outputs.rules",
+    "--sign": "outputs.sign",
+    **{f"--{name}": f"guarantee.{name}" for name in ("k", "m", "l", "model")},
+    **{f"--{role}": f"the role {role}" for role in ROLES},
+    **{f"--{name.replace('_', '-')}": f"options.{name}" for name in RunOptions.model_fields},
+}
+
+
+@contextlib.contextmanager
+def in_terms_of(plan: Plan) -> Iterator[None]:
+    """What is refused below speaks of flags: here it speaks of the plan's keys."""
+    try:
+        yield
+    except (InputError, Unreachable) as error:
+        kind = InputError if isinstance(error, InputError) else Unreachable
+        raise kind(f"{plan.origin.name}: {_FLAG.sub(_key_of, str(error))}") from error
+
+
+def _key_of(flag: re.Match[str]) -> str:
+    text = flag[0]
+    name, _, value = text.partition(" ")
+    if value and text not in _KEYS:
+        return f"{name[2:]} {value}"
+    return _KEYS.get(text, text)

@@ -1,0 +1,111 @@
+"""The risk before: what the attacker of a promise would learn from the raw data, as counts for the certificate.
+
+Counts alone leave this file: how many rows whoever knows what the promise speaks of would narrow down to fewer than k, and how many to
+one. It must not keep an owner waiting, so sets of items are counted up to the largest size that takes about a second.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.guarantees.k import parted
+from shoal.guarantees.km import exposures
+from shoal.guarantees.rt import known_items, told_apart
+from shoal.guarantees.table import canonical, classes
+from shoal.records.baskets import Baskets
+from shoal.records.reading import Source
+from shoal.records.record_reading import RecordSource
+from shoal.records.records import Records
+
+SUBSETS = 2e7
+"""Sets of items that are counted at most: a second on two cores, of 100,000 rows of ten items all pairs."""
+
+
+@dataclass(frozen=True)
+class Exposed:
+    """What an attacker of one kind gets from the raw data."""
+
+    knows: str
+    few: int
+    """Rows that are narrowed down to fewer than k; for buckets, rows whose sensitive value is certain."""
+    single: int | None
+    """Rows that are singled out; None for buckets."""
+
+    def to_dict(self) -> dict[str, Any]:
+        found = {"knows": self.knows, "fewer_than_k": self.few, "singled_out": self.single}
+        return found if self.single is not None else {"knows": self.knows, "value_certain": self.few}
+
+
+def raw_risk(source: Source | RecordSource, guarantee: Any, *, threads: int | None = None) -> tuple[Exposed, ...]:
+    """What the attacker whom the guarantee is about would learn from the raw data, the more the attacker knows."""
+    kind = getattr(guarantee, "kind", guarantee.model)
+    if not len(source):
+        return ()
+    if isinstance(source, Source):
+        return _of_baskets(source.baskets, guarantee, threads)
+    records = source.records
+    if kind == "k":
+        assert records.items is not None
+        return _of_baskets(records.items, guarantee, threads)
+    of_row, sizes = classes(records)
+    if kind == "diversity":
+        return (Exposed("all quasi-identifier columns", _certain(records, of_row, len(sizes)), None),)
+    crowd = sizes[of_row]
+    found = [_by_crowd("all quasi-identifier columns", crowd, guarantee.k)]
+    if kind in ("rt", "lm"):
+        items, _ = known_items(records)
+        apart, _ = told_apart(items, of_row)
+        found += _by_items(apart, guarantee, threads, "all quasi-identifier columns and ", known=crowd)
+    return tuple(found)
+
+
+def _of_baskets(baskets: Baskets, guarantee: Any, threads: int | None) -> tuple[Exposed, ...]:
+    if guarantee.model == "km":
+        return tuple(_by_items(baskets, guarantee, threads, ""))
+    from shoal.kernels.twins import equal_rows
+
+    quasi, _ = parted(baskets, guarantee.sensitive)
+    _, bounds = equal_rows(quasi.offsets, quasi.items, len(quasi.vocabulary), threads)
+    sizes = np.diff(bounds)
+    known = "all items but the sensitive ones" if guarantee.sensitive else "all items"
+    return (_by_crowd(known, np.repeat(sizes, sizes), guarantee.k),)
+
+
+def _by_crowd(knows: str, crowd: npt.NDArray[np.int64], k: int) -> Exposed:
+    return Exposed(knows, int(np.count_nonzero(crowd < k)), int(np.count_nonzero(crowd < min(k, 2))))
+
+
+def _by_items(
+    baskets: Baskets, guarantee: Any, threads: int | None, besides: str, known: npt.NDArray[np.int64] | None = None
+) -> list[Exposed]:
+    """For 1, 2, ... known items, as far as a second goes."""
+    up_to = affordable(baskets.lengths, int(guarantee.m))
+    return [
+        Exposed(f"{besides}{'one item' if e.m == 1 else f'up to {e.m} items'}", e.exposed, e.unique)
+        for e in exposures(baskets, int(guarantee.k), up_to, examples=0, threads=threads, known=known)
+    ]
+
+
+def affordable(lengths: npt.NDArray[np.int64], m: int) -> int:
+    """The largest size, at least 1, up to which all subsets of all rows are few enough to be counted at once."""
+    ways = lengths.astype(np.float64)
+    total = ways.sum()
+    for size in range(2, m + 1):
+        ways *= np.maximum(lengths - size + 1, 0) / size
+        total += ways.sum()
+        if total > SUBSETS:
+            return size - 1
+    return m
+
+
+def _certain(records: Records, of_row: npt.NDArray[np.int64], n: int) -> int:
+    """Rows whose sensitive value all rows with the same quasi-identifiers share."""
+    (column,) = records.of_role("sensitive")
+    width = len(column.values) + 1
+    pairs = np.unique(of_row * width + canonical(column.values)[column.codes])
+    different = np.bincount(pairs // width, minlength=n)
+    return int(np.count_nonzero(different[of_row] == 1))

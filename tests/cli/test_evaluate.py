@@ -1,0 +1,117 @@
+"""`shoal evaluate`: what it shows, its JSON, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import shoal
+from shoal import Baskets
+from shoal.cli import main
+
+ROWS = [["milk", "nappies"]] * 6 + [["milk", "wipes"]] * 5 + [["brie", "wipes"]] * 2 + [["milk"]] * 3
+TREE = "milk;dairy;shop\nbrie;dairy;shop\nnappies;baby;shop\nwipes;baby;shop\n"
+
+
+@pytest.fixture
+def shop(tmp_path, monkeypatch):
+    """A folder with raw.csv, tree.csv and a release of them, which is where commands run."""
+    monkeypatch.chdir(tmp_path)
+    shoal.write(Baskets.from_rows(ROWS), "raw.csv")
+    (tmp_path / "tree.csv").write_text(TREE)
+    release = shoal.anonymize("raw.csv", shoal.KmAnonymity(5, 2), hierarchy="tree.csv")
+    release.write("public.csv", rules="rules.csv")
+    return tmp_path
+
+
+@pytest.fixture
+def run(capfd):
+    """Runs a command; gives its exit code, standard output and standard error."""
+
+    def command(*arguments):
+        capfd.readouterr()
+        code = main([str(argument) for argument in arguments])
+        shown = capfd.readouterr()
+        return code, shown.out, shown.err
+
+    return command
+
+
+def test_it_tells_loss_utility_and_risk_in_words(shop, run):
+    code, out, _ = run("evaluate", "raw.csv", "public.csv", "--hierarchy", "tree.csv")
+    assert code == 0
+    for words in ("What was lost", "items (NCP)", "count of an item", "frequent pairs", "queries on items"):
+        assert words in out
+    for words in ("Rows that are equal", "Risk of being found", "up to 2 items", "all items", "Linkage: 16 people"):
+        assert words in out
+    assert "items added and removed: not defined where rows are shuffled" in out
+    assert "queries on columns" not in out
+
+
+@pytest.mark.parametrize("between", [("--hierarchy", "tree.csv"), ("--rules", "rules.csv")])
+def test_json_is_one_document(shop, run, between):
+    code, out, _ = run("evaluate", "raw.csv", "public.csv", *between, "--json", "--queries", "10")
+    found = json.loads(out)
+    assert code == 0
+    assert set(found) == {
+        "original",
+        "published",
+        "k",
+        "m",
+        "seed",
+        "same_order",
+        "loss",
+        "utility",
+        "risk",
+        "not_defined",
+        "notes",
+    }
+    release = shoal.anonymize("raw.csv", shoal.KmAnonymity(5, 2), hierarchy="tree.csv")
+    assert found["loss"]["items"]["ncp"] == pytest.approx(release.loss["ncp"])
+    assert found["utility"]["queries"]["items"]["queries"] == 10
+    for path in found["not_defined"]:
+        at = found
+        for key in path.split("."):
+            at = at[key]
+        assert at is None
+
+
+def test_tables_with_roles(tmp_path, monkeypatch, run):
+    monkeypatch.chdir(tmp_path)
+    lines = [f"{i},{20 + i % 30},{'MF'[i % 2]},{'A' if i % 3 else 'B'} C" for i in range(60)]
+    (tmp_path / "patients.csv").write_text("\n".join(["id,age,sex,diagnoses", *lines]) + "\n")
+    roles = ["--quasi", "age,sex", "--items", "diagnoses", "--drop", "id"]
+    assert run("anonymize", "patients.csv", "--model", "rt", *roles, "-o", "public.csv")[0] == 0
+    code, out, _ = run("evaluate", "patients.csv", "public.csv", *roles)
+    assert code == 0
+    for words in (
+        "columns (NCP)",
+        "age",
+        "queries on both",
+        "all columns and up to 2 items",
+        "known by age, sex and 2",
+    ):
+        assert words in out
+    (tmp_path / "asked.jsonl").write_text('{"items": ["A"], "between": {"age": [20, 30]}, "among": {"sex": ["F"]}}\n')
+    code, out, _ = run("evaluate", "patients.csv", "public.csv", *roles, "--workload", "asked.jsonl")
+    assert code == 0
+    assert "your queries" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["raw.csv", "public.csv"], "give the hierarchy or the rules"),
+        (["nowhere.csv", "public.csv"], "no such file"),
+        (["raw.csv", "public.csv", "--hierarchy", "tree.csv", "--rules", "tree.csv"], "no header of a rules file"),
+        (["raw.csv", "public.csv", "--hierarchy", "tree.csv", "--workload", "raw.csv"], "line 1 is not JSON"),
+        (["raw.csv", "public.csv", "--quasi", "age"], "no column 'age' for --quasi"),
+        (["raw.csv", "public.csv", "--m", "0"], "--m"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_code_2(shop, run, arguments, complaint):
+    code, out, err = run("evaluate", *arguments)
+    assert (code, out) == (2, "")
+    assert complaint in err
+    assert err.count("\n") == 1
