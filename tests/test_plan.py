@@ -456,6 +456,8 @@ def test_plans_from_arguments_name_what_readers_would_find(folder):
         "guarantee": {"model": "km", "k": 5, "m": 2},
         "keep_order": True,
     }
+    marked = plan_from("sets.csv", shoal.KAnonymity(5, 2, sensitive=["HIV"]), sensitive="A,B")
+    assert marked.sensitive_items == ["A", "B", "HIV"]
     moved = plan_from("sets.csv", shoal.KmAnonymity(5, 2), hierarchy="tree.csv", output="out.csv", folder="plans")
     assert (moved.input.path, moved.hierarchies) == ("../sets.csv", "../tree.csv")
     assert moved.outputs.data == "../out.csv"
@@ -467,6 +469,7 @@ def test_plans_from_arguments_name_what_readers_would_find(folder):
         ({"hierarchy": shoal.Hierarchy.from_parents([1, -1], ["a", "*"])}, "a hierarchy is a Hierarchy in memory"),
         ({"quasi": "age"}, "no use for the role quasi"),
         ({"drop": "items", "items": "items"}, "two roles"),
+        ({"id": "items", "items": "items"}, "two roles"),
         ({"delta": 0.5}, "options.delta"),
     ],
 )
@@ -504,6 +507,7 @@ def test_another_file_than_the_one_planned_for_is_refused(folder):
         (RT, {"hierarchies__sex": "intervals:5"}, r"plan.yaml: column 'sex': intervals:5 is for numbers"),
         (RT, {"sensitive_items": ["XXX"]}, r"plan.yaml: .*'XXX' does not occur"),
         (RT, {"outputs__data": "patients.csv"}, r"outputs \(line \d+\): .*it is an input of this release"),
+        (RT, {"outputs__rules": "plan.yaml"}, r"outputs \(line \d+\): plan.yaml: it is an input of this release"),
         (RT, {"outputs__data": "public.xls"}, r"outputs \(line \d+\): public.xls: its name does not tell a format"),
         (RT, {"outputs__certificate": "rules.csv"}, r"outputs \(line \d+\)"),
         (RT, {"outputs__sign": "key.pem"}, r"outputs.sign \(line \d+\): 'key.pem': there is no such file"),
@@ -699,3 +703,28 @@ def test_data_that_cannot_be_drafted_for_is_refused(tmp_path, name, text, compla
         drafting.draft(str(tmp_path / name))
     with pytest.raises(InputError, match="save the data to a file"):
         drafting.draft("-")
+
+
+@pytest.mark.parametrize(
+    ("file", "model", "roles"),
+    [
+        (
+            "diabetes130/diabetes130_rt.csv.gz",
+            "rt",
+            {"patient_nbr": "drop", "race": "quasi", "gender": "quasi", "age": "quasi", "items": "items"},
+        ),
+        (
+            "adult/adult.csv.gz",
+            "k",
+            {"age": "quasi", "sex": "quasi", "race": "quasi", "occupation": None, "salary-class": None, "fnlwgt": None},
+        ),
+        ("retail/retail.dat.gz", "km", {}),
+    ],
+)
+def test_drafts_of_public_data(file, model, roles):
+    path = os.path.join(os.environ.get("SHOAL_DATA") or "", file)
+    if not os.path.isfile(path):
+        pytest.skip("SHOAL_DATA names no folder with the public data sets")
+    found, guessed = drafted(path)
+    assert found.model == model
+    assert roles.items() <= guessed.items()

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from shoal.guarantees.table import TableAnonymity
     from shoal.hierarchy.files import read_hierarchy, write_hierarchy
     from shoal.hierarchy.tree import Hierarchy
+    from shoal.plan import Plan, read_plan, run_plan
     from shoal.records.baskets import Baskets
     from shoal.records.reading import read
     from shoal.records.record_reading import load_records
@@ -43,6 +44,7 @@ __all__ = [
     "LmDiversity",
     "MatchingDiversity",
     "PlainDiversity",
+    "Plan",
     "Profile",
     "RTAnonymity",
     "Records",
@@ -58,7 +60,9 @@ __all__ = [
     "profile",
     "read",
     "read_hierarchy",
+    "read_plan",
     "resolve_hierarchy",
+    "run_plan",
     "to_arrow",
     "to_pandas",
     "to_polars",
@@ -78,6 +82,7 @@ _HOMES = {
     "shoal.guarantees.table": ("TableAnonymity",),
     "shoal.hierarchy.files": ("read_hierarchy", "write_hierarchy"),
     "shoal.hierarchy.tree": ("Hierarchy",),
+    "shoal.plan": ("Plan", "read_plan", "run_plan"),
     "shoal.records.baskets": ("Baskets",),
     "shoal.records.reading": ("read",),
     "shoal.records.record_reading": ("load_records",),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -97,6 +98,17 @@ def test_tables_with_roles(tmp_path, monkeypatch, run):
     code, out, _ = run("evaluate", "patients.csv", "public.csv", *roles, "--workload", "asked.jsonl")
     assert code == 0
     assert "your queries" in out
+
+
+def test_a_table_without_items_has_no_words_about_items(tmp_path, monkeypatch, run):
+    monkeypatch.chdir(tmp_path)
+    lines = [f"{20 + i % 30},{'MF'[i % 2]}" for i in range(60)]
+    (tmp_path / "people.csv").write_text("\n".join(["age,sex", *lines]) + "\n")
+    assert run("anonymize", "people.csv", "--model", "k", "--quasi", "age,sex", "-o", "public.csv")[0] == 0
+    code, out, _ = run("evaluate", "people.csv", "public.csv", "--quasi", "age,sex")
+    assert code == 0
+    assert re.search(r"all columns +before +60 \(100\.0%\) +0 \(0\.0%\) +50\.0% +50\.00%", out)
+    assert "item" not in out
 
 
 @pytest.mark.parametrize(

@@ -216,3 +216,14 @@ def test_bad_usage_is_exit_code_2_and_writes_nothing(shop, run, arguments, compl
     assert code == 2
     assert complaint in err
     assert files(shop) == before
+
+
+def test_flags_print_the_plan_they_stand_for_and_it_gives_the_same_release(shop, run):
+    flags = ["raw.csv", "--items", "basket", "--drop", "id", "--hierarchy", "tree.csv", "--k", "5", "-o", "flags.csv"]
+    code, text, _ = run("anonymize", *flags, "--print-plan")
+    assert code == 0
+    assert files(shop) == ["plan.yaml", "raw.csv", "tree.csv"]
+    (shop / "printed.yaml").write_text(text.replace("flags.csv", "planned.csv"))
+    assert run("anonymize", *flags)[0] == 0
+    assert run("run", "printed.yaml")[0] == 0
+    assert sorted((shop / "flags.csv").read_text().split()) == sorted((shop / "planned.csv").read_text().split())

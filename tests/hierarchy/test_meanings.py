@@ -48,6 +48,10 @@ def test_sets_and_rules_explain_themselves():
     found = token_meanings(("(a,b)", '(a,"c,""d")', "rank[1:2]", "e"), items, rules={"rank[1:2]": ("b", "e")})
     assert list(members_of(found).values()) == [{"a", "b"}, {"a", 'c,"d'}, {"b", "e"}, {"e"}]
     assert found.breadth.tolist() == [2, 2, 2, 1]
+    assert members_of(token_meanings(("a", "b"), items, rules={"a": ("a", "e"), "b": ("b",)})) == {
+        "a": {"a", "e"},
+        "b": {"b"},
+    }
     assert not found.disjoint
     assert token_meanings(("(a,b)", "e"), items).disjoint
     assert set_members("((a))", {"a"}) == ("a",)

@@ -183,6 +183,10 @@ def anonymize(
     drop: options.Drop = None,
     separator: options.Separator = None,
     format: options.Format = None,
+    print_plan: Annotated[
+        bool,
+        options.flag("--print-plan", "Print the plan that these flags stand for, for shoal run, and do nothing else."),
+    ] = False,
     json: options.Json = False,
 ) -> None:
     """Change a file of sets, or a table, just enough to keep the promise, check it, and write it.
@@ -210,37 +214,41 @@ def anonymize(
         specs = trees.values() if isinstance(trees, dict) else [trees]
         inputs = tuple(given for given in (data, *specs, sensitive, knowledge) if given is not None)
         way.Targets.of(output, certificate, rules, sign).check(force=force, inputs=inputs)
+    asked = {
+        "hierarchy": trees,
+        "algorithm": algorithm,
+        "unknown": unknown,
+        "sensitive": sensitive,
+        "quasi": quasi,
+        "keep": keep,
+        "suppress": suppress,
+        "time_limit": time_limit,
+        "segments": segments,
+        "population": population,
+        "generations": generations,
+        "seed": seed,
+        "delta": delta,
+        "formation": formation,
+        "transaction": transaction,
+        "ordering": ordering,
+        "weights": options.weights(weight),
+        "min_exp": min_exp,
+        "min_conf": min_conf,
+        "max_length": max_length,
+        "knowledge": knowledge,
+        "threads": threads,
+        "keep_order": keep_order,
+        **options.reading(items, id, drop, separator, format, numeric),
+    }
+    if print_plan:
+        from shoal.plan import plan_from, plan_yaml
+
+        plan = plan_from(data, guarantee, output=output, certificate=certificate, rules=rules, sign=sign, **asked)
+        typer.echo(plan_yaml(plan), nl=False)
+        return
     announce_compilation()
     with progress() as tell:
-        release = way.anonymize(
-            data,
-            guarantee,
-            hierarchy=trees,
-            algorithm=algorithm,
-            unknown=unknown,
-            sensitive=sensitive,
-            quasi=quasi,
-            keep=keep,
-            suppress=suppress,
-            time_limit=time_limit,
-            segments=segments,
-            population=population,
-            generations=generations,
-            seed=seed,
-            delta=delta,
-            formation=formation,
-            transaction=transaction,
-            ordering=ordering,
-            weights=options.weights(weight),
-            min_exp=min_exp,
-            min_conf=min_conf,
-            max_length=max_length,
-            knowledge=knowledge,
-            threads=threads,
-            keep_order=keep_order,
-            progress=tell,
-            **options.reading(items, id, drop, separator, format, numeric),
-        )
+        release = way.anonymize(data, guarantee, progress=tell, **asked)
         if output is not None:
             release.write(output, certificate, rules, force, sign=sign, progress=tell)
     if json:

@@ -173,7 +173,7 @@ def show_evaluation(found: Evaluation, out: Console) -> None:
             out.print(f"{_TOLD[measure]}: {printable(reason)}", style="dim", soft_wrap=True)
 
 
-_LACKING = ("not defined: there are no", "none were asked")
+_LACKING = ("not defined: there are no", "not defined for tables without items", "none were asked")
 """Nobody expects queries on columns of a file without columns."""
 _TOLD = {
     "loss.items": "NCP of the items",
@@ -260,7 +260,7 @@ def _risk(found: Evaluation) -> Iterator[tuple[str, ...]]:
             if exposure is None:
                 yield who, side, "-", "-", "", ""
                 continue
-            risk = found.prosecutor_m[side] if m == found.m else None
+            risk = found.prosecutor_m[side] if m == found.m or not sets else None
             last = (f"{risk.highest:.1%}", f"{risk.average:.2%}") if risk else ("", "")
             yield who, side, _share(exposure.exposed, rows), _share(exposure.unique, rows), *last
     if sets or not sizes:

@@ -86,17 +86,17 @@ def token_meanings(
         for name in tree.labels[: tree.n_leaves]:
             place.setdefault(name, len(place))
     inner = {} if tree is None else {tree.names[v]: v for v in range(tree.n_leaves, tree.n_nodes)}
-    hidden = set(sensitive)
+    hidden, became = set(sensitive), rules or {}
     lengths, members, breadth, strange = [], list[int](), [], list[str]()
     for token in tokens:
-        if token in place:
+        if token in place and set(became.get(token, ())) <= {token}:
             found, leaves = [place[token]], 1
         elif tree is not None and token in inner:
             start, stop = tree.span[inner[token]].tolist()
             names = [tree.labels[v] for v in tree.leaf_order[start:stop].tolist()]
             found, leaves = [place[name] for name in names if name not in hidden], stop - start
         else:
-            told = tuple(name for name in (rules or {}).get(token, ()) if name in place) or set_members(token, place)
+            told = tuple(name for name in became.get(token, ()) if name in place) or set_members(token, place)
             found, leaves = [place[name] for name in told if name not in hidden], len(told)
         if not found:
             strange.append(token)

@@ -11,6 +11,7 @@ import numpy as np
 
 from shoal.algorithms import algorithm, entry
 from shoal.algorithms.recoding import Options, Recoding
+from shoal.errors import InputError
 from shoal.guarantees.km import KmAnonymity
 from shoal.hierarchy.spec import resolve
 from shoal.hierarchy.tree import Hierarchy
@@ -47,6 +48,8 @@ def proposal(source: Source, guarantee: KmAnonymity, request: Mapping[str, Any],
     if request["suppress"] is None:
         options = replace(options, suppress=SUPPRESS.get(name, 0.0))
     spec = HIERARCHY if request["hierarchy"] is None else request["hierarchy"]
+    if isinstance(spec, Mapping):
+        raise InputError("--model km has items and no other columns: give one --hierarchy SPEC, without COL=")
     tree = resolve_hierarchy(spec, baskets, unknown=request["unknown"])
     recoding: Recoding = algorithm(guarantee.model, name)(baskets, guarantee, tree, options)
     options.tell("recoding", 0.0)

@@ -87,7 +87,10 @@ def check_files(plan: Plan, *, force: bool = False) -> Targets | None:
     targets = targets_of(plan)
     if targets is not None:
         try:
-            targets.check(force=force, inputs=tuple(_path(plan, given) for _, given in _input_files(plan)))
+            inputs = [_path(plan, given) for _, given in _input_files(plan)]
+            if plan.origin.sha256 is not None:  # it was read from a file
+                inputs.append(_path(plan, plan.origin.name))
+            targets.check(force=force, inputs=tuple(inputs))
         except InputError as error:
             raise plan.refusal(("outputs",), str(error)) from None
     if plan.input.sha256 is not None and "://" not in plan.input.path and plan.input.path != "-":

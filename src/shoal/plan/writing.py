@@ -13,7 +13,7 @@ from shoal.errors import InputError
 from shoal.plan.model import Plan
 from shoal.plan.reading import plan_of
 from shoal.plan.running import MADE
-from shoal.records.columns import named_columns
+from shoal.records.columns import comma_parts, named_columns
 from shoal.records.layout import format_of
 from shoal.records.streams import display_name
 
@@ -61,11 +61,12 @@ def plan_from(
         {"quasi": quasi, "items": items if kind not in ("km", "k") else items and (items,), "keep": keep, "drop": drop},
     )
     if id is not None:
-        columns[id] = "id"
+        _give(columns, id, "id")
     wanted, file, marked = _sensitive_parts(sensitive, names, kind)
     for name in wanted:
         _give(columns, name, "sensitive")
-    marked = [*marked, *sorted(getattr(guarantee, "sensitive", ()))] if not isinstance(marked, str) else marked
+    if also := sorted(getattr(guarantee, "sensitive", ())):
+        marked = [*(comma_parts(marked) if isinstance(marked, str) else marked), *also]
     _complete(columns, names, kind, items, display_name(source))
     ordered = {name: columns[name] for name in [*names, *columns] if name in columns}
 
@@ -109,6 +110,7 @@ def _given_path(given: Any, what: str) -> str:
 
 
 def relative_path(path: str, folder: str) -> str:
+    """A path from here as a plan in `folder` has to give it; absolute ones, standard streams and addresses stay as they are."""
     if not folder or path == "-" or "://" in path or os.path.isabs(path):
         return path
     return os.path.relpath(path, folder)
