@@ -32,11 +32,13 @@ if TYPE_CHECKING:
     from shoal.records.records import Records
     from shoal.records.writing import to_arrow, to_pandas, to_polars, write
     from shoal.release import Release, anonymize, audit, resolve_hierarchy, verify
+    from shoal.report.evaluation import Evaluation, evaluate
     from shoal.report.profile import Profile, profile
 
 __all__ = [
     "Audit",
     "Baskets",
+    "Evaluation",
     "Hierarchy",
     "InputError",
     "KAnonymity",
@@ -56,6 +58,7 @@ __all__ = [
     "__version__",
     "anonymize",
     "audit",
+    "evaluate",
     "load_records",
     "profile",
     "read",
@@ -89,6 +92,7 @@ _HOMES = {
     "shoal.records.records": ("Records",),
     "shoal.records.writing": ("to_arrow", "to_pandas", "to_polars", "write"),
     "shoal.release": ("Release", "anonymize", "audit", "resolve_hierarchy", "verify"),
+    "shoal.report.evaluation": ("Evaluation", "evaluate"),
     "shoal.report.profile": ("Profile", "profile"),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}

@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InputError
+from shoal.hierarchy.meanings import set_members
 from shoal.hierarchy.tree import Hierarchy, counted, listed
 from shoal.loss.relational import ANYTHING, flat
 from shoal.records.baskets import Baskets
@@ -54,7 +55,6 @@ NEAR = 0.1
 """How far a random range reaches to either side of a number, as a share of the distinct numbers."""
 
 _RANGE = re.compile(r"\[([^:\[\]()]+):([^:\[\]()]+)([\])])")
-_MEMBER = re.compile(r'(?:"((?:[^"]|"")*)"|([^,"()]+))(?:,|\Z)')
 
 
 @dataclass(frozen=True)
@@ -451,7 +451,7 @@ def _reading(published: Column, original: Column, tree: Hierarchy | None) -> _La
     node: list[int] = []
     value: list[int] = []
     for i, text in enumerate(published.values):
-        members = (text,) if text in known else _members(text, known)
+        members = (text,) if text in known else set_members(text, known)
         if not members:
             raise _unclear(published.name, text)
         node += [known[name] for name in members]
@@ -536,7 +536,7 @@ def _meanings(published: Records, original: Records, tree: Hierarchy | None, wan
             at.append(t)
             continue
         else:
-            members = _members(token, known)
+            members = set_members(token, known)
         if not members:
             strange.append(token)
         size[t] = len(members)
@@ -570,16 +570,3 @@ def _under_nodes(
             place = tree.span[leaf[item], 0]
             under = (tree.span[nodes, 0] <= place) & (place < tree.span[nodes, 1])
             some.extend(at[under].tolist())
-
-
-def _members(label: str, known: Collection[str]) -> tuple[str, ...]:
-    """The names in `(A,B,C)`, names with commas, brackets or quotes being quoted; nothing if it is no set of known names."""
-    while label.startswith("(") and label.endswith(")"):
-        label = label[1:-1]
-        names, position = [], 0
-        while position < len(label) and (found := _MEMBER.match(label, position)):
-            names.append(found[1].replace('""', '"') if found[1] is not None else found[2])
-            position = found.end()
-        if names and position == len(label):
-            return tuple(names) if all(name in known for name in names) else ()
-    return ()
