@@ -75,6 +75,7 @@ def anonymize(
     min_exp: float | None = None,
     min_conf: float | None = None,
     max_length: int | None = None,
+    fuzzy: Mapping[str, float] | None = None,
     knowledge: Path | None = None,
     threads: int | None = None,
     keep_order: bool = False,
@@ -112,6 +113,7 @@ def anonymize(
         "min_exp": min_exp,
         "min_conf": min_conf,
         "max_length": max_length,
+        "fuzzy": fuzzy,
         "knowledge": knowledge,
     }
     model = model_of(guarantee)

@@ -20,7 +20,7 @@ class Entry:
 
 _ITEMS = ("seed", "formation", "transaction", "weights", "item_weights")
 _MERGE = ("delta", "ordering", *_ITEMS)
-_KNOWING = ("seed", "min_exp", "min_conf", "max_length", "knowledge")
+_KNOWING = ("seed", "min_exp", "min_conf", "max_length", "fuzzy", "knowledge")
 
 ALGORITHMS: dict[str, dict[str, Entry]] = {
     "km": {

@@ -102,6 +102,15 @@ MaxLength = Annotated[
         rich_help_panel=_KNOWLEDGE,
     ),
 ]
+Fuzzy = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COL=DISTANCE",
+        help="diversity: the nodes of this numeric column have no sharp edges when rules are looked for; membership fades over DISTANCE. "
+        "May be repeated.",
+        rich_help_panel=_KNOWLEDGE,
+    ),
+]
 Knowledge = Annotated[
     str | None,
     typer.Option(
@@ -251,19 +260,19 @@ def hierarchies(given: list[str] | None) -> Any:
     return found[""] if set(found) == {""} else found
 
 
-def weights(given: list[str] | None) -> dict[str, float] | None:
-    """What --weight says: a number per column."""
+def numbers(given: list[str] | None, flag: str, example: str) -> dict[str, float] | None:
+    """What a repeated flag says: a number per name."""
     if not given:
         return None
     found = {}
     for text in given:
-        column, _, number = text.rpartition("=")
+        name, _, number = text.rpartition("=")
         try:
-            found[column] = float(number)
+            found[name] = float(number)
         except ValueError:
-            column = ""
-        if not column or not 0 <= found[column] < float("inf"):
-            raise InputError(f"--weight {text!r} is no column with a number; give for example --weight age=2")
+            name = ""
+        if not name or not 0 <= found[name] < float("inf"):
+            raise InputError(f"{flag} {text!r} is no name with a number; give for example {flag} {example}")
     return found
 
 

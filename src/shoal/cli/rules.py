@@ -30,6 +30,7 @@ def rules(
     min_exp: options.MinExp = None,
     min_conf: options.MinConf = None,
     max_length: options.MaxLength = None,
+    fuzzy: options.Fuzzy = None,
     knowledge: options.Knowledge = None,
     redundant: Annotated[
         bool, options.flag("--redundant", "Also those that follow from more general ones, marked.")
@@ -71,6 +72,7 @@ def rules(
             min_exp=min_exp,
             min_conf=min_conf,
             max_length=max_length,
+            fuzzy=options.numbers(fuzzy, "--fuzzy", "age=5"),
             knowledge=knowledge,
             redundant=redundant,
             options=Options(threads=threads, progress=tell),

@@ -103,7 +103,7 @@ def proposal(source: RecordSource, guarantee: Any, request: Mapping[str, Any], o
     if not isinstance(guarantee, MatchingDiversity):
         raise InputError(f"{guarantee} can be audited, not made; ask for shoal.MatchingDiversity(l)")
     trees = hierarchies(records, request["hierarchy"], request["unknown"])
-    asked = {option: request[option] for option in ("min_exp", "min_conf", "max_length", "knowledge")}
+    asked = {option: request[option] for option in ("min_exp", "min_conf", "max_length", "fuzzy", "knowledge")}
     if "min_exp" in home.options and guarantee.rules is None:
         options.tell("mining rules", 0.0)
         guarantee = replace(guarantee, rules=knowledge(records, trees, options=options, **asked))
@@ -145,6 +145,7 @@ def knowledge(
     min_exp: float | None = None,
     min_conf: float | None = None,
     max_length: int | None = None,
+    fuzzy: Mapping[str, float] | None = None,
     knowledge: str | os.PathLike[str] | None = None,
     redundant: bool = False,
     options: Options | None = None,
@@ -157,6 +158,7 @@ def knowledge(
         min_exp=given["min_exp"],
         min_conf=given["min_conf"],
         max_length=given["max_length"] or None,
+        fuzzy=fuzzy,
         redundant=redundant or knowledge is not None,
         threads=options.threads if options else None,
         progress=(lambda share: options.tell("mining rules", share)) if options else None,

@@ -127,6 +127,9 @@ class RunOptions(_Part):
         default=None, description="diversity: a rule may have exceptions, up to 1 minus this share."
     )
     max_length: Whole | None = Field(default=None, description="diversity: conditions in a rule; 0 for any number.")
+    fuzzy: dict[str, Annotated[float, Field(ge=0)]] | None = Field(
+        default=None, description="diversity: numeric columns whose nodes have no sharp edges, and how far they fade."
+    )
     knowledge: Text | None = Field(default=None, description="diversity: a file of rules to add or strike.")
     unknown: Literal["root"] | None = Field(
         default=None, description="root: hang what a hierarchy does not know under its root instead of refusing it."

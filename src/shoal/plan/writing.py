@@ -73,7 +73,7 @@ def plan_from(
     def there(path: Any, what: str = "a file") -> str | None:
         return None if path is None else relative_path(_given_path(path, what), folder)
 
-    for name in ("weights", "item_weights"):
+    for name in ("weights", "item_weights", "fuzzy"):
         if options.get(name) is not None:
             options[name] = {key: float(value) for key, value in options[name].items()}
     options["knowledge"] = there(options.get("knowledge"))
