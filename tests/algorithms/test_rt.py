@@ -500,7 +500,18 @@ def test_a_hierarchy_of_items_is_used_when_there_is_one():
     cut = balanced(table.items.vocabulary, 3)
     found = rfirst(table, RTAnonymity(5, 2), hierarchies | {"items": cut}, Options())
     assert found.facts["transaction"] == "aa"
-    assert set(found.rules.tokens) <= set(cut.names)
+    plain = rfirst(table, RTAnonymity(5, 2), hierarchies | {"items": cut}, Options(), RTOptions(transaction="aa"))
+    assert set(plain.rules.tokens) <= set(cut.names)
+    assert plain.facts["clusters_in_sets"] == 0
+    # Unless a way is named, clusters that would end at the root get sets: they say more.
+    at_root = sum(
+        {token for c, _, token in plain.item_rules() if c == number} == {cut.names[cut.root]}
+        for number in range(plain.facts["clusters"])
+    )
+    assert found.facts["clusters_in_sets"] == at_root > 0
+    assert found.items_ncp < plain.items_ncp
+    assert RTAnonymity(5, 2).audit(found.apply(table)).holds
+    found = plain
     best = rfirst(table, RTAnonymity(5, 2), hierarchies | {"items": cut}, Options(), RTOptions(transaction="exact"))
     assert best.items_ncp <= found.items_ncp + 1e-12
 

@@ -148,7 +148,8 @@ def anonymize(
     transaction: Annotated[
         str | None,
         typer.Option(
-            help="rt and lm: how items are generalized inside a cluster: sets (no hierarchy), aa or exact (under one).",
+            help="rt and lm: how items are generalized inside a cluster: sets (no hierarchy), aa or exact (under one). Unless named, aa "
+            "under a hierarchy, and sets where that would leave nothing but its root.",
             show_default="sets, aa under a hierarchy",
             rich_help_panel=_SEARCH,
         ),

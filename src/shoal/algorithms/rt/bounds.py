@@ -160,6 +160,7 @@ def recoded(
         order = np.argsort(of_row, kind="stable").astype(np.int64)
         found = all_generalized(laid, np.split(order, np.cumsum(np.bincount(of_row, minlength=n))[:-1]))
     rules = item_rules(laid, found)
+    in_sets = sum(one.node is None and len(one.items) > 0 for one in found)
     losses = relational_ncp(laid.space, of_row, n)
     domain = len(laid.items.vocabulary) if laid.tree is None else laid.tree.n_leaves
     return ClusterRecoding(
@@ -177,8 +178,19 @@ def recoded(
             "transaction": laid.rt.transaction or ("sets" if laid.tree is None else "aa"),
             "ordering": laid.rt.ordering,
         }
+        | ({} if laid.tree is None else {"clusters_in_sets": in_sets})
         | (facts or {}),
-        notes=notes,
+        notes=notes + (_set_notes(in_sets, n) if laid.tree is not None else ()),
+    )
+
+
+def _set_notes(in_sets: int, n: int) -> tuple[str, ...]:
+    """What to tell about clusters for which the item hierarchy was of no use."""
+    if not in_sets:
+        return ()
+    return (
+        f"in {in_sets:,} of {n:,} classes the item hierarchy would leave nothing but its root: items are put together in sets there; "
+        "--transaction aa or exact keeps to the hierarchy",
     )
 
 

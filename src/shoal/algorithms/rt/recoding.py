@@ -28,7 +28,7 @@ class RTOptions:
     formation: Literal["cluster", "mondrian"] = "cluster"
     transaction: Literal["sets", "aa", "exact"] | None = None
     """How items are generalized inside a cluster: in sets without a tree (the default, and with None where there is no tree), or by
-    a cut through the item hierarchy (with None: `aa` where there is a tree)."""
+    a cut through the item hierarchy (with None: `aa` where there is a tree, and sets in clusters where that leaves only its root)."""
     ordering: Literal["btd", "ul"] = "btd"
     """How clusters are ordered by their items: by BTD, or by UL itself, the paper's slow baseline."""
     weights: Mapping[str, float] = field(default_factory=dict)

@@ -1,7 +1,8 @@
 """The transaction function T of the RT paper: how the items of one cluster are generalized.
 
 `sets` joins items into groups without a tree (COAT and PCTA's way), `aa` and `exact` cut through the item hierarchy with the
-algorithms of the k^m room; each also in a version that keeps l^m-diversity. Clusters are independent and run in parallel.
+algorithms of the k^m room; each also in a version that keeps l^m-diversity. With a hierarchy and no way named, it is `aa`, and `sets`
+in clusters where nothing but the root would be left. Clusters are independent and run in parallel.
 """
 
 from __future__ import annotations
@@ -40,11 +41,18 @@ class Generalized:
 def generalized(ground: Ground, rows: npt.NDArray[np.int64]) -> Generalized:
     """T of the cluster that these rows are."""
     if ground.tree is None:
-        # Neither way of comparing losses is always the better one: both are tried, and the lower UL counts.
-        return min(_sets(ground, rows, by_size=False), _sets(ground, rows, by_size=True), key=lambda one: one.ul)
+        return _best_sets(ground, rows)
     items, group, node = _cut(ground, rows)
+    if ground.rt.transaction is None and len(items) > 1 and node.tolist() == [ground.tree.root]:
+        # Real hierarchies often end at their root inside a cluster: unless it was asked for by name, sets say more.
+        return _best_sets(ground, rows)
     size = ground.tree.leaf_count[node].astype(np.int64)
     return _measured(ground, rows, items, group, size, ground.node_weight[node], node)
+
+
+def _best_sets(ground: Ground, rows: npt.NDArray[np.int64]) -> Generalized:
+    """Neither way of comparing losses is always the better one: both are tried, and the lower UL counts."""
+    return min(_sets(ground, rows, by_size=False), _sets(ground, rows, by_size=True), key=lambda one: one.ul)
 
 
 def _sets(ground: Ground, rows: npt.NDArray[np.int64], *, by_size: bool) -> Generalized:
@@ -96,7 +104,7 @@ def item_rules(ground: Ground, found: Sequence[Generalized]) -> ItemRules:
     tokens: list[str] = []
     sizes: list[int] = []
     weights: list[float] = []
-    taken = set(names) | set(ground.sensitive.vocabulary)
+    taken = set(names) | set(ground.sensitive.vocabulary) | set(() if ground.tree is None else ground.tree.names)
     codes = []
     for one in found:
         code = np.empty(len(one.size), np.int32)
