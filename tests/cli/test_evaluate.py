@@ -127,3 +127,29 @@ def test_bad_input_is_one_sentence_and_exit_code_2(shop, run, arguments, complai
     assert (code, out) == (2, "")
     assert complaint in err
     assert err.count("\n") == 1
+
+
+def test_linkage_finds_people_in_raw_data_and_nobody_in_the_release(shop, run):
+    code, out, _ = run("attack", "public.csv", "--raw", "raw.csv", "--hierarchy", "tree.csv")
+    assert code == 0
+    assert "Nobody of 16 people is found among fewer than 5 rows" in out
+    code, out, _ = run("attack", "raw.csv", "--raw", "raw.csv", "--json")
+    found = json.loads(out)
+    assert code == 3
+    assert found["found"]
+    assert found["linkage"]["after"]["fewer_than_k"] == 2  # the two with brie
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["public.csv"], "whom does the attacker look for?"),
+        (["public.csv", "--raw", "raw.csv", "--knowledge", "rules.jsonl"], "--knowledge is for buckets"),
+        (["public.csv", "--raw", "missing.csv"], "missing.csv"),
+    ],
+)
+def test_an_attack_needs_somebody_to_look_for(shop, run, arguments, complaint):
+    code, _, err = run("attack", *arguments)
+    assert code == 2
+    assert complaint in err
+    assert err.count("\n") == 1

@@ -2,49 +2,94 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from shoal.cli import options
+from shoal.cli.evaluate import show_risk
 from shoal.cli.terminal import announce_compilation, console, counted, print_json, printable, progress, table
+from shoal.errors import InputError
 
 SUCCEEDED = 3
+
+_KNOWN = "What the attacker knows"
 
 
 def attack(
     data: options.Data,
-    knowledge: options.Knowledge = None,
     raw: Annotated[
         str | None,
         typer.Option(
             metavar="FILE",
-            help="The raw table: its rules are what the attacker knows.",
-            rich_help_panel="What the attacker knows",
+            help="The raw data: whom the attacker looks for or, for buckets, whose rules the attacker knows.",
+            rich_help_panel=_KNOWN,
         ),
     ] = None,
+    knowledge: options.Knowledge = None,
     min_exp: options.MinExp = None,
     max_length: options.MaxLength = None,
     l: options.L = None,  # noqa: E741
+    k: options.K = 5,
+    m: options.M = None,
+    sample: Annotated[
+        int, typer.Option(min=1, help="Linkage: how many people to look for.", rich_help_panel=_KNOWN)
+    ] = 1000,
+    seed: Annotated[int, typer.Option(min=0, help="Linkage: for the draw of people.", rich_help_panel=_KNOWN)] = 0,
+    rules: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Linkage: the file that anonymize --rules wrote with the release.",
+            rich_help_panel=_KNOWN,
+        ),
+    ] = None,
     quasi: options.Quasi = None,
     sensitive: options.Sensitive = None,
     hierarchy: options.HierarchySpecs = None,
-    examples: Annotated[int, typer.Option(min=0, help="Rows to show.")] = 5,
+    examples: Annotated[int, typer.Option(min=0, help="Buckets: rows to show.")] = 5,
     threads: options.Threads = None,
+    items: options.Items = None,
     keep: options.Keep = None,
+    id: options.Id = None,
     drop: options.Drop = None,
     numeric: options.Numeric = None,
+    separator: options.Separator = None,
     format: options.Format = None,
     json: options.Json = False,
 ) -> int:
-    """Cross out, in the buckets of a release, what cannot be, and count the rows with fewer than l values left.
+    """Play the attacker on a release.
 
-    The attacker knows rules such as "men do not have ovarian cancer": those of --knowledge, those that the --raw table shows, or, without
-    either, those that the release itself shows (a value that stands in no bucket with such a row). The attacker also knows that every
-    value of a bucket belongs to exactly one of its rows. Exit code 0: every row has l possible values; 3: some have fewer.
+    Linkage: people of the --raw data, drawn by lot, are looked for in the release by all --quasi columns and up to m of their items;
+    how many are found alone, or among fewer than k?
 
-    [bold]shoal attack public.csv --raw adult.csv --quasi age,sex --sensitive occupation --l 3[/bold]
+    Buckets (a table with a column `bucket`): the attacker knows rules such as "men do not have ovarian cancer": those of --knowledge,
+    those that the --raw table shows, or, without either, those that the release itself shows (a value that stands in no bucket with
+    such a row); and that every value of a bucket belongs to exactly one of its rows. How many rows have fewer than l values left?
+
+    Exit code 0: nobody is found; 3: somebody is.
+
+    [bold]shoal attack public.csv --raw baskets.csv --hierarchy tree.csv --k 5 --m 2[/bold]
+
+    [bold]shoal attack buckets.csv --raw adult.csv --quasi age,sex --sensitive occupation --l 3[/bold]
     """
+    from shoal.models.buckets import BUCKET
+    from shoal.records.peeking import column_names
+
+    if BUCKET not in column_names(data, format):
+        if raw is None:
+            raise InputError(
+                f"whom does the attacker look for? give the raw data with --raw (a column {BUCKET!r} would make it buckets)"
+            )
+        if knowledge is not None:
+            raise InputError(f"--knowledge is for buckets, and there is no column {BUCKET!r}; leave it out")
+        reading = options.reading(items, id, drop, separator, format, numeric)
+        between = {"quasi": quasi, "sensitive": sensitive, "keep": keep, "rules": rules}
+        how = {"k": k, "m": 2 if m is None else m, "sample": sample, "seed": seed, "threads": threads}
+        return _linkage(raw, data, json, hierarchy=options.hierarchies(hierarchy), **between, **how, **reading)
+    for name, given in (("items", items), ("m", m), ("rules", rules), ("id", id)):
+        if given is not None:
+            raise InputError(f"--{name} is for linkage, and {data} has buckets; leave it out")
     from shoal.algorithms.recoding import Options
     from shoal.attacks.background import background_attack
     from shoal.guarantees.diversity import MatchingDiversity
@@ -97,3 +142,34 @@ def attack(
     if found.contradicted:
         out.print(f"note: {found.contradicted:,} rows are in buckets that the rules contradict", style="yellow")
     return SUCCEEDED if found.narrowed else 0
+
+
+def _linkage(raw: str, data: str, json: bool, **how: Any) -> int:
+    """Look for people of the raw data in the release."""
+    from shoal.report.evaluation import evaluate
+
+    announce_compilation()
+    with progress() as tell:
+        found = evaluate(raw, data, queries=0, pairs=0, progress=tell, **how)
+    after = found.linkage.to_dict()["after"] if found.linkage is not None else {}
+    facts = found.to_dict()
+    won = bool(after.get("fewer_than_k") or after.get("singled_out"))
+    if json:
+        print_json(
+            {"input": data, "raw": raw, "found": won, "linkage": facts["risk"]["linkage"], "risk": facts["risk"]}
+        )
+        return SUCCEEDED if won else 0
+    out = console()
+    out.print()
+    if found.linkage is None:
+        out.print(
+            printable(found.not_defined.get("risk.linkage", "linkage is not defined for this release")), style="yellow"
+        )
+    elif won:
+        out.print(f"{after['fewer_than_k']:,} of {len(found.linkage):,} people", style="bold red", end="")
+        out.print(f" are found among fewer than {found.k} rows, {after['singled_out']:,} of them alone")
+    else:
+        out.print("Nobody", style="bold green", end="")
+        out.print(f" of {len(found.linkage):,} people is found among fewer than {found.k} rows")
+    show_risk(found, out)
+    return SUCCEEDED if won else 0

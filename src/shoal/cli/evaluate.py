@@ -159,6 +159,16 @@ def show_evaluation(found: Evaluation, out: Console) -> None:
             f"{figures['discernibility']:,}",
         )
     out.print(classes)
+    show_risk(found, out)
+    for note in found.notes:
+        out.print(f"note: {printable(note)}", style="yellow", soft_wrap=True)
+    for measure, reason in found.not_defined.items():
+        if measure in _TOLD and not reason.startswith(_LACKING):
+            out.print(f"{_TOLD[measure]}: {printable(reason)}", style="dim", soft_wrap=True)
+
+
+def show_risk(found: Evaluation, out: Console) -> None:
+    """Who is found by what is known, before and after, and the linkage attack."""
     risk = table(
         "who knows", ">", f">risk over 1/{found.k}", ">alone", ">highest", ">average", title="Risk of being found"
     )
@@ -166,11 +176,6 @@ def show_evaluation(found: Evaluation, out: Console) -> None:
         risk.add_row(*line)
     out.print(risk)
     _show_linkage(found, out)
-    for note in found.notes:
-        out.print(f"note: {printable(note)}", style="yellow", soft_wrap=True)
-    for measure, reason in found.not_defined.items():
-        if measure in _TOLD and not reason.startswith(_LACKING):
-            out.print(f"{_TOLD[measure]}: {printable(reason)}", style="dim", soft_wrap=True)
 
 
 _LACKING = ("not defined: there are no", "not defined for tables without items", "none were asked")
