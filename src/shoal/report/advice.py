@@ -21,9 +21,9 @@ SECONDS = 10.0
 WORTH_A_LOOK = 0.05
 """A loss above this is worth trying something else."""
 MOST_OCCURRENCES = 3_000_000
-GLANCE = 1.0
+"""Larger data gets no look at what else there is: it would take longer than the release itself."""
+GLANCE = 0.5
 """Seconds for a look at `hybrid` after a release that nobody asked it for."""
-"""An answer that takes longer to find, or longer than a release may take, is left out."""
 
 
 def ends_at_root(recoding: Recoding) -> bool:
