@@ -413,7 +413,6 @@ def main(wanted: list[str]) -> None:
     heading = (
         "# Results\n\nWritten by `make bench`, section by section, not all in one run. Best of several runs after a warm-up "
         "(hybrid, the count-tree, the sweeps of tables and the exact UL order: one run), every case in a process of its own; "
-        "hybrid, segments, tables and buckets were measured beside other work, so their seconds are rather too high; "
         f"{os.cpu_count()} cores, Python {platform.python_version()}, {time.strftime('%Y-%m-%d')}. "
         "Figures of other tools were taken on 2026-11-15 on a machine of the same size.\n\n"
     )
