@@ -162,17 +162,37 @@ def audit(
     sensitive: str | Collection[str] | None = None,
     quasi: str | Collection[str] | None = None,
     keep: str | Collection[str] | None = None,
+    knowledge: Path | None = None,
+    hierarchy: Mapping[str, Hierarchy | Path] | None = None,
     threads: int | None = None,
     witnesses: int = 10,
     yes_or_no: bool = False,
     progress: Progress | None = None,
     **reading: Any,
 ) -> Audit:
-    """Whether `data` keeps the guarantee, from the data alone; with `yes_or_no`, the first breach is enough."""
+    """Whether `data` keeps the guarantee, from the data alone; with `yes_or_no`, the first breach is enough.
+
+    For MatchingDiversity, `knowledge` is a file of rules that the attacker knows, and `hierarchy` has those that they speak of.
+    """
     source, guarantee = model_of(guarantee).read(data, guarantee, Roles(sensitive, quasi, keep), reading)
+    guarantee = informed(guarantee, source, knowledge, hierarchy)
     return audited_source(
         source, guarantee, threads=threads, witnesses=witnesses, yes_or_no=yes_or_no, progress=progress
     )
+
+
+def informed(guarantee: Any, source: AnySource, knowledge: Path | None, hierarchy: Any = None) -> Any:
+    """The guarantee against an attacker who knows the rules of a file, if there is one."""
+    if knowledge is None and hierarchy is None:
+        return guarantee
+    if guarantee.model != "diversity" or isinstance(source, Source):
+        given = "knowledge" if knowledge is not None else "hierarchy"
+        raise InputError(f"{given} has no use for {guarantee}; leave it out")
+    if knowledge is None:
+        raise InputError("a hierarchy is for the rules of --knowledge; give them, or leave it out")
+    from shoal.models import buckets
+
+    return buckets.informed(guarantee, source.records, knowledge, hierarchy)
 
 
 def audited_source(source: AnySource, guarantee: Any, **how: Any) -> Audit:
@@ -213,13 +233,7 @@ def verify(
         roles = {name: how.get(name) for name in ("sensitive", "quasi", "keep")}
         reading = {name: value for name, value in how.items() if name not in roles}
         source, guarantee = model_of(guarantee).read(data, guarantee, Roles(**roles), reading)
-        if knowledge is not None:
-            if guarantee.model != "diversity" or isinstance(source, Source):
-                raise InputError(f"knowledge has no use for {guarantee}; leave it out")
-            from shoal.models.buckets import edits_of, hierarchies
-
-            trees = hierarchies(source.records, hierarchy, None)
-            guarantee = replace(guarantee, rules=edits_of(source.records, trees, knowledge).added)
+        guarantee = informed(guarantee, source, knowledge, hierarchy)
         marked = getattr(guarantee, "sensitive", ()) if isinstance(source, Source) else source.records.sensitive_items
         found = audited_source(source, guarantee, threads=threads, progress=progress)
         return Recheck(guarantee, found, len(source), source.sha256, len(marked))

@@ -322,7 +322,7 @@ def test_ul_falls_as_clusters_merge():
 
 
 @pytest.mark.skipif(not DATA.exists(), reason="SHOAL_DATA is not set")
-def test_ul_never_rises_on_diabetes_as_measured():
+def test_ul_falls_with_every_third_of_the_merges_on_diabetes():
     path = ul_path(diabetes(4000), {}, 25)
     assert path == sorted(path, reverse=True)
     assert path[-1] < path[0] / 10

@@ -104,6 +104,12 @@ def test_rules_are_found_written_struck_and_used(patients, tmp_path, capsys):
     out = str(tmp_path / "public.csv")
     assert main(["anonymize", patients, "--model", "diversity", "--l", "3", *FLAGS, "-o", out]) == 0
     assert main(["audit", out, "--model", "diversity", "--l", "3", "--knowledge", file, *FLAGS]) == 0
+    assert shoal.audit(out, shoal.MatchingDiversity(3), knowledge=file, **QUASI).guarantee["knowledge"]["rules"] > 0
+    anatomy = str(tmp_path / "anatomy.csv")
+    shoal.anonymize(patients, shoal.MatchingDiversity(3), algorithm="anatomy", **QUASI).write(anatomy)
+    assert not shoal.audit(anatomy, shoal.MatchingDiversity(3), knowledge=file, **QUASI).holds
+    with pytest.raises(InputError, match="knowledge has no use"):
+        shoal.audit([["a"]] * 5, shoal.KmAnonymity(5, 2), knowledge=file)
     edits = tmp_path / "edits.jsonl"
     edits.write_text('{"if": {"sex": "M"}, "never": "ovarian cancer", "strike": true}\n')
     capsys.readouterr()
@@ -128,6 +134,15 @@ def test_sets_of_one_item_are_sensitive_values_and_larger_ones_are_refused(tmp_p
     polars.DataFrame({"age": [1, 2], "codes": [["a"], ["b", "c"]]}).write_parquet(path)
     with pytest.raises(InputError, match="row 2 holds 2 items"):
         shoal.anonymize(path, shoal.MatchingDiversity(2), **roles)
+
+
+@pytest.mark.parametrize("kind", ["distinct", "entropy", "recursive"])
+def test_older_kinds_of_diversity_are_for_buckets_alone(patients, tmp_path, kind, capsys):
+    out = str(tmp_path / "public.csv")
+    shoal.anonymize(patients, shoal.MatchingDiversity(3), **QUASI).write(out)
+    assert main(["audit", out, "--model", "diversity", "--l", "2", "--kind", kind, *FLAGS]) in (0, 3)
+    assert main(["audit", out, "--model", "k", "--kind", kind]) == 2
+    assert "--kind has no meaning with --model k" in capsys.readouterr().err
 
 
 def test_a_value_that_is_too_frequent_cannot_be_hidden(patients):

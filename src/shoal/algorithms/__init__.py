@@ -62,7 +62,7 @@ ALGORITHMS["lm"] = ALGORITHMS["rt"]
 
 def kind_of(guarantee: Any) -> str:
     """The entry of `ALGORITHMS` for a guarantee: its model, but tables without items have algorithms of their own."""
-    kind: str = getattr(guarantee, "kind", guarantee.model)
+    kind: str = getattr(guarantee, "family", guarantee.model)
     return kind
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from shoal.cli import options
 from shoal.cli.terminal import announce_compilation, console, counted, print_json, printable, progress, table
-from shoal.errors import InputError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -59,40 +58,20 @@ def audit(
     from shoal import release as way
     from shoal.models import Roles, model_of
 
-    guarantee = options.promise(model, k, m, l, quasi)
+    guarantee = options.promise(model, k, m, l, quasi, kind)
     announce_compilation()
     with progress() as tell:
         if tell:
             tell("reading", 0.0)
         reading = options.reading(items, id, drop, separator, format, numeric)
         source, guarantee = model_of(guarantee).read(data, guarantee, Roles(sensitive, quasi, keep), reading)
-        guarantee = _informed(guarantee, source, knowledge, options.hierarchies(hierarchy), kind)
+        guarantee = way.informed(guarantee, source, knowledge, options.hierarchies(hierarchy))
         verdict = way.audited_source(source, guarantee, threads=threads, progress=tell)
     if json:
         print_json(verdict.to_dict() | {"input": data, "input_sha256": source.sha256, "rows": len(source)})
     else:
         show_audit(verdict, len(source), console())
     return 0 if verdict.holds else BROKEN
-
-
-def _informed(guarantee: Any, source: Any, knowledge: str | None, trees: Any, kind: str | None) -> Any:
-    """The guarantee against an attacker who knows the rules of a file."""
-    if guarantee.model != "diversity":
-        for name, given in (("knowledge", knowledge), ("hierarchy", trees), ("kind", kind)):
-            if given is not None:
-                raise InputError(f"--{name} has no use for an audit with --model {guarantee.model}; leave it out")
-        return guarantee
-    from shoal.guarantees.diversity import MatchingDiversity, PlainDiversity
-
-    if kind is not None:
-        return PlainDiversity(guarantee.l, kind)
-    if knowledge is None:
-        return guarantee
-    from shoal.models.buckets import edits_of, hierarchies
-
-    return MatchingDiversity(
-        guarantee.l, edits_of(source.records, hierarchies(source.records, trees, None), knowledge).added
-    )
 
 
 def show_audit(verdict: Audit, rows: int, out: Console) -> None:

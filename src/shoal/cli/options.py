@@ -214,8 +214,17 @@ def reading(
     return given | ({"numeric": tuple(numeric)} if numeric else {})
 
 
-def promise(model: str, k: int, m: int | None, l: int | None = None, quasi: list[str] | None = None) -> Any:  # noqa: E741
+def promise(
+    model: str,
+    k: int,
+    m: int | None,
+    l: int | None = None,  # noqa: E741 (the papers' name)
+    quasi: list[str] | None = None,
+    kind: str | None = None,
+) -> Any:
     """The guarantee that --model, --k, --m and --l stand for; with --quasi, --model k is about a table."""
+    if model != "diversity":
+        _refuse(model, kind=kind)
     if model == "km":
         _refuse(model, l=l)
         from shoal.guarantees.km import KmAnonymity
@@ -238,9 +247,10 @@ def promise(model: str, k: int, m: int | None, l: int | None = None, quasi: list
         return LmDiversity(k, 2 if l is None else l, 2 if m is None else m)
     if model == "diversity":
         _refuse(model, m=m)
-        from shoal.guarantees.diversity import MatchingDiversity
+        from shoal.guarantees.diversity import MatchingDiversity, PlainDiversity
 
-        return MatchingDiversity(3 if l is None else l)
+        least = 3 if l is None else l
+        return MatchingDiversity(least) if kind is None else PlainDiversity(least, kind)
     raise InputError(f"--model {model!r} is not known; choose one of km, k, rt, lm and diversity")
 
 
@@ -276,7 +286,7 @@ def numbers(given: list[str] | None, flag: str, example: str) -> dict[str, float
     return found
 
 
-def _refuse(model: str, **given: int | None) -> None:
+def _refuse(model: str, **given: int | str | None) -> None:
     for name, value in given.items():
         if value is not None:
             raise InputError(f"--{name} has no meaning with --model {model}; leave it out")

@@ -26,7 +26,7 @@ class TableAnonymity:
     l: int = 1  # noqa: E741 (the papers' name)
 
     model = "k"
-    kind = "table"
+    family = "table"
 
     def __post_init__(self) -> None:
         for name, value, least in (("k", self.k, 2), ("l", self.l, 1)):

@@ -36,27 +36,6 @@ def column_cost(kind, start, number, width, parent, cost, j, low, high, other_lo
 
 
 @nb.njit(cache=True, nogil=True)
-def joined_cost(kind, start, number, width, parent, cost, weight, boxes, i, others, o):
-    """NCP of a record in the smallest box around box i of `boxes` and box o of `others`."""
-    total = 0.0
-    for j in range(len(kind)):
-        total += weight[j] * column_cost(
-            kind,
-            start,
-            number,
-            width,
-            parent,
-            cost,
-            j,
-            boxes[i, j, 0],
-            boxes[i, j, 1],
-            others[o, j, 0],
-            others[o, j, 1],
-        )
-    return total
-
-
-@nb.njit(cache=True, nogil=True)
 def cost_below(kind, start, number, width, parent, cost, weight, boxes, i, others, o, limit):
     """`joined_cost` where it is less than `limit`, else something that is not: most boxes are told from near ones by a column or two."""
     total = 0.0
@@ -77,6 +56,12 @@ def cost_below(kind, start, number, width, parent, cost, weight, boxes, i, other
         if total >= limit:
             return total
     return total
+
+
+@nb.njit(cache=True, nogil=True)
+def joined_cost(kind, start, number, width, parent, cost, weight, boxes, i, others, o):
+    """NCP of a record in the smallest box around box i of `boxes` and box o of `others`."""
+    return cost_below(kind, start, number, width, parent, cost, weight, boxes, i, others, o, np.inf)
 
 
 @nb.njit(cache=True, nogil=True)

@@ -179,6 +179,13 @@ def possible_pairs(buckets: Buckets) -> Records:
     return replace(pairs, columns=(*pairs.columns, value))
 
 
+def informed(guarantee: Any, records: Records, path: str | os.PathLike[str], given: Any = None) -> MatchingDiversity:
+    """The guarantee against an attacker who knows the rules of a file, which may speak of nodes of the given hierarchies."""
+    if not isinstance(guarantee, MatchingDiversity):
+        raise InputError(f"knowledge has no use for {guarantee}; leave it out")
+    return replace(guarantee, rules=edits_of(records, hierarchies(records, given, None), path).added)
+
+
 def edits_of(records: Records, trees: Mapping[str, Hierarchy], path: str | os.PathLike[str]) -> Any:
     """What a file of rules asks for."""
     name = os.path.basename(path)

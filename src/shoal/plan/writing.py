@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from shoal.algorithms import kind_of
 from shoal.errors import InputError
 from shoal.plan.model import Plan
 from shoal.plan.reading import plan_of
@@ -54,7 +55,7 @@ def plan_from(
     relative to it. What only lives in memory (data frames, Hierarchy objects, mined rules) has no path and is refused.
     """
     source = _given_path(data, "the data")
-    kind = getattr(guarantee, "kind", guarantee.model)
+    kind = kind_of(guarantee)
     names = _columns_of(source, format, kind, any((items, id, drop, sensitive)))
     columns = _roles(
         names,

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shoal.algorithms import kind_of
 from shoal.guarantees.k import parted
 from shoal.guarantees.km import exposures
 from shoal.guarantees.rt import known_items, told_apart
@@ -42,7 +43,7 @@ class Exposed:
 
 def raw_risk(source: Source | RecordSource, guarantee: Any, *, threads: int | None = None) -> tuple[Exposed, ...]:
     """What the attacker whom the guarantee is about would learn from the raw data, the more the attacker knows."""
-    kind = getattr(guarantee, "kind", guarantee.model)
+    kind = kind_of(guarantee)
     if not len(source):
         return ()
     if isinstance(source, Source):
