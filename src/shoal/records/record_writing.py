@@ -303,7 +303,8 @@ def _typed(column: Column) -> pa.Array:
 
     values = [value if value != MISSING else None for value in column.values]
     texts = pa.array(values, pa.string())
-    if column.numbers is not None:
+    # From 2^53 on, what turns whole numbers into floats (pandas, where values are missing) would change them: text then.
+    if column.numbers is not None and np.nanmax(np.abs(column.numbers), initial=0.0) <= 2.0**53 - 1:
         for kind in (pa.int64(), pa.float64()):
             try:
                 numbers = texts.cast(kind)
