@@ -153,3 +153,66 @@ def test_an_attack_needs_somebody_to_look_for(shop, run, arguments, complaint):
     assert code == 2
     assert complaint in err
     assert err.count("\n") == 1
+
+
+def test_a_plan_is_what_lies_between(shop, run):
+    _, plan, _ = run(
+        "anonymize", "raw.csv", "--k", "4", "--m", "1", "--hierarchy", "tree.csv", "-o", "other.csv", "--print-plan"
+    )
+    (shop / "plan.yaml").write_text(plan)
+    _, by_plan, _ = run("evaluate", "raw.csv", "public.csv", "--plan", "plan.yaml", "--json")
+    _, by_flags, _ = run(
+        "evaluate", "raw.csv", "public.csv", "--hierarchy", "tree.csv", "--k", "4", "--m", "1", "--json"
+    )
+    assert json.loads(by_plan) == json.loads(by_flags)
+    _, nearer, _ = run("evaluate", "raw.csv", "public.csv", "--plan", "plan.yaml", "--k", "2", "--json")
+    assert json.loads(nearer)["risk"] != json.loads(by_plan)["risk"]
+
+
+def test_a_plan_for_another_file_is_refused(shop, run):
+    text = "version: 1\ninput: {path: raw.csv, sha256: %s}\nguarantee: {model: km, k: 5, m: 2}\nhierarchies: tree.csv\n"
+    (shop / "plan.yaml").write_text(text % ("0" * 64))
+    code, out, err = run("evaluate", "raw.csv", "public.csv", "--plan", "plan.yaml")
+    assert code == 2
+    assert not out
+    assert "plan.yaml: input.sha256" in err
+
+
+def test_weights_of_columns_count(tmp_path, run, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "raw.csv").write_text("age,sex\n20,F\n30,F\n20,M\n30,M\n")
+    (tmp_path / "public.csv").write_text("age,sex\n[20:30],F\n[20:30],F\n[20:30],M\n[20:30],M\n")
+    for weights, ncp in ((), 0.5), (("--weight", "age=3"), 0.75), (("--weight", "age=0"), 0.0):
+        _, out, _ = run("evaluate", "raw.csv", "public.csv", "--quasi", "age,sex", "--json", *weights)
+        assert json.loads(out)["loss"]["columns"]["ncp"] == ncp
+    assert run("evaluate", "raw.csv", "public.csv", "--quasi", "age,sex", "--weight", "size=1")[0] == 2
+
+
+def test_pictures_are_drawn_and_not_over_other_files(shop, run):
+    for command in (
+        ("evaluate", "raw.csv", "public.csv", "--hierarchy", "tree.csv"),
+        ("profile", "raw.csv"),
+        ("attack", "public.csv", "--raw", "raw.csv", "--hierarchy", "tree.csv"),
+    ):
+        drawn = shop / f"{command[0]}.svg"
+        assert run(*command, "--plot", drawn)[0] == 0
+        assert drawn.read_text().startswith("<svg")
+        code, out, err = run(*command, "--plot", drawn)
+        assert (code, out) == (2, "")
+        assert "it is there already" in err
+        assert run(*command, "--plot", "picture.png")[0] == 2
+
+
+def test_homogeneity_is_an_attack(tmp_path, run, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "public.csv").write_text("age,ill\n20,hiv\n20,hiv\n30,flu\n30,cold\n")
+    code, out, _ = run("attack", "public.csv", "--quasi", "age", "--sensitive", "ill", "--plot", "sure.svg")
+    assert code == 3
+    assert "Of 2 rows of 4 (50.00%) a sensitive value is certain" in out
+    assert "all 2 rows of the crowd of 1, 2 have ill hiv" in out
+    (tmp_path / "better.csv").write_text("age,ill\n20,hiv\n20,flu\n30,flu\n30,cold\n")
+    code, out, _ = run("attack", "better.csv", "--quasi", "age", "--sensitive", "ill", "--l", "2", "--json")
+    assert (code, json.loads(out)["found"]) == (0, False)
+    assert run("attack", "better.csv", "--quasi", "age", "--sensitive", "ill", "--l", "3")[0] == 3
+    assert run("attack", "better.csv", "--quasi", "age")[0] == 2
+    assert run("attack", "better.csv", "--quasi", "age", "--sensitive", "ill", "--m", "2")[0] == 2

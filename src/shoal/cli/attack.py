@@ -1,4 +1,4 @@
-"""`shoal attack`: what an attacker with background knowledge makes of published buckets."""
+"""`shoal attack`: linkage, homogeneity, and background knowledge against a release."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import typer
 
 from shoal.cli import options
 from shoal.cli.evaluate import show_risk
+from shoal.cli.plots import Plot, check_plot, write_plot
 from shoal.cli.terminal import announce_compilation, console, counted, print_json, printable, progress, table
 from shoal.errors import InputError
 
@@ -56,12 +57,16 @@ def attack(
     numeric: options.Numeric = None,
     separator: options.Separator = None,
     format: options.Format = None,
+    plot: Plot = None,
     json: options.Json = False,
 ) -> int:
     """Play the attacker on a release.
 
     Linkage: people of the --raw data, drawn by lot, are looked for in the release by all --quasi columns and up to m of their items;
     how many are found alone, or among fewer than k?
+
+    Homogeneity (--sensitive, without --raw): whoever finds the rows that agree in all --quasi columns and all other items takes the
+    sensitive value that most of them have. Of how many people is that certain, or, with --l, likelier than 1/l?
 
     Buckets (a table with a column `bucket`): the attacker knows rules such as "men do not have ovarian cancer": those of --knowledge,
     those that the --raw table shows, or, without either, those that the release itself shows (a value that stands in no bucket with
@@ -71,22 +76,33 @@ def attack(
 
     [bold]shoal attack public.csv --raw baskets.csv --hierarchy tree.csv --k 5 --m 2[/bold]
 
+    [bold]shoal attack public.csv --quasi age,sex --sensitive diagnosis[/bold]
+
     [bold]shoal attack buckets.csv --raw adult.csv --quasi age,sex --sensitive occupation --l 3[/bold]
     """
     from shoal.models.buckets import BUCKET
     from shoal.records.peeking import column_names
 
+    check_plot(plot)
     if BUCKET not in column_names(data, format):
-        if raw is None:
-            raise InputError(
-                f"whom does the attacker look for? give the raw data with --raw (a column {BUCKET!r} would make it buckets)"
-            )
         if knowledge is not None:
             raise InputError(f"--knowledge is for buckets, and there is no column {BUCKET!r}; leave it out")
         reading = options.reading(items, id, drop, separator, format, numeric)
+        if raw is None:
+            if sensitive is None:
+                raise InputError(
+                    "whom does the attacker look for? give the raw data with --raw, or what the attacker wants to learn with "
+                    f"--sensitive (a column {BUCKET!r} would make it buckets)"
+                )
+            for name, given in (("m", m), ("rules", rules), ("hierarchy", hierarchy), ("min-exp", min_exp)):
+                if given is not None:
+                    raise InputError(f"--{name} has no use without --raw; leave it out")
+            return _homogeneity(data, sensitive, quasi, keep, l, examples, threads, plot, json, reading)
+        if l is not None:
+            raise InputError("--l is for homogeneity and buckets; leave it out, or leave out --raw")
         between = {"quasi": quasi, "sensitive": sensitive, "keep": keep, "rules": rules}
         how = {"k": k, "m": 2 if m is None else m, "sample": sample, "seed": seed, "threads": threads}
-        return _linkage(raw, data, json, hierarchy=options.hierarchies(hierarchy), **between, **how, **reading)
+        return _linkage(raw, data, plot, json, hierarchy=options.hierarchies(hierarchy), **between, **how, **reading)
     for name, given in (("items", items), ("m", m), ("rules", rules), ("id", id)):
         if given is not None:
             raise InputError(f"--{name} is for linkage, and {data} has buckets; leave it out")
@@ -95,6 +111,7 @@ def attack(
     from shoal.guarantees.diversity import MatchingDiversity
     from shoal.models import Roles
     from shoal.models import buckets as model
+    from shoal.report.risk_plots import values_left_plot
 
     wanted = 3 if l is None else l
     announce_compilation()
@@ -119,6 +136,7 @@ def attack(
                 options=Options(threads=threads, progress=tell),
             )
         found = background_attack(model.auditable(source.records), known, wanted, examples=examples, threads=threads)
+    write_plot(plot, values_left_plot(found))
     if json:
         print_json(found.to_dict() | {"input": data, "input_sha256": source.sha256})
         return SUCCEEDED if found.narrowed else 0
@@ -144,13 +162,59 @@ def attack(
     return SUCCEEDED if found.narrowed else 0
 
 
-def _linkage(raw: str, data: str, json: bool, **how: Any) -> int:
+def _homogeneity(
+    data: str,
+    sensitive: str,
+    quasi: Any,
+    keep: Any,
+    l: int | None,  # noqa: E741
+    examples: int,
+    threads: int | None,
+    plot: str | None,
+    json: bool,
+    reading: dict[str, Any],
+) -> int:
+    """Guess what is sensitive from the crowd that a person is in."""
+    from shoal.attacks.homogeneity import homogeneity
+    from shoal.report.evaluation import read_release
+    from shoal.report.risk_plots import confidence_plot
+
+    announce_compilation()
+    records, side = read_release(data, quasi=quasi, sensitive=sensitive, keep=keep, **reading)
+    found = homogeneity(records, l, examples=examples, threads=threads)
+    write_plot(plot, confidence_plot(found))
+    if json:
+        print_json(found.to_dict() | {"input": data, "input_sha256": side.sha256, "found": bool(found.likely)})
+        return SUCCEEDED if found.likely else 0
+    out = console()
+    out.print()
+    sure = "certain" if l is None else f"likelier than 1/{l}"
+    if found.likely:
+        out.print(f"Of {counted(found.likely, 'row')} of {found.rows:,}", style="bold red", end="")
+        out.print(f" ({found.likely / max(1, found.rows):.2%}) a sensitive value is {sure}", end="")
+        out.print("" if l is None else f", of {found.certain:,} of them certain")
+    else:
+        out.print("Of nobody", style="bold green", end="")
+        out.print(f" in {counted(found.rows, 'row')} is a sensitive value {sure}")
+    shown = table("the attacker is", ">rows", title=f"{counted(found.crowds, 'crowd')} of rows that agree")
+    for place, rows in enumerate(found.by_confidence):
+        if rows:
+            shown.add_row("certain" if place == 10 else f"up to {place + 1}0% sure", f"{rows:,}")
+    out.print(shown)
+    for guess in found.examples:
+        out.print(f"for example: {printable(str(guess))}", soft_wrap=True)
+    return SUCCEEDED if found.likely else 0
+
+
+def _linkage(raw: str, data: str, plot: str | None, json: bool, **how: Any) -> int:
     """Look for people of the raw data in the release."""
     from shoal.report.evaluation import evaluate
+    from shoal.report.risk_plots import before_after_plot
 
     announce_compilation()
     with progress() as tell:
         found = evaluate(raw, data, queries=0, pairs=0, progress=tell, **how)
+    write_plot(plot, before_after_plot(found))
     after = found.linkage.to_dict()["after"] if found.linkage is not None else {}
     facts = found.to_dict()
     won = bool(after.get("fewer_than_k") or after.get("singled_out"))

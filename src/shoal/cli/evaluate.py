@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from shoal.cli import options
+from shoal.cli.plots import Plot, check_plot, write_plot
 from shoal.cli.terminal import announce_compilation, console, print_json, printable, progress, table
 
 if TYPE_CHECKING:
@@ -35,6 +37,14 @@ def evaluate(
             rich_help_panel=_BETWEEN,
         ),
     ] = None,
+    plan: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PLAN",
+            help="The plan of the release: it says how to read both files, what names stand for, k and m. Flags beside it go first.",
+            rich_help_panel=_BETWEEN,
+        ),
+    ] = None,
     rules: Annotated[
         str | None,
         typer.Option(
@@ -51,13 +61,31 @@ def evaluate(
         ),
     ] = False,
     unknown: options.Unknown = None,
-    k: options.K = 5,
-    m: Annotated[
-        int,
+    k: Annotated[
+        int | None,
         typer.Option(
-            "--m", min=1, help="How many items of a person an attacker may know.", rich_help_panel="The promise"
+            "--k", help="The crowd that a person should hide in.", show_default="5", rich_help_panel="The promise"
         ),
-    ] = 2,
+    ] = None,
+    m: Annotated[
+        int | None,
+        typer.Option(
+            "--m",
+            min=1,
+            help="How many items of a person an attacker may know.",
+            show_default="2",
+            rich_help_panel="The promise",
+        ),
+    ] = None,
+    weight: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--weight",
+            metavar="COL=NUMBER",
+            help="Tables: how much the loss of a column counts; 1 unless given.",
+            rich_help_panel=_MEASURES,
+        ),
+    ] = None,
     queries: Annotated[int, typer.Option(min=0, help="Random queries of each kind.", rich_help_panel=_MEASURES)] = 100,
     workload: Annotated[
         str | None,
@@ -86,42 +114,64 @@ def evaluate(
     drop: options.Drop = None,
     separator: options.Separator = None,
     format: options.Format = None,
+    plot: Plot = None,
     json: options.Json = False,
 ) -> None:
     """Measure what a release lost, how well it answers questions, and the risk before and after.
 
-    It works on any pair of files. What a published name stands for comes from --hierarchy or --rules; names such as (A,B) and
+    It works on any pair of files. What a published name stands for comes from --plan, --hierarchy or --rules; names such as (A,B) and
     [20:29] explain themselves. Rows may be in any order.
+
+    [bold]shoal evaluate baskets.csv public.csv --plan plan.yaml[/bold]
 
     [bold]shoal evaluate baskets.csv public.csv --hierarchy tree.csv[/bold]
 
     [bold]shoal evaluate patients.csv public.csv --quasi age,sex --items diagnoses --drop id[/bold]
     """
     from shoal.report.evaluation import evaluate as evaluated
+    from shoal.report.risk_plots import before_after_plot
 
+    check_plot(plot)
+    asked: dict[str, Any] = {
+        "hierarchy": options.hierarchies(hierarchy),
+        "unknown": unknown,
+        "quasi": quasi,
+        "sensitive": sensitive,
+        "keep": keep,
+        "k": k,
+        "m": m,
+        "weights": options.numbers(weight, "--weight", "age=2"),
+        **options.reading(items, id, drop, separator, format, numeric),
+    }
+    flags = {name: value for name, value in asked.items() if value is not None and value != ()}
+    terms: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
+    said: dict[str, Any] = {}
+    if plan is not None:
+        from shoal.plan import read_plan
+        from shoal.plan.measuring import evaluation_of
+        from shoal.plan.running import check_hash, in_terms_of
+
+        written_down = read_plan(plan)
+        terms, said = in_terms_of(written_down), evaluation_of(written_down)
     announce_compilation()
-    with progress() as tell:
+    with progress() as tell, terms:
         found = evaluated(
             original,
             published,
-            hierarchy=options.hierarchies(hierarchy),
             rules=rules,
-            unknown=unknown,
-            quasi=quasi,
-            sensitive=sensitive,
-            keep=keep,
             same_order=same_order,
             queries=queries,
             workload=workload,
             pairs=pairs,
             sample=sample,
-            k=k,
-            m=m,
             seed=seed,
             threads=threads,
             progress=tell,
-            **options.reading(items, id, drop, separator, format, numeric),
+            **(said | flags),
         )
+    if plan is not None:
+        check_hash(written_down, found.original.sha256)
+    write_plot(plot, before_after_plot(found))
     if json:
         print_json(found.to_dict())
     else:

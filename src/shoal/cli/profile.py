@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shoal.cli import options
+from shoal.cli.plots import Plot, check_plot, write_plot
 from shoal.cli.terminal import announce_compilation, console, print_json, printable, progress, table
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ def profile(
     drop: options.Drop = None,
     separator: options.Separator = None,
     format: options.Format = None,
+    plot: Plot = None,
     json: options.Json = False,
 ) -> None:
     """Show how many transactions a few known items single out in raw data, with examples; in a table also the columns alone.
@@ -55,7 +57,9 @@ def profile(
     [bold]shoal profile patients.csv --k 5 --quasi age,sex --items diagnoses --drop id[/bold]
     """
     from shoal.report.profile import profile as profiled
+    from shoal.report.risk_plots import exposure_plot
 
+    check_plot(plot)
     announce_compilation()
     with progress() as tell:
         if tell:
@@ -71,6 +75,7 @@ def profile(
             keep=keep,
             **options.reading(items, id, drop, separator, format, numeric),
         )
+    write_plot(plot, exposure_plot(found))
     if json:
         print_json(found.to_dict())
     else:

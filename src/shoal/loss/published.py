@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from shoal.errors import InputError
 from shoal.hierarchy.meanings import CellMeanings, TokenMeanings
+from shoal.loss.relational import column_shares
 from shoal.records.baskets import Baskets
 from shoal.records.records import Records
 
@@ -155,12 +156,18 @@ def _breadths_in_rows(original: Baskets, published: Baskets, meanings: TokenMean
     return found, int(np.count_nonzero(~covered))
 
 
-def columns_loss(original: Records, published: Records, cells: Mapping[str, CellMeanings]) -> dict[str, Any]:
-    """NCP of the quasi-identifier columns: the mean over all columns, and each; a row that was left out costs 1."""
+def columns_loss(
+    original: Records,
+    published: Records,
+    cells: Mapping[str, CellMeanings],
+    weights: Mapping[str, float] | None = None,
+) -> dict[str, Any]:
+    """NCP of the quasi-identifier columns: the mean over all columns by their weights, and each; a row that was left out costs 1."""
     rows, gone = len(published), max(0, len(original) - len(published))
     by_column = {}
     for name, meaning in cells.items():
         cost = float(meaning.cost[published[name].codes].sum()) + gone
         by_column[name] = cost / max(1, rows + gone)
-    ncp = sum(by_column.values()) / len(by_column) if by_column else 0.0
+    shares = column_shares(list(by_column), weights or {}).tolist() if by_column else []
+    ncp = sum(share * cost for share, cost in zip(shares, by_column.values(), strict=True))
     return {"ncp": ncp, "by_column": by_column, "suppressed_rows": gone}

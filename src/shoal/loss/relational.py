@@ -135,7 +135,7 @@ def space(
         np.array([one.width for one in laid], np.float64),
         np.concatenate([one.parent for one in laid]),
         np.concatenate([one.cost for one in laid]),
-        _shares([column.name for column in columns], weights or {}),
+        column_shares([column.name for column in columns], weights or {}),
         np.ascontiguousarray(np.repeat(distinct[:, :, None], 2, axis=2)),
         tuple_of.reshape(-1).astype(np.int64),
     )
@@ -202,7 +202,7 @@ def flat(values: tuple[str, ...]) -> Hierarchy:
     return Hierarchy(parent, (*values, ANYTHING), len(values), "flat")
 
 
-def _shares(names: list[str], weights: Mapping[str, float]) -> npt.NDArray[np.float64]:
+def column_shares(names: list[str], weights: Mapping[str, float]) -> npt.NDArray[np.float64]:
     unknown = [name for name in weights if name not in names]
     if unknown:
         raise InputError(f"weight of {unknown[0]!r}: there is no such quasi-identifier; there are {', '.join(names)}")

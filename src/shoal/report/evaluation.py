@@ -169,6 +169,7 @@ def evaluate(
     quasi: str | Collection[str] | None = None,
     sensitive: str | Collection[str] | None = None,
     keep: str | Collection[str] | None = None,
+    weights: Mapping[str, float] | None = None,
     same_order: bool = False,
     queries: int = QUERIES,
     workload: Path | None = None,
@@ -183,9 +184,10 @@ def evaluate(
 ) -> Evaluation:
     """Compare a release with its original (paths, Baskets, Records, data frames).
 
-    What published values mean comes from `hierarchy` (as for `anonymize`) or from the `rules` file of the release. `same_order` says that
-    rows of the two correspond. `queries` random queries of each kind are asked, and those of a `workload` file. The most frequent
-    `pairs` are followed, and a `sample` of people is looked for by m items each. `reading` is as for `anonymize`.
+    What published values mean comes from `hierarchy` (as for `anonymize`) or from the `rules` file of the release. `same_order` says
+    that rows of the two correspond. `weights` say how much the loss of a column counts, 1 unless given. `queries` random queries of each
+    kind are asked, and those of a `workload` file. The most frequent `pairs` are followed, and a `sample` of people is looked for by
+    m items each. `reading` is as for `anonymize`.
     """
     for name, value, least in (("k", k, 1), ("m", m, 1), ("seed", seed, 0), ("queries", queries, 0)):
         whole_number(name, value, least)
@@ -211,7 +213,7 @@ def evaluate(
     pair = _Pair(before, after, _Between(before, after, hierarchy, told, unknown), k, m, seed, same_order, threads)
     reasons: dict[str, str] = {}
     lost = pair.items_loss(reasons)
-    columns = pair.columns_loss(reasons)
+    columns = pair.columns_loss(reasons, weights or {})
     changed = pair.edits(reasons)
     tell("counting items and pairs", 0.15)
     frequencies, survived, mined = pair.frequencies_and_pairs(pairs, reasons)
@@ -250,6 +252,18 @@ def evaluate(
         reasons,
         tuple(pair.notes()),
     )
+
+
+def read_release(
+    data: Any,
+    *,
+    quasi: str | Collection[str] | None = None,
+    sensitive: str | Collection[str] | None = None,
+    keep: str | Collection[str] | None = None,
+    **reading: Any,
+) -> tuple[Records, Side]:
+    """The records of a single file with roles, read as `evaluate` reads the original."""
+    return _Wanted(texts_of(quasi), sensitive, texts_of(keep), reading).read(data)
 
 
 class _Wanted:
@@ -435,11 +449,13 @@ class _Pair:
             return None
         return found
 
-    def columns_loss(self, reasons: dict[str, str]) -> Mapping[str, Any] | None:
+    def columns_loss(self, reasons: dict[str, str], weights: Mapping[str, float]) -> Mapping[str, Any] | None:
         if not self.between.cells:
+            if weights:
+                raise InputError("weights are for the columns of tables, and there are none; leave them out")
             reasons["loss.columns"] = "not defined for files of sets: there are no quasi-identifier columns"
             return None
-        return columns_loss(self.original, self.published, self.between.cells)
+        return columns_loss(self.original, self.published, self.between.cells, weights)
 
     def edits(self, reasons: dict[str, str]) -> Mapping[str, float] | None:
         if self.original.items is None or self.published.items is None:

@@ -1,0 +1,274 @@
+"""Charts as plain SVG: lines over a parameter, and points with the front of the best among them.
+
+Ink is the page's own (`currentColor`), so that they read in light and in dark; series differ in colour and in marker. No script, no
+font of its own, no link. Texts are escaped.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+
+WIDTH, HEIGHT = 640, 340
+LEFT, RIGHT, TOP, BOTTOM = 74, 20, 34, 46
+LEGEND_LINE = 18
+COLOURS = ("#1b6b72", "#c1440e", "#4a6fa5", "#8a6d00", "#8e4585", "#3f7d3a", "#b0305c", "#5c5c5c")
+"""Apart from each other for the common kinds of colour blindness; markers tell them apart in any case."""
+
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Series:
+    """Points of one name. A point with a value that is no number is left out, and the line is broken there."""
+
+    name: str
+    points: Sequence[Point]
+    dashed: bool = False
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """From values to places on the paper."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+    log: bool
+
+    @classmethod
+    def over(cls, values: Sequence[float], start: float, end: float, *, log: bool, from_zero: bool) -> _Axis:
+        if log:
+            positive = [value for value in values if value > 0] or [1.0]
+            first, last = math.floor(math.log10(min(positive))), math.ceil(math.log10(max(positive)))
+            return cls(first, max(last, first + 1), start, end, True)
+        low, high = min(values, default=0.0), max(values, default=1.0)
+        if from_zero:
+            low, high = min(0.0, low), max(0.0, high)
+        if high <= low:
+            low, high = (low - 1.0, high + 1.0) if not from_zero else (low, low + 1.0)
+        return cls(low, high, start, end, False)
+
+    def place(self, value: float) -> float:
+        at = math.log10(value) if self.log else value
+        return round(self.start + (at - self.low) / (self.high - self.low) * (self.end - self.start), 1)
+
+    def ticks(self) -> list[float]:
+        if self.log:
+            apart = max(1, math.ceil((self.high - self.low) / 6))
+            return [10.0**power for power in range(int(self.low), int(self.high) + 1, apart)]
+        step = _step((self.high - self.low) / 5)
+        first = math.ceil(self.low / step - 1e-9)
+        return [n * step for n in range(first, math.floor(self.high / step + 1e-9) + 1)]
+
+
+def line_chart(
+    title: str,
+    x: str,
+    y: str,
+    series: Sequence[Series],
+    *,
+    log_x: bool = False,
+    log_y: bool = False,
+    percent: bool = False,
+    steps: Sequence[str] | None = None,
+) -> str:
+    """Lines with a marker at every point. `steps` names the places 0, 1, 2, ... where x is no number; `percent` shows shares."""
+    known = _known(series, log_x=log_x and steps is None, log_y=log_y)
+    across = _Axis.over(
+        [at for one in known for at, _ in one.points],
+        LEFT + 12,
+        WIDTH - RIGHT - 12,
+        log=log_x and steps is None,
+        from_zero=False,
+    )
+    upward = _upward(known, log_y)
+    frame = _frame(title, x, y, across, upward, percent=percent, steps=steps, used=_used(known), lines=len(known))
+    return _drawn(title, (*frame, *_lines(series, known, across, upward, percent=percent), *_legend(known)), len(known))
+
+
+def scatter_chart(
+    title: str,
+    x: str,
+    y: str,
+    series: Sequence[Series],
+    *,
+    labels: Mapping[Point, str] | None = None,
+    log_x: bool = False,
+    log_y: bool = False,
+    percent: bool = False,
+    front: bool = False,
+) -> str:
+    """Points. With `front`, the staircase under which there are none: of all points, those that no other beats in both x and y."""
+    known = _known(series, log_x=log_x, log_y=log_y)
+    across = _Axis.over(
+        [at for one in known for at, _ in one.points], LEFT + 12, WIDTH - RIGHT - 12, log=log_x, from_zero=False
+    )
+    upward = _upward(known, log_y)
+    parts = _frame(title, x, y, across, upward, percent=percent, steps=None, used=None, lines=len(known))
+    if front:
+        parts.append(_staircase(front_of([point for one in known for point in one.points]), across, upward))
+    for number, one in enumerate(known):
+        for point in one.points:
+            said = (labels or {}).get(point) or f"{one.name}: {_figure(point[0])}, {_figure(point[1], percent)}"
+            parts.append(_marker(number, across.place(point[0]), upward.place(point[1]), said))
+    return _drawn(title, (*parts, *_legend(known)), len(known))
+
+
+def front_of(points: Sequence[Point]) -> list[Point]:
+    """The points that no other beats: from left to right, each lower than all before it."""
+    best, found = math.inf, []
+    for at, value in sorted(set(points)):
+        if value < best:
+            best = value
+            found.append((at, value))
+    return found
+
+
+def _known(series: Sequence[Series], *, log_x: bool, log_y: bool) -> list[Series]:
+    def told(point: Point) -> bool:
+        at, value = point
+        return math.isfinite(at) and math.isfinite(value) and (at > 0 or not log_x) and (value > 0 or not log_y)
+
+    return [Series(one.name, [point for point in one.points if told(point)], one.dashed) for one in series]
+
+
+def _used(series: Sequence[Series]) -> list[float]:
+    return sorted({at for one in series for at, _ in one.points})
+
+
+def _upward(known: Sequence[Series], log: bool) -> _Axis:
+    return _Axis.over(
+        [value for one in known for _, value in one.points], HEIGHT - BOTTOM, TOP + 6, log=log, from_zero=True
+    )
+
+
+def _frame(
+    title: str,
+    x: str,
+    y: str,
+    across: _Axis,
+    upward: _Axis,
+    *,
+    percent: bool,
+    steps: Sequence[str] | None,
+    used: Sequence[float] | None,
+    lines: int,
+) -> list[str]:
+    floor, wall = HEIGHT - BOTTOM, WIDTH - RIGHT
+    parts = [f'<text x="{LEFT}" y="18" font-size="14" font-weight="600">{escape(title)}</text>']
+    for tick in upward.ticks():
+        at = upward.place(tick)
+        parts.append(
+            f'<path d="M{LEFT} {at}H{wall}" stroke="currentColor" stroke-opacity=".15"/>'
+            f'<text x="{LEFT - 8}" y="{at + 4}" text-anchor="end">{_figure(tick, percent)}</text>'
+        )
+    for tick, name in _marks(across, steps, used):
+        at = across.place(tick)
+        parts.append(
+            f'<path d="M{at} {floor}v5" stroke="currentColor" stroke-opacity=".5"/>'
+            f'<text x="{at}" y="{floor + 18}" text-anchor="middle">{escape(name)}</text>'
+        )
+    middle = (TOP + floor) / 2
+    parts.append(
+        f'<path d="M{LEFT} {floor}H{wall}" stroke="currentColor" stroke-opacity=".5"/>'
+        f'<text x="{(LEFT + wall) / 2}" y="{HEIGHT - 8}" text-anchor="middle">{escape(x)}</text>'
+        f'<text transform="translate(16 {middle}) rotate(-90)" text-anchor="middle">{escape(y)}</text>'
+    )
+    if not lines or used == []:
+        parts.append(f'<text x="{(LEFT + wall) / 2}" y="{middle}" text-anchor="middle">nothing to show</text>')
+    return parts
+
+
+def _marks(across: _Axis, steps: Sequence[str] | None, used: Sequence[float] | None) -> list[tuple[float, str]]:
+    """Where the lower edge is marked: at the values that were measured where they are few and apart, else at round ones."""
+    if steps is not None:
+        places = [(float(place), _short(name)) for place, name in enumerate(steps)]
+        return [(place, name) for place, name in places if across.low <= place <= across.high]
+    if used and len(used) <= 12:
+        kept: list[tuple[float, str]] = []
+        for value in used:
+            if not kept or across.place(value) - across.place(kept[-1][0]) >= 7 * len(_figure(value)) + 8:
+                kept.append((value, _figure(value)))
+        return kept
+    return [(tick, _figure(tick)) for tick in across.ticks()]
+
+
+def _lines(
+    series: Sequence[Series], known: Sequence[Series], across: _Axis, upward: _Axis, *, percent: bool
+) -> Iterator[str]:
+    for number, (whole, one) in enumerate(zip(series, known, strict=True)):
+        there = set(one.points)
+        path, pen = [], "M"
+        for at, value in whole.points:
+            if (at, value) not in there:
+                pen = "M"
+                continue
+            path.append(f"{pen}{across.place(at)} {upward.place(value)}")
+            pen = "L"
+        dashes = ' stroke-dasharray="6 4"' if one.dashed else ""
+        yield f'<path d="{"".join(path)}" fill="none" stroke="{_colour(number)}" stroke-width="2"{dashes}/>'
+        for at, value in one.points:
+            said = f"{one.name}: {_figure(at)}, {_figure(value, percent)}"
+            yield _marker(number, across.place(at), upward.place(value), said)
+
+
+def _staircase(front: Sequence[Point], across: _Axis, upward: _Axis) -> str:
+    places = [(across.place(at), upward.place(value)) for at, value in front]
+    path = "".join(
+        f"{'M' if not n else 'H'}{at}{' ' if not n else 'V'}{height}" for n, (at, height) in enumerate(places)
+    )
+    return f'<path d="{path}" fill="none" stroke="currentColor" stroke-opacity=".45" stroke-dasharray="3 3"/>'
+
+
+def _legend(known: Sequence[Series]) -> Iterator[str]:
+    if len(known) < 2:
+        return
+    for number, one in enumerate(known):
+        column, line = number % 3, number // 3
+        x, y = LEFT + column * 190, HEIGHT + 12 + line * LEGEND_LINE
+        yield _marker(number, x, y - 4, one.name) + f'<text x="{x + 10}" y="{y}">{escape(_short(one.name, 26))}</text>'
+
+
+def _marker(number: int, x: float, y: float, said: str) -> str:
+    shape = (
+        f'<circle cx="{x}" cy="{y}" r="4"',
+        f'<rect x="{x - 3.5}" y="{y - 3.5}" width="7" height="7"',
+        f'<path d="M{x} {y - 5}l5 9h-10z"',
+        f'<path d="M{x} {y - 5}l5 5l-5 5l-5 -5z"',
+    )[(number + number // len(COLOURS)) % 4]
+    name = shape[1:].split(" ", 1)[0]
+    return f'{shape} fill="{_colour(number)}"><title>{escape(said)}</title></{name}>'
+
+
+def _drawn(title: str, parts: Sequence[str], lines: int) -> str:
+    height = HEIGHT + (8 + LEGEND_LINE * math.ceil(lines / 3) if lines > 1 else 0)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" role="img" '
+        f'fill="currentColor" font-family="sans-serif" font-size="12"><title>{escape(title)}</title>{"".join(parts)}</svg>'
+    )
+
+
+def _colour(number: int) -> str:
+    return COLOURS[number % len(COLOURS)]
+
+
+def _step(least: float) -> float:
+    """The round number, 1, 2 or 5 times a power of ten, that is at least `least`."""
+    power = 10.0 ** math.floor(math.log10(least))
+    return next(n * power for n in (1, 2, 5, 10) if n * power >= least * (1 - 1e-9))
+
+
+def _figure(value: float, percent: bool = False) -> str:
+    if percent:
+        return f"{value * 100:.3g}%"
+    if value and (abs(value) >= 1e6 or abs(value) < 1e-3):
+        return f"{value:.0e}".replace("e+0", "e").replace("e-0", "e-")
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def _short(label: str, most: int = 16) -> str:
+    return label if len(label) <= most else f"{label[: most - 1]}…"
