@@ -57,8 +57,9 @@ class MatchingDiversity:
                 "which is the person's.",
             )
         rules = len(self.rules.applied())
+        known = "the one rule" if rules == 1 else f"all of {rules:,} rules"
         return (
-            f"Whoever finds a person's row and its bucket, and knows all of {rules:,} rules of the kind 'such people never have that "
+            f"Whoever finds a person's row and its bucket, and knows {known} of the kind 'such people never have that "
             f"value', still finds at least {self.l} different sensitive values possible for the person.",
             "This takes into account that every value of a bucket belongs to exactly one of its rows, and was computed from the published "
             "buckets and the rules alone.",
