@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from shoal.guarantees.diversity import MatchingDiversity, PlainDiversity
     from shoal.guarantees.k import KAnonymity
     from shoal.guarantees.km import KmAnonymity
+    from shoal.guarantees.km_local import LocalKmAnonymity
     from shoal.guarantees.lm import LmDiversity
     from shoal.guarantees.rt import RTAnonymity
     from shoal.guarantees.table import TableAnonymity
@@ -44,6 +45,7 @@ __all__ = [
     "KAnonymity",
     "KmAnonymity",
     "LmDiversity",
+    "LocalKmAnonymity",
     "MatchingDiversity",
     "PlainDiversity",
     "Plan",
@@ -80,6 +82,7 @@ _HOMES = {
     "shoal.guarantees.diversity": ("MatchingDiversity", "PlainDiversity"),
     "shoal.guarantees.k": ("KAnonymity",),
     "shoal.guarantees.km": ("KmAnonymity",),
+    "shoal.guarantees.km_local": ("LocalKmAnonymity",),
     "shoal.guarantees.lm": ("LmDiversity",),
     "shoal.guarantees.rt": ("RTAnonymity",),
     "shoal.guarantees.table": ("TableAnonymity",),

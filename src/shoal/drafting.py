@@ -10,13 +10,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shoal.algorithms import ALGORITHMS
 from shoal.errors import InputError
+from shoal.records.database_address import address_of, is_address, queried, refuse_format, without_password
 from shoal.records.layout import FORMATS, SEPARATORS, format_of
 from shoal.records.roles import Roles
 from shoal.records.streams import Input, display_name, fingerprint
@@ -65,6 +66,7 @@ class Draft:
     reason: str
     separator: str | None = None
     sha256: str | None = None
+    query: str | None = None
 
     @property
     def open(self) -> tuple[Guess, ...]:
@@ -79,7 +81,8 @@ class Draft:
     def to_dict(self) -> dict[str, Any]:
         """For --json."""
         return {
-            "input": {"path": self.path, "format": self.format, "separator": self.separator, "sha256": self.sha256},
+            "input": {"path": self.path, "format": self.format, "separator": self.separator, "sha256": self.sha256}
+            | ({} if self.query is None else {"query": self.query}),
             "rows": self.rows,
             "complete": self.complete,
             "columns": {guess.name: {"role": guess.role, "reason": guess.reason} for guess in self.guesses},
@@ -88,8 +91,10 @@ class Draft:
         }
 
 
-def draft(path: str, *, format: str | None = None, bind: bool = False) -> Draft:
-    """The draft of a plan for a file; with `bind`, it holds the hash of the file and is for no other."""
+def draft(path: str, *, format: str | None = None, query: str | None = None, bind: bool = False) -> Draft:
+    """The draft of a plan for a file or a table of a database; with `bind`, it holds the hash of the data and is for no other."""
+    if query is not None or is_address(path):
+        return _database_draft(path, format, query, bind)
     if path == "-":
         raise InputError("standard input is read once, and a plan needs a path; save the data to a file first")
     if format is not None and format not in FORMATS:
@@ -105,7 +110,26 @@ def draft(path: str, *, format: str | None = None, bind: bool = False) -> Draft:
     if form == "dat" or lists:
         reason = "every line is one set of items, without columns"
         return Draft(path, form, form == told, 0, False, (), "km", reason, None, sha256)
-    looks, rows, complete = _looks(path, form)
+    looked = _looks(path, form)
+    return _drafted(path, form, form == told, looked, sha256, None)
+
+
+def _database_draft(path: str, format: str | None, query: str | None, bind: bool) -> Draft:
+    """The draft for a table or a query of a database, its address without a password."""
+    from shoal.records.database_tables import DatabaseInput
+
+    address = queried(path, query)
+    refuse_format(address, format)
+    with DatabaseInput(address) as opened:
+        looked = _looks_at(opened.table, opened.table.columns, opened.name)
+        sha256 = opened.sha256() if bind else None
+    return _drafted(without_password(path), opened.address.kind, True, looked, sha256, query)
+
+
+def _drafted(
+    path: str, form: str, named: bool, looked: tuple[list[Look], int, bool], sha256: str | None, query: str | None
+) -> Draft:
+    looks, rows, complete = looked
     guesses = tuple(_guess(look) for look in looks)
     if form == "long":
         guesses = tuple(_long(guess, look) for guess, look in zip(guesses, looks, strict=True))
@@ -114,7 +138,7 @@ def draft(path: str, *, format: str | None = None, bind: bool = False) -> Draft:
     if model in ("km", "rt"):
         # These promise nothing about columns of single sensitive values: the owner has to choose.
         guesses = tuple(_left_open(guess) if guess.role == "sensitive" else guess for guess in guesses)
-    return Draft(path, form, form == told, rows, complete, guesses, model, reason, separator, sha256)
+    return Draft(path, form, named, rows, complete, guesses, model, reason, separator, sha256, query)
 
 
 def _left_open(guess: Guess) -> Guess:
@@ -177,10 +201,14 @@ def _looks(path: str, form: str) -> tuple[list[Look], int, bool]:
     columns = column_names(path, form)
     with Input(path) as opened:
         table = file_table(opened, "csv" if form == "long" else form, Roles(keep=tuple(columns)))[0]
-        _refuse_repeats(columns, opened.name)
-        arrays, rows, complete = _first_rows(table, columns)
+        return _looks_at(table, columns, opened.name)
+
+
+def _looks_at(table: Table, columns: Sequence[str], name: str) -> tuple[list[Look], int, bool]:
+    _refuse_repeats(columns, name)
+    arrays, rows, complete = _first_rows(table, columns)
     if not rows:
-        raise InputError(f"{display_name(path)} has no rows; there is nothing to plan for")
+        raise InputError(f"{name} has no rows; there is nothing to plan for")
     return [_look(name, array) for name, array in zip(columns, arrays, strict=True)], rows, complete
 
 
@@ -448,12 +476,14 @@ def draft_yaml(found: Draft, *, folder: str = "") -> str:
         "input:",
         f"  path: {_scalar(path)}",
     ]
+    if found.query is not None:
+        lines.append(f"  query: {_scalar(found.query)}")
     if not found.named:
         lines.append(f"  format: {found.format}  # the name does not tell")
     if found.separator is not None:
         lines.append(f"  separator: {_scalar(found.separator)}  # what parts the items inside a cell")
     if found.sha256 is not None:
-        lines.append(f"  sha256: {found.sha256}  # another file is refused")
+        lines.append(f"  sha256: {found.sha256}  # other data are refused")
     lines.append("")
     if found.guesses:
         lines += [f"# Looked at {looked} rows.", "columns:"]
@@ -493,6 +523,18 @@ def _promise_lines(found: Draft) -> list[str]:
 
 
 def _output_lines(path: str, found: Draft) -> list[str]:
+    if is_address(path):
+        address = address_of(path)
+        name = "release" if address.table is None else f"{address.parts[-1]}_public"
+        parts = [*(() if address.table is None else address.parts[:-1]), name]
+        plain = all(re.fullmatch(r"[a-z_][a-z0-9_]*", part) for part in parts)
+        table = ".".join(parts if plain else ('"' + part.replace('"', '""') + '"' for part in parts))
+        return [
+            "outputs:",
+            f"  data: {_scalar(replace(address, table=table, query=None).shown)}  # a new table; or a file, such as {name}.parquet",
+            f"  certificate: {_scalar(f'{name}.certificate.json')}",
+            "# The rows are shuffled: their order can give people away.",
+        ]
     stem = os.path.basename(path)
     while format_of(stem)[0] or format_of(stem)[1] or stem.endswith((".gz", ".zst")):
         stem = os.path.splitext(stem)[0]

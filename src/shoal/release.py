@@ -30,7 +30,8 @@ from shoal.hierarchy.tree import Hierarchy
 from shoal.models import AnySource, Proposal, Roles, model_of
 from shoal.models.km import resolve_hierarchy
 from shoal.records.baskets import Baskets
-from shoal.records.layout import Layout, layout_for
+from shoal.records.database_address import address_of, file_of, is_address, queried, without_password
+from shoal.records.layout import CELLED, DATABASES, Layout, layout_for
 from shoal.records.publication import Publication, StagedFile, check_targets, display_name, writing_errors
 from shoal.records.reading import Source, load
 from shoal.records.record_writing import flags_to_read, write_records_to, written_records
@@ -47,6 +48,10 @@ __all__ = ["Release", "Targets", "Written", "anonymize", "audit", "resolve_hiera
 
 Path = str | os.PathLike[str]
 
+SECRET_SHOWN = (
+    "the address holds a password, which the list of processes and the history of the shell may show; "
+    "PGPASSWORD or ~/.pgpass keep it out of sight"
+)
 KEPT_ORDER = "the rows keep the order of the input, which can give people away; the certificate says so"
 
 
@@ -82,16 +87,18 @@ def anonymize(
     progress: Progress | None = None,
     **reading: Any,
 ) -> Release:
-    """The release of `data` (a path, `-`, Baskets, a data frame, rows) that keeps the guarantee. Nothing is written yet.
+    """The release of `data` (a path, `-`, an address of a database, Baskets, a data frame, rows) that keeps the guarantee.
 
-    `algorithm` is, for KmAnonymity, `exact` (the default), `hybrid`, `oa`, `da` or `aa`; for KAnonymity `split` (the default), `pta`,
-    `gsc` or `gray-tsp`.
+    Nothing is written yet.
 
-    For KmAnonymity, `hierarchy` is a file, `frequency:N` (N = 5 unless given), `balanced:N`, `prefix` or a Hierarchy;
+    `algorithm` is, for KmAnonymity, `exact` (the default), `hybrid`, `lra`, `oa`, `da` or `aa`; for KAnonymity `split` (the
+    default), `pta`, `gsc` or `gray-tsp`.
+
+    For KmAnonymity, `hierarchy` is a file, `frequency:N` (N = 5 unless given), `learned:N`, `balanced:N`, `prefix` or a Hierarchy;
     `unknown="root"` hangs items that it lacks under its root. `suppress`, the largest share of item occurrences that may go (0
     unless given, for `hybrid` 0.05), is for `exact` and `hybrid`. For KAnonymity, `sensitive` names the items that travel unchanged: a
-    list of them, or a file with one on each line; `segments` is for `pta` and `gray-tsp`, `population` and `generations` for
-    `gray-tsp`. `time_limit` (seconds) is for `exact`, `hybrid` and `split`, `seed` for what draws lots. `reading` is as for
+    list of them, or a file with one on each line; `segments` is for `pta`, `gray-tsp` and `lra`, `population` and `generations` for
+    `gray-tsp`. `time_limit` (seconds) is for `exact`, `hybrid`, `lra` and `split`, `seed` for what draws lots. `reading` is as for
     `shoal.read`.
     """
     started = time.monotonic()
@@ -124,6 +131,7 @@ def anonymize(
     )
 
     options.tell("reading", 0.0)
+    data = queried(data, reading.pop("query", None))
     source, guarantee = model.read(data, guarantee, Roles(sensitive, quasi, keep), reading)
     request = {"hierarchy": hierarchy, "unknown": unknown, "algorithm": algorithm, "suppress": suppress, **for_tables}
     proposal: Proposal = model.proposal(source, guarantee, request, options)
@@ -144,14 +152,20 @@ def anonymize(
         keep_order=keep_order,
         source=source.name,
         inputs=_paths(
-            data, *(hierarchy.values() if isinstance(hierarchy, Mapping) else [hierarchy]), sensitive, knowledge
+            without_password(data),
+            *(hierarchy.values() if isinstance(hierarchy, Mapping) else [hierarchy]),
+            sensitive,
+            knowledge,
         ),
         input_sha256=source.sha256,
         layout=source.layout,
         seconds=time.monotonic() - started,
         peak_mb=_peak_mb(),
-        notes=proposal.notes + ((KEPT_ORDER,) if keep_order else ()),
+        notes=proposal.notes
+        + ((KEPT_ORDER,) if keep_order else ())
+        + ((SECRET_SHOWN,) if is_address(data) and address_of(data).secrets else ()),
         risk=risk,
+        origin=source.origin,
     )
 
 
@@ -174,6 +188,7 @@ def audit(
 
     For MatchingDiversity, `knowledge` is a file of rules that the attacker knows, and `hierarchy` has those that they speak of.
     """
+    data = queried(data, reading.pop("query", None))
     source, guarantee = model_of(guarantee).read(data, guarantee, Roles(sensitive, quasi, keep), reading)
     guarantee = informed(guarantee, source, knowledge, hierarchy)
     return audited_source(
@@ -182,9 +197,13 @@ def audit(
 
 
 def informed(guarantee: Any, source: AnySource, knowledge: Path | None, hierarchy: Any = None) -> Any:
-    """The guarantee against an attacker who knows the rules of a file, if there is one."""
+    """The guarantee against an attacker who knows the rules of a file, or, for k^m, the tree that published tokens are nodes of."""
     if knowledge is None and hierarchy is None:
         return guarantee
+    if guarantee.model == "km" and knowledge is None:
+        from shoal.models import km
+
+        return km.informed(guarantee, hierarchy)
     if guarantee.model != "diversity" or isinstance(source, Source):
         given = "knowledge" if knowledge is not None else "hierarchy"
         raise InputError(f"{given} has no use for {guarantee}; leave it out")
@@ -257,9 +276,9 @@ def shuffled(rows: Baskets | Records) -> Baskets | Records:
 
 @dataclass(frozen=True)
 class Targets:
-    """The files that a release is written to. They appear together or not at all."""
+    """The files, or the table and the files, that a release is written to. They appear together or not at all."""
 
-    data: str
+    data: str = field(repr=False)  # an address may hold a password
     certificate: str | None
     rules: str | None
     sign: str | None = None
@@ -269,21 +288,34 @@ class Targets:
     def of(
         cls, data: Path, certificate: Path | None = None, rules: Path | None = None, sign: Path | None = None
     ) -> Targets:
-        """The certificate lies beside the data unless named; data on standard output (`-`) has none then."""
+        """The certificate lies beside the data unless named; data on standard output (`-`) has none then, and a table needs one."""
         out = os.fspath(data)
-        if certificate is None and out != "-":
+        if certificate is None and out != "-" and not is_address(out):
             certificate = f"{out}.certificate.json"
         return cls(out, *(None if path is None else os.fspath(path) for path in (certificate, rules, sign)))
 
     @property
     def files(self) -> tuple[str, ...]:
         """In the order in which they are put in place: whoever finds the data finds its certificate."""
-        return tuple(name for name in (self.certificate, self.rules, self.data) if name not in (None, "-"))
+        named = (self.certificate, self.rules, None if is_address(self.data) else self.data)
+        return tuple(name for name in named if name not in (None, "-"))
 
     def check(self, *, force: bool = False, inputs: tuple[str, ...] = ()) -> None:
         """Raises if they could not be written: better before a long run than after it."""
+        self.check_files(force=force, inputs=inputs)
+        if is_address(self.data):
+            from shoal.records.database_writing import check_table
+
+            check_table(self.data, force=force, sources=[given for given in inputs if is_address(given)])
+
+    def check_files(self, *, force: bool = False, inputs: tuple[str, ...] = ()) -> None:
+        """As `check`, without a look into a database."""
         if self.data != "-":
             layout_for(self.data)
+        if is_address(self.data) and self.certificate is None:
+            raise InputError(
+                f"{display_name(self.data)}: a table has no place for its certificate; name a file for it with --certificate"
+            )
         if self.certificate is not None:
             check_certificate_name(self.certificate)
         if self.sign is not None:
@@ -293,10 +325,12 @@ class Targets:
             inputs = (*inputs, self.sign)
         if self.rules == "-":
             raise InputError("rules go to a file of their own, not to standard output")
+        database = (file_of(self.data),) if is_address(self.data) else ()
         for target in self.files:
-            for given in inputs:
+            for given in (*map(file_of, inputs), *database):
                 if os.path.exists(target) and os.path.exists(given) and os.path.samefile(target, given):
-                    raise InputError(f"{target}: it is an input of this release; write to another file")
+                    what = "the database" if given in database else "an input"
+                    raise InputError(f"{target}: it is {what} of this release; write to another file")
         check_targets(self.files, force=force)
 
 
@@ -333,6 +367,8 @@ class Release:
     """What it was written to so far."""
     risk: tuple[Exposed, ...] = ()
     """What the attacker of the promise would learn from the raw data."""
+    origin: Any = None
+    """Which table of which database it was made from, if it was: no release may write over it."""
 
     def __repr__(self) -> str:
         measure, lost = next(iter(self.loss.items()))
@@ -397,35 +433,75 @@ class Release:
         """
         started = time.monotonic()
         targets = Targets.of(path, certificate, rules, sign)
-        targets.check(force=force, inputs=self.inputs)
+        targets.check_files(force=force, inputs=self.inputs)
         key_is_new = targets.certificate is not None and not has_key()
+        written = self._write_table if is_address(targets.data) else self._write_file
+        layout, sha256, notes = written(targets, force, progress or (lambda step, share: None))
+        notes = _writing_notes(targets, notes, self.proposal.rules_note, key_is_new and has_key())
+        notes += () if sign is None else signer(sign).notes
+        done = Written(targets, layout, sha256, time.monotonic() - started, notes)
+        self.written.append(done)
+        return done
+
+    def _write_file(self, targets: Targets, force: bool, progress: Progress) -> tuple[Layout, str, tuple[str, ...]]:
         with Publication(targets.files, force=force) as publication, contextlib.ExitStack() as stack:
             staged = {target: publication.file(target) for target in targets.files}
             file = staged.get(targets.data) or stack.enter_context(_passing_through())
-            if progress:
-                progress("writing", 0.0)
+            progress("writing", 0.0)
             layout = self._write_to(file, targets.data)
             file.close()
-            if progress:
-                progress("reading it again", 0.0)
+            progress("reading it again", 0.0)
             as_written, flags = self._read_again(file.path, layout)
-            if targets.rules is not None:
-                staged[targets.rules].write(_csv(self.proposal.rules(lambda token: as_written.get(token, ""))))
-            if targets.certificate is not None:
-                content = self._certificate(
-                    targets.data, file.sha256, lambda token: as_written[token], self._reading(layout, flags)
-                )
-                vouching = None if sign is None else signer(sign)
-                staged[targets.certificate].write(certificate_file(content, targets.certificate, vouching))
+            self._write_papers(staged, targets, file.sha256, as_written, self._reading(layout, flags))
             if targets.data == "-":
                 with open(file.path, "rb") as done, writing_errors("-"):
                     shutil.copyfileobj(done, sys.stdout.buffer)
                     sys.stdout.buffer.flush()
-        notes = _writing_notes(targets, flags, self.proposal.rules_note, key_is_new and has_key())
-        notes += () if sign is None else signer(sign).notes
-        written = Written(targets, layout, file.sha256, time.monotonic() - started, notes)
-        self.written.append(written)
-        return written
+        return layout, file.sha256, _reading_notes(targets, flags)
+
+    def _write_table(self, targets: Targets, force: bool, progress: Progress) -> tuple[Layout, str, tuple[str, ...]]:
+        """One transaction, committed when the table was read again and the files lie ready, which then get their names."""
+        from shoal.records.database_writing import TableTarget, same_file
+        from shoal.records.databases import basket_rows, record_rows
+
+        origins = () if self.origin is None else (self.origin,)
+        shares_file = same_file(targets.data, origins)
+        with (
+            TableTarget(targets.data, force=force, sources=origins) as table,
+            Publication(targets.files, force=force) as publication,
+        ):
+            staged = {target: publication.file(target) for target in targets.files}
+            progress("writing", 0.0)
+            wanted = layout_for(targets.data, self.layout)
+            if isinstance(self.published, Records):
+                rows, layout = record_rows(self.published, wanted, targets.data)
+            else:
+                rows, layout = basket_rows(self.published, wanted, targets.data)
+            table.write(rows)
+            progress("reading it again", 0.0)
+            again = table.read_again()
+            as_written, flags = self._read_again(again, layout)
+            sha256 = again.sha256()
+            self._write_papers(staged, targets, sha256, as_written, self._reading(layout, flags))
+            progress("committing", 0.0)
+            publication.after(table.commit)
+        return layout, sha256, _reading_notes(targets, flags) + ((SAME_FILE,) if shares_file else ())
+
+    def _write_papers(
+        self,
+        staged: Mapping[str, StagedFile],
+        targets: Targets,
+        sha256: str,
+        as_written: Mapping[str, str],
+        reading: Mapping[str, Any],
+    ) -> None:
+        """Rules and certificate, where they are asked for."""
+        if targets.rules is not None:
+            staged[targets.rules].write(_csv(self.proposal.rules(lambda token: as_written.get(token, ""))))
+        if targets.certificate is not None:
+            content = self._certificate(targets.data, sha256, lambda token: as_written[token], reading)
+            vouching = None if targets.sign is None else signer(targets.sign)
+            staged[targets.certificate].write(certificate_file(content, targets.certificate, vouching))
 
     def rules(self) -> Iterator[tuple[str, ...]]:
         """What the rules file would hold, without its header: (original item, published token), or a row per class."""
@@ -455,8 +531,8 @@ class Release:
             "row_order": "kept" if self.keep_order else "shuffled",
             "parameters": {**self.proposal.parameters, "keep_order": self.keep_order},
             "format": layout.format,
-            "separator": layout.separator if layout.format in ("csv", "tsv") else None,
-            "output": last.targets.data if last else None,
+            "separator": layout.separator if layout.format in CELLED else None,
+            "output": without_password(last.targets.data) if last else None,
             "certificate": last.targets.certificate if last else None,
             "rules": last.targets.rules if last else None,
             "notes": [*self.notes, *(last.notes if last else ())],
@@ -475,8 +551,8 @@ class Release:
             return write_records_to(file, self.published, layout_for(target, self.layout), target)
         return write_to(file, self.published, self._layout_for(target), target)
 
-    def _read_again(self, path: str, layout: Layout) -> tuple[dict[str, str], str]:
-        """What each published token is called in the written file, and what a reader of it must be told, if anything.
+    def _read_again(self, path: Any, layout: Layout) -> tuple[dict[str, str], str]:
+        """What each published token is called in the written file or table, and what a reader of it must be told, if anything.
 
         Raises unless the file holds exactly the rows that passed the audit. A token of which every occurrence was deleted is not
         among them.
@@ -489,9 +565,13 @@ class Release:
         as_written = dict(zip(self.published.vocabulary, tokens, strict=True))
         return as_written, self._flags_to_read(path, layout, self.published, tokens)
 
-    def _flags_to_read(self, path: str, layout: Layout, expected: Baskets, tokens: tuple[str, ...]) -> str:
+    def _flags_to_read(self, path: Any, layout: Layout, expected: Baskets, tokens: tuple[str, ...]) -> str:
         if tokens != expected.vocabulary or not expected.supports().all():
             expected = Baskets.from_codes(expected.lengths, expected.items, tokens)
+        if layout.format in DATABASES:
+            from shoal.records.databases import basket_flags
+
+            return basket_flags(path, expected, _ways_to_read(layout))
         reading = ""
         for flags, options in _ways_to_read(layout):
             try:
@@ -510,15 +590,18 @@ class Release:
         """How the written file is read, for the certificate: roles of its columns, format, separator; sensitive items only as a number."""
         words = shlex.split(flags)
         given = {flag.removeprefix("--"): text for flag, text in zip(words[::2], words[1::2], strict=True)}
+        stands = {"format": layout.format}
+        if layout.format in DATABASES:
+            stands["sha256_of"] = "all rows, in any order"
         if not isinstance(self.published, Records):
-            return {"format": layout.format, **given}
+            return {**stands, **given}
         records = written_records(self.published, layout)
         roles = {column.name: column.role for column in records.columns}
         apart = records.sensitive_name
         if records.items is not None:
             roles |= {records.items_name: "items"} | ({apart: "sensitive items"} if apart is not None else {})
         return (
-            {"format": layout.format, "columns": roles}
+            {**stands, "columns": roles}
             | ({"separator": given["separator"]} if "separator" in given else {})
             | ({"sensitive_items": len(records.sensitive_items)} if records.sensitive_items else {})
         )
@@ -540,7 +623,7 @@ class Release:
             rows=self.rows,
             empty=self.details.get("empty", 0),
             input_sha256=self.input_sha256,
-            output="standard output" if output == "-" else os.path.basename(output),
+            output=display_name(output),
             output_sha256=output_sha256,
             reading=reading,
             risk=self.risk,
@@ -568,24 +651,29 @@ def _check(asked: Mapping[str, Any], threads: int | None) -> None:
         raise InputError(f"threads is {threads}; give 1 or more")
 
 
-def _writing_notes(targets: Targets, flags: str, rules_note: str, key_was_made: bool) -> tuple[str, ...]:
-    notes = []
-    if flags:
-        notes.append(f"to read {display_name(targets.data)} back, pass {flags}")
+SAME_FILE = "the table stands in the same file as what it was made from: give away the table, not the file"
+
+
+def _reading_notes(targets: Targets, flags: str) -> tuple[str, ...]:
+    return (f"to read {display_name(targets.data)} back, pass {flags}",) if flags else ()
+
+
+def _writing_notes(targets: Targets, notes: tuple[str, ...], rules_note: str, key_was_made: bool) -> tuple[str, ...]:
+    found = list(notes)
     if targets.rules is not None:
-        notes.append(f"{targets.rules} {rules_note}: keep it, do not publish it")
+        found.append(f"{targets.rules} {rules_note}: keep it, do not publish it")
     if key_was_made:
-        notes.append(f"your key for the hashes in certificates was made in {key_path()}; keep it, and keep it secret")
-    return tuple(notes)
+        found.append(f"your key for the hashes in certificates was made in {key_path()}; keep it, and keep it secret")
+    return tuple(found)
 
 
 def _ways_to_read(layout: Layout) -> list[tuple[str, dict[str, Any]]]:
     """Options that may read what was written in this layout, with their flags, the fewest first."""
-    if layout.format == "long":
+    if layout.format == "long" or layout.id is not None:
         id = layout.id or "id"
         return [(f"--id {shlex.quote(id)}", {"id": id})]
     ways: list[tuple[str, dict[str, Any]]] = [("", {})]
-    if layout.format in ("csv", "tsv"):
+    if layout.format in CELLED:
         ways.append((f"--separator {shlex.quote(layout.separator)}", {"separator": layout.separator}))
         ways.append((f"{ways[-1][0]} --items {shlex.quote(layout.items)}", {**ways[-1][1], "items": layout.items}))
     return ways

@@ -227,3 +227,17 @@ def test_flags_print_the_plan_they_stand_for_and_it_gives_the_same_release(shop,
     assert run("anonymize", *flags)[0] == 0
     assert run("run", "printed.yaml")[0] == 0
     assert sorted((shop / "flags.csv").read_text().split()) == sorted((shop / "planned.csv").read_text().split())
+
+
+def test_a_plan_keeps_names_that_yaml_would_break():
+    import yaml
+
+    from shoal.plan import plan_of, plan_yaml
+
+    document = {
+        "version": 1,
+        "input": {"path": "d.csv"},
+        "columns": {"a\x85b": "quasi", "c\u2028": "drop", "naïve": "keep"},
+        "guarantee": {"model": "k", "k": 5, "l": 1},
+    }
+    assert yaml.safe_load(plan_yaml(plan_of(document)))["columns"] == document["columns"]

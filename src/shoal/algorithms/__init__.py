@@ -26,6 +26,7 @@ ALGORITHMS: dict[str, dict[str, Entry]] = {
     "km": {
         "exact": Entry("shoal.algorithms.km.exact", ("suppress", "time_limit")),
         "hybrid": Entry("shoal.algorithms.km.hybrid", ("suppress", "time_limit")),
+        "lra": Entry("shoal.algorithms.km.lra", ("segments", "time_limit")),
         "oa": Entry("shoal.algorithms.km.oa"),
         "da": Entry("shoal.algorithms.km.da"),
         "aa": Entry("shoal.algorithms.km.aa"),

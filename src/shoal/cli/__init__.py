@@ -18,6 +18,7 @@ from shoal import __version__
 from shoal.cli.anonymize import anonymize
 from shoal.cli.attack import attack
 from shoal.cli.audit import audit
+from shoal.cli.compare import compare
 from shoal.cli.datasets import app as datasets
 from shoal.cli.demo import demo
 from shoal.cli.evaluate import evaluate
@@ -25,6 +26,7 @@ from shoal.cli.hierarchy import app as hierarchy
 from shoal.cli.options import flag
 from shoal.cli.plans import init, run, schema
 from shoal.cli.profile import profile
+from shoal.cli.reproduce import reproduce
 from shoal.cli.rules import rules
 from shoal.cli.terminal import print_json, say
 from shoal.cli.verify import verify
@@ -61,6 +63,8 @@ app.command()(schema)
 app.command()(audit)
 app.command()(verify)
 app.command()(evaluate)
+app.command()(compare)
+app.command()(reproduce)
 app.command()(rules)
 app.command()(attack)
 app.add_typer(hierarchy, name="hierarchy")

@@ -26,7 +26,8 @@ def anonymize(
             "--output",
             "-o",
             metavar="OUT",
-            help="The file to publish, in the format its name tells; - for standard output.",
+            help="The file to publish, in the format its name tells; - for standard output; an address with a new table for a "
+            "database.",
             rich_help_panel=_OUTPUT,
             show_default="none: only show what it would cost",
         ),
@@ -37,7 +38,7 @@ def anonymize(
             metavar="FILE",
             help="Where the certificate goes: .json, .html or .pdf.",
             rich_help_panel=_OUTPUT,
-            show_default="OUT.certificate.json",
+            show_default="OUT.certificate.json, none for databases",
         ),
     ] = None,
     rules: Annotated[
@@ -56,7 +57,7 @@ def anonymize(
             rich_help_panel=_OUTPUT,
         ),
     ] = None,
-    force: Annotated[bool, options.flag("--force", "Overwrite files that exist.", _OUTPUT)] = False,
+    force: Annotated[bool, options.flag("--force", "Overwrite files and replace a table that exist.", _OUTPUT)] = False,
     keep_order: Annotated[
         bool, options.flag("--keep-order", "Do not shuffle the rows. Their order can give people away.", _OUTPUT)
     ] = False,
@@ -94,7 +95,7 @@ def anonymize(
         float | None,
         typer.Option(
             metavar="SECONDS",
-            help="Stop searching after this and take the best found so far (exact, hybrid and split).",
+            help="Stop searching after this and take the best found so far (exact, hybrid, lra and split).",
             rich_help_panel=_SEARCH,
         ),
     ] = None,
@@ -103,7 +104,7 @@ def anonymize(
         typer.Option(
             metavar="N",
             help="pta and gray-tsp: cut the sorted rows into N parts. Unless given, as many as leave each about 100 rows, or 4k if that is "
-            "more, so that the distances in a segment fit the cache of a processor.",
+            "more, so that the distances in a segment fit the cache of a processor. lra: the most parts with a cut of their own.",
             show_default="rows / 100",
             rich_help_panel=_SEARCH,
         ),
@@ -194,6 +195,7 @@ def anonymize(
     drop: options.Drop = None,
     separator: options.Separator = None,
     format: options.Format = None,
+    query: options.Query = None,
     print_plan: Annotated[
         bool,
         options.flag("--print-plan", "Print the plan that these flags stand for, for shoal run, and do nothing else."),
@@ -212,8 +214,11 @@ def anonymize(
     [bold]shoal anonymize baskets.csv -o public.csv --model k --k 10[/bold]
 
     [bold]shoal anonymize patients.csv -o public.csv --model rt --k 10 --quasi age,sex --items diagnoses --drop id[/bold]
+
+    [bold]shoal anonymize 'sqlite:clinic.db?table=visits' -o public.csv --items codes --drop id,age[/bold]
     """
     from shoal import release as way
+    from shoal.records.database_address import queried
 
     if output == "-" and json:
         raise InputError("-o - and --json both need standard output; write to a file, or leave --json out")
@@ -223,7 +228,7 @@ def anonymize(
     trees = options.hierarchies(hierarchy)
     if output is not None:
         specs = trees.values() if isinstance(trees, dict) else [trees]
-        inputs = tuple(given for given in (data, *specs, sensitive, knowledge) if given is not None)
+        inputs = tuple(given for given in (queried(data, query), *specs, sensitive, knowledge) if given is not None)
         way.Targets.of(output, certificate, rules, sign).check(force=force, inputs=inputs)
     asked = {
         "hierarchy": trees,
@@ -251,7 +256,7 @@ def anonymize(
         "knowledge": knowledge,
         "threads": threads,
         "keep_order": keep_order,
-        **options.reading(items, id, drop, separator, format, numeric),
+        **options.reading(items, id, drop, separator, format, numeric, query),
     }
     if print_plan:
         from shoal.plan import plan_from, plan_yaml
@@ -426,6 +431,8 @@ def _proof(facts: dict[str, Any]) -> str:
     if facts["bound"] is not None and facts["bound"] >= 0.00005:  # less is shown as 0.00%, which says nothing
         means = "generalizing and deleting" if facts["algorithm"] == "hybrid" else "a cut through this hierarchy"
         return f"no release by {means} loses less than {facts['bound']:.2%}"
+    if "local" in facts:
+        return f"one cut for all rows would lose {facts['local']['ncp_of_cut']:.2%}"
     return "not known to be optimal" + ("" if facts["algorithm"] == "hybrid" else "; --algorithm exact proves it")
 
 

@@ -11,6 +11,7 @@ from shoal.cli.evaluate import show_risk
 from shoal.cli.plots import Plot, check_plot, write_plot
 from shoal.cli.terminal import announce_compilation, console, counted, print_json, printable, progress, table
 from shoal.errors import InputError
+from shoal.records.database_address import without_password
 
 SUCCEEDED = 3
 
@@ -57,6 +58,7 @@ def attack(
     numeric: options.Numeric = None,
     separator: options.Separator = None,
     format: options.Format = None,
+    query: options.Query = None,
     plot: Plot = None,
     json: options.Json = False,
 ) -> int:
@@ -81,9 +83,11 @@ def attack(
     [bold]shoal attack buckets.csv --raw adult.csv --quasi age,sex --sensitive occupation --l 3[/bold]
     """
     from shoal.models.buckets import BUCKET
+    from shoal.records.database_address import queried
     from shoal.records.peeking import column_names
 
     check_plot(plot)
+    data = queried(data, query)
     if BUCKET not in column_names(data, format):
         if knowledge is not None:
             raise InputError(f"--knowledge is for buckets, and there is no column {BUCKET!r}; leave it out")
@@ -138,7 +142,7 @@ def attack(
         found = background_attack(model.auditable(source.records), known, wanted, examples=examples, threads=threads)
     write_plot(plot, values_left_plot(found))
     if json:
-        print_json(found.to_dict() | {"input": data, "input_sha256": source.sha256})
+        print_json(found.to_dict() | {"input": without_password(data), "input_sha256": source.sha256})
         return SUCCEEDED if found.narrowed else 0
     out = console()
     out.print()
@@ -184,7 +188,8 @@ def _homogeneity(
     found = homogeneity(records, l, examples=examples, threads=threads)
     write_plot(plot, confidence_plot(found))
     if json:
-        print_json(found.to_dict() | {"input": data, "input_sha256": side.sha256, "found": bool(found.likely)})
+        named = {"input": without_password(data), "input_sha256": side.sha256, "found": bool(found.likely)}
+        print_json(found.to_dict() | named)
         return SUCCEEDED if found.likely else 0
     out = console()
     out.print()
@@ -220,7 +225,8 @@ def _linkage(raw: str, data: str, plot: str | None, json: bool, **how: Any) -> i
     won = bool(after.get("fewer_than_k") or after.get("singled_out"))
     if json:
         print_json(
-            {"input": data, "raw": raw, "found": won, "linkage": facts["risk"]["linkage"], "risk": facts["risk"]}
+            {"input": without_password(data), "raw": without_password(raw), "found": won}
+            | {"linkage": facts["risk"]["linkage"], "risk": facts["risk"]}
         )
         return SUCCEEDED if won else 0
     out = console()

@@ -42,6 +42,7 @@ def audit(
     drop: options.Drop = None,
     separator: options.Separator = None,
     format: options.Format = None,
+    query: options.Query = None,
     json: options.Json = False,
 ) -> int:
     """Count in a file what the promise is about, and say whether it holds.
@@ -50,15 +51,19 @@ def audit(
     --quasi columns). --model rt: both, the itemsets inside each class of equal values. --model lm: and no sensitive item in more than 1/l
     of them. --model diversity: every row has l possible sensitive values, for who knows the --knowledge rules.
 
-    It looks at the file alone: no hierarchy, no original, no matter which tool made it. Exit code 0: the promise holds; 3: it does
-    not, and the itemsets or rows shown prove it.
+    It looks at the file alone: no hierarchy, no original, no matter which tool made it. Where items stand at several levels (local
+    recoding), --hierarchy with the file of the tree counts more exactly: a known item then matches whatever it may be published as.
+
+    Exit code 0: the promise holds; 3: it does not, and the itemsets or rows shown prove it.
 
     [bold]shoal audit public.csv --k 5 --m 2[/bold]
     """
     from shoal import release as way
     from shoal.models import Roles, model_of
+    from shoal.records.database_address import queried, without_password
 
     guarantee = options.promise(model, k, m, l, quasi, kind)
+    data = queried(data, query)
     announce_compilation()
     with progress() as tell:
         if tell:
@@ -68,7 +73,9 @@ def audit(
         guarantee = way.informed(guarantee, source, knowledge, options.hierarchies(hierarchy))
         verdict = way.audited_source(source, guarantee, threads=threads, progress=tell)
     if json:
-        print_json(verdict.to_dict() | {"input": data, "input_sha256": source.sha256, "rows": len(source)})
+        print_json(
+            verdict.to_dict() | {"input": without_password(data), "input_sha256": source.sha256, "rows": len(source)}
+        )
     else:
         show_audit(verdict, len(source), console())
     return 0 if verdict.holds else BROKEN

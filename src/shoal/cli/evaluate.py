@@ -114,6 +114,7 @@ def evaluate(
     drop: options.Drop = None,
     separator: options.Separator = None,
     format: options.Format = None,
+    query: options.Query = None,
     plot: Plot = None,
     json: options.Json = False,
 ) -> None:
@@ -128,10 +129,12 @@ def evaluate(
 
     [bold]shoal evaluate patients.csv public.csv --quasi age,sex --items diagnoses --drop id[/bold]
     """
+    from shoal.records.database_address import queried
     from shoal.report.evaluation import evaluate as evaluated
     from shoal.report.risk_plots import before_after_plot
 
     check_plot(plot)
+    original = queried(original, query)
     asked: dict[str, Any] = {
         "hierarchy": options.hierarchies(hierarchy),
         "unknown": unknown,

@@ -15,6 +15,7 @@ from shoal.errors import InputError
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from shoal.guarantees.km import KmAnonymity
     from shoal.hierarchy.tree import Hierarchy
     from shoal.records.baskets import Baskets
 
@@ -55,6 +56,8 @@ def build(
     output: Out,
     hierarchy: options.HierarchySpec = None,
     unknown: options.Unknown = None,
+    k: Annotated[int | None, typer.Option("--k", min=1, help="learned:N: the promise to learn it for.")] = None,
+    m: Annotated[int | None, typer.Option("--m", min=1, help="learned:N: the promise to learn it for.")] = None,
     to: To = None,
     items: options.Items = None,
     id: options.Id = None,
@@ -68,12 +71,19 @@ def build(
 
     [bold]shoal hierarchy build clicks.dat --hierarchy balanced:5 -o tree.csv[/bold]
     """
+    from shoal.guarantees.km import KmAnonymity
     from shoal.hierarchy.files import write_hierarchy
     from shoal.models.km import HIERARCHY
     from shoal.records.reading import read
 
     baskets = read(data, **options.reading(items, id, drop, separator, format))
-    tree = _resolved(hierarchy or HIERARCHY, baskets, unknown)
+    spec = hierarchy or HIERARCHY
+    if (k is None) != (m is None):
+        raise InputError("a promise to learn for has both --k and --m; give both, or neither")
+    if k is not None and not spec.startswith("learned:"):
+        raise InputError(f"--k and --m are for learned:N, and the hierarchy is {spec}; leave them out")
+    promise = None if k is None or m is None else KmAnonymity(k, m)
+    tree = _resolved(spec, baskets, unknown, promise)
     write_hierarchy(tree, output, to, force=force)
     _show(tree, json, output=output)
 
@@ -203,10 +213,10 @@ def _tree(spec: str, baskets: Baskets | None) -> Hierarchy:
     return _resolved(spec, baskets, None)
 
 
-def _resolved(spec: str, baskets: Baskets, unknown: str | None) -> Hierarchy:
-    from shoal.hierarchy.spec import resolve
+def _resolved(spec: str, baskets: Baskets, unknown: str | None, promise: KmAnonymity | None = None) -> Hierarchy:
+    from shoal.models.km import resolve_hierarchy
 
-    return resolve(spec, baskets.vocabulary, baskets.supports(), unknown=unknown)
+    return resolve_hierarchy(spec, baskets, unknown=unknown, promise=promise)
 
 
 def _show(

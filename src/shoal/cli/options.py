@@ -19,15 +19,17 @@ def flag(name: str, help: str, panel: str | None = None) -> Any:
 
 
 SPECS = (
-    "A file (ARX csv, Amnesia txt, parent-child csv, nested json), [bold]frequency:N[/bold] (groups of N items of like frequency, usually "
-    "loses least), [bold]balanced:N[/bold] (groups of N neighbours by name) or [bold]prefix[/bold] (codes by their leading characters)."
+    "A file (ARX csv, Amnesia txt, parent-child csv, nested json), [bold]learned:N[/bold] (learned from the rows for the promise, usually "
+    "loses least), [bold]frequency:N[/bold] (groups of N items of like frequency), [bold]balanced:N[/bold] (groups of N neighbours by "
+    "name) or [bold]prefix[/bold] (codes by their leading characters)."
 )
 
 Data = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="A file of sets: .dat, .csv, .tsv, .jsonl, .parquet or .arrow (text also .gz or .zst); - for standard input.",
+        help="A file of sets: .dat, .csv, .tsv, .jsonl, .parquet or .arrow (text also .gz or .zst); - for standard input; "
+        "postgresql://USER@HOST/DB?table=NAME or sqlite:FILE?table=NAME for a table of a database.",
         show_default=False,
     ),
 ]
@@ -170,6 +172,14 @@ Format = Annotated[
         help="dat, csv, tsv, long, jsonl, parquet or arrow, when the name does not tell.", rich_help_panel=_READING
     ),
 ]
+Query = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SELECT",
+        help="What to read from a database whose address names no table.",
+        rich_help_panel=_READING,
+    ),
+]
 HierarchySpec = Annotated[
     str | None,
     typer.Option("--hierarchy", metavar="SPEC", help=SPECS, show_default="frequency:5", rich_help_panel=_TREE),
@@ -206,12 +216,13 @@ def reading(
     separator: str | None,
     format: str | None,
     numeric: list[str] | None = None,
+    query: str | None = None,
 ) -> dict[str, Any]:
     """The reading options as `shoal.read` takes them."""
     # A tab or a newline is hard to type: \t is taken for what it means.
     separator = {"\\t": "\t", "\\n": "\n"}.get(separator or "", separator)
     given = {"format": format, "items": items, "id": id, "separator": separator, "drop": tuple(drop or ())}
-    return given | ({"numeric": tuple(numeric)} if numeric else {})
+    return given | ({"numeric": tuple(numeric)} if numeric else {}) | ({} if query is None else {"query": query})
 
 
 def promise(

@@ -22,7 +22,8 @@ def init(
         str,
         typer.Argument(
             metavar="DATA",
-            help="A file of sets or a table: .dat, .csv, .tsv, .jsonl, .parquet or .arrow (text also .gz or .zst).",
+            help="A file of sets or a table: .dat, .csv, .tsv, .jsonl, .parquet or .arrow (text also .gz or .zst); "
+            "postgresql://... or sqlite:... for a database.",
             show_default=False,
         ),
     ],
@@ -31,6 +32,7 @@ def init(
         typer.Option("--output", "-o", metavar="PLAN", help="Where the plan goes.", show_default="standard output"),
     ] = None,
     format: options.Format = None,
+    query: options.Query = None,
     bind: Annotated[
         bool, options.flag("--bind", "Write the hash of DATA into the plan, so that a run refuses any other file.")
     ] = False,
@@ -55,7 +57,7 @@ def init(
         check_targets([output], force=force)
         if os.path.exists(output) and os.path.exists(data) and os.path.samefile(output, data):
             raise InputError(f"{output}: it is the data; write the plan to another file")
-    found = draft(data, format=format, bind=bind)
+    found = draft(data, format=format, query=query, bind=bind)
     if json:
         print_json(found.to_dict())
     elif output is None:
@@ -116,11 +118,19 @@ def run(
         say(f"nothing was written; name a file in {wanted.origin.name} (outputs: {{data: ...}}) to publish")
 
 
-def schema(json: options.Json = False) -> None:
+def schema(
+    compare: Annotated[bool, options.flag("--compare", "Of plans with a grid, for shoal compare.")] = False,
+    json: options.Json = False,
+) -> None:
     """Print the JSON Schema of plans, for editors and for pipelines that make them. It is JSON with or without --json.
 
     [bold]shoal schema > plan.schema.json[/bold]
     """
+    if compare:
+        from shoal.comparing import comparison_schema
+
+        print_json(comparison_schema())
+        return
     from shoal.plan import json_schema
 
     print_json(json_schema())

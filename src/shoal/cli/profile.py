@@ -45,6 +45,7 @@ def profile(
     drop: options.Drop = None,
     separator: options.Separator = None,
     format: options.Format = None,
+    query: options.Query = None,
     plot: Plot = None,
     json: options.Json = False,
 ) -> None:
@@ -56,10 +57,12 @@ def profile(
 
     [bold]shoal profile patients.csv --k 5 --quasi age,sex --items diagnoses --drop id[/bold]
     """
+    from shoal.records.database_address import queried
     from shoal.report.profile import profile as profiled
     from shoal.report.risk_plots import exposure_plot
 
     check_plot(plot)
+    data = queried(data, query)
     announce_compilation()
     with progress() as tell:
         if tell:

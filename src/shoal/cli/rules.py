@@ -43,6 +43,7 @@ def rules(
     drop: options.Drop = None,
     numeric: options.Numeric = None,
     format: options.Format = None,
+    query: options.Query = None,
     force: options.Force = False,
     json: options.Json = False,
 ) -> None:
@@ -57,8 +58,10 @@ def rules(
     from shoal.guarantees.diversity import MatchingDiversity
     from shoal.models import Roles
     from shoal.models import buckets as model
+    from shoal.records.database_address import queried, without_password
     from shoal.records.publication import Publication, check_targets
 
+    data = queried(data, query)
     if output is not None:
         check_targets([output], force=force)
     announce_compilation()
@@ -95,7 +98,12 @@ def rules(
             }
             for rule in shown
         ]
-        facts = {"input": data, "input_sha256": source.sha256, "rows": len(source.records), "output": output}
+        facts = {
+            "input": without_password(data),
+            "input_sha256": source.sha256,
+            "rows": len(source.records),
+            "output": output,
+        }
         print_json({"count": len(shown), "rules": listed, "impossible": impossible, "mined": found.to_dict()} | facts)
         return
     out = console()

@@ -94,6 +94,7 @@ def verify(
         return _make_key(new_key, json)
     if certificate is None or data is None:
         raise InputError("give a certificate and the data it is about: shoal verify CERTIFICATE DATA")
+    from shoal.records.database_address import without_password
     from shoal.release import verify as verified
 
     trees = options.hierarchies(hierarchy)
@@ -113,7 +114,7 @@ def verify(
             progress=tell,
         )
     if json:
-        print_json(found.to_dict() | {"certificate": certificate, "data": data})
+        print_json(found.to_dict() | {"certificate": certificate, "data": without_password(data)})
     else:
         show_verification(found, console())
     return 0 if found.holds else BROKEN

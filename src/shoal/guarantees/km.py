@@ -75,7 +75,7 @@ class KmAnonymity:
             checked, rare, found = walk(m, witnesses, only_one=True)
             complete = not rare.any()
         else:
-            full = _affordable(published.lengths, m)
+            full = affordable(published.lengths, m)
             checked, rare, found = walk(full, witnesses, only_one=False)
             complete = full == m
             if full < m and not rare.any():
@@ -145,6 +145,16 @@ def exposures(
             )
         )
     return found
+
+
+def exposed_rows(baskets: Baskets, k: int, m: int, *, threads: int | None = None) -> npt.NDArray[np.bool_]:
+    """Rows that up to m of their items narrow down to fewer than k."""
+    exposed, unique = np.zeros(len(baskets), np.uint8), np.ones(len(baskets), np.uint8)
+    _mark_rare_items(baskets, k, exposed, unique)
+    walk = _Walk(baskets, k, threads, None)
+    for size in range(2, min(m, baskets.longest) + 1):
+        walk(size, 0, only_one=False, exposed=exposed, unique=unique, size=size)
+    return exposed > 0
 
 
 def _mark_rare_items(baskets: Baskets, k: int, exposed: npt.NDArray[np.uint8], unique: npt.NDArray[np.uint8]) -> None:
@@ -229,7 +239,7 @@ class _Walk:
         return Witness(tuple(self.baskets.vocabulary[i] for i in items), support, tuple((rows + 1).tolist()))
 
 
-def _affordable(lengths: npt.NDArray[np.int64], m: int) -> int:
+def affordable(lengths: npt.NDArray[np.int64], m: int) -> int:
     """The largest size, at least 2, up to which all subsets of all rows are few enough to be counted."""
     ways = lengths.astype(np.float64)
     total = ways.sum()

@@ -27,13 +27,13 @@ def balanced(vocabulary: Sequence[str], n: int) -> Hierarchy:
     A parent is called by the places of its items in the order, as `items[6:10]`: a label is published, and the names of its
     first and last item might be rare ones.
     """
-    items = [vocabulary[i] for i in natural_order(_distinct(vocabulary))]
+    items = [vocabulary[i] for i in natural_order(distinct(vocabulary))]
     return _grouped(items, n, f"balanced:{n}", lambda first, last: f"items[{first + 1}:{last + 1}]")
 
 
 def frequency(vocabulary: Sequence[str], supports: npt.NDArray[np.int64], n: int) -> Hierarchy:
     """As `balanced`, over items in descending order of support (ties in natural order), with parents such as `rank[6:10]`."""
-    order = np.array(natural_order(_distinct(vocabulary)), np.int64)
+    order = np.array(natural_order(distinct(vocabulary)), np.int64)
     if len(supports) != len(vocabulary):
         raise InputError(f"frequency:{n} needs one support for each of the {len(vocabulary):,} items")
     ranked = order[np.argsort(-np.asarray(supports, np.int64)[order], kind="stable")]
@@ -47,7 +47,7 @@ def prefix(vocabulary: Sequence[str]) -> Hierarchy:
     A node stands only where codes part: one that would cover the same leaves as its single child is left out. A code that others
     begin with stays a leaf of its own (250 under `250*`).
     """
-    keyed = sorted((name.replace(".", ""), name) for name in _distinct(vocabulary))
+    keyed = sorted((name.replace(".", ""), name) for name in distinct(vocabulary))
     shared = [_shared(one, other) for (one, _), (other, _) in pairwise(keyed)]
     labels = [name for _, name in keyed]
     parent = [-1] * len(labels)
@@ -75,7 +75,7 @@ def prefix(vocabulary: Sequence[str]) -> Hierarchy:
     return Hierarchy.from_parents(parent, labels, "prefix")
 
 
-def _distinct(vocabulary: Sequence[str]) -> Sequence[str]:
+def distinct(vocabulary: Sequence[str]) -> Sequence[str]:
     """The vocabulary itself, once it is known to be a set of at least one name."""
     if not len(vocabulary):
         raise InputError("there are no items to build a hierarchy over; the data holds empty transactions only")

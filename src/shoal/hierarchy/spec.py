@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,9 +15,9 @@ from shoal.hierarchy.build import balanced, frequency, prefix
 from shoal.hierarchy.files import read_hierarchy
 from shoal.hierarchy.tree import Hierarchy
 
-FORMS = "balanced:N, frequency:N (N = 2 or more), prefix, or a hierarchy file"
-_GROUPS = re.compile(r"(balanced|frequency):([0-9]{1,9})", re.ASCII)
-_MALFORMED = re.compile(r"(balanced|frequency|prefix)(:.*)?", re.DOTALL)
+FORMS = "learned:N, balanced:N, frequency:N (N = 2 or more), prefix, or a hierarchy file"
+_GROUPS = re.compile(r"(balanced|frequency|learned):([0-9]{1,9})", re.ASCII)
+_MALFORMED = re.compile(r"(balanced|frequency|learned|prefix)(:.*)?", re.DOTALL)
 _FOR_COLUMNS = re.compile(r"(intervals|mask)(:.*)?", re.DOTALL)
 
 
@@ -27,15 +27,19 @@ def resolve(
     supports: npt.NDArray[np.int64],
     *,
     unknown: str | None = None,
+    learn: Callable[[int], Hierarchy] | None = None,
 ) -> Hierarchy:
     """The hierarchy that `spec` stands for, with a leaf for every item of the vocabulary.
+
+    `learn` makes the tree of `learned:N` from N. It needs the rows, not the supports alone, and an algorithm, so whoever has both
+    passes it in (`shoal.algorithms.km.learning.learned`).
 
     Items that a given tree or file does not know are refused, or hung under its root with `unknown="root"`. Its leaves that do not
     occur in the data stay: they count as part of the domain.
     """
     if unknown not in (None, "root"):
         raise InputError(f"unknown items can be hung under the root (--unknown root), not under {unknown!r}")
-    if isinstance(spec, str) and (made := _made(spec, vocabulary, supports)) is not None:
+    if isinstance(spec, str) and (made := _made(spec, vocabulary, supports, learn)) is not None:
         return made
     hierarchy = spec if isinstance(spec, Hierarchy) else _read(spec)
     if unknown == "root":
@@ -44,11 +48,19 @@ def resolve(
     return hierarchy
 
 
-def _made(spec: str, vocabulary: Sequence[str], supports: npt.NDArray[np.int64]) -> Hierarchy | None:
-    """The hierarchy that is made from the items alone, or None where the spec names a file."""
+def _made(
+    spec: str, vocabulary: Sequence[str], supports: npt.NDArray[np.int64], learn: Callable[[int], Hierarchy] | None
+) -> Hierarchy | None:
+    """The hierarchy that is made from the data, or None where the spec names a file."""
     if spec == "prefix":
         return prefix(vocabulary)
     if (groups := _GROUPS.fullmatch(spec)) and (n := int(groups[2])) >= 2:
+        if groups[1] == "learned":
+            if learn is None:
+                raise InputError(
+                    f"hierarchy {spec!r} is learned from rows of items and is of no use here; use balanced:{n}"
+                )
+            return learn(n)
         return balanced(vocabulary, n) if groups[1] == "balanced" else frequency(vocabulary, supports, n)
     if Path(spec).is_file():
         return None

@@ -1,4 +1,4 @@
-"""k^m-anonymity: a cut through a hierarchy, and with `hybrid` single deletions, lose NCP."""
+"""k^m-anonymity: a cut through a hierarchy, and with `hybrid` single deletions, lose NCP; with `lra` rows differ in their cuts."""
 
 from __future__ import annotations
 
@@ -10,12 +10,16 @@ from typing import Any
 import numpy as np
 
 from shoal.algorithms import algorithm, entry
+from shoal.algorithms.km.learning import learner
+from shoal.algorithms.km.local import LocalRecoding
 from shoal.algorithms.recoding import Options, Recoding
 from shoal.errors import InputError
 from shoal.guarantees.km import KmAnonymity
+from shoal.guarantees.km_local import LocalKmAnonymity
+from shoal.hierarchy.files import read_hierarchy
 from shoal.hierarchy.spec import resolve
 from shoal.hierarchy.tree import Hierarchy
-from shoal.loss.ncp import leaf_occurrences, ncp
+from shoal.loss.ncp import leaf_occurrences, local_ncp, ncp
 from shoal.models import Proposal, Roles, basket_details, basket_notes, basket_source
 from shoal.records.baskets import Baskets
 from shoal.records.reading import Source
@@ -50,9 +54,11 @@ def proposal(source: Source, guarantee: KmAnonymity, request: Mapping[str, Any],
     spec = HIERARCHY if request["hierarchy"] is None else request["hierarchy"]
     if isinstance(spec, Mapping):
         raise InputError("--model km has items and no other columns: give one --hierarchy SPEC, without COL=")
-    tree = resolve_hierarchy(spec, baskets, unknown=request["unknown"])
-    recoding: Recoding = algorithm(guarantee.model, name)(baskets, guarantee, tree, options)
+    tree = resolve_hierarchy(spec, baskets, unknown=request["unknown"], promise=guarantee, options=options)
+    recoding: Recoding | LocalRecoding = algorithm(guarantee.model, name)(baskets, guarantee, tree, options)
     options.tell("recoding", 0.0)
+    if isinstance(recoding, LocalRecoding):
+        return _local_proposal(baskets, guarantee, recoding, request, options)
     loss = ncp(recoding.cut, leaf_occurrences(tree, baskets), recoding.deleted(baskets))
     notes = basket_notes(baskets, empty_stay=True) + recoding.notes
     if ends_at_root(recoding):
@@ -104,15 +110,88 @@ def proposal(source: Source, guarantee: KmAnonymity, request: Mapping[str, Any],
     )
 
 
+def informed(guarantee: KmAnonymity, hierarchy: Any) -> LocalKmAnonymity:
+    """The guarantee with the tree that the published tokens are nodes of: a file, or a Hierarchy."""
+    if not isinstance(hierarchy, Hierarchy):
+        if isinstance(hierarchy, Mapping) or not os.path.exists(hierarchy):
+            raise InputError(
+                f"an audit of published items needs the hierarchy that they were published under, as a file; {hierarchy!r} is none"
+            )
+        hierarchy = read_hierarchy(hierarchy)
+    return LocalKmAnonymity(guarantee.k, guarantee.m, hierarchy)
+
+
+def _local_proposal(
+    baskets: Baskets, guarantee: KmAnonymity, recoding: LocalRecoding, request: Mapping[str, Any], options: Options
+) -> Proposal:
+    tree, loss = recoding.hierarchy, local_ncp(recoding.hierarchy, recoding.node)
+    published = recoding.apply(baskets, options.threads)
+    items, nodes, times = recoding.counts(baskets)
+    up = tree.depth[tree.leaves_of(baskets.vocabulary)[items]] - tree.depth[nodes]
+    total = max(1, baskets.occurrences)
+    local = {
+        "ncp_of_cut": recoding.facts["ncp_of_cut"],
+        "parts": recoding.facts["parts"],
+        "items_at_several_levels": int(np.count_nonzero(np.bincount(items) > 1)),
+    }
+    return Proposal(
+        guarantee=LocalKmAnonymity(guarantee.k, guarantee.m, tree),
+        published=published,
+        recoding=recoding,
+        algorithm=recoding.algorithm,
+        loss=loss,
+        parameters={
+            "segments": options.segments,
+            "time_limit": options.time_limit,
+            "unknown": request["unknown"],
+        },
+        details={
+            **basket_details(baskets, published),
+            "suppressed": {"share": 0.0, "occurrences": 0, "categories": 0},
+            "deleted_shares": {},
+            "local": local,
+            # An item that stands at several levels counts at each of them.
+            "levels": [
+                {"levels_up": n, "items": int(np.count_nonzero(up == n)), "occurrences": int(times[up == n].sum())}
+                | {"share": int(times[up == n].sum()) / total}
+                for n in np.unique(up).tolist()
+            ],
+            "hierarchy": {"source": tree.source, "leaves": tree.n_leaves, "height": tree.height},
+        },
+        certified=lambda written: {"local": local, "hierarchy": hierarchy_facts(tree)},
+        warnings=(
+            *made_from_data(tree),
+            "Recoding is local: the same item can stand as itself in one row and as a category in another. How often a token stands is "
+            "how often it was published, not how often it occurs: rows with a category above it may hold it too.",
+        ),
+        notes=basket_notes(baskets, empty_stay=True)
+        + recoding.notes
+        + (f"one cut for all rows would lose {local['ncp_of_cut']:.2%}",),
+        rules=lambda written: _local_rules(recoding, baskets, written),
+        rules_note="names every original item, rare ones too",
+    )
+
+
+def _local_rules(recoding: LocalRecoding, baskets: Baskets, written: Callable[[str], str]) -> Iterator[tuple[str, ...]]:
+    yield "item", "published", "rows"
+    for item, token, rows in recoding.rules(baskets):
+        yield item, written(token), str(rows)
+
+
 def resolve_hierarchy(
-    spec: Hierarchy | str | os.PathLike[str], baskets: Baskets, *, unknown: str | None = None
+    spec: Hierarchy | str | os.PathLike[str],
+    baskets: Baskets,
+    *,
+    unknown: str | None = None,
+    promise: KmAnonymity | None = None,
+    options: Options | None = None,
 ) -> Hierarchy:
-    """The hierarchy that `spec` stands for, with a leaf for every item of the baskets."""
+    """The hierarchy that `spec` stands for, with a leaf for every item of the baskets. `learned:N` is learned for the promise."""
     vocabulary, supports = baskets.vocabulary, baskets.supports()
     if not vocabulary and not isinstance(spec, Hierarchy) and not os.path.exists(spec):
         # Empty transactions only: a tree over one name that never occurs serves them all.
         vocabulary, supports = ("*",), np.zeros(1, np.int64)
-    return resolve(spec, vocabulary, supports, unknown=unknown)
+    return resolve(spec, vocabulary, supports, unknown=unknown, learn=learner(baskets, promise, options))
 
 
 def levels_of(recoding: Recoding, baskets: Baskets) -> tuple[Level, ...]:
@@ -135,12 +214,22 @@ def _rules(recoding: Recoding, written: Callable[[str], str]) -> Iterator[tuple[
         yield item, written(token)
 
 
-def _warnings(recoding: Recoding, suppressed: Mapping[str, Any]) -> Iterator[str]:
-    if recoding.cut.hierarchy.source.startswith("frequency:"):
+def made_from_data(tree: Hierarchy) -> Iterator[str]:
+    """What a tree that was built from the data tells about them."""
+    if tree.source.startswith("learned:"):
+        yield (
+            "The hierarchy was learned from the data: that items share a token such as learned[6:10] tells that they are about equally "
+            "frequent, or rare together with the same others. The promise is about itemsets in rows, not about the tree."
+        )
+    if tree.source.startswith("frequency:"):
         yield (
             "The hierarchy was built from how frequent items are in the data: "
             "a published token such as rank[6:10] tells the ranks of the items it stands for."
         )
+
+
+def _warnings(recoding: Recoding, suppressed: Mapping[str, Any]) -> Iterator[str]:
+    yield from made_from_data(recoding.cut.hierarchy)
     if suppressed["occurrences"]:
         yield (
             f"{suppressed['share']:.2%} of all item occurrences were dropped, "

@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 
 from shoal.algorithms import algorithm, entry, kind_of
+from shoal.algorithms.km.learning import learner
 from shoal.algorithms.recoding import Options
 from shoal.algorithms.rt.recoding import ClusterRecoding, RTOptions
 from shoal.errors import InputError
+from shoal.guarantees.km import KmAnonymity
 from shoal.hierarchy.columns import column_hierarchy
 from shoal.hierarchy.spec import resolve
 from shoal.hierarchy.tree import Hierarchy
@@ -77,7 +79,7 @@ def proposal(source: RecordSource, guarantee: Any, request: Mapping[str, Any], o
         raise InputError(f"{guarantee} needs sensitive items; name them, or their column, with --sensitive")
     if kind == "table" and guarantee.l > 1 and not records.of_role("sensitive"):
         raise InputError(f"l = {guarantee.l}, but no column is named as sensitive; name it with --sensitive")
-    trees = hierarchies(records, request["hierarchy"], request["unknown"])
+    trees = hierarchies(records, request["hierarchy"], request["unknown"], guarantee, options)
     rt = RTOptions(**{name: request[name] for name in RT if request[name] is not None})
     recoding: ClusterRecoding = algorithm(kind, name)(records, guarantee, trees, options, rt)
     options.tell("recoding", 0.0)
@@ -131,7 +133,9 @@ def proposal(source: RecordSource, guarantee: Any, request: Mapping[str, Any], o
     )
 
 
-def hierarchies(records: Records, given: Any, unknown: str | None) -> dict[str, Hierarchy | None]:
+def hierarchies(
+    records: Records, given: Any, unknown: str | None, guarantee: Any = None, options: Options | None = None
+) -> dict[str, Hierarchy | None]:
     """A hierarchy for each quasi-identifier column (None: ranges of numbers) and for the items (None: sets without a tree)."""
     specs: dict[str, Any] = dict(given) if isinstance(given, Mapping) else ({} if given is None else {"": given})
     if "" in specs:
@@ -152,7 +156,11 @@ def hierarchies(records: Records, given: Any, unknown: str | None) -> dict[str, 
 
         items = parted(records.items, records.sensitive_items)[0]
         found[records.items_name] = resolve(
-            specs[records.items_name], items.vocabulary, items.supports(), unknown=unknown
+            specs[records.items_name],
+            items.vocabulary,
+            items.supports(),
+            unknown=unknown,
+            learn=learner(items, None if guarantee is None else KmAnonymity(guarantee.k, guarantee.m), options),
         )
     elif records.items is not None:
         found[records.items_name] = None

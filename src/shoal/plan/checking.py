@@ -141,7 +141,8 @@ def _hierarchies(plan: Plan, call: Call, source: AnySource) -> dict[str, Hierarc
         from shoal.models.km import HIERARCHY, resolve_hierarchy
 
         name = next(iter(_columns(source)), "items")
-        return {name: resolve_hierarchy(HIERARCHY if given is None else given, source.baskets, unknown=unknown)}
+        spec = HIERARCHY if given is None else given
+        return {name: resolve_hierarchy(spec, source.baskets, unknown=unknown, promise=call.guarantee)}
     if plan.kind == "diversity":
         from shoal.models.buckets import edits_of, hierarchies
 
@@ -151,7 +152,7 @@ def _hierarchies(plan: Plan, call: Call, source: AnySource) -> dict[str, Hierarc
         return dict(trees)
     from shoal.models import tables
 
-    return tables.hierarchies(source.records, given, unknown)
+    return tables.hierarchies(source.records, given, unknown, call.guarantee)
 
 
 def _baskets(source: AnySource) -> Baskets | None:

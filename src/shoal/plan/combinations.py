@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from shoal.algorithms import ALGORITHMS
+from shoal.errors import InputError
 from shoal.plan.model import K, Plan
 from shoal.plan.places import Place, dotted, shown
 from shoal.records.columns import listed
+from shoal.records.database_address import address_of, is_address, queried
 from shoal.records.layout import format_of
 
 # What each kind of promise takes, besides drop.
@@ -21,6 +23,7 @@ ROLES_OF = {
 
 def check_combinations(plan: Plan) -> None:
     """Raises for what is impossible whatever the data hold."""
+    _check_addresses(plan)
     _check_columns(plan)
     _check_sensitive(plan)
     _check_algorithm(plan)
@@ -29,6 +32,34 @@ def check_combinations(plan: Plan) -> None:
     outputs = plan.outputs
     if outputs is not None and outputs.rules == "-":
         raise plan.refusal(("outputs", "rules"), "rules go to a file of their own, not to standard output; name one")
+
+
+def _check_addresses(plan: Plan) -> None:
+    """An address is whole, has no password, which a plan is no place for, and has a table or a query."""
+    given: list[tuple[Place, str]] = [(("input", "path"), plan.input.path)]
+    if plan.outputs is not None:
+        given.append((("outputs", "data"), plan.outputs.data))
+    for place, text in given:
+        if not is_address(text):
+            continue
+        try:
+            address = address_of(text)
+            if address.table is not None:
+                assert address.parts
+        except InputError as error:
+            raise plan.refusal(place, str(error)) from None
+        if address.secrets:
+            raise plan.refusal(
+                place,
+                f"{address.shown}: a plan is no place for a password; leave it out, and give it in PGPASSWORD or ~/.pgpass",
+            )
+    try:
+        queried(plan.input.path, plan.input.query)
+    except InputError as error:
+        raise plan.refusal(("input", "query"), str(error).replace("--query", "the query")) from None
+    outputs = plan.outputs
+    if outputs is not None and is_address(outputs.data) and outputs.certificate is None:
+        raise plan.refusal(("outputs",), "a table has no place for its certificate; name a file for it (certificate)")
 
 
 def _words(plan: Plan) -> str:

@@ -88,6 +88,8 @@ def _reason(found: Any, place: Place, document: Mapping[str, Any]) -> str:
 
 def _unknown_key(place: Place, document: Mapping[str, Any]) -> str:
     key = str(place[-1])
+    if place == ("compare",):
+        return "a grid of releases is for shoal compare; leave it out to run a single one"
     if len(place) == 1:
         known = list(Plan.model_fields)
     elif place[0] == "guarantee":

@@ -32,7 +32,13 @@ class _Part(BaseModel):
 class Input(_Part):
     """What is read."""
 
-    path: Text = Field(description="The data, relative to the plan's folder; - for standard input.")
+    path: Text = Field(
+        description="The data, relative to the plan's folder; - for standard input; postgresql://... or sqlite:... for a database, "
+        "without a password."
+    )
+    query: Text | None = Field(
+        default=None, description="A SELECT to ask of a database whose address names no table (?table=NAME)."
+    )
     format: Literal["dat", "csv", "tsv", "long", "jsonl", "parquet", "arrow"] | None = Field(
         default=None, description="When the name does not tell."
     )
@@ -43,7 +49,8 @@ class Input(_Part):
         default=None, description="The columns that hold numbers; found out by their values when they are not given."
     )
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = Field(
-        default=None, description="The hash of the file's bytes. A file that differs is refused."
+        default=None,
+        description="The hash of the file's bytes, or of a table's rows in any order. Data that differ are refused.",
     )
 
 
@@ -94,11 +101,12 @@ class RunOptions(_Part):
         default=None, description="exact, hybrid: the largest share of item occurrences that may go."
     )
     time_limit: Annotated[float, Field(gt=0)] | None = Field(
-        default=None, description="exact, hybrid, split: seconds after which the best found so far is taken."
+        default=None, description="exact, hybrid, lra, split: seconds after which the best found so far is taken."
     )
     seed: Annotated[int, Field(ge=0, lt=2**63)] | None = Field(default=None, description="For what draws lots.")
     segments: Positive | None = Field(
-        default=None, description="pta, gray-tsp: parts into which the sorted rows are cut."
+        default=None,
+        description="pta, gray-tsp: parts into which the sorted rows are cut; lra: the most parts with a cut of their own.",
     )
     population: Positive | None = Field(default=None, description="gray-tsp: loops that evolve.")
     generations: Whole | None = Field(default=None, description="gray-tsp: rounds of evolution.")
@@ -138,10 +146,14 @@ class RunOptions(_Part):
 
 
 class Outputs(_Part):
-    """What is written. The files appear together or not at all."""
+    """What is written. The files, or the table and the files, appear together or not at all."""
 
-    data: Text = Field(description="The release, in the format its name tells; - for standard output.")
-    certificate: Text | None = Field(default=None, description="Beside the data unless given.")
+    data: Text = Field(
+        description="The release, in the format its name tells; - for standard output; an address for a table of a database."
+    )
+    certificate: Text | None = Field(
+        default=None, description="Beside the data unless given; a table needs one to be given."
+    )
     rules: Text | None = Field(default=None, description="What became of what. For you, not for publication.")
     sign: Text | None = Field(
         default=None, description="The file of the ed25519 private key to sign the certificate with."
@@ -168,8 +180,8 @@ class Plan(_Part):
     sensitive_file: Text | None = Field(default=None, description="A file with one sensitive item on each line.")
     hierarchies: Text | dict[str, Text] | None = Field(
         default=None,
-        description="A hierarchy per column, or one for the items: a file, balanced:N, frequency:N, prefix, and for columns also mask "
-        "and intervals:5,10,20.",
+        description="A hierarchy per column, or one for the items: a file, learned:N (items alone), frequency:N, balanced:N, prefix, and "
+        "for columns also mask and intervals:5,10,20.",
     )
     guarantee: Guarantee
     algorithm: Text | None = Field(default=None, description="The first of its model unless given.")

@@ -27,6 +27,11 @@ MOST_BYTES = 1_000_000
 
 def read_plan(path: str | os.PathLike[str]) -> Plan:
     """The plan in a file, YAML or (by its name, `.json`) JSON. Raises `InputError` for whatever is no plan."""
+    return plan_of(*read_document(path))
+
+
+def read_document(path: str | os.PathLike[str]) -> tuple[Any, Origin]:
+    """What stands in a file of YAML or JSON, and where it stood."""
     name = display_name(path)
     with reading_errors(path), open(path, "rb") as file:
         data = file.read(MOST_BYTES + 1)
@@ -40,8 +45,7 @@ def read_plan(path: str | os.PathLike[str]) -> Plan:
         raise InputError(f"{name}: it is not UTF-8 text; save it as UTF-8") from None
     lines: dict[Place, int] = {}
     document = _json_document(text, name) if name.lower().endswith(".json") else _yaml_document(text, name, lines)
-    sha256 = hashlib.sha256(data).hexdigest()
-    return plan_of(document, Origin(name, os.path.dirname(os.fspath(path)), lines, sha256))
+    return document, Origin(name, os.path.dirname(os.fspath(path)), lines, hashlib.sha256(data).hexdigest())
 
 
 def plan_of(document: Any, origin: Origin | None = None) -> Plan:

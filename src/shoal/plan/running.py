@@ -14,13 +14,14 @@ from shoal.plan.combinations import ROLES_OF
 from shoal.plan.model import ROLES, K, Km, Lm, Plan, Rt, RunOptions
 from shoal.plan.places import Place, shown
 from shoal.records.columns import listed
+from shoal.records.database_address import is_address, moved, queried
 from shoal.records.streams import display_name, fingerprint
 
 if TYPE_CHECKING:
     from shoal.algorithms.recoding import Progress
     from shoal.release import Release, Targets
 
-MADE = re.compile(r"(balanced|frequency):[0-9]+|prefix|mask|intervals(:.*)?", re.DOTALL)
+MADE = re.compile(r"(balanced|frequency|learned):[0-9]+|prefix|mask|intervals(:.*)?", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ def call_of(plan: Plan) -> Call:
     if plan.options.knowledge is not None:
         arguments["knowledge"] = _path(plan, plan.options.knowledge)
     given = {name: value for name, value in arguments.items() if value is not None}
-    return Call(_path(plan, plan.input.path), _guarantee(plan), given)
+    return Call(_data(plan), _guarantee(plan), given)
 
 
 def run_plan(plan: Plan, *, force: bool = False, progress: Progress | None = None) -> Release:
@@ -80,20 +81,26 @@ def check_files(plan: Plan, *, force: bool = False) -> Targets | None:
     """The files to write. Raises if an input is missing or another file than the plan means, or if an output could not be written."""
     for place, given in _input_files(plan):
         path = _path(plan, given)
-        if path != "-" and "://" not in path and not os.path.isfile(path):
+        if path != "-" and "://" not in path and not is_address(path) and not os.path.isfile(path):
             what = "it is a folder" if os.path.isdir(path) else "there is no such file"
             forms = "" if place[0] != "hierarchies" else ", or take a known form such as balanced:5"
             raise plan.refusal(place, f"{shown(given)}: {what}; paths are relative to the plan's folder{forms}")
     targets = targets_of(plan)
     if targets is not None:
         try:
-            inputs = [_path(plan, given) for _, given in _input_files(plan)]
+            inputs = [_data(plan), *(_path(plan, given) for place, given in _input_files(plan) if place[0] != "input")]
             if plan.origin.sha256 is not None:  # it was read from a file
                 inputs.append(_path(plan, plan.origin.name))
             targets.check(force=force, inputs=tuple(inputs))
         except InputError as error:
-            raise plan.refusal(("outputs",), str(error)) from None
-    if plan.input.sha256 is not None and "://" not in plan.input.path and plan.input.path != "-":
+            raise plan.refusal(("outputs",), _FLAG.sub(_key_of, str(error))) from None
+    # The hash of a table is known when it has been read, which is before anything is written.
+    if (
+        plan.input.sha256 is not None
+        and "://" not in plan.input.path
+        and not _in_database(plan)
+        and plan.input.path != "-"
+    ):
         check_hash(plan, fingerprint(_path(plan, plan.input.path)))
     _check_against_file(plan)
     return targets
@@ -102,6 +109,12 @@ def check_files(plan: Plan, *, force: bool = False) -> Targets | None:
 def check_hash(plan: Plan, sha256: str) -> None:
     """Raises if the data are not those of which the plan has the hash."""
     if plan.input.sha256 not in (None, sha256):
+        if _in_database(plan):
+            raise plan.refusal(
+                ("input", "sha256"),
+                f"{display_name(_data(plan))} holds other rows than those the plan was made for (they have {sha256}); "
+                "look at them, and correct the hash",
+            )
         raise plan.refusal(
             ("input", "sha256"),
             f"{display_name(plan.input.path)} is another file than the one the plan was made for (it has {sha256}); "
@@ -121,13 +134,13 @@ def targets_of(plan: Plan) -> Targets | None:
 
 def _check_against_file(plan: Plan) -> None:
     """Raises if the plan names columns that the file lacks, or leaves some of them without a role."""
-    if not plan.columns or "://" in plan.input.path:
+    if not plan.columns or ("://" in plan.input.path and not _in_database(plan)):
         return
     from shoal.records.peeking import column_names
 
-    name = display_name(plan.input.path)
+    name = display_name(_data(plan))
     with in_terms_of(plan):
-        columns = column_names(_path(plan, plan.input.path), plan.input.format)
+        columns = column_names(_data(plan), plan.input.format)
     if not columns:
         return
     for column in plan.columns:
@@ -154,8 +167,19 @@ def _input_files(plan: Plan) -> Iterator[tuple[Place, str]]:
 
 
 def _path(plan: Plan, path: str) -> str:
-    """A path of the plan as this process finds it. Standard streams and addresses of databases are no paths."""
+    """A path of the plan as this process finds it. Standard streams and addresses of servers are no paths, but SQLite is a file."""
+    if is_address(path):
+        return moved(path, lambda file: os.path.join(plan.origin.folder, file))
     return path if path == "-" or "://" in path else os.path.join(plan.origin.folder, path)
+
+
+def _data(plan: Plan) -> str:
+    """What is read: a path, or an address with the query that is asked there."""
+    return str(queried(_path(plan, plan.input.path), plan.input.query))
+
+
+def _in_database(plan: Plan) -> bool:
+    return is_address(plan.input.path)
 
 
 def _hierarchy(plan: Plan) -> Any:
@@ -197,6 +221,7 @@ _KEYS = {
     "--hierarchy": "hierarchies",
     "--separator": "input.separator",
     "--format": "input.format",
+    "--query": "input.query",
     "--numeric": "input.numeric",
     "--certificate": "outputs.certificate",
     "--rules": "outputs.rules",

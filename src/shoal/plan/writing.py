@@ -15,14 +15,28 @@ from shoal.plan.model import Plan
 from shoal.plan.reading import plan_of
 from shoal.plan.running import MADE
 from shoal.records.columns import comma_parts, named_columns
+from shoal.records.database_address import is_address, moved, queried, without_password
 from shoal.records.layout import format_of
 from shoal.records.streams import display_name
 
 
 def plan_yaml(plan: Plan) -> str:
     """The plan as YAML, without what it leaves open."""
-    document = plan.model_dump(exclude_defaults=True)
-    return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=10**9, default_flow_style=False)
+    return yaml_text(plan.model_dump(exclude_defaults=True))
+
+
+def yaml_text(document: Mapping[str, Any]) -> str:
+    """A document as YAML, names in their own script."""
+
+    def dumped(allow_unicode: bool) -> str:
+        text: str = yaml.safe_dump(
+            document, sort_keys=False, width=10**9, default_flow_style=False, allow_unicode=allow_unicode
+        )
+        return text
+
+    text = dumped(True)
+    # YAML takes some rare characters (U+0085, U+2028) for ends of lines; then all names are spelled out.
+    return text if yaml.safe_load(text) == document else dumped(False)
 
 
 def plan_from(
@@ -45,6 +59,7 @@ def plan_from(
     separator: str | None = None,
     format: str | None = None,
     numeric: Any = None,
+    query: str | None = None,
     keep_order: bool = False,
     progress: Any = None,
     **options: Any,
@@ -52,9 +67,10 @@ def plan_from(
     """The plan that stands for `anonymize(data, guarantee, ...)` followed by `write(output, certificate, rules, sign=sign)`.
 
     Takes the arguments of `shoal.anonymize`. Paths are taken as they are given, or, if the plan is to lie in another `folder`, made
-    relative to it. What only lives in memory (data frames, Hierarchy objects, mined rules) has no path and is refused.
+    relative to it. Passwords in addresses are left out. What only lives in memory (data frames, Hierarchy objects, mined
+    rules) has no path and is refused.
     """
-    source = _given_path(data, "the data")
+    source = str(queried(_given_path(data, "the data"), query))
     kind = kind_of(guarantee)
     names = _columns_of(source, format, kind, any((items, id, drop, sensitive)))
     columns = _roles(
@@ -72,7 +88,7 @@ def plan_from(
     ordered = {name: columns[name] for name in [*names, *columns] if name in columns}
 
     def there(path: Any, what: str = "a file") -> str | None:
-        return None if path is None else relative_path(_given_path(path, what), folder)
+        return None if path is None else relative_path(without_password(_given_path(path, what)), folder)
 
     for name in ("weights", "item_weights", "fuzzy"):
         if options.get(name) is not None:
@@ -83,7 +99,8 @@ def plan_from(
     document: dict[str, Any] = {
         "version": 1,
         "input": {
-            "path": there(source),
+            "path": there(data),
+            "query": query,
             "format": format,
             "separator": separator,
             "numeric": None if not numeric else named_columns(_texts(numeric), names),
@@ -112,6 +129,8 @@ def _given_path(given: Any, what: str) -> str:
 
 def relative_path(path: str, folder: str) -> str:
     """A path from here as a plan in `folder` has to give it; absolute ones, standard streams and addresses stay as they are."""
+    if is_address(path):
+        return moved(path, lambda file: relative_path(file, folder))
     if not folder or path == "-" or "://" in path or os.path.isabs(path):
         return path
     return os.path.relpath(path, folder)
@@ -127,7 +146,9 @@ def _columns_of(source: str, format: str | None, kind: str, asked: bool) -> list
     """The columns of the data, none where there are none or where nobody can tell yet."""
     from shoal.records.peeking import column_names
 
-    if "://" in source or (kind in ("km", "k") and not asked and (format or format_of(source)[0]) == "jsonl"):
+    if "://" in source and not is_address(source):
+        return []
+    if kind in ("km", "k") and not asked and (format or format_of(source)[0]) == "jsonl":
         return []
     try:
         return column_names(source, format)

@@ -13,6 +13,10 @@ from shoal.errors import InputError
 
 TEXT_FORMATS = ("dat", "csv", "tsv", "long", "jsonl")
 FORMATS = (*TEXT_FORMATS, "parquet", "arrow")
+DATABASES = ("postgresql", "sqlite")
+"""What an address stands for instead of a file's name: tables of databases."""
+CELLED = ("csv", "tsv", "sqlite")
+"""Where a set is a text in a cell."""
 SEPARATORS = ("|", ";", ",", "\t")
 """What may part the items of a cell besides blanks, in the order in which it is looked for."""
 
@@ -36,20 +40,23 @@ class Layout:
     """How sets stand in a file."""
 
     format: str
-    """`dat` (FIMI and SPMF), `csv` and `tsv` (a set in a cell), `long` (a row per id and item), `jsonl`, `parquet` or `arrow`."""
+    """`dat` (FIMI and SPMF), `csv` and `tsv` (a set in a cell), `long` (a row per id and item), `jsonl`, `parquet` or `arrow`; for a
+    table of a database `postgresql` or `sqlite`."""
     items: str = "items"
     """The column or field that holds the sets; empty for JSON lines that are bare lists."""
     separator: str = " "
     """What parts the items inside a cell of `csv` and `tsv`; a blank stands for any white space."""
     id: str | None = None
-    """The column of `long` that says which rows belong together."""
+    """The column of `long`, and of a long table in a database, that says which rows belong together."""
     compression: str | None = None
     """`gz`, `zst` or none."""
     delimiter: str = ","
     """What parts the columns of `csv` and `long`; in `tsv` it is always a tab."""
+    types: tuple[tuple[str, str], ...] = ()
+    """Of columns that came from a PostgreSQL database: their names and types there, to be written back in."""
 
     def __post_init__(self) -> None:
-        if self.format not in FORMATS:
+        if self.format not in (*FORMATS, *DATABASES):
             raise InputError(f"format {self.format!r} is not known; take one of {', '.join(FORMATS)}")
         if self.compression not in (None, "gz", "zst"):
             raise InputError(f"compression {self.compression!r} is not known; take gz or zst")
@@ -62,7 +69,11 @@ class Layout:
 
 
 def format_of(name: str) -> tuple[str | None, str | None]:
-    """The format and the compression that a file's name tells, none where it does not tell."""
+    """The format and the compression that a file's name tells, none where it does not tell; an address tells none."""
+    from shoal.records.database_address import is_address
+
+    if is_address(name):
+        return None, None
     stem, suffix = os.path.splitext(name.lower())
     compression = _COMPRESSIONS.get(suffix)
     if compression:
@@ -73,22 +84,30 @@ def format_of(name: str) -> tuple[str | None, str | None]:
 def layout_for(target: str | os.PathLike[str], like: Layout | None = None) -> Layout:
     """The layout to write `target` in: format and compression as its name tells, all else like the given one.
 
-    Standard output (`-`) takes the given format, or FIMI's when none is given.
+    Standard output (`-`) takes the given format (CSV for what came from a database), or FIMI's when none is given.
     """
+    from shoal.records.database_address import address_of, is_address
+
+    if is_address(target):
+        kind = address_of(os.fspath(target)).kind
+        like = like or Layout(kind)
+        separator = like.separator if kind == "sqlite" else " "
+        return Layout(kind, like.items or "items", separator, like.id, types=like.types)
     name = os.path.basename(os.fspath(target))
     told, compression = (None, None) if name == "-" else format_of(name)
     if told is None and name != "-":
         raise InputError(
             f"{name}: its name does not tell a format; let it end in one of {', '.join(_SUFFIXES)} (text also in .gz or .zst)"
         )
-    form = told or (like.format if like else "dat")
+    is_table = like is not None and like.format in DATABASES
+    form = told or ("csv" if is_table else like.format if like else "dat")
     if compression and form not in TEXT_FORMATS:
         raise InputError(f"{name}: {form} packs its own columns; leave the .{compression} away")
     if like is None:
         return Layout(form, compression=compression)
     delimiter = like.delimiter
-    if told in ("csv", "tsv"):
-        if like.format == "long":
+    if form in ("csv", "tsv"):
+        if like.format == "long" or (is_table and like.id is not None):
             form = "long"
         if (told == "tsv") != (delimiter == "\t"):
             delimiter = "\t" if told == "tsv" else ","
@@ -100,4 +119,5 @@ def layout_for(target: str | os.PathLike[str], like: Layout | None = None) -> La
         id=like.id if form == "long" else None,
         compression=compression,
         delimiter=delimiter if form in ("csv", "tsv", "long") else ",",
+        types=(),
     )

@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from shoal.records.database_address import is_address
 from shoal.records.layout import format_of
-from shoal.records.streams import Input
+from shoal.records.streams import Input, display_name
 
 
 def column_names(source: Any, format: str | None = None) -> list[str]:
-    """The names of the columns of a file or data frame; none for what has no columns, and for standard input, which is read once."""
+    """The names of the columns of a file, of a table in a database or of a data frame.
+
+    There are none for what has no columns, and for standard input, which is read once.
+    """
     if not isinstance(source, str | os.PathLike):
         from shoal.records.objects import object_table, pandas_values
 
@@ -18,6 +22,11 @@ def column_names(source: Any, format: str | None = None) -> list[str]:
             return []
         table = object_table(source, source_name(source), pandas_values)
         return [] if table is None else list(table.columns)
+    if is_address(source):
+        from shoal.records.database_tables import DatabaseInput
+
+        with DatabaseInput(os.fspath(source)) as opened_table:
+            return list(opened_table.table.columns)
     if os.fspath(source) == "-":
         return []
     form = format or format_of(os.fspath(source))[0]
@@ -33,4 +42,4 @@ def column_names(source: Any, format: str | None = None) -> list[str]:
 
 def source_name(source: Any) -> str:
     """What messages call a source."""
-    return os.path.basename(source) if isinstance(source, str | os.PathLike) else f"the {type(source).__name__}"
+    return display_name(source) if isinstance(source, str | os.PathLike) else f"the {type(source).__name__}"

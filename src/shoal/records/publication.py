@@ -18,12 +18,13 @@ import signal
 import stat
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from types import FrameType
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from shoal.errors import InputError
+from shoal.errors import InputError, ShoalError
+from shoal.records.database_address import address_of, is_address
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -34,8 +35,10 @@ _ABANDONED = 600.0  # seconds without a write
 
 
 def display_name(target: Target) -> str:
-    """What messages call a file: its name without folders."""
+    """What messages call a file: its name without folders; of an address only the table."""
     text = os.fspath(target)
+    if is_address(text):
+        return address_of(text).name
     return "standard output" if text == "-" else os.path.basename(text) or repr(text)
 
 
@@ -148,6 +151,7 @@ class Publication:
         self._targets = tuple(os.fspath(target) for target in targets)
         self._force = force
         self._staged: list[StagedFile] = []
+        self._commit: Callable[[], None] | None = None
         self._on_terminate: Any = None
         check_targets(self._targets, force=force)
         for target in self._targets:
@@ -162,6 +166,10 @@ class Publication:
         staged.create()
         return staged
 
+    def after(self, commit: Callable[[], None]) -> None:
+        """Lets the files appear only after `commit` succeeded, which is called when all of them lie ready on disk."""
+        self._commit = commit
+
     def __enter__(self) -> Publication:
         # SIGTERM ends a process without a chance to clean up, unless it is turned into an exception.
         if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
@@ -173,13 +181,33 @@ class Publication:
             for staged in self._staged:
                 with contextlib.suppress(InputError) if failure else contextlib.nullcontext():
                     staged.close()
-            if failure is None:
+            if failure is None and self._commit is not None:
+                check_targets(self._targets, force=self._force)  # the last chance to say no
+                self._commit()
+                self._put_each_in_place()
+            elif failure is None:
                 self._put_all_in_place()
         finally:
             for staged in self._staged:
                 _remove(staged.path)
             if self._on_terminate is not None:
                 signal.signal(signal.SIGTERM, self._on_terminate)
+
+    def _put_each_in_place(self) -> None:
+        """What was committed cannot be taken back: a file that cannot get its name any more keeps its content under another."""
+        for staged in tuple(self._staged):
+            try:
+                with writing_errors(staged.target):
+                    placed = _replaced(staged) if self._force else _linked(staged)
+            except InputError as error:
+                kept = f"{staged.target}.{secrets.token_hex(4)}"
+                os.rename(staged.path, kept)
+                raise ShoalError(
+                    f"the table was written, but {error}; the file is kept as {kept!r}: give it its name"
+                ) from error
+            if placed.backup:
+                _remove(placed.backup)
+            _sync_folder(os.path.dirname(staged.target))
 
     def _put_all_in_place(self) -> None:
         done: list[_Placed] = []

@@ -9,13 +9,17 @@ from __future__ import annotations
 import os
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shoal.errors import InputError
 from shoal.records.baskets import Baskets
 from shoal.records.columns import Choice
+from shoal.records.database_address import is_address, queried, refuse_format
 from shoal.records.layout import FORMATS, Layout, format_of
 from shoal.records.streams import Input, fingerprint
+
+if TYPE_CHECKING:
+    from shoal.records.database_tables import DatabaseInput, Identity
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,8 @@ class Source:
     """Of the raw bytes of the input; of `fingerprint`'s canonical form for Python objects."""
     name: str
     """What messages call it: the file's name without folders."""
+    origin: Identity | None = None
+    """Which table or query of which database it is: no release may write over it."""
 
     def __len__(self) -> int:
         return len(self.baskets)
@@ -41,13 +47,15 @@ def read(
     id: str | None = None,
     separator: str | None = None,
     drop: str | Collection[str] = (),
+    query: str | None = None,
 ) -> Baskets:
-    """The baskets in a file, in standard input (`-`), in a data frame or in any iterable of rows of names.
+    """The baskets in a file, in standard input (`-`), in a table of a database, in a data frame or in any iterable of rows of names.
 
     `items` names the column with the sets, `id` the column that holds a long table together, `separator` what parts the items
-    inside a cell, `drop` the columns to leave out. All are found out where the data leave no doubt.
+    inside a cell, `drop` the columns to leave out, `query` what to ask of a database whose address names no table. All are found out
+    where the data leave no doubt.
     """
-    return load(source, format=format, items=items, id=id, separator=separator, drop=drop).baskets
+    return load(source, format=format, items=items, id=id, separator=separator, drop=drop, query=query).baskets
 
 
 def load(
@@ -58,15 +66,23 @@ def load(
     id: str | None = None,
     separator: str | None = None,
     drop: str | Collection[str] = (),
+    query: str | None = None,
 ) -> Source:
     """As `read`, with how the sets stood there and the hash of the input."""
-    if format is not None and format not in FORMATS:
+    source = queried(source, query)
+    if format is not None and format not in FORMATS and not is_address(source):
         raise InputError(f"format {format!r} is not known; take one of {', '.join(FORMATS)}")
     if separator == "":
         raise InputError("the separator between items is empty; give at least one character")
     choice = Choice(items, id, separator, (drop,) if isinstance(drop, str) else tuple(drop))
     if isinstance(source, Baskets):
         return Source(source, Layout("arrow"), fingerprint(source), "the Baskets")
+    if is_address(source):
+        from shoal.records.database_tables import DatabaseInput
+
+        refuse_format(source, format)
+        with DatabaseInput(source) as table:
+            return database_sets(table, choice)
     if isinstance(source, str | os.PathLike):
         with Input(source) as opened:
             baskets, layout = _sets(opened, format or _format(opened), choice)
@@ -75,6 +91,15 @@ def load(
 
     baskets, column = object_sets(source, choice)
     return Source(baskets, Layout("arrow", column), fingerprint(baskets), f"the {type(source).__name__}")
+
+
+def database_sets(opened: DatabaseInput, choice: Choice) -> Source:
+    """The sets in an open table of a database."""
+    from shoal.records.tables import table_sets
+
+    found = table_sets(opened.table, choice)
+    layout = opened.layout(found.items, found.separator, choice.id)
+    return Source(found.baskets, layout, opened.sha256(), opened.name, opened.identity)
 
 
 def _sets(opened: Input, form: str, choice: Choice) -> tuple[Baskets, Layout]:

@@ -17,12 +17,14 @@ from typing import TYPE_CHECKING, Any
 from shoal.errors import InputError
 from shoal.records.baskets import Baskets
 from shoal.records.columns import comma_parts, listed
+from shoal.records.database_address import is_address, queried, refuse_format
 from shoal.records.layout import FORMATS, Layout, format_of
 from shoal.records.records import Records
 from shoal.records.roles import Roles, texts_of
 from shoal.records.streams import Input, display_name, fingerprint, reading_errors
 
 if TYPE_CHECKING:
+    from shoal.records.database_tables import DatabaseInput, Identity
     from shoal.records.record_tables import TableRecords
     from shoal.records.tables import Table
 
@@ -41,6 +43,8 @@ class RecordSource:
     """What messages call it: the file's name without folders."""
     notes: tuple[str, ...] = ()
     """For the owner: what was taken for something else than one might expect. They may name values."""
+    origin: Identity | None = None
+    """Which table or query of which database it is: no release may write over it."""
 
     def __len__(self) -> int:
         return len(self.records)
@@ -58,23 +62,31 @@ def load_records(
     numeric: str | Collection[str] | None = None,
     format: str | None = None,
     separator: str | None = None,
+    query: str | None = None,
 ) -> RecordSource:
-    """The records in a file, in standard input (`-`) or in a data frame, with how they stood there and the hash of the input.
+    """The records in a file, in standard input (`-`), in a database or in a data frame, with how they stood there and their hash.
 
     Every column has one role. `items` are sets: several such columns make one domain, of items called `column.item`. `sensitive`
     columns hold one value per row; what is named there and is no column marks items, as `mark_sensitive` does. `sensitive_sets` is a
     column of sets of sensitive items, which join the items and are marked.
     `drop` is for identifiers: never read, never kept. `numeric` names the numeric columns; None finds them out by their values.
-    `separator` parts the items of cells. Names are given one by one or with commas between them.
+    `separator` parts the items of cells, `query` is asked of a database. Names are given one by one or with commas between them.
     """
     if separator == "":
         raise InputError("the separator between items is empty; give at least one character")
+    source = queried(source, query)
     asked = Roles(*map(texts_of, (quasi, items, sensitive, sensitive_sets, keep, drop)))
     numeric = None if numeric is None else texts_of(numeric)
     if isinstance(source, Records):
         if asked != Roles() or numeric is not None or separator is not None:
             raise InputError("Records have their roles already; give them alone")
         return RecordSource(source, Layout("arrow", source.items_name), records_fingerprint(source), "the Records")
+    if is_address(source):
+        from shoal.records.database_tables import DatabaseInput
+
+        refuse_format(source, format)
+        with DatabaseInput(source) as rows:
+            return _database_records(rows, asked, numeric, separator)
     if isinstance(source, str | os.PathLike):
         with Input(source) as opened:
             form = _format(opened, format)
@@ -82,8 +94,11 @@ def load_records(
             found = _table_records(table, asked, numeric, separator)
             layout = Layout(form, found.records.items_name, found.separator, None, opened.compression, delimiter)
             return RecordSource(found.records, layout, opened.sha256(), opened.name, found.notes)
+    from shoal.records.database_tables import DatabaseInput
     from shoal.records.objects import object_table, pandas_values
 
+    if isinstance(source, DatabaseInput):  # it was opened already
+        return _database_records(source, asked, numeric, separator)
     name = f"the {type(source).__name__}"
     made = object_table(source, name, pandas_values)
     if made is None:
@@ -91,6 +106,14 @@ def load_records(
     found = _table_records(made, asked, numeric, separator)
     layout = Layout("arrow", found.records.items_name)
     return RecordSource(found.records, layout, records_fingerprint(found.records), name, found.notes)
+
+
+def _database_records(
+    opened: DatabaseInput, asked: Roles, numeric: tuple[str, ...] | None, separator: str | None
+) -> RecordSource:
+    found = _table_records(opened.table, asked, numeric, separator)
+    layout = opened.layout(found.records.items_name, found.separator)
+    return RecordSource(found.records, layout, opened.sha256(), opened.name, found.notes, opened.identity)
 
 
 def mark_sensitive(data: Records | Baskets, names: str | os.PathLike[str] | Iterable[str]) -> Records:

@@ -12,7 +12,7 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from shoal.errors import InputError, ShoalError
 from shoal.records.baskets import Baskets
-from shoal.records.layout import Layout, layout_for
+from shoal.records.layout import CELLED, DATABASES, Layout, layout_for
 from shoal.records.publication import Publication, StagedFile, Target, display_name, writing_errors
 from shoal.records.record_reading import FORMATS_WITH_COLUMNS, load_records, mark_sensitive
 from shoal.records.records import Column, Records, same_records
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     import pandas
     import polars
     import pyarrow as pa
+
+    from shoal.records.database_tables import DatabaseInput
 
 _Texts = Callable[[int, int], Any]  # the text of a column from one row to another, as an Arrow array
 
@@ -76,7 +78,7 @@ def write_records_to(
     layout = settled_record_layout(records, layout, target)
     written = written_records(records, layout, target)
     if layout.format in ("parquet", "arrow"):
-        table = _Frame(written)
+        table = Frame(written)
         write_batches(file, table.schema, table.batches(), layout.format)
         return layout
     text = _json_lines(written) if layout.format == "jsonl" else _delimited(written, layout)
@@ -88,12 +90,12 @@ def write_records_to(
 
 def settled_record_layout(records: Records, layout: Layout, target: Target = "the output") -> Layout:
     """The layout with the name of the set column, and with a separator that no item contains: the given one, or the first that will do."""
-    if layout.format not in FORMATS_WITH_COLUMNS:
+    if layout.format not in (*FORMATS_WITH_COLUMNS, *DATABASES):
         raise InputError(
             f"{display_name(target)}: {layout.format} has no columns; write one of {', '.join(FORMATS_WITH_COLUMNS)}"
         )
     layout = replace(layout, items=records.items_name, id=None)
-    if layout.format not in ("csv", "tsv"):
+    if layout.format not in CELLED:
         return layout
     if layout.format == "csv" and len(records.names) == 1:
         layout = replace(layout, delimiter=",")  # a header of one column shows none, and readers then assume this one
@@ -116,7 +118,7 @@ def _own_separator(sensitive: Baskets) -> str | None:
 
 def written_records(records: Records, layout: Layout, target: Target = "the output") -> Records:
     """What the records look like in a file of this layout: text has no place for blanks around the names of columns and items."""
-    if layout.format not in ("csv", "tsv"):
+    if layout.format not in CELLED:
         return records
     names = {name: name.strip() for name in records.names}
     if "" in names.values() or len(set(names.values())) < len(names):
@@ -146,8 +148,8 @@ def written_records(records: Records, layout: Layout, target: Target = "the outp
     )
 
 
-def flags_to_read(path: str | os.PathLike[str], records: Records, layout: Layout) -> str:
-    """What a reader of a written file must be told. Raises unless it then holds exactly these records.
+def flags_to_read(written: str | os.PathLike[str] | DatabaseInput, records: Records, layout: Layout) -> str:
+    """What a reader of a written file or table must be told. Raises unless it then holds exactly these records.
 
     Which items among others are sensitive is not in the file, and not in the flags.
     """
@@ -156,7 +158,7 @@ def flags_to_read(path: str | os.PathLike[str], records: Records, layout: Layout
     for flags, options in _ways_to_read(expected, layout):
         try:
             # Values are compared as texts: no spelling of a number is taken for another.
-            found = load_records(path, format=layout.format, numeric=(), **options).records
+            found = load_records(written, format=layout.format, numeric=(), **options).records
             if expected.sensitive_name is None and found.items is not None:
                 found = mark_sensitive(
                     found, [name for name in found.items.vocabulary if name in expected.sensitive_items]
@@ -174,7 +176,7 @@ def to_arrow(records: Records) -> pa.Table:
     """The records as an Arrow table: text or numbers, and lists of strings for the sets."""
     import pyarrow as pa
 
-    frame = _Frame(records)
+    frame = Frame(records)
     return pa.Table.from_batches(frame.batches(), frame.schema)
 
 
@@ -208,7 +210,7 @@ def _ways_to_read(records: Records, layout: Layout) -> list[tuple[str, dict[str,
         for text in _flag_texts(names, records.names)
     )
     ways = [(flags, options)]
-    if layout.format in ("csv", "tsv") and records.items is not None:
+    if layout.format in CELLED and records.items is not None:
         ways.append((f"{flags} --separator {shlex.quote(layout.separator)}", options | {"separator": layout.separator}))
     return ways
 
@@ -269,14 +271,14 @@ def _lists(baskets: Baskets, tokens: pa.Array, start: int, stop: int) -> pa.Arra
     return pa.ListArray.from_arrays(pa.array((ends - ends[0]).astype(np.int32)), held)
 
 
-class _Frame:
-    """The records as Arrow batches."""
+class Frame:
+    """The records as Arrow batches; `as_text` names columns that are not to become numbers."""
 
-    def __init__(self, records: Records) -> None:
+    def __init__(self, records: Records, as_text: Collection[str] = ()) -> None:
         import pyarrow as pa
 
         self._records = records
-        self._values = [_typed(column) for column in records.columns]
+        self._values = [_texts(column) if column.name in as_text else _typed(column) for column in records.columns]
         self._sets = _set_columns(records)
         self._tokens = [pa.array(baskets.vocabulary, pa.string()) for _, baskets in self._sets]
         types = [values.type for values in self._values] + [pa.list_(pa.string())] * len(self._sets)
@@ -301,8 +303,7 @@ def _typed(column: Column) -> pa.Array:
     """The values of a column in the type that they are written in: whole numbers or numbers if that spells each as it is, else text."""
     import pyarrow as pa
 
-    values = [value if value != MISSING else None for value in column.values]
-    texts = pa.array(values, pa.string())
+    texts = _texts(column)
     # From 2^53 on, what turns whole numbers into floats (pandas, where values are missing) would change them: text then.
     if column.numbers is not None and np.nanmax(np.abs(column.numbers), initial=0.0) <= 2.0**53 - 1:
         for kind in (pa.int64(), pa.float64()):
@@ -313,6 +314,12 @@ def _typed(column: Column) -> pa.Array:
             if numbers.cast(pa.string()).equals(texts):
                 return numbers
     return texts
+
+
+def _texts(column: Column) -> pa.Array:
+    import pyarrow as pa
+
+    return pa.array([value if value != MISSING else None for value in column.values], pa.string())
 
 
 def _value_texts(column: Column, form: Callable[[str], str]) -> _Texts:
@@ -389,15 +396,21 @@ def _delimited(records: Records, layout: Layout) -> Iterator[bytes | memoryview]
         return csv_cell(value, delimiter) or ('""' if alone else "")
 
     columns = [_value_texts(column, form) for column in records.columns]
-    for place, (_, baskets) in enumerate(_set_columns(records)):
-        separator = layout.separator
-        if place and separator == " ":
-            separator = _own_separator(baskets) or SENSITIVE_MARKS[0]
+    for (_, baskets), separator in zip(_set_columns(records), set_separators(records, layout), strict=True):
         columns.append(
             _set_texts(baskets, baskets.vocabulary, separator, _set_cells(baskets, separator, delimiter, alone))
         )
     yield f"{delimiter.join(map(header_cell, records.names))}\n".encode()
     yield from _rows(records, columns, "", delimiter, "\n")
+
+
+def set_separators(records: Records, layout: Layout) -> list[str]:
+    """What parts the items in the cells of each set column."""
+    found = []
+    for place, (_, baskets) in enumerate(_set_columns(records)):
+        apart = place and layout.separator == " "
+        found.append((_own_separator(baskets) or SENSITIVE_MARKS[0]) if apart else layout.separator)
+    return found
 
 
 def _set_cells(baskets: Baskets, separator: str, delimiter: str, alone: bool) -> Callable[[Any, int], Any]:

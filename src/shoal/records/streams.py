@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
 import json
 import os
 import sys
@@ -18,6 +19,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from shoal.errors import InputError
+from shoal.records.database_address import address_of, is_address
 from shoal.records.layout import format_of
 
 if TYPE_CHECKING:
@@ -40,8 +42,10 @@ class TextBlock:
 
 
 def display_name(source: str | os.PathLike[str]) -> str:
-    """What messages call a file: its name without folders."""
+    """What messages call a file: its name without folders; of an address only the table."""
     text = os.fspath(source)
+    if is_address(text):
+        return address_of(text).name
     return "standard input" if text == "-" else os.path.basename(text) or repr(text)
 
 
@@ -73,8 +77,12 @@ class Input:
         self.name = display_name(source)
         if os.fspath(source) == "-" and sys.stdin is None:
             raise InputError("standard input is closed; pipe the data into it, or name a file")
+        if is_address(source):  # it has no bytes; what is asked of it is its hash
+            self._raw: BinaryIO = io.BytesIO()
+            self._head, self.magic, self.compression = b"", None, None
+            return
         with reading_errors(source):
-            self._raw: BinaryIO = sys.stdin.buffer if os.fspath(source) == "-" else open(source, "rb")  # noqa: SIM115
+            self._raw = sys.stdin.buffer if os.fspath(source) == "-" else open(source, "rb")  # noqa: SIM115
             self._head = self._raw.read(8)
         self._digest = hashlib.sha256()
         head = self._head
@@ -111,7 +119,9 @@ class Input:
         return data
 
     def sha256(self) -> str:
-        """The hash of the raw bytes. Reads what is left of them."""
+        """The hash of the raw bytes, or of the rows of a table in a database. Reads what is left of them."""
+        if is_address(self.source):
+            return fingerprint(self.source)
         with reading_errors(self.source):
             while self.read(BLOCK):
                 pass
@@ -176,7 +186,12 @@ def _check_text(data: bytes, name: str, line: int, offset: int) -> None:
 
 
 def fingerprint(source: str | os.PathLike[str] | Baskets) -> str:
-    """The SHA-256 of a file's bytes, or of a canonical form of baskets that did not come from a file."""
+    """The SHA-256 of a file's bytes, or of a canonical form of rows and baskets that did not come from a file."""
+    if is_address(source):
+        from shoal.records.database_tables import DatabaseInput
+
+        with DatabaseInput(str(source)) as table:
+            return table.sha256()
     if isinstance(source, str | os.PathLike):
         with Input(source) as opened:
             return opened.sha256()

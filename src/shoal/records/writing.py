@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from shoal.errors import InputError
 from shoal.records.baskets import Baskets
-from shoal.records.layout import SEPARATORS, Layout, layout_for
+from shoal.records.layout import CELLED, SEPARATORS, Layout, layout_for
 from shoal.records.publication import Publication, StagedFile, Target, display_name, writing_errors
 from shoal.records.streams import BLOCK
 
@@ -81,7 +81,7 @@ def settled_layout(vocabulary: Sequence[str], layout: Layout, target: Target = "
 
     One that a reader would find out by itself goes first, lest a release be read with its items cut at the wrong places.
     """
-    if layout.format not in ("csv", "tsv"):
+    if layout.format not in CELLED:
         return layout
     tokens = written_tokens(vocabulary, layout, target)
     possible = [mark for mark in (layout.separator, *SEPARATORS) if not any(map(_clashes(mark), tokens))]
@@ -102,7 +102,7 @@ def written_tokens(vocabulary: Sequence[str], layout: Layout, target: Target = "
     if layout.format == "dat":
         tokens = tuple(_BLANK.sub("_", name) for name in vocabulary)
         refused = {"", "-1", "-2"}
-    elif layout.format in ("csv", "tsv", "long"):
+    elif layout.format in (*CELLED, "long"):
         tokens = tuple(name.strip(" \t\n\v\f\r") for name in vocabulary)
         refused = {""}
     else:
@@ -129,7 +129,7 @@ def to_arrow(baskets: Baskets, column: str = "items") -> pa.Table:
     """The baskets as an Arrow table with one column of lists of strings."""
     import pyarrow as pa
 
-    lists = pa.chunked_array(list(_list_blocks(baskets)), pa.list_(pa.string()))
+    lists = pa.chunked_array(list(list_blocks(baskets)), pa.list_(pa.string()))
     return pa.table({column: lists})
 
 
@@ -268,7 +268,7 @@ def _write_columns(file: BinaryIO | StagedFile, baskets: Baskets, layout: Layout
     import pyarrow as pa
 
     schema = pa.schema([(layout.items or "items", pa.list_(pa.string()))])
-    write_batches(file, schema, (pa.record_batch([lists], schema) for lists in _list_blocks(baskets)), layout.format)
+    write_batches(file, schema, (pa.record_batch([lists], schema) for lists in list_blocks(baskets)), layout.format)
 
 
 def write_batches(file: BinaryIO | StagedFile, schema: pa.Schema, batches: Iterable[pa.RecordBatch], form: str) -> None:
@@ -287,7 +287,7 @@ def write_batches(file: BinaryIO | StagedFile, schema: pa.Schema, batches: Itera
             writer.write_batch(batch)
 
 
-def _list_blocks(baskets: Baskets) -> Iterator[pa.Array]:
+def list_blocks(baskets: Baskets) -> Iterator[pa.Array]:
     """The rows as Arrow lists of strings, block by block."""
     import pyarrow as pa
 

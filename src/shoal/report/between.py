@@ -25,6 +25,7 @@ Path = str | os.PathLike[str]
 
 _HEADERS = {
     ("item", "published"): "km",
+    ("item", "published", "rows"): "km",
     ("class", "rows", "column", "original", "published"): "table",
     ("class", "rows", "added", "removed", "published"): "k",
     ("if", "never", "rows", "exceptions", "redundant", "given"): "diversity",
@@ -68,7 +69,7 @@ def rules_file(path: Path) -> RulesFile:
                     f"{name}: line {reader.line_num:,} has {len(cells)} cells where the header has {len(header)}; correct it"
                 )
             if model == "km":
-                item, token = map(_unguarded, cells)
+                item, token = map(_unguarded, cells[:2])
             elif model == "table" and cells[2] == "items":
                 item, token = _unguarded(cells[3]), _unguarded(cells[4])
             elif model == "k":

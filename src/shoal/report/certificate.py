@@ -70,7 +70,7 @@ def certificate(
         "guarantee": guarantee.to_dict(),
         "holds": audit.holds,
         "audit": {
-            "looked_at": "the published rows; the file was read again after writing and holds exactly these",
+            "looked_at": "the published rows; what was written was read again and holds exactly these",
             "checked": audit.checked,
             "violations": audit.violations,
             "by_size": audit.to_dict()["by_size"],

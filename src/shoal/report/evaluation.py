@@ -15,11 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from shoal.algorithms.km.learning import learner
 from shoal.attacks.linkage import SAMPLE, Linkage, linkage
 from shoal.attacks.prosecutor import ProsecutorRisk, crowds, prosecutor
 from shoal.errors import InputError
 from shoal.guarantees.k import parted
-from shoal.guarantees.km import Exposure, exposures
+from shoal.guarantees.km import Exposure, KmAnonymity, exposures
 from shoal.guarantees.rt import told_apart
 from shoal.guarantees.table import classes as column_classes
 from shoal.guarantees.table import whole_number
@@ -210,7 +211,16 @@ def evaluate(
             "rows do not correspond"
         )
     _check_workload(asked, before)
-    pair = _Pair(before, after, _Between(before, after, hierarchy, told, unknown), k, m, seed, same_order, threads)
+    pair = _Pair(
+        before,
+        after,
+        _Between(before, after, hierarchy, told, unknown, KmAnonymity(k, m)),
+        k,
+        m,
+        seed,
+        same_order,
+        threads,
+    )
     reasons: dict[str, str] = {}
     lost = pair.items_loss(reasons)
     columns = pair.columns_loss(reasons, weights or {})
@@ -346,7 +356,13 @@ class _Between:
     """What published values mean."""
 
     def __init__(
-        self, original: Records, published: Records, hierarchy: Any, rules: RulesFile | None, unknown: str | None
+        self,
+        original: Records,
+        published: Records,
+        hierarchy: Any,
+        rules: RulesFile | None,
+        unknown: str | None,
+        promise: KmAnonymity,
     ) -> None:
         self.rules = rules
         specs = dict(hierarchy) if isinstance(hierarchy, Mapping) else ({} if hierarchy is None else {"": hierarchy})
@@ -377,7 +393,13 @@ class _Between:
         open_items = parted(original.items, original.sensitive_items)[0]
         spec = specs.get(original.items_name)
         tree = (
-            resolve(spec, open_items.vocabulary, open_items.supports(), unknown=unknown)
+            resolve(
+                spec,
+                open_items.vocabulary,
+                open_items.supports(),
+                unknown=unknown,
+                learn=learner(open_items, promise),  # the same tree again, if k and m are those of the release
+            )
             if spec is not None and open_items.vocabulary
             else None
         )

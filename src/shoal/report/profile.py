@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from shoal.algorithms.km.categories import RareCategories, rare_categories
+from shoal.algorithms.km.learning import learner
 from shoal.algorithms.recoding import Options
 from shoal.errors import InputError, Unreachable
 from shoal.guarantees.audit import Witness
@@ -100,7 +101,8 @@ def profile(
     tree, rare = None, list[RareCategories]()
     notes, outlook = list[str](), tuple[str, ...]()
     if hierarchy is not None and baskets.vocabulary:
-        tree = resolve(hierarchy, baskets.vocabulary, baskets.supports(), unknown=unknown)
+        learn = learner(baskets, KmAnonymity(k, min(2, up_to)), Options(threads=threads))
+        tree = resolve(hierarchy, baskets.vocabulary, baskets.supports(), unknown=unknown, learn=learn)
         try:
             rare = rare_categories(baskets, guarantee, tree)
             outlook = prospects(baskets, KmAnonymity(k, min(2, up_to)), tree, Options(threads=threads))

@@ -120,9 +120,9 @@ def verification(
     checks = [] if file.page is None else [file.page]
     checks += [_signature(content, key)] + ([] if original is None else [_original(content, original)])
     checks.append(
-        Check("file", True, "it is the file that was certified, byte for byte")
+        Check("file", True, f"it is {_what(content)} that was certified")
         if same
-        else Check("file", False, "it is not the file that was certified: its hash is another")
+        else Check("file", False, f"it is not {_what(content)} that was certified: its hash is another")
     )
     try:
         _check_columns(data, reading)
@@ -167,13 +167,14 @@ def promised(content: Mapping[str, Any]) -> Any:
     from shoal.guarantees.diversity import MatchingDiversity
     from shoal.guarantees.k import KAnonymity
     from shoal.guarantees.km import KmAnonymity
+    from shoal.guarantees.km_local import LocalKmAnonymity
     from shoal.guarantees.lm import LmDiversity
     from shoal.guarantees.rt import RTAnonymity
     from shoal.guarantees.table import TableAnonymity
 
     facts = content["guarantee"]
     known: dict[Any, tuple[Callable[..., Any], tuple[str, ...]]] = {
-        "km": (KmAnonymity, ("k", "m")),
+        "km": (LocalKmAnonymity if facts.get("local") else KmAnonymity, ("k", "m")),
         "k": (TableAnonymity if "quasi" in _roles(content).values() else KAnonymity, ("k", "l")),
         "rt": (RTAnonymity, ("k", "m")),
         "lm": (LmDiversity, ("k", "l", "m")),
@@ -185,6 +186,11 @@ def promised(content: Mapping[str, Any]) -> Any:
         )
     make, names = known[facts["model"]]
     return make(*(facts.get(name) for name in names))
+
+
+def _what(content: Mapping[str, Any]) -> str:
+    """A file is known by its bytes, a table of a database by its rows, which have no order."""
+    return "the table" if "sha256_of" in content["output"] else "the file"
 
 
 def reading_of(content: Mapping[str, Any]) -> dict[str, Any]:
@@ -323,7 +329,7 @@ def _original(content: Mapping[str, Any], original: Path) -> Check:
     with Input(original) as opened:
         same = compare_digest(keyed(opened.sha256(), key).encode(), str(stated).encode("utf-8", "replace"))
     if same:
-        return Check("original", True, "the release was made from this input, byte for byte")
+        return Check("original", True, "the release was made from this very input")
     return Check("original", False, "the release was made from another input, or from one that was no file")
 
 

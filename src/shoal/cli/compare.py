@@ -1,0 +1,244 @@
+"""`shoal compare`: many algorithms and parameters, one table and its plots."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shoal.cli import options
+from shoal.cli.terminal import announce_compilation, console, counted, print_json, printable, say, table
+from shoal.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from shoal.comparing import Comparison, Found, Progress, Row
+
+INTERRUPTED = 130
+SECONDS_BETWEEN_LINES = 15.0
+"""Of progress where nobody watches a terminal."""
+
+
+def compare(
+    plan: Annotated[
+        str,
+        typer.Argument(
+            metavar="PLAN",
+            help="A plan, YAML or .json, with a grid under the key compare; without one, all algorithms of its model are compared.",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="DIR",
+            help="The folder of the comparison. Cells that it has already are kept.",
+            show_default="PLAN-comparison, beside PLAN",
+        ),
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(min=1, help="Cells to compute at a time; 1 for clean times.", show_default="the number of cores"),
+    ] = None,
+    limit: Annotated[
+        float | None,
+        typer.Option(metavar="SECONDS", help="Stop a cell that takes longer.", show_default="none"),
+    ] = None,
+    repeats: Annotated[int, typer.Option(min=1, help="How often each cell is computed, for times.")] = 1,
+    retry: Annotated[bool, options.flag("--retry", "Compute cells again that failed.")] = False,
+    check: Annotated[
+        bool, options.flag("--check", "Show the cells and which of them are there; compute nothing.")
+    ] = False,
+    print_plan: Annotated[
+        int | None,
+        typer.Option(
+            metavar="ROW", min=1, help="Print the plan of one row, which runs alone, and exit.", show_default=False
+        ),
+    ] = None,
+    force: Annotated[bool, options.flag("--force", "Take a folder that holds other files.")] = False,
+    json: options.Json = False,
+) -> None:
+    """Compare algorithms and parameters: one audited release for each cell of a grid, in a table, in files and on a page with plots.
+
+    Finished cells are kept in the folder and recognised by content: Ctrl-C loses nothing, and the same command goes on. A cell that cannot
+    be is a row with its reason. Nothing of the data is written, and no release.
+
+    [bold]shoal compare plan.yaml -o comparison[/bold]
+    """
+    from shoal.comparing import compare as run
+    from shoal.comparing import read_comparison, rows_of, write_files
+    from shoal.comparing.table import document_of
+
+    wanted = read_comparison(plan)
+    if print_plan is not None:
+        _print_plan(wanted, print_plan, repeats, json)
+        return
+    folder = output or default_folder(plan)
+    if check:
+        _check(wanted, folder, repeats, json)
+        return
+    announce_compilation()
+    with _progress() as watch:
+        found = run(wanted, folder, jobs=jobs, limit=limit, repeats=repeats, retry=retry, force=force, watch=watch)
+    rows = rows_of(found)
+    if rows:
+        write_files(found, rows)
+    if json:
+        print_json(document_of(found, rows))
+    else:
+        show(found, rows, console())
+    _end(found, rows)
+
+
+def default_folder(plan: str) -> str:
+    """Beside the plan, named after it."""
+    return f"{os.path.splitext(plan)[0]}-comparison"
+
+
+def show(found: Found, rows: Sequence[Row], out: Console) -> None:
+    """The table, reasons, notes, and where the files are."""
+    from shoal.comparing.page import HEADINGS, is_figure, shown_cell, table_columns
+    from shoal.comparing.table import notes_of, reasons_of
+
+    if rows:
+        columns = _fitting(table_columns(found, rows), rows, out.width)
+        made = table(*((">" if is_figure(rows, name) else "") + HEADINGS.get(name, name) for name in columns))
+        for name, column in zip(columns, made.columns, strict=True):
+            column.no_wrap = name != "hierarchies"
+        for row in rows:
+            made.add_row(*(printable(shown_cell(row, name)) for name in columns))
+        out.print(made)
+    for reason in reasons_of(rows):
+        out.print(printable(reason), soft_wrap=True)
+    for note in notes_of(found, rows):
+        out.print(f"note: {printable(note)}", style="yellow", soft_wrap=True)
+    told = [counted(found.done, "audited release")]
+    told += [f"{found.failed:,} failed"] if found.failed else []
+    told += [f"{found.missing:,} not computed"] if found.missing else []
+    kept = f" ({found.kept:,} kept from before)" if found.kept else ""
+    out.print(f"{', '.join(told)}{kept}", style="bold")
+    if rows:
+        out.print(f"table and plots: {printable(os.path.join(found.folder, 'comparison.html'))}", soft_wrap=True)
+
+
+def _fitting(columns: Sequence[str], rows: Sequence[Row], width: int) -> list[str]:
+    """The columns that fit on the terminal: parts of the loss go first, then counts and memory. The files have all."""
+    from shoal.comparing.page import HEADINGS, shown_cell
+    from shoal.comparing.table import telling_losses
+
+    wide = {
+        name: max(len(HEADINGS.get(name, name)), *(len(shown_cell(row, name)) for row in rows)) + 3 for name in columns
+    }
+    kept = list(columns)
+    for name in (*reversed(telling_losses(rows)[1:]), "classes", "peak_mb"):
+        if name in kept and sum(wide[one] for one in kept) > width:
+            kept.remove(name)
+    return kept
+
+
+def _end(found: Found, rows: Sequence[Row]) -> None:
+    """Raises what the exit code asks for."""
+    if found.interrupted:
+        say(f"{counted(found.missing, 'cell')} left; the same command goes on from here")
+        raise typer.Exit(INTERRUPTED)
+    if not found.done:
+        from shoal.comparing.cells import UNREACHABLE
+
+        say("no cell came to a release; the rows say why")
+        raise typer.Exit(3 if all(row["status"] == UNREACHABLE for row in rows) else 2)
+
+
+def _print_plan(wanted: Comparison, row: int, repeats: int, json: bool) -> None:
+    from shoal.plan import plan_yaml
+
+    if row > len(wanted.cells) * repeats:
+        raise InputError(f"there is no row {row:,}; the comparison has {len(wanted.cells) * repeats:,}")
+    cell = wanted.cells[(row - 1) // repeats]
+    if cell.refused is not None:
+        raise InputError(f"row {row:,} is no plan that could be run: {cell.refused}")
+    if json:
+        print_json(dict(cell.document))
+    else:
+        typer.echo(plan_yaml(cell.plan(wanted.origin)), nl=False)
+
+
+def _check(wanted: Comparison, folder: str, repeats: int, json: bool) -> None:
+    """What would be computed."""
+    from shoal.comparing.folder import Folder
+    from shoal.comparing.running import tasks_of
+
+    tasks = tasks_of(wanted, repeats)
+    known = [Folder(folder).kept(task.key) is not None for task in tasks]
+    if json:
+        cells: list[dict[str, Any]] = [
+            {"row": i, **task.cell.settings, "repeat": task.repeat, "kept": kept, "refused": task.cell.refused}
+            for i, (task, kept) in enumerate(zip(tasks, known, strict=True), start=1)
+        ]
+        print_json(
+            {"plan": wanted.origin.name, "folder": folder, "axes": list(wanted.axes), "notes": list(wanted.notes)}
+            | {"cells": cells}
+        )
+        return
+    out = console()
+    names = list(dict.fromkeys(name for task in tasks for name in task.cell.settings))
+    states = [
+        "there already" if kept else "refused" if task.cell.refused else ""
+        for task, kept in zip(tasks, known, strict=True)
+    ]
+    made = table(">", *names, *([""] if any(states) else []))
+    for i, (task, state) in enumerate(zip(tasks, states, strict=True), start=1):
+        settings = [printable(str(task.cell.settings.get(name, ""))) for name in names]
+        made.add_row(str(i), *settings, *([state] if any(states) else []))
+    out.print(made)
+    for note in wanted.notes:
+        out.print(f"note: {printable(note)}", style="yellow", soft_wrap=True)
+    out.print(f"{counted(len(tasks), 'cell')}, {sum(known):,} there already; nothing was computed", style="bold")
+
+
+def _words(state: Progress) -> str:
+    parts = [f"{state.finished:,} of {counted(state.total, 'cell')}"]
+    parts += [f"{state.kept:,} kept"] if state.kept else []
+    parts += [f"{state.failed:,} failed"] if state.failed else []
+    if state.remaining is not None and state.finished < state.total:
+        parts.append(f"about {duration(state.remaining)} left")
+    return ", ".join(parts)
+
+
+def duration(seconds: float) -> str:
+    """`40 s`, `3 min`, `2 h 5 min`."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
+
+
+@contextlib.contextmanager
+def _progress() -> Iterator[Callable[[Progress], None]]:
+    """A bar where somebody watches; else a line on standard error now and then."""
+    if not sys.stderr.isatty():
+        said = [time.monotonic(), 0.0]
+
+        def tell(state: Progress) -> None:
+            if time.monotonic() - said[0] >= SECONDS_BETWEEN_LINES and state.finished != said[1]:
+                said[:] = [time.monotonic(), state.finished]
+                say(_words(state))
+
+        yield tell
+        return
+    from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bars
+
+    columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn()
+    with Bars(*columns, console=console(stderr=True), transient=True) as bars:
+        task = bars.add_task("starting", total=1)
+        yield lambda state: bars.update(
+            task, description=_words(state), total=max(1, state.total), completed=state.finished
+        )

@@ -1,0 +1,222 @@
+"""A cell: one plan of a grid, what it is recognised by, and what came of it.
+
+A cell is recognised by content: its plan, in which every path stands for the hash of the file's bytes, the version of Shoal, and
+the number of the repetition. How a path is spelled does not matter, and a changed file makes another cell. Nothing here holds a
+value of the data: reasons are kept without what they quote.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from functools import cached_property
+from typing import Any
+
+from shoal import __version__
+from shoal.errors import InputError
+from shoal.plan import Origin, Plan, plan_of
+from shoal.plan.running import MADE
+from shoal.records.layout import format_of
+from shoal.records.streams import fingerprint
+
+FORMAT = 1
+"""Of the files in which outcomes are kept."""
+
+DONE, UNREACHABLE, REFUSED, MEMORY, STOPPED, FAULT = "done", "unreachable", "refused", "memory", "stopped", "fault"
+WORDS = {
+    DONE: "done",
+    UNREACHABLE: "unreachable",
+    REFUSED: "refused",
+    MEMORY: "out of memory",
+    STOPPED: "stopped",
+    FAULT: "fault of ours",
+}
+"""What a cell can come to. All but the first are failures."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One plan of a grid."""
+
+    document: Mapping[str, Any]
+    """The plan, as YAML and JSON give it, without outputs."""
+    settings: Mapping[str, Any]
+    """Its algorithm, the parameters of its promise, hierarchies and options, each as a number or a short text."""
+    refused: str | None
+    """Why it is no plan, if it is none."""
+    identity: str
+    """Equal for equal cells."""
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any], origin: Origin) -> Cell:
+        refused = None
+        try:
+            document = plan_of(document, origin).model_dump(exclude_defaults=True, exclude={"outputs"})
+        except InputError as error:
+            refused = str(error).removeprefix(f"{origin.name}: ")
+        identity = json.dumps([document, list(document.get("columns", ()))], sort_keys=True, default=str)
+        return cls(document, settings_of(document), refused, identity)
+
+    def plan(self, origin: Origin) -> Plan:
+        """It as a plan that could be run alone."""
+        return plan_of(self.document, Origin(origin.name, origin.folder))
+
+
+def settings_of(document: Mapping[str, Any]) -> dict[str, Any]:
+    """What a plan sets, flat: names as on the axes of a grid, values as numbers or short texts."""
+    promise = ({"l": 1} if document["guarantee"].get("model") == "k" else {}) | dict(document["guarantee"])
+    found = {"algorithm": document["algorithm"]} | {name: promise[name] for name in ("k", "m", "l") if name in promise}
+    if document.get("hierarchies") is not None:
+        found["hierarchies"] = label(document["hierarchies"])
+    for name, value in (document.get("options") or {}).items():
+        if value is not None:
+            found[name] = _unnamed(value) if name == "item_weights" else label(value)
+    return found
+
+
+def label(value: Any) -> Any:
+    """A value of an axis as a table shows it."""
+    if isinstance(value, Mapping):
+        return "; ".join(f"{name}={label(part)}" for name, part in value.items())
+    if isinstance(value, str):
+        return value if MADE.fullmatch(value) else os.path.basename(value) or value
+    return value
+
+
+def _unnamed(weights: Mapping[str, Any]) -> str:
+    """Weights of items without their names: tables and pages name no item."""
+    digest = hashlib.sha256(json.dumps(dict(weights), sort_keys=True).encode()).hexdigest()
+    return f"{len(weights)} items, {digest[:6]}"
+
+
+class Contents:
+    """The hashes of the data and of the files beside them, each read once."""
+
+    def __init__(self, data: str) -> None:
+        self._data = data
+        self._known: dict[str, str] = {}
+
+    @cached_property
+    def data(self) -> str:
+        """The hash of the data, a file's bytes or a table's rows. Raises if they cannot be read."""
+        return fingerprint(self._data)
+
+    def of(self, path: str) -> str:
+        """The SHA-256 of a file's bytes; `missing` for what cannot be read."""
+        if path not in self._known:
+            try:
+                with open(path, "rb") as file:
+                    self._known[path] = hashlib.file_digest(file, "sha256").hexdigest()
+            except OSError:
+                self._known[path] = "missing"
+        return self._known[path]
+
+
+def key_of(cell: Cell, origin: Origin, contents: Contents, repeat: int) -> str:
+    """What a cell is recognised by."""
+
+    def file(path: str) -> Any:
+        # The end of its name tells how a file is read.
+        return [contents.of(os.path.join(origin.folder, path)), os.path.splitext(path)[1].lower()]
+
+    def spec(given: Any) -> Any:
+        if isinstance(given, Mapping):
+            return {name: spec(one) for name, one in given.items()}
+        return given if not isinstance(given, str) or MADE.fullmatch(given) else file(given)
+
+    plan = dict(cell.document)
+    read = {name: value for name, value in plan["input"].items() if name != "sha256"}
+    plan["input"] = {**read, "path": [contents.data, *format_of(read["path"])]}
+    plan["columns"] = list(plan.get("columns", {}).items())  # their order may decide ties
+    if plan.get("hierarchies") is not None:
+        plan["hierarchies"] = spec(plan["hierarchies"])
+    if plan.get("sensitive_file") is not None:
+        plan["sensitive_file"] = file(plan["sensitive_file"])
+    if (plan.get("options") or {}).get("knowledge") is not None:
+        plan["options"] = {**plan["options"], "knowledge": file(plan["options"]["knowledge"])}
+    text = json.dumps([FORMAT, __version__, repeat, plan], sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a cell."""
+
+    key: str
+    status: str
+    reason: str | None = None
+    """Why it failed, in a sentence without values of the data."""
+    guarantee: str | None = None
+    holds: bool | None = None
+    """What the audit says of the rows that would be published."""
+    checked: int | None = None
+    loss: Mapping[str, float] = field(default_factory=dict)
+    optimal: bool | None = None
+    bound: float | None = None
+    seconds: float | None = None
+    """From reading to the audit, after the warm-up."""
+    peak_mb: float | None = None
+    start_mb: float | None = None
+    """Memory before the data were read: the interpreter, libraries, compiled kernels."""
+    rows: int | None = None
+    classes: int | None = None
+    warm: bool | None = None
+    """Whether the algorithm ran on a few made-up rows before it was timed."""
+    threads: int | None = None
+    jobs: int | None = None
+    """Cells that shared the machine."""
+    limit: float | None = None
+    """Seconds after which it would have been stopped."""
+    repeat: int = 1
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self) | {"format": FORMAT, "version": __version__}
+
+    @classmethod
+    def of(cls, document: Any) -> Outcome | None:
+        """The outcome in a document, if there is a sound one."""
+        if not isinstance(document, Mapping) or document.get("format") != FORMAT or document.get("status") not in WORDS:
+            return None
+        if not isinstance(document.get("key"), str) or not isinstance(document.get("loss"), Mapping):
+            return None
+        return cls(**{one.name: document[one.name] for one in fields(cls) if one.name in document})
+
+
+def finite(value: Any) -> float | None:
+    """A figure for JSON, which has no NaN and no infinity."""
+    return None if value is None or not math.isfinite(value) else float(value)
+
+
+_HARMLESS = re.compile(r"\((line [0-9]+|[0-9.]+%)\)")
+_LISTED = re.compile(r"\((.*)\)", re.DOTALL)  # to the last one, for a value may hold brackets itself
+_QUOTED = re.compile(r"(?<!\w)(?:'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\")", re.DOTALL)
+
+
+def without_values(message: str, known: Iterable[str]) -> str:
+    """A refusal without what it lists in brackets or quotes, which may be values of the data; names that the plan has may stay."""
+    allowed = {*known}
+    safe = _HARMLESS.sub("\x01\\1\x02", message.replace("\x01", "").replace("\x02", ""))
+    safe = _LISTED.sub(lambda found: found[0] if found[1] in allowed else "(...)", safe)
+    safe = _QUOTED.sub(lambda found: found[0] if (found[1] or found[2] or "") in allowed else "'...'", safe)
+    return safe.replace("\x01", "(").replace("\x02", ")")
+
+
+def names_in(document: Any) -> set[str]:
+    """Texts of a plan: keys and values, but not the items that it names."""
+    found: set[str] = set()
+    if isinstance(document, Mapping):
+        for key, value in document.items():
+            found.add(str(key))
+            if key not in ("sensitive_items", "item_weights"):
+                found |= names_in(value)
+    elif isinstance(document, list | tuple):
+        for value in document:
+            found |= names_in(value)
+    elif document is not None:
+        found.add(str(document))
+    return found

@@ -1,0 +1,272 @@
+"""Writing a release to a table of a database: in one transaction, typed, and never over what it was made from.
+
+PostgreSQL gets the rows by binary COPY into a temporary table, from which the server makes the real one with the types that the columns
+had where they came from. SQLite gets them directly. Before the commit the new table is read again through the same connection; until
+then nobody else sees it, and a connection that is lost leaves nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from shoal.errors import InputError
+from shoal.records.database_address import Address, address_of
+from shoal.records.database_sessions import Session, literal, quoted
+from shoal.records.database_tables import DatabaseInput, Identity, identity_of
+
+_LONGEST = 63  # bytes of a name in PostgreSQL, which cuts what is longer
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What a table is made of."""
+
+    schema: pa.Schema
+    batches: Iterable[pa.RecordBatch]
+    types: Mapping[str, str]
+    """PostgreSQL: columns that come as text, and the types that they get."""
+
+
+class TableTarget:
+    """A table that does not exist until `commit`."""
+
+    def __init__(self, target: str, *, force: bool = False, sources: Sequence[Identity] = ()) -> None:
+        self.address = _named(target)
+        is_file = self.address.kind == "sqlite"
+        self._is_new_file = is_file and not os.path.exists(self.address.uri)
+        self._committed = False
+        self._session = Session(self.address, write=True)
+        try:
+            self._old = _replaceable(self._session, self.address, force, sources)
+            self._name = _full_name(self._session, self.address) if self._old is None else self._old.name
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> TableTarget:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def write(self, rows: Rows) -> None:
+        """Puts the rows into the new table, which takes the place of an old one."""
+        _check_names(rows.schema.names, self.address)
+        if self._old is not None:
+            self._session.execute(f"DROP TABLE {self._quoted}")
+        reader = pa.RecordBatchReader.from_batches(rows.schema, rows.batches)
+        if self.address.kind == "sqlite":
+            kinds = {pa.int64(): "INTEGER", pa.float64(): "REAL"}
+            columns = ", ".join(f"{quoted(field.name)} {kinds.get(field.type, 'TEXT')}" for field in rows.schema)
+            self._session.execute(f"CREATE TABLE {self._quoted} ({columns})")
+            self._session.ingest(self._name[1], reader)
+            return
+        staging = f"shoal_staging_{secrets.token_hex(4)}"
+        self._session.ingest(staging, reader, temporary=True)
+        columns = ", ".join(
+            f"{quoted(name)}::{rows.types[name]} AS {quoted(name)}" if name in rows.types else quoted(name)
+            for name in rows.schema.names
+        )
+        self._session.execute(f"CREATE TABLE {self._quoted} AS SELECT {columns} FROM {quoted('pg_temp', staging)}")
+        self._session.execute(f"DROP TABLE {quoted('pg_temp', staging)}")
+
+    def read_again(self) -> DatabaseInput:
+        """The new table as it stands, before anybody else sees it."""
+        shown = quoted(*self._name) if self.address.kind == "postgresql" else quoted(self._name[1])
+        return DatabaseInput(replace(self.address, table=shown).shown, self._session)
+
+    def commit(self) -> None:
+        """Makes the table appear."""
+        self._session.commit()
+        self._committed = True
+
+    def close(self) -> None:
+        """Ends the transaction; without a commit nothing is left."""
+        self._session.close()
+        if self._is_new_file and not self._committed:
+            for ending in ("", "-journal", "-wal", "-shm"):
+                with contextlib.suppress(FileNotFoundError):
+                    if ending or os.path.getsize(self.address.uri) == 0:
+                        os.unlink(self.address.uri + ending)
+
+    @property
+    def _quoted(self) -> str:
+        return quoted(*self._name) if self.address.kind == "postgresql" else quoted(self._name[1])
+
+
+def check_table(target: str, *, force: bool = False, sources: Sequence[str | Identity] = ()) -> None:
+    """Raises if the table could not be written: said before the work, not after it. Addresses among the sources are looked up."""
+    address = _named(target)
+    found = [given if isinstance(given, Identity) else _source(given) for given in sources]
+    if address.kind == "sqlite" and not os.path.exists(address.uri):
+        if not os.access(os.path.dirname(os.path.abspath(address.uri)), os.W_OK | os.X_OK):
+            raise InputError(f"{address.database}: its folder is not there, or may not be written to; choose another")
+        return
+    with Session(address, write=True) as session:
+        if _replaceable(session, address, force, found) is None and address.kind == "postgresql":
+            schema, _ = _full_name(session, address)
+            if not session.rows(f"SELECT has_schema_privilege({literal(schema)}, 'CREATE')")[0][0]:
+                raise InputError(
+                    f"{address.database}: you may not make tables in schema {schema!r}; ask for the right, or name another"
+                )
+
+
+def same_file(target: str, sources: Sequence[Identity]) -> bool:
+    """Whether a table stands in the same SQLite file as what it was made from."""
+    address = address_of(target)
+    return address.kind == "sqlite" and any(
+        source.kind == "sqlite" and _same_path(source.database[0], address.uri) for source in sources
+    )
+
+
+def _named(target: str) -> Address:
+    address = address_of(target)
+    if address.query is not None or address.table is None:
+        raise InputError(f"{address.database}: a release needs the name of a new table; write ?table=NAME")
+    _check_names(address.parts, address)
+    return address
+
+
+def _check_names(names: Sequence[str], address: Address) -> None:
+    for name in names:
+        if "\0" in name or (address.kind == "postgresql" and len(name.encode()) > _LONGEST):
+            raise InputError(
+                f"{address.name}: the name {name[:20]!r}... is longer than {_LONGEST} bytes or holds a NUL; choose a shorter one"
+            )
+
+
+def _source(address: str) -> Identity:
+    with DatabaseInput(address) as opened:
+        assert opened.identity is not None
+        return opened.identity
+
+
+def _full_name(session: Session, address: Address) -> tuple[str, str]:
+    """Schema and name of a table that is to be made."""
+    *schema, name = address.parts
+    if session.kind == "sqlite":
+        if name.lower().startswith("sqlite_"):
+            raise InputError(f"{name}: SQLite keeps names that begin with sqlite_ for itself; choose another")
+        return "", name
+    if not schema:
+        current = session.rows("SELECT current_schema()::text")[0][0]
+        if current is None:
+            raise InputError(f"{address.database}: there is no schema to put {name!r} into; write ?table=SCHEMA.{name}")
+        return current, name
+    if not session.rows(f"SELECT 1 FROM pg_namespace WHERE nspname = {literal(schema[0])}"):
+        raise InputError(f"{address.database}: there is no schema {schema[0]!r}; create it first, or name another")
+    return schema[0], name
+
+
+def _replaceable(session: Session, address: Address, force: bool, sources: Sequence[Identity]) -> Identity | None:
+    """The table that the new one takes the place of, if there is one. Raises if that must not be."""
+    old = identity_of(session, address)
+    if old is None:
+        return None
+    for source in sources:
+        if (why := _holds_source(session, old, source)) is not None:
+            raise InputError(f"{address.name}: {why}; write to another table")
+    if session.kind == "postgresql":
+        asked = f"SELECT relkind = 'r' AND NOT relispartition FROM pg_class WHERE oid = {old.number}"
+        plain = session.rows(asked)[0][0]
+    else:
+        plain = bool(old.number)  # a view has no page of its own
+    if not plain:
+        raise InputError(f"{address.name}: it is there already and is no ordinary table; write to another one")
+    if not force:
+        raise InputError(f"{address.name}: it is there already; pass --force to replace it, or name another table")
+    return old
+
+
+def _holds_source(session: Session, old: Identity, source: Identity) -> str | None:
+    """Why a table must not be replaced, if the source lies in it or may do."""
+    if source.kind != old.kind:
+        return None
+    if old.kind == "sqlite":
+        if not _same_path(source.database[0], old.database[0]):
+            return None
+        read = _read_in_sqlite(session, source.select)
+        same = old.name[1].lower() in read if read is not None else None
+    else:
+        servers = {source.database[0], old.database[0]}
+        if source.database[1:] != old.database[1:] or (len(servers) > 1 and "" not in servers):
+            return None
+        if source.name == old.name or source.number == old.number:
+            return "it is the source of this release"
+        numbers = _read_in_postgresql(session, source)
+        same = old.number in numbers if numbers is not None else None
+    if same is None:
+        return "nobody can tell that the source of this release is not read from it"
+    return "the source of this release is read from it" if same else None
+
+
+def _same_path(one: str, other: str) -> bool:
+    try:
+        return os.path.samefile(one, other)
+    except OSError:
+        return os.path.realpath(one) == os.path.realpath(other)
+
+
+def _read_in_sqlite(session: Session, select: str) -> set[str] | None:
+    """The tables that a query reads, in small letters; none where virtual tables keep that from view.
+
+    SQLite tells the program that it would run: what is opened is named by the page where it begins. (Python's own sqlite3 would be a second
+    copy of SQLite in this process, and closing a file there gives up the locks that are held here.)
+    """
+    names = dict(session.rows("SELECT rootpage, lower(tbl_name) FROM sqlite_master WHERE rootpage > 0"))
+    try:
+        steps = session.rows(f"EXPLAIN {select}")
+    except InputError:
+        return None
+    if any(step[1].startswith("V") and step[1] != "Variable" for step in steps):
+        return None
+    pages = {int(step[3]) for step in steps if step[1] in ("OpenRead", "ReopenIdx")}
+    return {names[page] for page in pages - {1}} if pages - {1} <= names.keys() else None
+
+
+_NEEDED = """
+WITH RECURSIVE needed(class, number) AS (
+    SELECT 'pg_class'::regclass::oid, to_regclass({view})::oid
+  UNION
+    SELECT found.class, found.number FROM needed CROSS JOIN LATERAL (
+        SELECT d.refclassid AS class, d.refobjid AS number FROM pg_rewrite r
+        JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid
+        WHERE needed.class = 'pg_class'::regclass AND r.ev_class = needed.number
+      UNION ALL
+        SELECT 'pg_class'::regclass::oid, inhrelid FROM pg_inherits
+        WHERE needed.class = 'pg_class'::regclass AND inhparent = needed.number
+    ) found
+)
+SELECT needed.number::bigint, coalesce(
+    CASE WHEN needed.class = 'pg_class'::regclass THEN c.relkind IN ('r', 'p', 'v', 'm') AND NOT c.relrowsecurity
+         ELSE needed.class IN ('pg_type'::regclass, 'pg_collation'::regclass, 'pg_constraint'::regclass) END, false)
+FROM needed LEFT JOIN pg_class c ON needed.class = 'pg_class'::regclass AND c.oid = needed.number
+"""
+
+
+def _read_in_postgresql(session: Session, source: Identity) -> set[int] | None:
+    """The tables that a query may read, by number; none where functions, foreign tables or row security keep that from view.
+
+    The server knows on what a view depends: the query is made one for a moment.
+    """
+    view = f"shoal_look_{secrets.token_hex(4)}"
+    if session.rows("SELECT current_user::text")[0][0] != source.seen_by[0]:  # names may mean something else
+        return None
+    path = session.rows("SELECT current_setting('search_path')")[0][0]
+    session.execute("SAVEPOINT shoal_look")
+    try:
+        session.execute(f"SELECT set_config('search_path', {literal(source.seen_by[1])}, true)")
+        session.execute(f"CREATE TEMPORARY VIEW {quoted(view)} AS {source.select}")
+        found = session.rows(_NEEDED.format(view=literal(quoted("pg_temp", view))))
+    except InputError:
+        return None
+    finally:
+        session.execute("ROLLBACK TO SAVEPOINT shoal_look")
+        session.execute(f"SELECT set_config('search_path', {literal(path)}, true)")
+    return {number for number, _ in found} if all(plain for _, plain in found) else None

@@ -1,0 +1,17 @@
+"""The four papers by the names that the command knows them by. Each module has TITLE, MEASURES and figures(mode)."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from shoal.errors import InputError
+
+PAPERS = ("km", "pta", "injector", "rt")
+
+
+def paper(name: str) -> Any:
+    """The module of a paper."""
+    if name not in PAPERS:
+        raise InputError(f"there is no paper {name!r}; choose {', '.join(PAPERS)} or all")
+    return import_module(f"shoal.reproducing.{name}")
