@@ -1,15 +1,19 @@
-"""What all benchmarks measure with."""
+"""What all benchmarks measure with, and what is noted about a run: when, on which commit and machine, beside how much other work."""
 
 from __future__ import annotations
 
 import os
+import platform
+import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 Row = dict[str, Any]
+MEASURED_CODE = ("src", "benchmarks/*.py", "pyproject.toml")
 
 
 def folder() -> Path | None:
@@ -28,8 +32,59 @@ def timed(run: Callable[[], Any], least: float = 0.5, most: int = 7) -> tuple[fl
     return best, answer
 
 
-def peak_mb() -> int:
-    """Peak memory of this process so far."""
+def peak_mb(of_children: bool = False) -> int:
+    """Peak memory of this process so far, or of the largest of its finished children."""
     import resource
 
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // (1 if sys.platform != "darwin" else 1024) // 1024
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN if of_children else resource.RUSAGE_SELF)
+    return usage.ru_maxrss // (1 if sys.platform != "darwin" else 1024) // 1024
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a section."""
+
+    date: str
+    commit: str
+    """With a `+` where the measured code differed from that commit; none for other tools."""
+    cores: int
+    memory_gib: int
+    python: str
+    load: float | None
+    """The load average of the last minute when the run began, None where it was not noted."""
+    remark: str = ""
+
+    def line(self) -> str:
+        facts = [self.date, self.commit and f"commit {self.commit}", f"{self.cores} cores", f"{self.memory_gib} GiB"]
+        facts += [
+            self.python and f"Python {self.python}",
+            "" if self.load is None else f"load {self.load:.1f} at the start",
+        ]
+        return f"{', '.join(fact for fact in facts if fact)}. {self.remark}".rstrip()
+
+
+def run_now() -> Run:
+    return Run(
+        date=time.strftime("%Y-%m-%d"),
+        commit=commit(),
+        cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+        memory_gib=round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30),
+        python=platform.python_version(),
+        load=round(os.getloadavg()[0], 2),
+    )
+
+
+def commit() -> str:
+    """The commit checked out, with a `+` where the code that is measured has changed since."""
+
+    def answer(*words: str) -> str:
+        done = subprocess.run(
+            ["git", *words], cwd=Path(__file__).parents[1], capture_output=True, text=True, check=True
+        )
+        return done.stdout.strip()
+
+    try:
+        changed = answer("status", "--porcelain", "--", *MEASURED_CODE)
+        return answer("rev-parse", "--short", "HEAD") + ("+" if changed else "")
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
