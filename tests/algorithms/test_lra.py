@@ -220,7 +220,7 @@ def test_larger_data_keeps_the_promise(seed, k, m):
     assert naive.is_km_anonymous(published_nodes(recoding, baskets), k, m)
 
 
-@pytest.mark.skipif(DATA is None, reason="SHOAL_DATA is not set")
+@pytest.mark.skipif(not DATA, reason="SHOAL_DATA is not set")
 def test_local_recoding_loses_less_than_half_of_the_optimal_cut_on_groceries():
     from shoal.records.reading import load
 
