@@ -1,6 +1,38 @@
-"""Property tests are about what is true, not about how long it took: a busy machine must not fail them."""
+"""What all tests share."""
 
+from __future__ import annotations
+
+import os
+
+import pytest
 from hypothesis import settings
 
+# Property tests are about what is true, not about how long it took: a busy machine must not fail them.
 settings.register_profile("shoal", deadline=None)
 settings.load_profile("shoal")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def a_key_of_the_tests(tmp_path_factory):
+    """The tester's own key stays where it is."""
+    before = os.environ.get("SHOAL_KEY")
+    os.environ["SHOAL_KEY"] = str(tmp_path_factory.mktemp("keys") / "owner.key")
+    yield
+    if before is None:
+        os.environ.pop("SHOAL_KEY", None)
+    else:
+        os.environ["SHOAL_KEY"] = before
+
+
+@pytest.fixture
+def run(capfd):
+    """Runs a command; gives its exit code, standard output and standard error."""
+    from shoal.cli import main
+
+    def command(*arguments):
+        capfd.readouterr()
+        code = main([str(argument) for argument in arguments])
+        shown = capfd.readouterr()
+        return code, shown.out, shown.err
+
+    return command

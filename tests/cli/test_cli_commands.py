@@ -23,19 +23,6 @@ def shop(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.fixture
-def run(capfd):
-    """Runs a command; gives its exit code, standard output and standard error."""
-
-    def command(*arguments):
-        capfd.readouterr()
-        code = main([str(argument) for argument in arguments])
-        shown = capfd.readouterr()
-        return code, shown.out, shown.err
-
-    return command
-
-
 def files(folder):
     return sorted(file.name for file in folder.iterdir())
 

@@ -9,7 +9,6 @@ import pytest
 
 import shoal
 from shoal import Baskets
-from shoal.cli import main
 
 ROWS = [["milk", "nappies"]] * 6 + [["milk", "wipes"]] * 5 + [["brie", "wipes"]] * 2 + [["milk"]] * 3
 TREE = "milk;dairy;shop\nbrie;dairy;shop\nnappies;baby;shop\nwipes;baby;shop\n"
@@ -24,19 +23,6 @@ def shop(tmp_path, monkeypatch):
     release = shoal.anonymize("raw.csv", shoal.KmAnonymity(5, 2), hierarchy="tree.csv")
     release.write("public.csv", rules="rules.csv")
     return tmp_path
-
-
-@pytest.fixture
-def run(capfd):
-    """Runs a command; gives its exit code, standard output and standard error."""
-
-    def command(*arguments):
-        capfd.readouterr()
-        code = main([str(argument) for argument in arguments])
-        shown = capfd.readouterr()
-        return code, shown.out, shown.err
-
-    return command
 
 
 def test_it_tells_loss_utility_and_risk_in_words(shop, run):

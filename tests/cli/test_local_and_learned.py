@@ -9,18 +9,6 @@ import pytest
 
 import shoal
 from shoal import Baskets
-from shoal.cli import main
-
-
-@pytest.fixture
-def run(capfd):
-    def command(*arguments):
-        capfd.readouterr()
-        code = main([str(argument) for argument in arguments])
-        shown = capfd.readouterr()
-        return code, shown.out, shown.err
-
-    return command
 
 
 @pytest.fixture
@@ -55,6 +43,8 @@ def test_a_learned_tree_can_be_written_down_and_used(shop, run):
         for tree, out in (("t.csv", "a.csv"), ("learned:4", "b.csv"))
     ]
     assert losses[0] == pytest.approx(losses[1])
+    warnings = json.loads((shop / "a.csv.certificate.json").read_text())["warnings"]
+    assert any("learned from the data" in warning for warning in warnings)
     assert run("hierarchy", "build", "raw.csv", "--hierarchy", "learned:4", "--k", "5", "-o", "u.csv")[0] == 2
     assert run("hierarchy", "build", "raw.csv", "--k", "5", "--m", "2", "-o", "u.csv")[0] == 2
 

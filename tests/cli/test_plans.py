@@ -7,8 +7,6 @@ import json
 import pytest
 import yaml
 
-from shoal.cli import main
-
 PLAN = """\
 version: 1
 input:
@@ -36,19 +34,6 @@ def shop(tmp_path, monkeypatch):
     (tmp_path / "tree.csv").write_text("milk;dairy;shop\nbrie;dairy;shop\nnappies;baby;shop\nwipes;baby;shop\n")
     (tmp_path / "plan.yaml").write_text(PLAN)
     return tmp_path
-
-
-@pytest.fixture
-def run(capfd):
-    """Runs a command; gives its exit code, standard output and standard error."""
-
-    def command(*arguments):
-        capfd.readouterr()
-        code = main([str(argument) for argument in arguments])
-        shown = capfd.readouterr()
-        return code, shown.out, shown.err
-
-    return command
 
 
 def files(folder):

@@ -9,21 +9,8 @@ import pytest
 
 import shoal
 from shoal import KmAnonymity
-from shoal.cli import main
 
 ROWS = [["milk", "nappies"]] * 6 + [["milk", "brie"]] * 2 + [["milk"]] * 3
-
-
-@pytest.fixture
-def run(capsys):
-    """Runs a command: (exit code, standard output, standard error)."""
-
-    def call(*arguments):
-        code = main([str(argument) for argument in arguments])
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return call
 
 
 @pytest.fixture
