@@ -7,22 +7,19 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 export SHOAL_DATA ?= $(wildcard $(abspath ../shared/data))
 
-.PHONY: demo test postgresql check bench site format clean
+.PHONY: demo test tools check bench site screenshots format clean
 
 demo: $(READY)
 	@$(BIN)/shoal demo
 
-test: $(READY) postgresql
-	$(BIN)/pytest -n 2 --dist worksteal
+test: $(READY) tools
+	$(BIN)/pytest -n 2 --dist loadgroup
 
-# The tests of databases start a server of their own, from Debian's package. Where it may not be installed they are skipped.
-postgresql:
-	@command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || { \
-	  SUDO=$$(test "$$(id -u)" = 0 || echo sudo -n); \
-	  command -v apt-get >/dev/null && $$SUDO true 2>/dev/null && { \
-	    echo "postgresql is missing; installing it (apt-get)" >&2; \
-	    $$SUDO apt-get update -q && $$SUDO env DEBIAN_FRONTEND=noninteractive apt-get install -yq postgresql; \
-	  } || echo "postgresql is missing and cannot be installed here: the tests against a real server are skipped" >&2; }
+# What tests start themselves.
+tools:
+	@scripts/bring initdb postgresql "the tests against a real server of databases"
+	@scripts/bring chromium chromium "the tests in a browser"
+	@scripts/bring java default-jre-headless "the tests on Spark"
 
 check: $(READY)
 	$(BIN)/ruff check --no-cache .
@@ -35,6 +32,10 @@ bench: $(READY)
 
 site: $(READY)
 	$(BIN)/python docs/build_site.py
+
+# The pictures of docs/guide/app.md, taken by the journey through the demo.
+screenshots: $(READY) tools
+	SHOAL_SCREENSHOTS=docs/images $(BIN)/pytest -q -n 0 tests/app/test_journeys.py -k km
 
 format: $(READY)
 	$(BIN)/ruff check --fix .

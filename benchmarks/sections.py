@@ -56,7 +56,7 @@ SECTIONS = {
 }
 
 
-MODULES = ("local", "learned")
+MODULES = ("local", "learned", "cluster", "memory")
 
 
 def sections_of(module: str) -> dict[str, Section]:

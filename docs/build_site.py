@@ -24,7 +24,10 @@ ELSEWHERE = {"benchmarks/RESULTS.md": "results.md", "CHANGELOG.md": "changes.md"
 """Pages that lie outside of docs, and where they stand in the site. The site has a first screen of its own for README."""
 FIRST = {
     "Guides": ("guide", ("km", "hybrid", "transactions", "tables", "buckets", "local", "learned")),
-    "Working with it": ("guide", ("steward", "plans", "pipeline", "evaluate", "compare", "reproduce")),
+    "Working with it": (
+        "guide",
+        ("steward", "app", "plans", "pipeline", "spark", "large", "evaluate", "compare", "reproduce"),
+    ),
     "Papers": ("papers", ("km-2008", "pta-2017", "rt-2013", "injector-2008")),
 }
 """Pages in the order in which they are best read; others follow by name, guides under Guides."""
@@ -37,8 +40,11 @@ TITLES = {
     "guide/local.md": "Local recoding",
     "guide/learned.md": "Learned hierarchies",
     "guide/steward.md": "Raw file to signed certificate",
+    "guide/app.md": "The app",
     "guide/plans.md": "Plans",
     "guide/pipeline.md": "Databases and pipelines",
+    "guide/spark.md": "Spark",
+    "guide/large.md": "Data larger than memory",
     "guide/evaluate.md": "Measuring a release",
     "guide/compare.md": "Comparing",
     "guide/reproduce.md": "Reproducing the papers",

@@ -36,6 +36,7 @@ from shoal.records.publication import Publication, StagedFile, check_targets, di
 from shoal.records.reading import Source, load
 from shoal.records.record_writing import flags_to_read, write_records_to, written_records
 from shoal.records.records import Records
+from shoal.records.scratch import Scratch
 from shoal.records.writing import csv_cell, write_to, written_tokens
 from shoal.report.certificate import certificate as certificate_of
 from shoal.report.certificate import certificate_file, check_certificate_name
@@ -83,6 +84,7 @@ def anonymize(
     fuzzy: Mapping[str, float] | None = None,
     knowledge: Path | None = None,
     threads: int | None = None,
+    memory_limit: int | str | None = None,
     keep_order: bool = False,
     progress: Progress | None = None,
     **reading: Any,
@@ -98,8 +100,8 @@ def anonymize(
     `unknown="root"` hangs items that it lacks under its root. `suppress`, the largest share of item occurrences that may go (0
     unless given, for `hybrid` 0.05), is for `exact` and `hybrid`. For KAnonymity, `sensitive` names the items that travel unchanged: a
     list of them, or a file with one on each line; `segments` is for `pta`, `gray-tsp` and `lra`, `population` and `generations` for
-    `gray-tsp`. `time_limit` (seconds) is for `exact`, `hybrid`, `lra` and `split`, `seed` for what draws lots. `reading` is as for
-    `shoal.read`.
+    `gray-tsp`. `time_limit` (seconds) is for `exact`, `hybrid`, `lra` and `split`, `seed` for what draws lots. `memory_limit`
+    (bytes, or a text such as 2GB) puts large arrays into scratch files: for `exact` and the audit. `reading` is as for `shoal.read`.
     """
     started = time.monotonic()
     asked: dict[str, Any] = {
@@ -130,6 +132,8 @@ def anonymize(
         **{name: value for name, value in asked.items() if value is not None}, threads=threads, progress=progress
     )
 
+    if memory_limit is not None:
+        reading["memory_limit"] = scratch_for(memory_limit, threads, guarantee, algorithm, hierarchy)
     options.tell("reading", 0.0)
     data = queried(data, reading.pop("query", None))
     source, guarantee = model.read(data, guarantee, Roles(sensitive, quasi, keep), reading)
@@ -160,7 +164,7 @@ def anonymize(
         input_sha256=source.sha256,
         layout=source.layout,
         seconds=time.monotonic() - started,
-        peak_mb=_peak_mb(),
+        peak_mb=peak_mb(),
         notes=proposal.notes
         + ((KEPT_ORDER,) if keep_order else ())
         + ((SECRET_SHOWN,) if is_address(data) and address_of(data).secrets else ()),
@@ -179,6 +183,7 @@ def audit(
     knowledge: Path | None = None,
     hierarchy: Mapping[str, Hierarchy | Path] | None = None,
     threads: int | None = None,
+    memory_limit: int | str | None = None,
     witnesses: int = 10,
     yes_or_no: bool = False,
     progress: Progress | None = None,
@@ -189,11 +194,29 @@ def audit(
     For MatchingDiversity, `knowledge` is a file of rules that the attacker knows, and `hierarchy` has those that they speak of.
     """
     data = queried(data, reading.pop("query", None))
+    if memory_limit is not None:
+        reading["memory_limit"] = scratch_for(memory_limit, threads, guarantee)
     source, guarantee = model_of(guarantee).read(data, guarantee, Roles(sensitive, quasi, keep), reading)
     guarantee = informed(guarantee, source, knowledge, hierarchy)
     return audited_source(
         source, guarantee, threads=threads, witnesses=witnesses, yes_or_no=yes_or_no, progress=progress
     )
+
+
+def scratch_for(
+    memory_limit: int | str, threads: int | None, guarantee: Any, algorithm: str | None = None, hierarchy: Any = None
+) -> Scratch:
+    """Where arrays go that a limit on memory leaves no room for; raises for what holds all rows in memory whatever the limit."""
+    why = "what it knows about each row is in memory; leave the limit out"
+    if guarantee.model != "km":
+        raise InputError(f"a memory limit is for k^m-anonymity, and this is {guarantee}: {why}")
+    if algorithm not in (None, "exact"):
+        raise InputError(f"a memory limit is for algorithm exact, and this is {algorithm}: {why}")
+    if isinstance(hierarchy, str) and hierarchy.startswith("learned:"):
+        raise InputError(
+            f"a memory limit is not for {hierarchy}, which is learned from all rows; take frequency:5 or a file"
+        )
+    return Scratch.of(memory_limit, threads)
 
 
 def informed(guarantee: Any, source: AnySource, knowledge: Path | None, hierarchy: Any = None) -> Any:
@@ -270,6 +293,8 @@ def verify(
 
 def shuffled(rows: Baskets | Records) -> Baskets | Records:
     """The rows in an order drawn from the system's randomness, of which nothing is kept: the order of the input gives people away."""
+    if isinstance(rows, Baskets):
+        return rows.shuffled()
     keys = np.frombuffer(os.urandom(8 * len(rows)), np.uint64)
     return rows.take(np.argsort(keys))
 
@@ -522,7 +547,7 @@ class Release:
             "bound": self.bound,
             "rows": self.rows,
             "seconds": round(self.seconds + sum(written.seconds for written in self.written), 3),
-            "peak_mb": self.peak_mb if last is None else _peak_mb(),
+            "peak_mb": self.peak_mb if last is None else peak_mb(),
             "input": self.inputs[0] if self.inputs else self.source,
             "input_sha256": self.input_sha256,
             "output_sha256": last.sha256 if last else None,
@@ -575,7 +600,7 @@ class Release:
         reading = ""
         for flags, options in _ways_to_read(layout):
             try:
-                found = load(path, format=layout.format, **options).baskets
+                found = load(path, format=layout.format, memory_limit=expected.scratch, **options).baskets
             except InputError as error:
                 reading = f"cannot be read again ({error})"
                 continue
@@ -695,7 +720,7 @@ def _csv(rows: Iterator[tuple[str, ...]]) -> bytes:
     return "".join(",".join(csv_cell(cell, ",") for cell in row) + "\n" for row in rows).encode()
 
 
-def _peak_mb() -> float | None:
+def peak_mb() -> float | None:
     """The most memory that this process has held so far, where the system tells."""
     try:
         import resource

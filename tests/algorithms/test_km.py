@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -242,3 +244,14 @@ def test_dropping_a_rare_category_saves_the_rest():
     assert dropping.cut.dropped == (B,)
     assert dict(dropping.rules())["b1"] == ""
     assert list(dropping.apply(baskets))[-1] == {"a2"}
+
+
+def test_exact_tells_the_best_once_a_depth_is_finished():
+    told = []
+    rows = [{A1, B1}, {A1, B2}, {A2, B1}, {A2, B2}, {A1, B1}, {A2}]
+    options = Options(progress=lambda doing, share: told.append(doing))
+    exact(baskets_of(rows, FIGURE_1), KmAnonymity(2, 2), FIGURE_1, options)
+    assert told[0].startswith("depth 1 of 2, at least ")  # the root is no find
+    assert all(re.fullmatch(r"depth 2 of 2, best [0-9.]+%, at least [0-9.]+% lost", doing) for doing in told[1:])
+    best, bound = map(float, re.findall(r"([0-9.]+)%", told[-1]))
+    assert best >= bound

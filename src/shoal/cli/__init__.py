@@ -30,6 +30,7 @@ from shoal.cli.reproduce import reproduce
 from shoal.cli.rules import rules
 from shoal.cli.terminal import print_json, say
 from shoal.cli.verify import verify
+from shoal.cli.web import app as web_app
 from shoal.errors import ShoalError
 
 INTERRUPTED, BROKEN_PIPE = 130, 141
@@ -67,6 +68,7 @@ app.command()(compare)
 app.command()(reproduce)
 app.command()(rules)
 app.command()(attack)
+app.command("app")(web_app)
 app.add_typer(hierarchy, name="hierarchy")
 app.add_typer(datasets, name="datasets")
 

@@ -187,6 +187,7 @@ def anonymize(
     fuzzy: options.Fuzzy = None,
     knowledge: options.Knowledge = None,
     threads: options.Threads = None,
+    memory_limit: options.MemoryLimit = None,
     quasi: options.Quasi = None,
     items: options.Items = None,
     keep: options.Keep = None,
@@ -196,6 +197,7 @@ def anonymize(
     separator: options.Separator = None,
     format: options.Format = None,
     query: options.Query = None,
+    engine: options.Engine = None,
     print_plan: Annotated[
         bool,
         options.flag("--print-plan", "Print the plan that these flags stand for, for shoal run, and do nothing else."),
@@ -226,7 +228,8 @@ def anonymize(
         raise InputError("--certificate, --rules, --sign and --force need -o; without it nothing is written")
     guarantee = options.promise(model, k, m, l, quasi)
     trees = options.hierarchies(hierarchy)
-    if output is not None:
+    on_spark = options.is_spark(engine)
+    if output is not None and not on_spark:
         specs = trees.values() if isinstance(trees, dict) else [trees]
         inputs = tuple(given for given in (queried(data, query), *specs, sensitive, knowledge) if given is not None)
         way.Targets.of(output, certificate, rules, sign).check(force=force, inputs=inputs)
@@ -255,14 +258,22 @@ def anonymize(
         "fuzzy": options.numbers(fuzzy, "--fuzzy", "age=5"),
         "knowledge": knowledge,
         "threads": threads,
+        "memory_limit": memory_limit,
         "keep_order": keep_order,
         **options.reading(items, id, drop, separator, format, numeric, query),
     }
     if print_plan:
         from shoal.plan import plan_from, plan_yaml
 
-        plan = plan_from(data, guarantee, output=output, certificate=certificate, rules=rules, sign=sign, **asked)
+        kept: dict[str, Any] = {"certificate": certificate, "rules": rules, "sign": sign, "engine": engine}
+        plan = plan_from(data, guarantee, output=output, **kept, **asked)
         typer.echo(plan_yaml(plan), nl=False)
+        return
+    if on_spark:
+        from shoal.cli.spark import anonymize_on_spark
+
+        asked |= {"rules": rules, "sign": sign, "force": force}
+        anonymize_on_spark(engine, data, guarantee, asked, output=output, certificate=certificate, json=json)
         return
     announce_compilation()
     with progress() as tell:

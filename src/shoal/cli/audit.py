@@ -34,6 +34,7 @@ def audit(
         ),
     ] = None,
     threads: options.Threads = None,
+    memory_limit: options.MemoryLimit = None,
     quasi: options.Quasi = None,
     items: options.Items = None,
     keep: options.Keep = None,
@@ -43,6 +44,7 @@ def audit(
     separator: options.Separator = None,
     format: options.Format = None,
     query: options.Query = None,
+    engine: options.Engine = None,
     json: options.Json = False,
 ) -> int:
     """Count in a file what the promise is about, and say whether it holds.
@@ -63,12 +65,22 @@ def audit(
     from shoal.records.database_address import queried, without_password
 
     guarantee = options.promise(model, k, m, l, quasi, kind)
+    if options.is_spark(engine):
+        from shoal.cli.spark import audit_on_spark
+
+        asked = options.reading(items, id, drop, separator, format, numeric, query)
+        asked |= {"quasi": quasi, "sensitive": sensitive, "keep": keep, "threads": threads, "knowledge": knowledge}
+        asked |= {"memory_limit": memory_limit}
+        asked |= {"hierarchy": options.hierarchies(hierarchy)}
+        return audit_on_spark(engine, data, guarantee, asked, json=json)
     data = queried(data, query)
     announce_compilation()
     with progress() as tell:
         if tell:
             tell("reading", 0.0)
         reading = options.reading(items, id, drop, separator, format, numeric)
+        if memory_limit is not None:
+            reading["memory_limit"] = way.scratch_for(memory_limit, threads, guarantee)
         source, guarantee = model_of(guarantee).read(data, guarantee, Roles(sensitive, quasi, keep), reading)
         guarantee = way.informed(guarantee, source, knowledge, options.hierarchies(hierarchy))
         verdict = way.audited_source(source, guarantee, threads=threads, progress=tell)
@@ -81,13 +93,13 @@ def audit(
     return 0 if verdict.holds else BROKEN
 
 
-def show_audit(verdict: Audit, rows: int, out: Console) -> None:
+def show_audit(verdict: Audit, rows: int | None, out: Console) -> None:
     """The verdict, the counts by size, and who shows it."""
     name, k = verdict.guarantee["name"], verdict.guarantee.get("k", 0)
     out.print()
     if verdict.holds:
         out.print(f"{name} holds", style="bold green", end="")
-        out.print(f" for all {rows:,} rows")
+        out.print("" if rows is None else f" for all {rows:,} rows")
     else:
         out.print(f"{name} does not hold", style="bold red", end="")
         at_least = "" if verdict.complete else "at least "

@@ -180,6 +180,23 @@ Query = Annotated[
         rich_help_panel=_READING,
     ),
 ]
+Engine = Annotated[
+    str | None,
+    typer.Option(
+        metavar="local|spark[=MASTER]",
+        help="Where the counting runs. On spark, DATA and -o are Parquet folders (also hdfs://..., s3a://...) or table:NAME.",
+        show_default="local",
+        rich_help_panel=_RUNNING,
+    ),
+]
+MemoryLimit = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIZE",
+        help="km with exact, and audits: use at most this much memory (800MB or more, such as 2GB); the rest goes to scratch files.",
+        rich_help_panel=_RUNNING,
+    ),
+]
 HierarchySpec = Annotated[
     str | None,
     typer.Option("--hierarchy", metavar="SPEC", help=SPECS, show_default="frequency:5", rich_help_panel=_TREE),
@@ -207,6 +224,15 @@ Threads = Annotated[
 ]
 Force = Annotated[bool, flag("--force", "Overwrite files that exist.")]
 Json = Annotated[bool, flag("--json", "One JSON document on standard output, all else on standard error.")]
+
+
+def is_spark(engine: str | None) -> bool:
+    """Whether --engine asks for Spark; raises if there is no such engine."""
+    if engine is None:
+        return False
+    from shoal.engines import chosen
+
+    return chosen(engine).name == "spark"
 
 
 def reading(

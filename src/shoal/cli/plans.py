@@ -105,6 +105,17 @@ def run(
         raise wanted.refusal(
             ("outputs", "data"), "- and --json both need standard output; name a file, or leave --json out"
         )
+    if wanted.on_spark:
+        from shoal.cli.spark import show_on_spark
+        from shoal.plan.running import run_plan_on_spark
+
+        with progress() as tell:
+            made = run_plan_on_spark(wanted, force=force, progress=tell)
+        if json:
+            print_json(made.to_dict() | {"plan": wanted.origin.name, "plan_sha256": wanted.origin.sha256})
+        else:
+            show_on_spark(made, console())
+        return
     announce_compilation()
     with progress() as tell:
         release = run_plan(wanted, force=force, progress=tell)

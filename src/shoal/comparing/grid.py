@@ -34,7 +34,7 @@ MOST_CELLS = 100_000
 """More than anybody reads: a grid with a slip in it, rather."""
 
 PROMISE = ("k", "m", "l")
-EVERYWHERE = ("unknown", "threads")
+EVERYWHERE = ("unknown", "threads", "memory_limit")
 """Options that every algorithm takes."""
 
 

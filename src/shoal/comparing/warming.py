@@ -15,7 +15,17 @@ from shoal.plan import Plan, call_of
 
 _ROWS = 36
 _CODES = ("a", "b", "c", "d", "e", "f")
-_OF_THE_DATA = ("weights", "item_weights", "fuzzy", "knowledge", "unknown", "seed", "threads", "segments")
+_OF_THE_DATA = (
+    "weights",
+    "item_weights",
+    "fuzzy",
+    "knowledge",
+    "unknown",
+    "seed",
+    "threads",
+    "segments",
+    "memory_limit",
+)
 """Options that name columns or items, or whose value makes no difference here."""
 
 

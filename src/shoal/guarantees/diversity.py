@@ -132,12 +132,7 @@ class MatchingDiversity:
                 )
                 for g in worst.tolist()
             ),
-            notes=(
-                f"{broken:,} rows are in buckets that the rules contradict: no assignment of the values to the rows obeys them, "
-                "so a rule is wrong for this data",
-            )
-            if broken
-            else (),
+            notes=contradiction_notes(broken),
             facts={
                 "buckets": len(published),
                 "smallest_bucket": int(published.sizes.min()) if len(published) else 0,
@@ -167,6 +162,16 @@ class MatchingDiversity:
         reason = f"bucket {published.label(bucket)}: {len(left[this_kind]):,} of {self.l:,} values are possible"
         reason += f" for {len(rows):,} rows alike" if len(rows) > NAMED else ""
         return Witness(left[this_kind], len(left[this_kind]), numbers, reason)
+
+
+def contradiction_notes(rows: int) -> tuple[str, ...]:
+    """A word about rows in buckets that the rules contradict."""
+    if not rows:
+        return ()
+    return (
+        f"{rows:,} rows are in buckets that the rules contradict: no assignment of the values to the rows obeys them, "
+        "so a rule is wrong for this data",
+    )
 
 
 def kinds_of_rows(

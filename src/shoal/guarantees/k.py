@@ -110,6 +110,7 @@ class KAnonymity:
         small, plain = sizes < self.k, distinct < (self.l if self.l > 1 else 0)
         bad = np.flatnonzero(small | plain)
         worst = bad[np.lexsort((distinct[bad], sizes[bad]))][:witnesses]
+        alike = (most == sizes) & bool(self.sensitive)
         return Audit(
             guarantee=self.to_dict(),
             holds=not len(bad),
@@ -126,7 +127,7 @@ class KAnonymity:
                 )
                 for c in worst.tolist()
             ),
-            notes=_notes(sizes, most, bool(self.sensitive), int(self.l)),
+            notes=homogeneity_notes(len(sizes), int(np.count_nonzero(alike)), int(sizes[alike].sum()), int(self.l)),
             facts={
                 "classes": len(sizes),
                 "smallest_class": int(sizes.min()) if len(sizes) else 0,
@@ -135,8 +136,8 @@ class KAnonymity:
             }
             | (
                 {
-                    "homogeneous_classes": int(np.count_nonzero(most == sizes)),
-                    "homogeneous_rows": int(sizes[most == sizes].sum()),
+                    "homogeneous_classes": int(np.count_nonzero(alike)),
+                    "homogeneous_rows": int(sizes[alike].sum()),
                     "fewest_sensitive": int(distinct.min()) if len(sizes) else 0,
                 }
                 if self.sensitive
@@ -159,12 +160,12 @@ def _with(baskets: Baskets, wanted: np.ndarray[Any, np.dtype[np.bool_]]) -> Bask
     return Baskets(offsets, rank[baskets.items[kept]].astype(np.int32, copy=False), names)
 
 
-def _notes(sizes: Any, most: Any, has_sensitive: bool, l: int) -> tuple[str, ...]:  # noqa: E741
-    alike = (most == sizes) & (sizes > 0)
-    if not has_sensitive or not alike.any():
+def homogeneity_notes(classes: int, alike: int, alike_rows: int, l: int) -> tuple[str, ...]:  # noqa: E741
+    """A word about classes all of whose members share a sensitive item: `alike` of all, with so many rows."""
+    if not alike:
         return ()
     return (
-        f"{np.count_nonzero(alike):,} of {len(sizes):,} classes, {sizes[alike].sum():,} rows, share a sensitive item among all their "
+        f"{alike:,} of {classes:,} classes, {alike_rows:,} rows, share a sensitive item among all their "
         "members: whoever knows that a person is in such a class learns it (the homogeneity attack)"
         + ("; ask for --l 2 or more" if l == 1 else ", although there are others beside it"),
     )

@@ -127,9 +127,9 @@ def exposures(
     `known` says to how many rows an attacker who knows no item has narrowed each row down already, where that is not all.
     """
     walk = _Walk(baskets, k, threads, None)
-    crowd = np.full(len(baskets), k) if known is None else known
-    exposed = (crowd < k).astype(np.uint8)
-    unique = (crowd < min(k, 2)).astype(np.uint8)
+    exposed, unique = np.zeros(len(baskets), np.uint8), np.zeros(len(baskets), np.uint8)
+    if known is not None:
+        exposed[known < k] = unique[known < min(k, 2)] = 1
     found = []
     _mark_rare_items(baskets, k, exposed, unique)
     for m in range(1, min(up_to, baskets.longest, 255) + 1):
@@ -161,8 +161,8 @@ def _mark_rare_items(baskets: Baskets, k: int, exposed: npt.NDArray[np.uint8], u
     """Rows with an item rarer than k, and with one that stands nowhere else: what m = 1 gives away."""
     support = baskets.supports()
     for mark, rare in ((exposed, support < k), (unique, support < min(k, 2))):
-        places = np.flatnonzero(rare[baskets.items])
-        mark[np.searchsorted(baskets.offsets, places, side="right") - 1] = 1
+        if rare.any():
+            mark[baskets.rows_with(rare)] = 1
 
 
 class _Walk:
@@ -188,7 +188,7 @@ class _Walk:
         unique: npt.NDArray[np.uint8] | None = None,
         size: int = 0,
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], tuple[Witness, ...]]:
-        from shoal.kernels.itemsets import count_itemsets, work_by_first_item
+        from shoal.kernels.itemsets import counted_itemsets, work_by_first_item
         from shoal.kernels.parallel import over_blocks
 
         if m < 1:
@@ -199,22 +199,8 @@ class _Walk:
         work = work_by_first_item(rows.offsets, rows.tails, rows.lengths, len(self.by_rank), m)
 
         def count(first: int, last: int) -> Any:
-            return count_itemsets(
-                rows.offsets,
-                rows.tails,
-                rows.lengths,
-                rows.support,
-                rows.volume,
-                first,
-                last,
-                self.k,
-                m,
-                keep,
-                only_one,
-                stop,
-                none if exposed is None else exposed,
-                none if unique is None else unique,
-            )
+            marks = (none if exposed is None else exposed, none if unique is None else unique)
+            return counted_itemsets(rows, first, last, self.k, m, keep, only_one, stop, *marks)
 
         answers = over_blocks(count, rows.blocks(work), self.threads, self.progress)
         checked = np.array([a[0] for a in answers]).sum(axis=0)
@@ -232,8 +218,7 @@ class _Walk:
         items = sorted(self.by_rank[ranks].tolist())
         rows: npt.NDArray[np.int64] | None = None
         for item in items:
-            places = np.flatnonzero(self.baskets.items == item)
-            held = np.searchsorted(self.baskets.offsets, places, side="right") - 1
+            held = self.baskets.rows_with(np.arange(len(self.baskets.vocabulary)) == item)
             rows = held if rows is None else np.intersect1d(rows, held)
         assert rows is not None
         return Witness(tuple(self.baskets.vocabulary[i] for i in items), support, tuple((rows + 1).tolist()))
@@ -241,7 +226,9 @@ class _Walk:
 
 def affordable(lengths: npt.NDArray[np.int64], m: int) -> int:
     """The largest size, at least 2, up to which all subsets of all rows are few enough to be counted."""
-    ways = lengths.astype(np.float64)
+    rows = np.bincount(lengths)  # of each length: a row's subsets depend on nothing else
+    lengths = np.flatnonzero(rows)
+    ways = (rows[lengths] * lengths).astype(np.float64)
     total = ways.sum()
     for size in range(2, m + 1):
         ways *= np.maximum(lengths - size + 1, 0) / size

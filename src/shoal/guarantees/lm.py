@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from shoal.guarantees.audit import Audit, Witness
 from shoal.guarantees.rt import RTAnonymity, known_items
@@ -123,21 +124,26 @@ class LmDiversity:
                     group_of(published, numbers),
                 )
             )
-        sizes_checked = {size: (checked, rare) for size, (checked, rare) in hidden.by_size.items()}
-        for size, more in enumerate(bad.tolist()):
-            checked, rare = sizes_checked.get(size, (0, 0))
-            sizes_checked[size] = (checked, rare + more)
-        return replace(
-            hidden,
-            guarantee=self.to_dict(),
-            holds=hidden.holds and not bad.any(),
-            violations=hidden.violations + int(bad.sum()),
-            by_size=sizes_checked,
-            witnesses=(*hidden.witnesses, *sure)[:witnesses]
-            if not bad.any()
-            else _both(hidden.witnesses, tuple(sure), witnesses),
-            facts={**hidden.facts, "rare": hidden.violations, "inferences": int(bad.sum())},
-        )
+        return with_inferences(self, hidden, bad, tuple(sure), witnesses)
+
+
+def with_inferences(
+    guarantee: LmDiversity, hidden: Audit, bad: npt.NDArray[np.int64], sure: tuple[Witness, ...], witnesses: int
+) -> Audit:
+    """The audit of (k,k^m)-anonymity, and the sensitive items that are too likely: `bad` per size of what is known, `sure` the worst."""
+    by_size = dict(hidden.by_size)
+    for size, more in enumerate(bad.tolist()):
+        checked, rare = by_size.get(size, (0, 0))
+        by_size[size] = (checked, rare + more)
+    return replace(
+        hidden,
+        guarantee=guarantee.to_dict(),
+        holds=hidden.holds and not bad.any(),
+        violations=hidden.violations + int(bad.sum()),
+        by_size=by_size,
+        witnesses=(*hidden.witnesses, *sure)[:witnesses] if not bad.any() else _both(hidden.witnesses, sure, witnesses),
+        facts={**hidden.facts, "rare": hidden.violations, "inferences": int(bad.sum())},
+    )
 
 
 def _both(rare: tuple[Witness, ...], sure: tuple[Witness, ...], wanted: int) -> tuple[Witness, ...]:

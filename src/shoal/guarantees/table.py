@@ -84,10 +84,7 @@ class TableAnonymity:
                 f"l = {self.l}, but no column is sensitive; say with --sensitive which one, or leave l out"
             )
         of_row, sizes = classes(published)
-        fewest = np.full(len(sizes), np.iinfo(np.int64).max)
-        for column in sensitive:
-            pairs = np.unique(of_row * (len(column.values) + 1) + canonical(column.values)[column.codes])
-            fewest = np.minimum(fewest, np.bincount(pairs // (len(column.values) + 1), minlength=len(sizes)))
+        fewest = fewest_values(published, of_row, len(sizes))
         if progress:
             progress(1.0)
         small, plain = sizes < self.k, fewest < (self.l if self.l > 1 else 0)
@@ -119,6 +116,15 @@ def classes(published: Records) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.i
         key = of_row * max(1, len(column.values)) + canonical(column.values)[column.codes]
         of_row = np.unique(key, return_inverse=True)[1].reshape(-1).astype(np.int64)
     return of_row, np.bincount(of_row).astype(np.int64)
+
+
+def fewest_values(published: Records, of_row: npt.NDArray[np.int64], n_classes: int) -> npt.NDArray[np.int64]:
+    """Per class, the different values of the sensitive column that has fewest there; very many where no column is sensitive."""
+    fewest = np.full(n_classes, np.iinfo(np.int64).max)
+    for column in published.of_role("sensitive"):
+        pairs = np.unique(of_row * (len(column.values) + 1) + canonical(column.values)[column.codes])
+        fewest = np.minimum(fewest, np.bincount(pairs // (len(column.values) + 1), minlength=n_classes))
+    return fewest
 
 
 def canonical(values: tuple[str, ...]) -> npt.NDArray[np.int64]:

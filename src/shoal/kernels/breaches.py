@@ -8,22 +8,52 @@ linear scans that mark rows, smallest node first, ended as soon as k is reached.
 
 import numba as nb
 import numpy as np
+import numpy.typing as npt
 
 from shoal.kernels.arrays import grown
-from shoal.kernels.rows import gather
+from shoal.kernels.rows import gather, gathered_at_home, home_of
 
 
-@nb.njit(cache=True, nogil=True)
-def rare_sets(offsets, rows, lengths, support_of, volume, first, last, k, m, most):
+def rare_sets(
+    offsets: npt.NDArray[np.int64],
+    rows: npt.NDArray[np.int32],
+    lengths: npt.NDArray[np.int32],
+    support_of: npt.NDArray[np.int64],
+    volume: npt.NDArray[np.int64],
+    first: int,
+    last: int,
+    k: int,
+    m: int,
+    most: int,
+) -> npt.NDArray[np.int32]:
     """Itemsets of up to m tokens in fewer than k rows, no prefix of which is rare, whose first token is in [first, last),
     over rows laid out as in `shoal.kernels.rows`.
 
     Tokens are numbered rarest first. At most `most` sets per first token, m places each, unused ones -1, one after the other.
     """
-    n_tokens = len(support_of)
     if k < 2:
         return np.empty(0, np.int32)
+    home = home_of(rows)
+    if home is None:
+        return _rare_sets(offsets, rows, lengths, support_of, volume, first, last, k, m, most)
+    gathered, starts, entries, stack = gathered_at_home(
+        home, offsets, rows, lengths, support_of, volume, first, last, m
+    )
+    half = len(stack) // 2
+    return _rare_gathered(gathered, starts, entries, stack[:half], stack[half:], support_of, first, last, k, m, most)
+
+
+@nb.njit(cache=True, nogil=True)
+def _rare_sets(offsets, rows, lengths, support_of, volume, first, last, k, m, most):
     tails, starts, entries = gather(offsets, rows, lengths, support_of, volume, first, last)
+    entry_pos = np.empty(4096, np.int64)
+    entry_stop = np.empty(4096, np.int64)
+    return _rare_gathered(tails, starts, entries, entry_pos, entry_stop, support_of, first, last, k, m, most)
+
+
+@nb.njit(cache=True, nogil=True)
+def _rare_gathered(tails, starts, entries, entry_pos, entry_stop, support_of, first, last, k, m, most):
+    n_tokens = len(support_of)
     found = np.empty(64 * m, np.int32)
     n_found = 0
     count = np.zeros(n_tokens, np.int32)
@@ -36,8 +66,6 @@ def rare_sets(offsets, rows, lengths, support_of, volume, first, last, k, m, mos
     child_item = np.empty(1024, np.int32)
     child_from = np.empty(1024, np.int64)
     child_to = np.empty(1024, np.int64)
-    entry_pos = np.empty(4096, np.int64)
-    entry_stop = np.empty(4096, np.int64)
 
     for a in range(first, last):
         n_first = support_of[a]

@@ -11,11 +11,14 @@ itemset is ever looked up in a dictionary. Rare items first means that most pref
 Work splits by first item; each call owns its counters, so results do not depend on the number of threads.
 """
 
+from typing import Any
+
 import numba as nb
 import numpy as np
+import numpy.typing as npt
 
 from shoal.kernels.arrays import grown
-from shoal.kernels.rows import gather
+from shoal.kernels.rows import Rows, gather, gathered_at_home, home_of
 
 
 @nb.njit(cache=True, nogil=True)
@@ -31,6 +34,29 @@ def work_by_first_item(offsets, tails, lengths, n_items, m):
     return work
 
 
+def counted_itemsets(
+    rows: Rows,
+    first: int,
+    last: int,
+    k: int,
+    m: int,
+    keep: int,
+    only_one: bool,
+    stop: npt.NDArray[np.bool_],
+    exposed: npt.NDArray[np.uint8],
+    unique: npt.NDArray[np.uint8],
+) -> Any:
+    """As `count_itemsets`, within the limit on memory that the rows know of, if there is one."""
+    laid = (rows.offsets, rows.tails, rows.lengths, rows.support, rows.volume, first, last)
+    home = home_of(rows.tails)
+    if home is None:
+        return count_itemsets(*laid, k, m, keep, only_one, stop, exposed, unique)
+    gathered, starts, entries, stack = gathered_at_home(home, *laid, m)
+    half = len(stack) // 2
+    where = (gathered, starts, entries, stack[:half], stack[half:])
+    return count_gathered(*where, rows.support, first, last, k, m, keep, only_one, stop, exposed, unique)
+
+
 @nb.njit(cache=True, nogil=True)
 def count_itemsets(
     offsets, rows, lengths, support_of, volume, first, last, k, m, keep, only_one, stop, exposed, unique
@@ -43,8 +69,48 @@ def count_itemsets(
     entry per row, 0 = not yet), the rows of rare and of unique itemsets of size exactly m are marked with m; call with
     m = 2, 3, ... so that each row gets the smallest size (m = 1 needs no walk).
     """
-    n_items = len(support_of)
     tails, starts, entries = gather(offsets, rows, lengths, support_of, volume, first, last)
+    entry_pos = np.empty(4096, np.int64)
+    entry_stop = np.empty(4096, np.int64)
+    return count_gathered(
+        tails,
+        starts,
+        entries,
+        entry_pos,
+        entry_stop,
+        support_of,
+        first,
+        last,
+        k,
+        m,
+        keep,
+        only_one,
+        stop,
+        exposed,
+        unique,
+    )
+
+
+@nb.njit(cache=True, nogil=True)
+def count_gathered(
+    tails,
+    starts,
+    entries,
+    entry_pos,
+    entry_stop,
+    support_of,
+    first,
+    last,
+    k,
+    m,
+    keep,
+    only_one,
+    stop,
+    exposed,
+    unique,
+):
+    """As `count_itemsets`, over gathered tails; `entry_pos` and `entry_stop` are room for the places of a prefix's rows in them."""
+    n_items = len(support_of)
     checked = np.zeros(m + 1, np.int64)
     rare = np.zeros(m + 1, np.int64)
     kept = 0
@@ -69,8 +135,6 @@ def count_itemsets(
     child_item = np.empty(1024, np.int32)
     child_from = np.empty(1024, np.int64)
     child_to = np.empty(1024, np.int64)
-    entry_pos = np.empty(4096, np.int64)
-    entry_stop = np.empty(4096, np.int64)
     perfect_items = np.empty(1024, np.int32)
 
     for a in range(first, last):

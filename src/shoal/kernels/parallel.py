@@ -6,6 +6,7 @@ The blocks do not depend on the number of threads and results come back in block
 from __future__ import annotations
 
 import os
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -30,6 +31,17 @@ def even_blocks(work: npt.NDArray[np.floating[Any]], blocks: int) -> list[tuple[
     edges = np.searchsorted(total, np.linspace(0, total[-1], blocks + 1)[1:-1], side="right")
     bounds = np.unique(np.concatenate(([0], edges, [len(work)]))).tolist()
     return list(pairwise(bounds))
+
+
+def even_row_blocks(offsets: npt.NDArray[np.int64], blocks: int) -> list[tuple[int, int]]:
+    """As `even_blocks`, of rows whose work is what they hold and one for themselves, without an array as long as the rows."""
+    n_rows = len(offsets) - 1
+    if n_rows <= 0:
+        return []
+    upto = np.linspace(0, int(offsets[-1]) - int(offsets[0]) + n_rows, blocks + 1)[1:-1].tolist()
+    done = lambda row: int(offsets[row + 1]) - int(offsets[0]) + row + 1  # noqa: E731 - the work of all rows up to this one
+    edges = {bisect_right(range(n_rows), share, key=done) for share in upto}
+    return list(pairwise(sorted(edges | {0, n_rows})))
 
 
 def over_blocks(

@@ -103,7 +103,7 @@ def proposal(source: Source, guarantee: KmAnonymity, request: Mapping[str, Any],
             "deleted_shares": {written(token): round(share, 4) for token, share in shares.items()},
             "hierarchy": hierarchy_facts(tree),
         },
-        warnings=tuple(_warnings(recoding, suppressed)),
+        warnings=tuple(warnings_of(recoding, suppressed)),
         notes=notes,
         rules=lambda written: _rules(recoding, written),
         rules_note="names every original item, rare ones too",
@@ -215,20 +215,21 @@ def _rules(recoding: Recoding, written: Callable[[str], str]) -> Iterator[tuple[
 
 
 def made_from_data(tree: Hierarchy) -> Iterator[str]:
-    """What a tree that was built from the data tells about them."""
-    if tree.source.startswith("learned:"):
+    """What a tree that was built from the data tells about them; also one that was written down, and edited, since."""
+    inner = tree.labels[tree.n_leaves :]
+    if tree.source.startswith("learned:") or any(label.startswith("learned[") for label in inner):
         yield (
             "The hierarchy was learned from the data: that items share a token such as learned[6:10] tells that they are about equally "
             "frequent, or rare together with the same others. The promise is about itemsets in rows, not about the tree."
         )
-    if tree.source.startswith("frequency:"):
+    if tree.source.startswith("frequency:") or any(label.startswith("rank[") for label in inner):
         yield (
             "The hierarchy was built from how frequent items are in the data: "
             "a published token such as rank[6:10] tells the ranks of the items it stands for."
         )
 
 
-def _warnings(recoding: Recoding, suppressed: Mapping[str, Any]) -> Iterator[str]:
+def warnings_of(recoding: Recoding, suppressed: Mapping[str, Any]) -> Iterator[str]:
     yield from made_from_data(recoding.cut.hierarchy)
     if suppressed["occurrences"]:
         yield (

@@ -19,7 +19,7 @@ from shoal.algorithms import entry
 from shoal.errors import Unreachable
 from shoal.plan.model import Plan
 from shoal.plan.places import sentence
-from shoal.plan.running import Call, call_of, check_files, check_hash, in_terms_of
+from shoal.plan.running import Call, call_of, check_files, check_hash, check_local, in_terms_of
 
 if TYPE_CHECKING:
     from shoal.algorithms.recoding import Progress
@@ -91,6 +91,7 @@ def checked_plan(plan: Plan, *, force: bool = False, progress: Progress | None =
     """What a plan would do. Raises what a run would raise before the search begins; writes nothing."""
     from shoal.models import Roles, model_of
 
+    check_local(plan)
     check_files(plan, force=force)
     call = call_of(plan)
     asked = dict(call.arguments)

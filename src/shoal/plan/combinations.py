@@ -204,7 +204,7 @@ def _check_algorithm(plan: Plan) -> None:
             ("algorithm",), f"{shown(name)} is not known for {_words(plan)}; choose one of {', '.join(known)}"
         )
     for option, value in plan.options:
-        if value is None or option in (*known[name].options, "unknown", "threads"):
+        if value is None or option in (*known[name].options, "unknown", "threads", "memory_limit"):
             continue
         users = [other for other, at in known.items() if option in at.options]
         who = " and ".join([", ".join(users[:-1]), users[-1]] if len(users) > 1 else users)

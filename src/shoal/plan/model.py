@@ -143,6 +143,9 @@ class RunOptions(_Part):
         default=None, description="root: hang what a hierarchy does not know under its root instead of refusing it."
     )
     threads: Positive | None = Field(default=None, description="Threads to use; all cores unless given.")
+    memory_limit: Text | None = Field(
+        default=None, description="km with exact: memory to use at most, such as 2GB; the rest goes to scratch files."
+    )
 
 
 class Outputs(_Part):
@@ -185,6 +188,11 @@ class Plan(_Part):
     )
     guarantee: Guarantee
     algorithm: Text | None = Field(default=None, description="The first of its model unless given.")
+    engine: Annotated[str, Field(pattern=r"^(local|spark(=.+)?)$")] | None = Field(
+        default=None,
+        description="Where the counting runs: local unless given, or spark, spark=MASTER. On Spark, input and output are Parquet folders "
+        "or table:NAME.",
+    )
     options: RunOptions = Field(default_factory=RunOptions)
     outputs: Outputs | None = Field(
         default=None, description="Without them, a run only shows what the release would cost."
@@ -206,6 +214,10 @@ class Plan(_Part):
         """The entry of `ALGORITHMS` that it is about: its model, but tables without items have algorithms of their own."""
         is_table = self.guarantee.model == "k" and bool(self.of_role("quasi"))
         return "table" if is_table else self.guarantee.model
+
+    @property
+    def on_spark(self) -> bool:
+        return self.engine is not None and self.engine.startswith("spark")
 
     def of_role(self, role: str) -> tuple[str, ...]:
         """The columns with a role, in the order in which they stand."""

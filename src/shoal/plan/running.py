@@ -20,6 +20,7 @@ from shoal.records.streams import display_name, fingerprint
 if TYPE_CHECKING:
     from shoal.algorithms.recoding import Progress
     from shoal.release import Release, Targets
+    from shoal.spark_running import OnSpark
 
 MADE = re.compile(r"(balanced|frequency|learned):[0-9]+|prefix|mask|intervals(:.*)?", re.DOTALL)
 
@@ -66,6 +67,7 @@ def run_plan(plan: Plan, *, force: bool = False, progress: Progress | None = Non
     """The release of a plan, written to its outputs, if it has any."""
     from shoal import release as way
 
+    check_local(plan)
     targets = check_files(plan, force=force)
     call = call_of(plan)
     with in_terms_of(plan):
@@ -75,6 +77,37 @@ def run_plan(plan: Plan, *, force: bool = False, progress: Progress | None = Non
         with in_terms_of(plan):
             release.write(targets.data, targets.certificate, targets.rules, force, sign=targets.sign, progress=progress)
     return release
+
+
+def check_local(plan: Plan) -> None:
+    """Raises for a plan that is for Spark."""
+    if plan.on_spark:
+        raise plan.refusal(("engine",), "this plan is for Spark: run it with shoal run, or take engine: local")
+
+
+def run_plan_on_spark(plan: Plan, *, force: bool = False, progress: Progress | None = None) -> OnSpark:
+    """As `run_plan`, for a plan with `engine: spark`."""
+    from shoal.engines import chosen
+    from shoal.spark_running import released
+
+    call, outputs = call_of(plan), plan.outputs
+    arguments = dict(call.arguments) | {"force": force}
+    if outputs is not None:
+        arguments |= {"rules": outputs.rules, "sign": outputs.sign}
+    written = None if outputs is None else _path(plan, outputs.data)
+    certificate = None if outputs is None or outputs.certificate is None else _path(plan, outputs.certificate)
+    with in_terms_of(plan):
+        found = released(
+            chosen(plan.engine),
+            call.data,
+            call.guarantee,
+            arguments,
+            output=written,
+            certificate=certificate,
+            progress=progress,
+        )
+    check_hash(plan, found.release.input_sha256)
+    return found
 
 
 def check_files(plan: Plan, *, force: bool = False) -> Targets | None:
@@ -168,6 +201,8 @@ def _input_files(plan: Plan) -> Iterator[tuple[Place, str]]:
 
 def _path(plan: Plan, path: str) -> str:
     """A path of the plan as this process finds it. Standard streams and addresses of servers are no paths, but SQLite is a file."""
+    if plan.on_spark and path.startswith("table:"):
+        return path
     if is_address(path):
         return moved(path, lambda file: os.path.join(plan.origin.folder, file))
     return path if path == "-" or "://" in path else os.path.join(plan.origin.folder, path)
@@ -226,6 +261,7 @@ _KEYS = {
     "--certificate": "outputs.certificate",
     "--rules": "outputs.rules",
     "--sign": "outputs.sign",
+    "--engine": "engine",
     **{f"--{name}": f"guarantee.{name}" for name in ("k", "m", "l", "model")},
     **{f"--{role}": f"the role {role}" for role in ROLES},
     **{f"--{name.replace('_', '-')}": f"options.{name}" for name in RunOptions.model_fields},

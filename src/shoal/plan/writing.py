@@ -61,6 +61,7 @@ def plan_from(
     numeric: Any = None,
     query: str | None = None,
     keep_order: bool = False,
+    engine: str | None = None,
     progress: Any = None,
     **options: Any,
 ) -> Plan:
@@ -72,7 +73,8 @@ def plan_from(
     """
     source = str(queried(_given_path(data, "the data"), query))
     kind = kind_of(guarantee)
-    names = _columns_of(source, format, kind, any((items, id, drop, sensitive)))
+    on_spark = engine is not None and engine.startswith("spark")  # where the columns are is known there
+    names = [] if on_spark else _columns_of(source, format, kind, any((items, id, drop, sensitive)))
     columns = _roles(
         names,
         {"quasi": quasi, "items": items if kind not in ("km", "k") else items and (items,), "keep": keep, "drop": drop},
@@ -112,6 +114,7 @@ def plan_from(
         "guarantee": {"model": guarantee.model}
         | {name: int(getattr(guarantee, name)) for name in ("k", "m", "l") if hasattr(guarantee, name)},
         "algorithm": algorithm,
+        "engine": engine,
         "options": {name: value for name, value in options.items() if value is not None},
         "outputs": None
         if output is None

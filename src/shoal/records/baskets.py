@@ -3,19 +3,23 @@
 Row i holds the item ids `items[offsets[i]:offsets[i + 1]]`, ascending and unique; `vocabulary[id]` is the item's name.
 The vocabulary is kept in natural order (numeric when every name is an integer, else by code point), so the same data gives
 the same ids, and with them the same results, whatever file format or row order it came in.
+
+Where memory is limited the arrays lie in scratch files, and so does what is made from them (see `shoal.records.scratch`).
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InputError
 from shoal.ordering import natural_order
+from shoal.records.scratch import Scratch, scratch_of
 
 _BLOCK = (
     1 << 22
@@ -46,8 +50,8 @@ class Baskets:
         return (
             isinstance(other, Baskets)
             and self.vocabulary == other.vocabulary
-            and np.array_equal(self.offsets, other.offsets)
-            and np.array_equal(self.items, other.items)
+            and _equal(self.offsets, other.offsets)
+            and _equal(self.items, other.items)
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -61,21 +65,40 @@ class Baskets:
         return len(self.items)
 
     @property
+    def scratch(self) -> Scratch | None:
+        """Where the arrays lie if memory is limited."""
+        return scratch_of(self.items)
+
+    @property
     def lengths(self) -> npt.NDArray[np.int64]:
-        return np.diff(self.offsets)
+        lengths: npt.NDArray[np.int64] = _room(self.scratch, len(self), np.int64)
+        np.subtract(self.offsets[1:], self.offsets[:-1], out=lengths)
+        return lengths
 
     @property
     def empty(self) -> int:
         """Number of transactions without any item."""
-        return int(np.count_nonzero(self.lengths == 0))
+        return sum(int(np.count_nonzero(np.diff(stretch) == 0)) for stretch in _stretches(self.offsets, 1))
 
     @property
     def longest(self) -> int:
-        return int(self.lengths.max(initial=0))
+        return max((int(np.diff(stretch).max(initial=0)) for stretch in _stretches(self.offsets, 1)), default=0)
 
     def supports(self) -> npt.NDArray[np.int64]:
         """Number of transactions that hold each item, by item id."""
-        return np.bincount(self.items, minlength=len(self.vocabulary)).astype(np.int64)
+        support = np.zeros(len(self.vocabulary), np.int64)
+        for stretch in _stretches(self.items):  # counting takes a copy of eight bytes an occurrence
+            support += np.bincount(stretch, minlength=len(support))
+        return support
+
+    def rows_with(self, wanted: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+        """The rows, ascending, that hold any of the wanted items (a mark for each item id)."""
+        found, at = [np.empty(0, np.int64)], 0
+        for stretch in _stretches(self.items):
+            places = at + np.flatnonzero(wanted[stretch])
+            found.append(np.unique(np.searchsorted(self.offsets, places, side="right") - 1))
+            at += len(stretch)
+        return np.unique(np.concatenate(found))
 
     def rows(self) -> Iterator[list[str]]:
         """The transactions as lists of item names, in vocabulary order. For small data and for reading aloud."""
@@ -83,17 +106,30 @@ class Baskets:
         for start, stop in zip(self.offsets[:-1].tolist(), self.offsets[1:].tolist(), strict=True):
             yield [names[i] for i in self.items[start:stop].tolist()]
 
+    def row_blocks(self) -> list[tuple[int, int]]:
+        """Ranges of rows to work on at a time, as many as fit into memory with what is made of them on the way."""
+        return _row_blocks(self.offsets, _block(self.scratch))
+
     def take(self, rows: npt.NDArray[np.int64]) -> Baskets:
         """The given rows, in the given order, over the same vocabulary."""
-        lengths = self.lengths[rows]
-        offsets = np.zeros(len(rows) + 1, np.int64)
-        np.cumsum(lengths, out=offsets[1:])
-        items = np.empty(offsets[-1], np.int32)
-        for first, last in _row_blocks(offsets):
+        scratch = self.scratch
+        offsets = _ends(self.lengths[rows], scratch)
+        items = _kept(scratch, int(offsets[-1]), np.int32)
+        for first, last in _row_blocks(offsets, _block(scratch)):
             low, high = offsets[first], offsets[last]
-            shift = np.repeat(self.offsets[:-1][rows[first:last]] - offsets[first:last], lengths[first:last])
+            shift = np.repeat(
+                self.offsets[:-1][rows[first:last]] - offsets[first:last], np.diff(offsets[first : last + 1])
+            )
             items[low:high] = self.items[shift + np.arange(low, high)]
         return Baskets(offsets, items, self.vocabulary)
+
+    def shuffled(self) -> Baskets:
+        """The rows in an order drawn from the system's randomness, of which nothing is kept."""
+        if self.scratch is not None:
+            from shoal.records.shuffling import shuffled
+
+            return shuffled(self, self.scratch)
+        return self.take(np.argsort(np.frombuffer(os.urandom(8 * len(self)), np.uint64)))
 
     @classmethod
     def from_rows(cls, rows: Iterable[Iterable[str]]) -> Baskets:
@@ -112,16 +148,19 @@ class Baskets:
         cls, lengths: npt.NDArray[np.int64], codes: npt.NDArray[np.integer], names: Sequence[str]
     ) -> Baskets:
         """From row lengths, item codes row after row, and the name of each code. Folds duplicates, sorts, drops unused names."""
-        offsets = np.zeros(len(lengths) + 1, np.int64)
-        np.cumsum(lengths, out=offsets[1:])
+        scratch = scratch_of(codes)
+        offsets = _ends(lengths, scratch)
         if offsets[-1] != len(codes):
             raise InputError(f"row lengths add up to {offsets[-1]:,}, but there are {len(codes):,} item codes")
-        rows = _row_blocks(offsets)
-        return cls.from_blocks([(lengths[a:b], codes[offsets[a] : offsets[b]]) for a, b in rows], names)
+        rows = _row_blocks(offsets, _block(scratch))
+        return cls.from_blocks([(lengths[a:b], codes[offsets[a] : offsets[b]]) for a, b in rows], names, scratch)
 
     @classmethod
     def from_blocks(
-        cls, blocks: list[tuple[npt.NDArray[np.int64], npt.NDArray[np.integer]]], names: Sequence[str]
+        cls,
+        blocks: list[tuple[npt.NDArray[np.int64], npt.NDArray[np.integer]]],
+        names: Sequence[str],
+        scratch: Scratch | None = None,
     ) -> Baskets:
         """As `from_codes`, from the lengths and codes of one block of rows after another. Empties the list, to hold nothing twice."""
         seen = np.zeros(len(names), bool)
@@ -132,8 +171,9 @@ class Baskets:
         vocabulary = tuple(names[i] for i in used[order].tolist())
         rank = np.zeros(len(names), np.int32)
         rank[used[order]] = np.arange(len(used), dtype=np.int32)
-        offsets = np.zeros(sum(len(lengths) for lengths, _ in blocks) + 1, np.int64)
-        items = np.empty(sum(len(codes) for _, codes in blocks), np.int32)
+        offsets = _kept(scratch, sum(len(lengths) for lengths, _ in blocks) + 1, np.int64)
+        offsets[0] = 0
+        items = _kept(scratch, sum(len(codes) for _, codes in blocks), np.int32)
         row = size = folded = 0
         blocks.reverse()
         while blocks:
@@ -144,15 +184,56 @@ class Baskets:
             row += len(lengths)
             size += len(block)
             folded += len(codes) - len(block)
-        items.resize(size, refcheck=False)
-        return cls(offsets, items, vocabulary, duplicates=folded)
+        if scratch is None:
+            items.resize(size, refcheck=False)
+        return cls(offsets, items[:size], vocabulary, duplicates=folded)
 
 
-def _row_blocks(offsets: npt.NDArray[np.int64]) -> list[tuple[int, int]]:
-    """Ranges of rows that hold about `_BLOCK` occurrences each (a longer row stands alone), all rows together."""
-    cuts = np.searchsorted(offsets, np.arange(_BLOCK, int(offsets[-1]), _BLOCK))
-    bounds = np.unique(np.concatenate(([0], cuts, [len(offsets) - 1]))).tolist()
-    return list(pairwise(bounds))
+def _row_blocks(offsets: npt.NDArray[np.int64], size: int) -> list[tuple[int, int]]:
+    """Ranges of up to `size` rows that hold up to `size` occurrences (a longer row stands alone), all rows together."""
+    blocks, start, n_rows = [], 0, len(offsets) - 1
+    while start < n_rows:
+        full = int(np.searchsorted(offsets, offsets[start] + size, side="right")) - 1
+        stop = min(max(full, start + 1), start + size)
+        blocks.append((start, stop))
+        start = stop
+    return blocks
+
+
+def _block(scratch: Scratch | None) -> int:
+    return _BLOCK if scratch is None else min(_BLOCK, scratch.block)
+
+
+def _stretches(array: npt.NDArray[Any], overlap: int = 0) -> Iterator[npt.NDArray[Any]]:
+    """The array piece by piece; with an overlap, each piece begins with so many entries of the one before."""
+    step = _block(scratch_of(array))
+    for start in range(0, len(array) - overlap, step):
+        yield array[start : start + step + overlap]
+
+
+def _equal(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> bool:
+    if len(one) != len(other):
+        return False
+    step = _block(scratch_of(one))
+    return all(np.array_equal(one[at : at + step], other[at : at + step]) for at in range(0, len(one), step))
+
+
+def _ends(lengths: npt.NDArray[np.integer], scratch: Scratch | None) -> npt.NDArray[np.int64]:
+    """The offsets of rows of these lengths."""
+    offsets = _kept(scratch, len(lengths) + 1, np.int64)
+    offsets[0] = 0
+    np.cumsum(lengths, out=offsets[1:])
+    return offsets
+
+
+def _kept(scratch: Scratch | None, size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """Room for an array of Baskets: in a file if memory is limited, be it small, so that whatever comes of it knows the limit."""
+    return np.empty(size, dtype) if scratch is None else scratch.mapped(size, dtype)
+
+
+def _room(scratch: Scratch | None, size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """Room for an array in passing."""
+    return np.empty(size, dtype) if scratch is None else scratch.empty(size, dtype)
 
 
 def _sorted_rows(

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from shoal.errors import InputError
+from shoal.records.scratch import reading_scratch
 from shoal.records.streams import Input
 from shoal.records.tables import Table
 
@@ -26,6 +27,7 @@ def parquet_table(source: Input) -> Table:
     def batches(columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         with _named_faults(source.name, "Parquet"):
             for group in range(file.num_row_groups):  # Arrow cannot join the dictionaries of two groups inside lists
+                _check_group(file.metadata.row_group(group), group, columns, source.name)
                 for batch in file.iter_batches(_ROWS, row_groups=[group], columns=list(columns)):
                     yield batch.select(list(columns))
 
@@ -48,7 +50,8 @@ def arrow_table(source: Input) -> Table:
                 found = (reader.get_batch(i) for i in range(reader.num_record_batches))
             else:
                 found = iter(pa.ipc.open_stream(data, options=options))
-            for batch in found:
+            for number, batch in enumerate(found):
+                _check_size(batch.nbytes, f"{source.name}: record batch {number + 1:,}")
                 yield batch.select(list(wanted))
 
     return Table(columns, batches, source.name)
@@ -58,7 +61,27 @@ def _seekable(source: Input) -> Any:
     """The file itself, mapped into memory, or the bytes of an input that cannot be read twice."""
     if os.path.isfile(source.source):
         return pa.memory_map(os.fspath(source.source))
+    if reading_scratch() is not None:
+        raise InputError(
+            f"{source.name}: it can be read once only, and so is held in memory; save it as a file, or leave out the memory limit"
+        )
     return pa.BufferReader(source.read())
+
+
+def _check_group(group: Any, number: int, columns: Sequence[str], source: str) -> None:
+    """Raises if the wanted columns of a row group, unpacked, are more than memory allows: Arrow unpacks them as a whole."""
+    chunks = (group.column(i) for i in range(group.num_columns))
+    size = sum(c.total_uncompressed_size for c in chunks if c.path_in_schema.split(".")[0] in columns)
+    _check_size(size, f"{source}: row group {number + 1:,}")
+
+
+def _check_size(size: int, what: str) -> None:
+    scratch = reading_scratch()
+    if scratch is not None and size > scratch.working // 4:
+        raise InputError(
+            f"{what} takes {size / 1e6:,.0f} MB in one piece, too much for the memory limit of {scratch.limit / 1e6:,.0f} MB; "
+            "write the file again with smaller pieces, or raise the limit"
+        )
 
 
 @contextlib.contextmanager

@@ -16,6 +16,7 @@ from shoal.records.baskets import Baskets
 from shoal.records.columns import Choice
 from shoal.records.database_address import is_address, queried, refuse_format
 from shoal.records.layout import FORMATS, Layout, format_of
+from shoal.records.scratch import Scratch, reading_into
 from shoal.records.streams import Input, fingerprint
 
 if TYPE_CHECKING:
@@ -48,14 +49,25 @@ def read(
     separator: str | None = None,
     drop: str | Collection[str] = (),
     query: str | None = None,
+    memory_limit: int | str | None = None,
 ) -> Baskets:
     """The baskets in a file, in standard input (`-`), in a table of a database, in a data frame or in any iterable of rows of names.
 
     `items` names the column with the sets, `id` the column that holds a long table together, `separator` what parts the items
     inside a cell, `drop` the columns to leave out, `query` what to ask of a database whose address names no table. All are found out
-    where the data leave no doubt.
+    where the data leave no doubt. With a `memory_limit` such as `2GB`, what is read from a file and what is made from it lie in scratch
+    files.
     """
-    return load(source, format=format, items=items, id=id, separator=separator, drop=drop, query=query).baskets
+    return load(
+        source,
+        format=format,
+        items=items,
+        id=id,
+        separator=separator,
+        drop=drop,
+        query=query,
+        memory_limit=memory_limit,
+    ).baskets
 
 
 def load(
@@ -67,9 +79,15 @@ def load(
     separator: str | None = None,
     drop: str | Collection[str] = (),
     query: str | None = None,
+    memory_limit: int | str | Scratch | None = None,
 ) -> Source:
     """As `read`, with how the sets stood there and the hash of the input."""
     source = queried(source, query)
+    if memory_limit is not None:
+        scratch = memory_limit if isinstance(memory_limit, Scratch) else Scratch.of(memory_limit)
+        _refuse_limit(source)
+        with reading_into(scratch):
+            return load(source, format=format, items=items, id=id, separator=separator, drop=drop)
     if format is not None and format not in FORMATS and not is_address(source):
         raise InputError(f"format {format!r} is not known; take one of {', '.join(FORMATS)}")
     if separator == "":
@@ -91,6 +109,17 @@ def load(
 
     baskets, column = object_sets(source, choice)
     return Source(baskets, Layout("arrow", column), fingerprint(baskets), f"the {type(source).__name__}")
+
+
+def _refuse_limit(source: Any) -> None:
+    """Raises for what is not read piece by piece."""
+    if is_address(source):
+        raise InputError(
+            "a memory limit is for files, for what the driver of a database holds is not ours to limit; "
+            "write the table to a Parquet file, or leave out the limit"
+        )
+    if not isinstance(source, str | os.PathLike):
+        raise InputError("a memory limit is for files, and these rows are in memory already; leave it out")
 
 
 def database_sets(opened: DatabaseInput, choice: Choice) -> Source:

@@ -2,6 +2,7 @@
 
 Every reader turns a stretch of its input into Tokens: names as an Arrow dictionary (each distinct name once, 32-bit codes
 for its occurrences). A name is compared as text once per stretch and never again: joining the stretches only renumbers codes.
+Where memory is limited the codes go to a scratch file as they come, and only the distinct names stay.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import pyarrow.compute as pc
 from shoal.errors import InputError
 from shoal.records.baskets import Baskets
 from shoal.records.layout import SEPARATORS
+from shoal.records.scratch import Scratch, reading_scratch
 
 MARKS = (*SEPARATORS, " ")
 """What may part the items of a cell, in the order in which it is looked for."""
@@ -42,6 +44,9 @@ def row_of(position: int, lengths: npt.NDArray[np.int64]) -> int:
 
 def baskets_of(stretches: Iterable[Tokens], source: str, renamed: Mapping[str, str] | None = None) -> Baskets:
     """The baskets that the stretches make together; `renamed` gives some names another form."""
+    scratch = reading_scratch()
+    if scratch is not None:
+        return _spooled_baskets(stretches, source, renamed, scratch)
     lengths, codes, dictionaries = [], [], []
     for tokens in stretches:
         lengths.append(tokens.lengths)
@@ -50,16 +55,46 @@ def baskets_of(stretches: Iterable[Tokens], source: str, renamed: Mapping[str, s
     if not sum(map(len, lengths)):
         raise InputError(f"{source} has no transactions; check that it is the right file")
     names, joined = joined_codes(codes, dictionaries, source)
-    if renamed:
-        names = [renamed.get(name, name) for name in names]
-        if len(set(names)) < len(names):
-            twice = next(name for name in names if names.count(name) > 1)
-            raise InputError(f"{source}: two items are both called {twice!r}; give each @ITEM line a name of its own")
-    return Baskets.from_blocks(list(zip(lengths, joined, strict=True)), names)
+    return Baskets.from_blocks(list(zip(lengths, joined, strict=True)), _renamed(names, renamed, source))
+
+
+def _spooled_baskets(
+    stretches: Iterable[Tokens], source: str, renamed: Mapping[str, str] | None, scratch: Scratch
+) -> Baskets:
+    """As `baskets_of`, with nothing but the distinct names in memory."""
+    lengths, codes = scratch.spool(np.int64), scratch.spool(np.int32)
+    names = pa.array([], pa.large_string())
+    for tokens in stretches:
+        here = tokens.names.dictionary
+        new = here.filter(pc.invert(pc.is_in(here, names)))
+        if len(new):
+            names = pa.concat_arrays([names, new.unique()])
+            scratch.check_names(len(names), names.nbytes, source)
+        place = pc.index_in(here, names).to_numpy().astype(np.int32)
+        lengths.append(tokens.lengths)
+        codes.append(place[tokens.codes])
+    if not lengths.size:
+        raise InputError(f"{source} has no transactions; check that it is the right file")
+    return Baskets.from_codes(lengths.array(), codes.array(), _renamed(_texts(names, source), renamed, source))
+
+
+def _renamed(names: list[str], renamed: Mapping[str, str] | None, source: str) -> list[str]:
+    if not renamed:  # looked at when all is read: a reader may find new names on the way
+        return names
+    names = [renamed.get(name, name) for name in names]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"{source}: two items are both called {twice!r}; give each @ITEM line a name of its own")
+    return names
 
 
 def grouped_baskets(stretches: Iterable[tuple[pa.DictionaryArray, Tokens]], source: str) -> Baskets:
     """The baskets of a long table, given row by row as an id and at most one item; they stand in the order of their ids' first rows."""
+    if reading_scratch() is not None:
+        raise InputError(
+            f"{source}: a long table is put together in memory, for rows of one transaction may stand anywhere; "
+            "leave out the memory limit, or write one row for each transaction"
+        )
     owners, ids = [], []
     held, codes, dictionaries = [], [], []
     for id_names, tokens in stretches:
@@ -95,10 +130,15 @@ def joined_codes(
     for dictionary in dictionaries:
         joined.append(place[: len(dictionary)][codes.pop()])
         place = place[len(dictionary) :]
+    return _texts(merged.dictionary, source), joined
+
+
+def _texts(names: pa.Array, source: str) -> list[str]:
     try:
-        return merged.dictionary.to_pylist(), joined
+        texts: list[str] = names.to_pylist()
     except UnicodeDecodeError:
         raise InputError(f"{source}: an item's name is not UTF-8; write the file again with UTF-8 text") from None
+    return texts
 
 
 def cell_tokens(cells: pa.Array, separator: str | None) -> Tokens:

@@ -232,16 +232,24 @@ def row_that_must_show(separator: str, baskets: Baskets, tokens: Sequence[str]) 
     present = [mark for mark in SEPARATORS if any(mark in token for token in tokens)]
     if separator not in SEPARATORS or not _found_first(separator, present):
         return -1
-    several = np.flatnonzero(baskets.lengths > 1)
-    if len(several):
+    several = _first_row(baskets, 2)
+    if several >= 0:
         size = np.array([len(token.encode()) for token in tokens])
-        before = baskets.items[: baskets.offsets[several[0] + 1]]
-        if size[before].sum() + 8 * several[0] < BLOCK / 2:  # a reader decides by the first block
+        before = baskets.items[: min(int(baskets.offsets[several + 1]), BLOCK)]  # a name has at least one byte
+        if size[before].sum() + 8 * several < BLOCK / 2:  # a reader decides by the first block
             return -1
     elif not any(map(_clashes((*present, " ")[0]), tokens)):
         return -1
-    filled = np.flatnonzero(baskets.lengths)
-    return int(filled[0]) if len(filled) else -1
+    return _first_row(baskets, 1)
+
+
+def _first_row(baskets: Baskets, least: int) -> int:
+    """The first row with at least so many items, -1 if there is none."""
+    for first, last in baskets.row_blocks():
+        long = np.diff(baskets.offsets[first : last + 1]) >= least
+        if long.any():
+            return first + int(np.argmax(long))
+    return -1
 
 
 def _long_text(baskets: Baskets, tokens: Sequence[str], layout: Layout) -> Iterator[bytes | memoryview]:

@@ -66,7 +66,7 @@ def hybrid_advice(
     if loss <= WORTH_A_LOOK:
         return ()
     ask = "--algorithm hybrid, which also deletes single occurrences (5% at most unless --suppress says otherwise),"
-    if baskets.occurrences > MOST_OCCURRENCES:
+    if baskets.occurrences > MOST_OCCURRENCES or baskets.scratch is not None:
         return (f"{ask} may lose far less",)
     options.tell("looking at what --algorithm hybrid would give", 0.0)
     seconds = min(GLANCE, options.time_limit or GLANCE)

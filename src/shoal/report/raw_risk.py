@@ -93,7 +93,9 @@ def _by_items(
 
 def affordable(lengths: npt.NDArray[np.int64], m: int) -> int:
     """The largest size, at least 1, up to which all subsets of all rows are few enough to be counted at once."""
-    ways = lengths.astype(np.float64)
+    rows = np.bincount(lengths)  # of each length: a row's subsets depend on nothing else
+    lengths = np.flatnonzero(rows)
+    ways = (rows[lengths] * lengths).astype(np.float64)
     total = ways.sum()
     for size in range(2, m + 1):
         ways *= np.maximum(lengths - size + 1, 0) / size

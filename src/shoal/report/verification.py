@@ -102,6 +102,11 @@ def verification(
     """All checks of a certificate and the file it is said to be about. `sensitive` names what the certificate must not."""
     file = read_certificate(certificate)
     content = file.content
+    if "digest" in content["output"]:
+        raise InputError(
+            f"{display_name(certificate)}: the release was made on Spark, where rows have no order and files are Spark's choice; audit it "
+            "again with shoal audit --engine spark"
+        )
     if os.fspath(data) == "-":
         raise InputError("verify reads the data more than once; name a file")
     with Input(data) as opened:

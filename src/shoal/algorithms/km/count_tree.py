@@ -2,25 +2,55 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 import numpy.typing as npt
 
-from shoal.algorithms.km.ground import Ground
+from shoal.algorithms.km.ground import Ground, Standing
 from shoal.hierarchy.cut import Cut
 from shoal.hierarchy.tree import Hierarchy
 
 
-class CountTree:
-    """The walk of Algorithm 3 over all paths of a given size, on a cut that it raises."""
+class Walked(Protocol):
+    """A count-tree as AA sees it, whichever engine walks it."""
 
-    def __init__(self, ground: Ground) -> None:
+    @property
+    def ground(self) -> Standing: ...
+
+    def generalize(self, size: int, *, any_depth: bool) -> int: ...
+
+    def cut(self) -> Cut: ...
+
+
+class RisingCut:
+    """The cut that a walk over the count-tree raises: `gone[v]` says that v lies below it, `under[v]` what its nodes below v cost."""
+
+    def __init__(self, ground: Standing) -> None:
         h = ground.hierarchy
-        self.ground = ground
+        self.hierarchy = h
         self.gone = np.zeros(h.n_nodes, np.bool_)
         self.under = np.zeros(h.n_nodes, np.int64)
         self.order = tree_order(h, ground.support)
         self.rank = np.full(h.n_nodes, -1, np.int32)
         self.rank[self.order] = np.arange(len(self.order), dtype=np.int32)
+
+    def cut(self) -> Cut:
+        """The lowest node above each leaf that has not been generalized."""
+        h = self.hierarchy
+        node = np.arange(h.n_nodes, dtype=np.int32)
+        for v in range(h.n_nodes - 2, -1, -1):
+            if self.gone[v]:
+                node[v] = node[h.parent[v]]
+        return Cut(h, node[: h.n_leaves].copy())
+
+
+class CountTree(RisingCut):
+    """The walk of Algorithm 3 over all paths of a given size, on a cut that it raises."""
+
+    def __init__(self, ground: Ground) -> None:
+        super().__init__(ground)
+        self.ground = ground
 
     def generalize(self, size: int, *, any_depth: bool) -> int:
         """Raise the cut until no path of `size` nodes (with `any_depth`: none that is a leaf of the tree) is rare."""
@@ -50,15 +80,6 @@ class CountTree:
             self.under,
         )
         return repaired
-
-    def cut(self) -> Cut:
-        """The lowest node above each leaf that has not been generalized."""
-        h = self.ground.hierarchy
-        node = np.arange(h.n_nodes, dtype=np.int32)
-        for v in range(h.n_nodes - 2, -1, -1):
-            if self.gone[v]:
-                node[v] = node[h.parent[v]]
-        return Cut(h, node[: h.n_leaves].copy())
 
 
 def tree_order(hierarchy: Hierarchy, support: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from shoal.algorithms.km.ground import Ground
+from shoal.algorithms.km.ground import Ground, Standing
 from shoal.algorithms.recoding import Options, Recoding
 from shoal.guarantees.km import KmAnonymity
 from shoal.hierarchy.cut import Cut
@@ -42,17 +42,22 @@ class _Expired(Exception):  # noqa: N818 - an event, not an error
 def exact(baskets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarchy, options: Options) -> Recoding:
     """The optimal cut, or under a time limit the best found, with a lower bound on what any cut can reach."""
     started = time.monotonic()
+    return exact_on(Ground(baskets, guarantee, hierarchy, options.threads), options, started)
+
+
+def exact_on(ground: Standing, options: Options, started: float) -> Recoding:
+    """As `exact`, on ground that any engine has laid; `started` is the time from which a limit counts (`time.monotonic()`)."""
 
     def pulse(_: float) -> None:
         if options.time_limit is not None and time.monotonic() - started > options.time_limit:
             raise _Expired
 
-    ground = Ground(baskets, guarantee, hierarchy, options.threads)
-    ground.pulse = pulse
+    ground.pulse, hierarchy = pulse, ground.hierarchy
     total = int(ground.occurrences.sum())
     program = _Program(ground, int(options.suppress * total + 1e-9))
     best, best_cost, optimal = _root_cut(hierarchy), int(ground.cost[hierarchy.root]), False
     rounds = breaches = 0
+    known: float | None = None  # the loss of the best, once a depth is finished
     try:
         for depth in range(1, hierarchy.height + 1):
             while True:
@@ -63,9 +68,7 @@ def exact(baskets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarchy, option
                     raise _Infeasible
                 rounds += 1
                 loss = program.bound / max(1, hierarchy.n_leaves * total)
-                options.tell(
-                    f"depth {depth} of {hierarchy.height}, at least {loss:.2%} lost", depth / (hierarchy.height + 1)
-                )
+                options.tell(_standing(depth, hierarchy.height, known, loss), depth / (hierarchy.height + 1))
                 found = _breaches(ground, answer)
                 if found is None:
                     break
@@ -74,6 +77,7 @@ def exact(baskets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarchy, option
             cost = _cost(ground, answer)
             if cost <= best_cost:
                 best, best_cost = Cut(hierarchy, answer), cost
+            known = best_cost / max(1, hierarchy.n_leaves * total)
         optimal = True
     except _Infeasible:
         optimal = True
@@ -85,7 +89,7 @@ def exact(baskets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarchy, option
     bound = loss if optimal else min(loss, program.bound / scale)
     return Recoding(
         best,
-        baskets.vocabulary,
+        ground.vocabulary,
         "exact",
         optimal=optimal,
         bound=bound,
@@ -106,7 +110,7 @@ class _Program:
     above top-level node v is z_v, numbered n_nodes + its place among them.
     """
 
-    ground: Ground
+    ground: Standing
     budget: int
     constraints: set[tuple[int, ...]] = field(default_factory=set)
     bound: float = 0.0
@@ -245,7 +249,7 @@ class _Program:
         return chosen
 
 
-def _breaches(ground: Ground, node: npt.NDArray[np.int32]) -> npt.NDArray[np.int32] | None:
+def _breaches(ground: Standing, node: npt.NDArray[np.int32]) -> npt.NDArray[np.int32] | None:
     """Rare sets under this cut, one for each combination of parents, pairs before anything larger; None when the promise holds."""
     for size in sorted({min(2, ground.m), ground.m}):
         found = ground.rare_sets(node, size)
@@ -254,9 +258,15 @@ def _breaches(ground: Ground, node: npt.NDArray[np.int32]) -> npt.NDArray[np.int
     return None
 
 
-def _cost(ground: Ground, node: npt.NDArray[np.int32]) -> int:
+def _cost(ground: Standing, node: npt.NDArray[np.int32]) -> int:
     dropped = int(ground.occurrences[node < 0].sum()) * ground.hierarchy.n_leaves
     return dropped + int(ground.cost[np.unique(node[node >= 0])].sum())
+
+
+def _standing(depth: int, height: int, best: float | None, bound: float) -> str:
+    """Where the search stands, in words; the best so far is named once a finished depth has given one."""
+    found = "" if best is None else f"best {best:.2%}, "
+    return f"depth {depth} of {height}, {found}at least {bound:.2%} lost"
 
 
 def _root_cut(hierarchy: Hierarchy) -> Cut:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,28 @@ MOST_LIFTED = 40_000
 """Rare sets raised per round."""
 
 
+class Standing(Protocol):
+    """What `exact` and `aa` stand on: counts of nodes and rare sets, whichever engine counts them."""
+
+    hierarchy: Hierarchy
+    vocabulary: tuple[str, ...]
+    """The original items."""
+    k: int
+    m: int
+    parent: npt.NDArray[np.int32]
+    occurrences: npt.NDArray[np.int64]
+    """Per leaf, how often its item occurs."""
+    cost: npt.NDArray[np.int64]
+    support: npt.NDArray[np.int64]
+    """Per node, transactions that hold something under it."""
+    pulse: Callable[[float], None] | None
+
+    def rare_sets(self, node: npt.NDArray[np.int32], up_to: int) -> npt.NDArray[np.int32]:
+        """As `Ground.rare_sets`; of sets with the same parents, those behind the first may be left out."""
+
+    def one_per_parents(self, sets: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]: ...
+
+
 class Ground:
     """Baskets, hierarchy and the promise to keep, ready for counting."""
 
@@ -37,23 +59,19 @@ class Ground:
         pulse: Callable[[float], None] | None = None,
     ) -> None:
         from shoal.kernels.nodes import node_supports
-        from shoal.kernels.parallel import even_blocks, over_blocks
+        from shoal.kernels.parallel import even_row_blocks, over_blocks
 
         self.baskets, self.hierarchy, self.threads, self.pulse = baskets, hierarchy, threads, pulse
         self.k, self.m = int(guarantee.k), min(int(guarantee.m), max(baskets.longest, 1))
-        self.parent = hierarchy.parent
+        self.parent, self.vocabulary = hierarchy.parent, baskets.vocabulary
         self.leaf = hierarchy.leaves_of(baskets.vocabulary)
-        filled = len(baskets) - baskets.empty
-        if 0 < filled < self.k:
-            raise Unreachable(
-                f"{guarantee} cannot be reached: only {filled:,} transactions hold any item, fewer than k = {self.k:,}; choose a smaller k"
-            )
+        check_reachable(guarantee, len(baskets) - baskets.empty)
         self.occurrences = np.zeros(hierarchy.n_leaves, np.int64)
         self.occurrences[self.leaf] = baskets.supports()
         self.cost = node_cost(hierarchy, self.occurrences)
         parts = over_blocks(
             lambda a, b: node_supports(baskets.offsets, baskets.items, self.leaf, self.parent, a, b),
-            even_blocks(baskets.lengths + 1.0, 4),
+            even_row_blocks(baskets.offsets, 4),
             threads,
             pulse,
         )
@@ -86,12 +104,7 @@ class Ground:
         from shoal.kernels.parallel import over_blocks
         from shoal.kernels.rows import laid_out
 
-        nodes = np.unique(node[self.leaf])
-        nodes = nodes[nodes >= 0]
-        nodes = nodes[np.argsort(self.support[nodes], kind="stable")]
-        token_of = np.full(self.hierarchy.n_nodes + 1, -1, np.int32)
-        token_of[nodes] = np.arange(len(nodes), dtype=np.int32)
-        token = token_of[node[self.leaf]]
+        nodes, token = rarest_first(node[self.leaf], self.support)
         rows = laid_out(self.baskets.offsets, self.baskets.items, token, len(nodes), self.threads, self.pulse)
         found = over_blocks(
             lambda a, b: rare_sets(
@@ -128,6 +141,32 @@ class Ground:
 
     def one_per_parents(self, sets: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
         """One set for each combination of parents: siblings ask for the same thing."""
-        above = np.sort(np.where(sets >= 0, self.parent[sets], -1), axis=1)
-        _, first = np.unique(above, axis=0, return_index=True)
-        return sets[np.sort(first)]
+        return one_per_parents(sets, self.parent)
+
+
+def check_reachable(guarantee: KmAnonymity, filled: int) -> None:
+    """Raises if the `filled` transactions, those that hold any item, are too few for any cut to help."""
+    if 0 < filled < guarantee.k:
+        raise Unreachable(
+            f"{guarantee} cannot be reached: only {filled:,} transactions hold any item, fewer than k = {guarantee.k:,}; "
+            "choose a smaller k"
+        )
+
+
+def rarest_first(
+    node: npt.NDArray[np.int32], support: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """(nodes, token): the nodes that items are published as, rarest first, and the place of each item's node among them (-1: dropped)."""
+    nodes = np.unique(node)
+    nodes = nodes[nodes >= 0]
+    nodes = nodes[np.argsort(support[nodes], kind="stable")]
+    token_of = np.full(len(support) + 1, -1, np.int32)
+    token_of[nodes] = np.arange(len(nodes), dtype=np.int32)
+    return nodes, token_of[node]
+
+
+def one_per_parents(sets: npt.NDArray[np.int32], parent: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+    """The first set of each combination of parents. `parent` is that of whatever the sets hold."""
+    above = np.sort(np.where(sets >= 0, parent[sets], -1), axis=1)
+    _, first = np.unique(above, axis=0, return_index=True)
+    return sets[np.sort(first)]

@@ -1,0 +1,92 @@
+"""Knobs: the numbers of a promise and of its algorithms, each with what it means, its range, and where it comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from shoal.plan.model import LARGEST
+
+
+@dataclass(frozen=True)
+class Knob:
+    """A number that a user may set."""
+
+    label: str
+    low: float
+    high: float
+    """Where the slider ends; the field beside it takes more, up to `most`."""
+    step: float
+    most: float
+    why: str
+    paper: str
+    default: Callable[[str], float] = lambda algorithm: 0.0
+    share: bool = False
+    """Shown as percent."""
+
+
+KNOBS = {
+    "k": Knob(
+        "k, the crowd",
+        2,
+        50,
+        1,
+        LARGEST,
+        "Nobody is narrowed down to fewer than k rows: whoever picks one of them is right once in k.",
+        "Samarati and Sweeney 1998; Terrovitis and others 2008, Definition 1; Lin and others 2017, Definition 1",
+    ),
+    "m": Knob(
+        "m, items an attacker knows",
+        1,
+        5,
+        1,
+        LARGEST,
+        "How much somebody may know of a person's set. Each more costs detail, and time to count.",
+        "Terrovitis and others 2008, Definition 1",
+    ),
+    "l": Knob(
+        "l, different sensitive values",
+        1,
+        10,
+        1,
+        LARGEST,
+        "Among the candidates an attacker is left with, so many sensitive values stay possible. 1 asks for none.",
+        "Machanavajjhala and others 2006; Li and Li 2008, Definition 1; Poulis and others 2013, section 5",
+    ),
+    "delta": Knob(
+        "delta, the loss of the bounded side",
+        0,
+        1,
+        0.05,
+        1,
+        "Columns and items cannot both keep their detail. rmerge lets the columns lose up to delta and then spares the items; tmerge the "
+        "other way round.",
+        "Poulis and others 2013 (Rum-bound, Tum-bound); 0.65 is the bound of its experiments",
+        default=lambda algorithm: 0.65,
+        share=True,
+    ),
+    "suppress": Knob(
+        "Items that may be deleted",
+        0,
+        0.2,
+        0.005,
+        1,
+        "The largest share of all items that may be left out: whole categories with exact, single items with hybrid. A few rare ones "
+        "can cost all others their detail.",
+        "Ours; see the guide to hybrid",
+        default=lambda algorithm: 0.05 if algorithm == "hybrid" else 0.0,
+        share=True,
+    ),
+    "min_exp": Knob(
+        "How sure a rule must be",
+        0.5,
+        1,
+        0.01,
+        1,
+        "An attacker may know “such people never have that value” where that is so unlikely to be chance. A lower share takes more rules "
+        "into account, and asks for more.",
+        "Li and Li 2008, section IV (minExp)",
+        default=lambda algorithm: 0.9,
+        share=True,
+    ),
+}

@@ -1,0 +1,138 @@
+"""The models and algorithms in plain words, with the attacker each one stops and the paper it comes from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Model:
+    """A promise as a page explains it."""
+
+    kind: str
+    name: str
+    formal: str
+    """What papers call it."""
+    stops: str
+    not_stops: str
+    changes: str
+    """What is done to the data for it."""
+    paper: str
+    notes: str
+    """The page of the documentation with how Shoal reads the paper."""
+    knobs: tuple[str, ...]
+
+    @property
+    def model(self) -> str:
+        """As plans write it."""
+        return "k" if self.kind == "table" else self.kind
+
+
+MODELS = (
+    Model(
+        "km",
+        "A few items never single anyone out",
+        "k^m-anonymity",
+        "Somebody who knows up to m items of a person (saw them buy two products, knows two diagnoses) and looks for the row.",
+        "Somebody who knows more than m items.",
+        "Items become categories of a hierarchy, where they must.",
+        "Terrovitis, Mamoulis, Kalnis: Privacy-preserving Anonymization of Set-valued Data, VLDB 2008",
+        "papers/km-2008",
+        ("k", "m"),
+    ),
+    Model(
+        "k",
+        "Every set has twins",
+        "k-anonymity of transactions",
+        "Somebody who knows all items of a person, however many, and looks for the row.",
+        "With l = 1, somebody who only wants to know what the whole crowd has in common.",
+        "Items are added to rows and removed from them until at least k rows are equal.",
+        "Lin, Liu, Fournier-Viger, Hong: PTA, an Efficient System for Anonymizing Transaction Databases, 2017",
+        "papers/pta-2017",
+        ("k", "l"),
+    ),
+    Model(
+        "table",
+        "Every combination of columns has a crowd",
+        "k-anonymity of tables",
+        "Somebody who knows all columns that others may know (age, sex, postcode) and looks for the row.",
+        "With l = 1, somebody who only wants to know what the whole crowd has in common.",
+        "Values of these columns become ranges or categories.",
+        "Samarati, Sweeney 1998; l: Machanavajjhala and others 2006; the clusters: Poulis and others 2013",
+        "papers/rt-2013",
+        ("k", "l"),
+    ),
+    Model(
+        "rt",
+        "Columns and a few items together never single anyone out",
+        "(k,k^m)-anonymity",
+        "Somebody who knows all columns that others may know and up to m items of the same person.",
+        "Somebody who knows more than m items; somebody who only wants to learn what all candidates share.",
+        "Rows with similar columns are published alike in them; items become groups inside each such class.",
+        "Poulis, Loukides, Gkoulalas-Divanis, Skiadopoulos: Anonymizing Data with Relational and Transaction Attributes, 2013",
+        "papers/rt-2013",
+        ("k", "m"),
+    ),
+    Model(
+        "lm",
+        "And sensitive items stay unsure",
+        "(k,l^m)-diversity",
+        "The same attacker, who also wants to learn a sensitive item without knowing whose row is whose.",
+        "Somebody who knows more than m items, or knows sensitive items already.",
+        "As before; classes grow until no sensitive item stands in more than 1 of l rows.",
+        "Poulis, Loukides, Gkoulalas-Divanis, Skiadopoulos 2013, section 5",
+        "papers/rt-2013",
+        ("k", "m", "l"),
+    ),
+    Model(
+        "diversity",
+        "The sensitive value stays one of l",
+        "matching l-diversity",
+        "Somebody who finds the row of a person, and knows what the data themselves show (“men never have ovarian cancer”), and wants "
+        "the sensitive value.",
+        "Somebody who wants to know whether a person is in the data: all other columns are published as they are.",
+        "Rows are put into buckets; inside each, the sensitive values are dealt anew.",
+        "Li, Li: Injector, Mining Background Knowledge for Data Anonymization, CERIAS Tech Report 2008-29",
+        "papers/injector-2008",
+        ("l",),
+    ),
+)
+"""In the order in which they are shown."""
+
+ALGORITHM_WORDS: dict[str, dict[str, str]] = {
+    "km": {
+        "exact": "The cut through the hierarchy that loses least, with a proof.",
+        "hybrid": "Also deletes single items where that costs less than a whole category.",
+        "lra": "Decides row by row: the same item may stand as itself in one row and as a category in another.",
+        "oa": "The optimal search of the 2008 paper; for a few dozen items.",
+        "da": "The direct search of the 2008 paper.",
+        "aa": "The fast search of the 2008 paper: single items first, then pairs.",
+    },
+    "k": {
+        "split": "Puts similar rows side by side and splits them as well as it can. Ours.",
+        "pta": "The system of the 2017 paper.",
+        "gsc": "A rival in that paper: sorted rows, k at a time. Fast, loses more.",
+        "gray-tsp": "A rival in that paper, with a genetic search. Slow.",
+    },
+    "table": {
+        "cluster": "Groups of nearest rows; loses less.",
+        "mondrian": "Cuts the table in halves again and again; fast on large tables.",
+    },
+    "rt": {
+        "rmerge-r": "The columns lose at most delta; classes with near columns are merged.",
+        "rmerge-t": "The columns lose at most delta; classes with near items are merged.",
+        "rmerge-rt": "The columns lose at most delta; classes near in both are merged.",
+        "tmerge-r": "The items lose at most delta, if that can be; classes with near columns are merged.",
+        "tmerge-t": "The items lose at most delta, if that can be; classes with near items are merged.",
+        "tmerge-rt": "The items lose at most delta, if that can be; classes near in both are merged.",
+        "rfirst": "The columns come first: nothing is merged for the items.",
+        "tfirst": "The items come first: columns become as coarse as that makes them.",
+    },
+    "diversity": {
+        "injector": "The paper's buckets, made with the rules that an attacker may know.",
+        "balanced": "The same promise with smaller buckets.",
+        "anatomy": "Knows no rules: whoever knows some learns more.",
+    },
+}
+"""Per kind and algorithm, one line."""
+ALGORITHM_WORDS["lm"] = ALGORITHM_WORDS["rt"]

@@ -1,0 +1,115 @@
+"""Where a tree may come from, and what each way means, in words for a page."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from shoal.app.tree_values import Need, Values
+from shoal.plan.running import MADE
+
+
+@dataclass(frozen=True)
+class Form:
+    """A way to a tree."""
+
+    name: str
+    title: str
+    meaning: str
+    asks: str = ""
+    """What its parameter is called; empty where it has none."""
+    usual: str = ""
+    """The parameter unless another is given."""
+
+    @property
+    def spec(self) -> str | None:
+        return None if self.name in ("none", "file") else f"{self.name}:{self.usual}" if self.asks else self.name
+
+
+FILE = Form(
+    "file",
+    "A tree of your own, from a file",
+    "Categories that people know make the most readable release. Files of ARX and Amnesia, lists of parent and child, and nested JSON "
+    "are read.",
+)
+_FREQUENCY = Form(
+    "frequency",
+    "Built: about equally frequent together",
+    "Values are ordered by how often they occur, and neighbours are put together, again and again up to the top. Groups have no meaning "
+    "(“rank[6:10]”), but it works for any data.",
+    "How many in a group",
+    "5",
+)
+_BALANCED = Form(
+    "balanced",
+    "Built: neighbours by name together",
+    "Values are ordered by name, and neighbours are put together, again and again up to the top. Good where the order of names means "
+    "something, as with shelf numbers.",
+    "How many in a group",
+    "5",
+)
+_LEARNED = Form(
+    "learned",
+    "Learned from the data",
+    "Items are put together so that the promise costs little for these data. Groups have no meaning (“learned[6:10]”). It takes a while.",
+    "How many in a group at most",
+    "5",
+)
+_PREFIX = Form(
+    "prefix",
+    "Built: codes by their first characters",
+    "For codes in which the beginning says what kind of thing it is: 250.01 is under 250.0*, which is under 250*.",
+)
+_MASK = Form(
+    "mask",
+    "Built: the last characters hidden one by one",
+    "For postcodes and the like: 4711 becomes 471*, then 47**, then 4***.",
+)
+_INTERVALS = Form(
+    "intervals",
+    "Built: numbers in intervals",
+    "Numbers go into intervals of the first width, those into intervals of the second, and so on. Each width divides the next.",
+    "Widths, with commas between them",
+    "5,10,20",
+)
+_SETS = Form(
+    "none",
+    "No tree: rare items in sets",
+    "Without a tree, items that are rare together are published as a set, “one of these”. That often loses less than a tree.",
+)
+_RANGES = Form(
+    "none",
+    "No tree: ranges that fit the data",
+    "Numbers are published as ranges whose bounds are found in the data, as the promise demands.",
+)
+_FLAT = Form(
+    "none",
+    "No steps: the value or nothing",
+    "All values hang right under the top: a value is published as it is, or as *, which is any value.",
+)
+
+
+def forms_for(need: Need, values: Values) -> list[Form]:
+    """The ways to a tree for a column, the likeliest first."""
+    learned = [_LEARNED] if need.model == "km" and MADE.fullmatch("learned:5") else []
+    if need.is_items:
+        none = [] if need.must_have else [_SETS]
+        return [*none, FILE, *learned, _FREQUENCY, _BALANCED, _PREFIX]
+    if values.numeric:
+        return [_RANGES if need.model != "diversity" else _FLAT, _INTERVALS, FILE, _MASK, _PREFIX]
+    return [_FLAT, FILE, _MASK, _PREFIX, _BALANCED, _FREQUENCY]
+
+
+def form_of(spec: str | None) -> tuple[str, str]:
+    """(name of the form, parameter) of what a plan names."""
+    if spec is None:
+        return "none", ""
+    if MADE.fullmatch(spec):
+        name, _, parameter = spec.partition(":")
+        return name, parameter
+    return "file", spec
+
+
+def spec_with(form: Form, parameter: str) -> str | None:
+    """What the plan says for a form with a parameter: blanks do not count."""
+    return form.spec if not form.asks else f"{form.name}:{re.sub(r'[^0-9.,]', '', parameter) or form.usual}"

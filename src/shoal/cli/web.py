@@ -1,0 +1,44 @@
+"""`shoal app`: the same in a browser."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Annotated
+
+import typer
+
+from shoal.cli.options import flag
+from shoal.errors import InputError
+
+WORKSPACE = "shoal-workspace"
+
+
+def app(
+    demo: Annotated[bool, flag("--demo", "Begin with a made-up grocery store.")] = False,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Where it listens, on this machine alone.", show_default="a free one")
+    ] = 0,
+    no_browser: Annotated[bool, flag("--no-browser", "Do not open a browser; print the address.")] = False,
+    workspace: Annotated[
+        str,
+        typer.Option(
+            metavar="DIR",
+            help="The folder for uploads, plans and releases. Data files that lie in it can be taken without a copy; nothing outside of "
+            "it is read.",
+        ),
+    ] = WORKSPACE,
+) -> None:
+    """Walk through a release in a browser: data, risk, hierarchies, promise, run, result, certificate.
+
+    It runs on this machine alone, behind a token in its address, and asks nothing of the network. Each step ends in a plan, and the last
+    page shows the command and the script that make the same release.
+
+    [bold]shoal app --demo[/bold]
+
+    [bold]shoal app --workspace .[/bold] takes files of the current folder where they lie.
+    """
+    if find_spec("nicegui") is None:
+        raise InputError("the app needs NiceGUI; pip install 'shoal[app]'")
+    from shoal.app.server import serve
+
+    serve(workspace, port, demo=demo, open_browser=not no_browser)

@@ -1,0 +1,82 @@
+"""A Spark session of our own, for `--engine spark[=MASTER]`. A session that the user already has is used as it is.
+
+Workers must run the Python that has the package: on this machine that is the one that runs now, so PYSPARK_PYTHON names it unless the
+user has named another. A master on this machine listens on loopback only.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from shoal.errors import InputError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+JAVA = 17
+"""The oldest Java that Spark 4 runs on."""
+_SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.python.worker.reuse": "true",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
+}
+_LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+_ON_THIS_MACHINE = re.compile(r"local(\[.*\])?|spark://(localhost|127\.0\.0\.1)(:\d+)?")
+
+
+def started(master: str | None = None, settings: dict[str, str] | None = None) -> SparkSession:
+    """A session on `master` (all cores of this machine unless given); raises if Spark or Java is missing."""
+    why = missing()
+    if why is not None:
+        raise InputError(why)
+    from pyspark.sql import SparkSession
+
+    python = os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", python)
+    master = master or "local[*]"
+    chosen = _SETTINGS | (_LOOPBACK if _ON_THIS_MACHINE.fullmatch(master) else {}) | (settings or {})
+    builder = SparkSession.Builder().master(master).appName("shoal")
+    for name, value in chosen.items():
+        builder = builder.config(name, value)
+    try:
+        session = builder.getOrCreate()
+    except Exception as error:  # a master that is not there is reported by Spark in many ways
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise InputError(f"Spark does not start on {master} ({reason}); check that the master is there") from error
+    session.sparkContext.setLogLevel("ERROR")
+    return session
+
+
+def missing() -> str | None:
+    """What Spark lacks here, and how to get it, in one sentence; None if nothing."""
+    if find_spec("pyspark") is None:
+        return "the Spark engine needs pyspark; pip install 'shoal[spark]', or use the local engine"
+    java = _java()
+    if java is None:
+        return f"Spark needs Java {JAVA} or later, and there is none; install it (Debian: openjdk-17-jre-headless), or set JAVA_HOME"
+    version = _java_version(java)
+    if version is not None and version < JAVA:
+        return f"Spark needs Java {JAVA} or later, and {java} is Java {version}; set JAVA_HOME to a later one"
+    return None
+
+
+def _java() -> str | None:
+    home = os.environ.get("JAVA_HOME")
+    return shutil.which(os.path.join(home, "bin", "java")) if home else shutil.which("java")
+
+
+def _java_version(java: str) -> int | None:
+    """The major version, or None where it does not tell."""
+    try:
+        told = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    found = re.search(r'version "(?:1\.)?(\d+)', told.stderr + told.stdout)
+    return int(found[1]) if found else None

@@ -1,0 +1,330 @@
+"""Releases on a Spark session that you already have: a data frame in, a data frame out, and no row of data on the driver.
+
+    release = shoal.spark.anonymize(df, shoal.KmAnonymity(k=5, m=2), hierarchy="tree.csv")
+    release.audit.holds, release.loss["ncp"], release.optimal
+    release.write("hdfs:///public/clicks")
+
+The way of the data is that of `release.py`: the algorithm proposes, the audit decides, and nothing is published that the audit has not
+seen. Of k^m-anonymity the cut, the loss and the verdict are those of the local engine, bit for bit; what is grouped block by block
+(see `shoal.engines.spark.transactions`) loses about as much as there. Audits are the local ones.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, cast
+
+from shoal.algorithms.recoding import Options, Progress
+from shoal.errors import InputError, ShoalError
+from shoal.guarantees.audit import Audit
+from shoal.records.roles import texts_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from shoal.engines.spark.records import SparkRecords
+    from shoal.engines.spark.sets import SparkSets
+    from shoal.spark_proposals import SparkProposal
+
+__all__ = ["SparkRelease", "anonymize", "audit"]
+
+DIGEST = "of the sorted hashes of all rows (shoal rows 1)"
+"""What the hashes in the certificate of a release on Spark are of: rows have no order there, and files are Spark's choice."""
+
+
+def anonymize(
+    df: DataFrame,
+    guarantee: Any,
+    *,
+    hierarchy: Any = None,
+    algorithm: str | None = None,
+    unknown: str | None = None,
+    items: str | None = None,
+    quasi: str | Sequence[str] | None = None,
+    sensitive: str | Sequence[str] | None = None,
+    keep: str | Sequence[str] | None = None,
+    drop: str | Sequence[str] | None = None,
+    numeric: str | Sequence[str] | None = None,
+    suppress: float | None = None,
+    time_limit: float | None = None,
+    seed: int | None = None,
+    delta: float | None = None,
+    formation: str | None = None,
+    transaction: str | None = None,
+    ordering: str | None = None,
+    weights: Mapping[str, float] | None = None,
+    item_weights: Mapping[str, float] | None = None,
+    progress: Progress | None = None,
+) -> SparkRelease:
+    """The release of a data frame, its sets in column `items` (the only column of arrays unless given). Nothing is written yet.
+
+    KmAnonymity: by `exact` (the default) or `aa`, as the local engine would have it. KAnonymity of transactions: by `split` (the default)
+    or `gsc`; `sensitive` names items, or a column of them. TableAnonymity, RTAnonymity and LmDiversity: by all algorithms but `tfirst`, in
+    parts of near rows; every column needs a role (`quasi`, `sensitive`, `keep`, `drop`). Options are as for `shoal.anonymize`. The data
+    frame must give the same rows whenever it is computed: write it to a table or checkpoint it if it does not.
+    """
+    from pyspark import StorageLevel
+
+    from shoal.algorithms import entry, kind_of
+    from shoal.engines.spark import SparkEngine
+    from shoal.spark_proposals import check_reachable, proposal
+
+    started = time.monotonic()
+    asked: dict[str, Any] = {
+        "hierarchy": hierarchy,
+        "algorithm": algorithm,
+        "unknown": unknown,
+        "items": items,
+        "quasi": texts_of(quasi),
+        "sensitive": texts_of(sensitive),
+        "keep": texts_of(keep),
+        "drop": texts_of(drop),
+        "numeric": None if numeric is None else texts_of(numeric),
+        "suppress": suppress,
+        "time_limit": time_limit,
+        "seed": seed,
+        "delta": delta,
+        "formation": formation,
+        "transaction": transaction,
+        "ordering": ordering,
+        "weights": weights,
+        "item_weights": item_weights,
+    }
+    check_reachable(guarantee, asked)
+    asked["algorithm"] = entry(kind_of(guarantee), algorithm)[0]
+    options = Options(suppress=suppress or 0.0, time_limit=time_limit, progress=progress, seed=seed or 0)
+    options.tell("reading", 0.0)
+    proposed = proposal(df, guarantee, asked, options)
+    published = proposed.published.persist(StorageLevel.MEMORY_AND_DISK)
+    try:
+        # Reading the published rows fills their store; the raw ones are not needed after that.
+        seen = proposed.read(published)
+    except BaseException:
+        published.unpersist()
+        raise
+    finally:
+        proposed.forget()
+    options.tell("auditing", 0.0)
+    try:
+        verdict = SparkEngine().audit(seen, proposed.guarantee)
+        if not verdict.holds or len(seen) != proposed.rows:
+            raise ShoalError(
+                f"the audit refuses what {proposed.algorithm} proposed: {guarantee} does not hold ({verdict.violations:,} of "
+                f"{verdict.checked:,} counted break it) or rows are missing ({len(seen):,} of {proposed.rows:,}); this is a fault of "
+                "ours, please report it"
+            )
+        digest = _digest(seen)
+    except BaseException:
+        published.unpersist()
+        raise
+    finally:
+        seen.forget()
+    return SparkRelease(
+        published=published,
+        proposal=proposed,
+        audit=verdict,
+        details={**proposed.details, **_tokens(seen)},
+        output_sha256=digest,
+        seconds=time.monotonic() - started,
+    )
+
+
+def audit(
+    df: DataFrame,
+    guarantee: Any,
+    *,
+    items: str | None = None,
+    quasi: str | Sequence[str] | None = None,
+    sensitive: str | Sequence[str] | None = None,
+    numeric: str | Sequence[str] | None = None,
+    hierarchy: Any = None,
+    knowledge: str | os.PathLike[str] | None = None,
+    witnesses: int = 10,
+    yes_or_no: bool = False,
+) -> Audit:
+    """Whether what a data frame publishes keeps the guarantee; with `yes_or_no`, the first breach is enough.
+
+    Sets are in column `items` (the only column of arrays unless given), what an attacker may know besides in the columns `quasi`.
+    `sensitive` names columns, or a column of sensitive items, or items; a bucketized release has its buckets in column `bucket`. Columns
+    that are not named are not looked at. `hierarchy` is the tree of tokens under local recoding, or holds those of `knowledge`, a file
+    of rules that the attacker of buckets knows (see `shoal.audit`). Rows of witnesses are counted from 1, in the order in which
+    the data frame gives them.
+    """
+    from shoal.engines.spark import SparkEngine
+    from shoal.engines.spark.audits import check_auditable
+    from shoal.engines.spark.roles import published_as
+    from shoal.spark_proposals import informed
+
+    check_auditable(guarantee)
+    numbers = None if numeric is None else texts_of(numeric)
+    seen, guarantee = published_as(df, guarantee, items, texts_of(quasi), texts_of(sensitive), numbers)
+    try:
+        guarantee = informed(guarantee, seen, knowledge, hierarchy)
+        return SparkEngine().audit(seen, guarantee, witnesses=witnesses, yes_or_no=yes_or_no)
+    finally:
+        seen.forget()
+
+
+@dataclass(frozen=True, eq=False)
+class SparkRelease:
+    """A published data frame, how it came about, what it costs, and the audit that it passed."""
+
+    published: DataFrame
+    """In an order that says nothing about that of the input. The executors keep it: `forget` lets them drop it."""
+    proposal: SparkProposal
+    audit: Audit
+    details: Mapping[str, Any]
+    """For the owner."""
+    output_sha256: str
+    seconds: float
+    written: list[str] = field(default_factory=list)
+    """What it was written to so far."""
+
+    def __repr__(self) -> str:
+        name, lost = next(iter(self.loss.items()))
+        return f"SparkRelease({self.guarantee}, {self.algorithm}, {self.rows:,} rows, {name.upper()} {lost:.4f})"
+
+    @property
+    def guarantee(self) -> Any:
+        return self.proposal.guarantee
+
+    @property
+    def recoding(self) -> Any:
+        """The cut, where the model has one."""
+        return self.proposal.recoding
+
+    @property
+    def algorithm(self) -> str:
+        return self.proposal.algorithm
+
+    @property
+    def loss(self) -> Mapping[str, float]:
+        """As fractions: `ncp` and its parts, or `il` (items added and removed) and its parts."""
+        return self.proposal.loss
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        return self.proposal.parameters
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """For the owner. They may name rare items."""
+        return self.proposal.notes
+
+    @property
+    def rows(self) -> int:
+        return self.proposal.rows
+
+    @property
+    def input_sha256(self) -> str:
+        """Of the raw rows: for their owner, never for a certificate."""
+        return self.proposal.input_sha256
+
+    @property
+    def optimal(self) -> bool | None:
+        """True when nothing loses less; None when the algorithm does not know."""
+        return self.proposal.optimal
+
+    @property
+    def bound(self) -> float | None:
+        return self.proposal.bound
+
+    def write(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        table: str | None = None,
+        certificate: str | os.PathLike[str] | None = None,
+    ) -> dict[str, Any]:
+        """Write a new folder of Parquet files, or a new table, and its certificate, which is returned. All of it, or nothing.
+
+        The certificate lies beside a folder (`PATH.certificate.json`) unless it is named; that of a table only where it is named. Paths are
+        Spark's. What was written is read again and audited before it gets its name.
+        """
+        from shoal.engines.spark.storage import Files, Folder, Table
+        from shoal.report.certificate import certificate_file, check_certificate_name
+
+        if (path is None) == (table is None):
+            raise InputError("a release is written to a path or to a table; give one of them")
+        session = self.published.sparkSession
+        place = Table(session, table) if table is not None else Folder(session, cast(str, path))
+        files, proof = Files(session), None if certificate is None else os.fspath(certificate)
+        if proof is None and isinstance(place, Folder):
+            proof = f"{place.path}.certificate.json"
+        place.check_free()
+        if proof is not None:
+            check_certificate_name(proof)
+            files.check_free(proof)
+        with place.staging(self.published) as frame:
+            content = self._certificate(place.name, place.form, self._checked(frame))
+            if proof is not None:
+                files.save(proof, certificate_file(content, proof))
+            try:
+                place.put_in_place()
+            except BaseException:
+                if proof is not None:
+                    files.remove(proof)
+                raise
+        self.written.append(place.name)
+        return content
+
+    def forget(self) -> None:
+        """Let the executors drop the published rows."""
+        self.published.unpersist()
+
+    def _checked(self, frame: DataFrame) -> Audit:
+        """The audit of what was written; raises unless it holds, and the rows are exactly those that passed before."""
+        from shoal.engines.spark import SparkEngine
+
+        seen = self.proposal.read(frame)
+        try:
+            verdict, digest = SparkEngine().audit(seen, self.guarantee), _digest(seen)
+        finally:
+            seen.forget()
+        if not verdict.holds or digest != self.output_sha256:
+            raise ShoalError(
+                "what was written reads as other rows than those that passed the audit; this is a fault of ours, please report it; "
+                "nothing was published"
+            )
+        return verdict
+
+    def _certificate(self, name: str, form: str, verdict: Audit) -> dict[str, Any]:
+        from shoal.report.certificate import certificate
+
+        return certificate(
+            guarantee=self.guarantee,
+            audit=verdict,
+            algorithm=self.algorithm,
+            optimal=self.optimal,
+            bound=self.bound,
+            loss=self.loss,
+            certified=self.proposal.certified,
+            warnings=self.proposal.warnings,
+            parameters={**self.parameters, "engine": "spark"},
+            keep_order=False,
+            rows=self.rows,
+            empty=self.details.get("empty", 0),
+            input_sha256=self.input_sha256,
+            output=name,
+            output_sha256=self.output_sha256,
+            reading={"format": form, "digest": DIGEST},
+            details=self.details,
+        )
+
+
+def _digest(seen: SparkSets | SparkRecords) -> str:
+    from shoal.engines.spark.records import SparkRecords, records_digest
+    from shoal.engines.spark.sets import digest
+
+    return records_digest(seen) if isinstance(seen, SparkRecords) else digest(seen)
+
+
+def _tokens(seen: SparkSets | SparkRecords) -> dict[str, int]:
+    """How many different names are published."""
+    from shoal.engines.spark.records import SparkRecords
+
+    sets = seen.sets if isinstance(seen, SparkRecords) else seen
+    return {"tokens": len(sets.vocabulary)} if sets.vocabulary else {}

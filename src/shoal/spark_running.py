@@ -1,0 +1,136 @@
+"""What `--engine spark` and a plan's `engine: spark` stand for: a release, or an audit, from paths and tables of Spark's own.
+
+Data are Parquet (a file, a folder, hdfs://, s3a://) or `table:NAME`, and so is what is written. What only makes sense on one machine is
+refused by name.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from shoal.engines import Choice
+from shoal.errors import InputError
+
+if TYPE_CHECKING:
+    from shoal.algorithms.recoding import Progress
+    from shoal.guarantees.audit import Audit
+    from shoal.spark import SparkRelease
+
+TABLE = "table:"
+
+
+@dataclass(frozen=True)
+class OnSpark:
+    """A release that was made on Spark, and where it went."""
+
+    release: SparkRelease
+    engine: Choice
+    output: str | None
+    certificate: str | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As `Release.to_dict`, as far as Spark knows it. Memory is that of the driver."""
+        from shoal.release import peak_mb
+
+        release = self.release
+        return {
+            "algorithm": release.algorithm,
+            "guarantee": release.guarantee.to_dict(),
+            "holds": release.audit.holds,
+            "loss": dict(release.loss),
+            "optimal": release.optimal,
+            "bound": release.bound,
+            "checked": release.audit.checked,
+            "rows": release.rows,
+            "seconds": round(release.seconds, 3),
+            "peak_mb": peak_mb(),
+            "input_sha256": release.input_sha256,
+            "output_sha256": release.output_sha256,
+            "engine": str(self.engine),
+            "output": self.output,
+            "certificate": self.certificate,
+            **release.details,
+            "notes": list(release.notes),
+        }
+
+
+def released(
+    engine: Choice,
+    data: str,
+    guarantee: Any,
+    arguments: Mapping[str, Any],
+    *,
+    output: str | None = None,
+    certificate: str | None = None,
+    progress: Progress | None = None,
+) -> OnSpark:
+    """The release on Spark, written to `output` (a folder that is not there yet, or table:NAME) if it is given."""
+    from shoal import spark
+
+    taken = _taken(spark.anonymize, arguments)
+    _check_places(data, output, certificate)
+    output, certificate = _place(engine, output), _place(engine, certificate)
+    release = spark.anonymize(_frame(engine, data), guarantee, progress=progress, **taken)
+    if output is not None:
+        named = {"table": output.removeprefix(TABLE)} if output.startswith(TABLE) else {"path": output}
+        release.write(**named, certificate=certificate)
+        if certificate is None and "path" in named:
+            certificate = f"{output}.certificate.json"
+    return OnSpark(release, engine, output, certificate)
+
+
+def audited(engine: Choice, data: str, guarantee: Any, arguments: Mapping[str, Any]) -> Audit:
+    """Whether what lies at a place of Spark's keeps the guarantee."""
+    from shoal import spark
+
+    taken = _taken(spark.audit, arguments)
+    return spark.audit(_frame(engine, data), guarantee, **taken)
+
+
+def _frame(engine: Choice, data: str) -> Any:
+    from shoal.engines.spark.reading import frame_of
+    from shoal.engines.spark.session import started
+
+    return frame_of(started(engine.master), _place(engine, data) or data)
+
+
+def _place(engine: Choice, path: str | None) -> str | None:
+    """A path as Spark finds it. On this machine that is one of this folder, wherever Spark was started; on a cluster Spark knows best."""
+    on_cluster = engine.master is not None and not engine.master.startswith("local")
+    if path is None or on_cluster or path.startswith(TABLE) or "://" in path:
+        return path
+    return os.path.abspath(path)
+
+
+def _taken(call: Callable[..., Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments that Spark has a use for; raises for others that were given."""
+    known = inspect.signature(call).parameters
+    given = {
+        name: value for name, value in arguments.items() if value is not None and value != () and value is not False
+    }
+    for name in given:
+        if name not in known:
+            flag = {"weights": "weight", "item_weights": "item-weight"}.get(name, name.replace("_", "-"))
+            raise InputError(f"--{flag} has no use with --engine spark; leave it out, or use the local engine")
+    return given
+
+
+def _check_places(data: str, output: str | None, certificate: str | None) -> None:
+    if data == "-" or output == "-":
+        raise InputError(
+            "Spark reads and writes Parquet folders and tables; standard input and output are for the local engine"
+        )
+    if output is None and certificate is not None:
+        raise InputError("--certificate needs -o; without it nothing is written")
+    ending = "" if output is None or output.startswith(TABLE) else os.path.splitext(output)[1].lower()
+    if ending in _FILES:
+        raise InputError(
+            f"{os.path.basename(str(output))}: Spark writes a folder of Parquet files, or table:NAME; give a name without {ending}"
+        )
+
+
+_FILES = {".csv", ".tsv", ".dat", ".json", ".jsonl", ".arrow", ".gz", ".zst"}

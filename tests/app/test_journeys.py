@@ -1,0 +1,186 @@
+"""The whole way in a browser, for each model: from a file to the release and its certificate, which are then checked without the app.
+
+The first of them is the demo; with SHOAL_SCREENSHOTS=FOLDER it leaves pictures of it there (`make screenshots`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import shoal
+
+STEPS = ("Data", "Risk", "Hierarchies", "Promise", "Run", "Result", "Release")
+PICTURES = os.environ.get("SHOAL_SCREENSHOTS")
+
+BASKETS = "".join(" ".join(f"i{(i * j) % 11}" for j in range(1, 2 + i % 4)) + "\n" for i in range(150))
+VISITS = "age,sex,codes\n" + "".join(
+    f"{20 + i * 7 % 50},{'MF'[i % 2]},{'|'.join(sorted({'ABCDEFGH'[(i * j) % 8] for j in range(1, 2 + i % 4)}))}\n"
+    for i in range(200)
+)
+PATIENTS = "age,sex,disease\n" + "".join(
+    f"{20 + i * 7 % 50},{'MF'[i % 2]},{('flu', 'asthma', 'gastritis', 'angina', 'cold')[i * 3 % 5]}\n"
+    for i in range(200)
+)
+
+
+@dataclass(frozen=True)
+class Journey:
+    """What is brought, what is chosen on the way, and what must hold in the end."""
+
+    promise: str
+    """As pages and certificates write it."""
+    audited: Any
+    """The guarantee that the file is audited for in the end."""
+    name: str = ""
+    text: str = ""
+    """Of the file; the demo without one."""
+    roles: Mapping[str, str] = field(default_factory=dict)
+    choose: str | None = None
+    """The model's name on its card, if it is another than the first."""
+    columns: Mapping[str, Any] = field(default_factory=dict)
+    """Roles for the audit."""
+
+
+JOURNEYS = {
+    "km": Journey("5^2-anonymity", shoal.KmAnonymity(5, 2), columns={"separator": "|"}),
+    "k": Journey(
+        "5-anonymity",
+        shoal.KAnonymity(5),
+        "baskets.dat",
+        BASKETS,
+        choose="Every set has twins",
+    ),
+    "rt": Journey(
+        "(5,5^2)-anonymity",
+        shoal.RTAnonymity(5, 2),
+        "visits.csv",
+        VISITS,
+        columns={"quasi": ["age", "sex"], "items": "codes", "separator": "|"},
+    ),
+    "diversity": Journey(
+        "2-diversity",
+        shoal.MatchingDiversity(2),
+        "patients.csv",
+        PATIENTS,
+        {"disease": "Others want to learn it"},
+        choose="The sensitive value stays one of l",
+        columns={"quasi": ["age", "sex"], "sensitive": "disease"},
+    ),
+}
+
+
+@pytest.mark.parametrize("model", JOURNEYS)
+def test_from_a_file_to_a_release_that_holds(served, page, tmp_path, model):
+    from playwright.sync_api import expect
+
+    journey = JOURNEYS[model]
+    if PICTURES and model == "km":
+        page.set_viewport_size({"width": 1280, "height": 720})
+    bring(served, page, journey)
+    arrived(page, "Data")
+    for column, role in journey.roles.items():
+        page.get_by_label(f"Role of column {column}").click()
+        page.get_by_role("option", name=role).click()
+        expect(page.get_by_role("option")).to_have_count(0)
+    picture(page, model, "data")
+    onward(page, "Risk")
+    expect(page.locator(".sh-headline")).to_be_visible(timeout=90_000)
+    picture(page, model, "risk")
+    onward(page, "Hierarchies")
+    if model == "km":
+        page.locator("[role=treeitem]").first.wait_for()
+    picture(page, model, "hierarchies", "The tree")
+    onward(page, "Promise")
+    if journey.choose is not None:
+        page.get_by_role("button", name=f"Choose this: {journey.choose}").click()
+    expect(page.get_by_role("heading", name=f"What you promise: {journey.promise}")).to_be_visible()
+    expect(page.get_by_text(f"{journey.promise} by ").first).to_be_visible(timeout=90_000)  # the estimate
+    picture(page, model, "promise", "How strong?")
+    onward(page, "Run")
+    page.get_by_role("button", name="Run", exact=True).click()
+    expect(page.locator("li.sh-job .sh-tag-good")).to_have_count(1, timeout=120_000)
+    onward(page, "Result")
+    expect(page.get_by_text("The promise holds.")).to_be_visible()
+    picture(page, model, "result", "The verdict")
+    onward(page, "Release")
+    expect(page.get_by_text("Safe to publish")).to_be_visible()
+    picture(page, model, "release")
+    assert no_refusals(page)
+
+    data = saved(page, re.compile("^Save "), tmp_path)
+    certificate = saved(page, re.compile("^Certificate, JSON$"), tmp_path)
+    assert shoal.verify(certificate, data).holds
+    assert shoal.audit(data, journey.audited, **journey.columns).holds
+    told, again = json.loads(certificate.read_text()), made_without_the_app(served, page)
+    assert told["guarantee"]["name"].endswith(journey.promise)
+    assert again["holds"]
+    assert (again["guarantee"], again["loss"]) == (told["guarantee"], told["loss"])
+
+
+def bring(served: Any, page: Any, journey: Journey) -> None:
+    if journey.name:
+        served.upload(page, journey.name, journey.text)
+        return
+    page.goto(served.url)
+    page.get_by_role("button", name="Try it with a made-up grocery store").click()
+    page.wait_for_selector("text=Rows 1 to 25 of 10,000")
+
+
+def onward(page: Any, step: str) -> None:
+    page.get_by_role("link", name=f"Next: {step}").click()
+    arrived(page, step)
+
+
+def arrived(page: Any, step: str) -> None:
+    """The page says where one is, both as its title and among the steps."""
+    from playwright.sync_api import expect
+
+    expect(page.get_by_role("heading", level=1)).to_have_text(step)
+    expect(page.locator("[aria-current=step]")).to_contain_text(step)
+    assert no_refusals(page)
+
+
+def no_refusals(page: Any) -> bool:
+    return page.locator("main .sh-notice-bad").count() == 0
+
+
+def saved(page: Any, link: re.Pattern[str], folder: Path) -> Path:
+    with page.expect_download() as arriving:
+        page.get_by_role("link", name=link).click()
+    path = folder / arriving.value.suggested_filename
+    arriving.value.save_as(path)
+    return path
+
+
+def made_without_the_app(served: Any, page: Any) -> dict[str, Any]:
+    """What the command on the last page says, run in the folder that the page names."""
+    assert page.get_by_label("The folder of the workspace").inner_text().strip() == str(served.folder)
+    words: Sequence[str] = shlex.split(page.get_by_label("The command", exact=True).inner_text().replace("\\\n", " "))
+    assert words[0] == "shoal"
+    done = subprocess.run(
+        [sys.executable, "-m", *words, "--json"], cwd=served.folder, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def picture(page: Any, model: str, step: str, top: str | None = None) -> None:
+    """For the docs, when they ask for it; `top` is the heading that the page is scrolled to."""
+    if PICTURES and model == "km":
+        if top is not None:
+            heading = page.get_by_role("heading", name=top, exact=True)
+            heading.evaluate("element => window.scrollTo(0, element.getBoundingClientRect().top + window.scrollY - 90)")
+        page.mouse.move(0, 0)
+        page.screenshot(path=Path(PICTURES) / f"app-{step}.png", animations="disabled")

@@ -1,0 +1,337 @@
+"""The Result and Release panels, and the tables, formats and words behind them."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from serving import until
+from shoal import KAnonymity, KmAnonymity, RTAnonymity, anonymize, read, verify
+from shoal.app.jobs import Job, Jobs
+from shoal.app.publishing import (
+    ask_for,
+    formats_of,
+    made_name,
+    recipe,
+    remove_run,
+    standing,
+    stem_of,
+    table_of,
+    wanted_name,
+)
+from shoal.app.results import brief, compared, losses, risks, short_promise, verdict
+from shoal.app.tables import (
+    ABOVE,
+    BELOW,
+    DROPPED,
+    PUBLISHED,
+    children_of,
+    class_bins,
+    items_table,
+    page_of,
+    tree_table,
+)
+from shoal.app.workspace import Workspace
+from shoal.errors import InputError
+from shoal.plan import plan_of, read_plan, run_plan
+
+SETS = [[f"i{(i * i + 3 * j) % 11}" for j in range(1 + i % 4)] for i in range(90)]
+TEXT = "items\n" + "\n".join("|".join(dict.fromkeys(row)) for row in SETS) + "\n"
+PLAN = {
+    "version": 1,
+    "input": {"path": "../../../sets.csv", "separator": "|"},
+    "columns": {"items": "items"},
+    "hierarchies": "balanced:3",
+    "guarantee": {"model": "km", "k": 8, "m": 2},
+    "algorithm": "exact",
+    "outputs": {"data": "public.csv"},
+}
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    """(workspace, jobs, project, run): a run that is done."""
+    folder = tmp_path_factory.mktemp("result") / "work"
+    folder.mkdir()
+    (folder / "sets.csv").write_text(TEXT)
+    workspace = Workspace(folder)
+    project = workspace.new_project("sets.csv")
+    project.change(PLAN)
+    jobs = Jobs(workspace)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SHOAL_KEY", str(folder.parent / "owner.key"))
+        run = ended(jobs, project, jobs.submit(project))
+    assert run.status == "done", run.error
+    yield workspace, jobs, project, run
+    jobs.close()
+
+
+def ended(jobs, project, job):
+    def look():
+        jobs.tick()
+        found = jobs.get(project, job.id)
+        return found if found.status not in ("queued", "running") else None
+
+    return until(look, 120)
+
+
+# Tables.
+
+
+@pytest.mark.parametrize("algorithm", ["exact", "hybrid", "lra", "aa"])
+@pytest.mark.parametrize("k", [2, 8, 30])
+def test_the_items_lose_together_what_the_release_lost(algorithm, k):
+    baskets = read(SETS)
+    release = anonymize(baskets, KmAnonymity(k=k, m=2), hierarchy="balanced:3", algorithm=algorithm)
+    table = items_table(release, baskets)
+    lost, occurrences = table["lost"].to_numpy(), table["occurrences"].to_numpy()
+    assert (lost * occurrences).sum() / occurrences.sum() == pytest.approx(release.loss["ncp"])
+    assert sorted(table["item"].to_pylist()) == sorted(baskets.vocabulary)
+    assert np.all(np.diff(lost * occurrences) <= 1e-9)
+
+
+def test_items_of_tables_lose_together_what_the_release_lost():
+    from shoal.records.record_reading import load_records
+
+    ages, sexes = ([values[i % len(values)] for i in range(len(SETS))] for values in (list(range(20, 27)), "MF"))
+    rows = pa.table({"age": ages, "sex": sexes, "items": [list(dict.fromkeys(row)) for row in SETS]})
+    for tree in (None, {"items": "balanced:3"}):
+        release = anonymize(rows, RTAnonymity(k=6, m=2), quasi=("age", "sex"), items="items", hierarchy=tree, delta=0.2)
+        records = load_records(rows, quasi=("age", "sex"), items="items").records
+        table = items_table(release, records)
+        lost, occurrences = table["lost"].to_numpy(), table["occurrences"].to_numpy()
+        assert (lost * occurrences).sum() / occurrences.sum() == pytest.approx(release.loss["items_ncp"])
+        assert tree_table(release, records) is None
+
+
+def test_edits_of_each_item_add_up():
+    baskets = read(SETS)
+    release = anonymize(baskets, KAnonymity(k=10))
+    table = items_table(release, baskets)
+    total = baskets.occurrences
+    assert table["removed"].to_numpy().sum() / total == pytest.approx(release.loss["removed"])
+    assert table["added"].to_numpy().sum() / total == pytest.approx(release.loss["added"])
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.lists(st.sets(st.sampled_from("abcdefghij"), max_size=4).map(sorted), min_size=4, max_size=30), st.integers(2, 4)
+)
+def test_the_cut_parts_the_tree(rows, k):
+    assume(sum(map(bool, rows)) >= k)
+    baskets = read(rows)
+    release = anonymize(baskets, KmAnonymity(k=k, m=1), hierarchy="balanced:2", algorithm="exact", suppress=0.5)
+    nodes = tree_table(release, baskets).to_pylist()
+    cut = release.recoding.cut.lowest()
+    for leaf in range(release.recoding.cut.hierarchy.n_leaves):
+        way = [leaf]
+        while nodes[way[-1]]["parent"] >= 0:
+            way.append(nodes[way[-1]]["parent"])
+        published = [v for v in way if nodes[v]["state"] == PUBLISHED]
+        if cut.node[leaf] < 0:
+            assert published == []
+            assert nodes[leaf]["state"] == DROPPED
+        else:
+            assert published == [cut.node[leaf]]
+            place = way.index(published[0])
+            assert {nodes[v]["state"] for v in way[:place]} <= {BELOW}
+            assert {nodes[v]["state"] for v in way[place + 1 :]} <= {ABOVE}
+
+
+@given(st.lists(st.integers(1, 3000), max_size=40), st.integers(1, 60))
+def test_every_class_is_in_one_bin(sizes, k):
+    bins = class_bins(np.array(sizes, np.int64), k)
+    assert sum(one["classes"] for one in bins) == len(sizes)
+    assert sum(one["rows"] for one in bins) == sum(sizes)
+    assert k in {one["low"] for one in bins}
+
+
+def test_tables_are_leafed_through(done):
+    _, _, _, run = done
+    items, tree = table_of(run, "items"), table_of(run, "tree")
+    first = page_of(items, 0, 4)
+    assert (len(first.rows), first.start, first.total) == (4, 0, 11)
+    assert page_of(items, 99, 4).start == 8
+    assert {one["item"] for one in page_of(items, 0, 20, column="item", search="I1").rows} == {"i1", "i10"}
+    found, way = children_of(tree, None, 0, 10)
+    assert [node["depth"] for node in way] == [0]
+    inner = next(node for node in found.rows if node["items"] > 1)
+    below, way = children_of(tree, inner["node"], 0, 10)
+    assert [node["name"] for node in way][-1] == inner["name"]
+    assert sum(node["items"] for node in below.rows) == inner["items"]
+    assert [node["name"] for node in children_of(tree, None, 0, 10, "i10")[0].rows] == ["i10"]
+    assert run.output(".tables") is None
+
+
+# Words.
+
+
+def test_a_result_is_told_in_words(done):
+    _, jobs, project, run = done
+    result = run.result
+    assert verdict(result).holds
+    assert "0 break the promise" in verdict(result).counted
+    assert [share for _, share in losses(result)] == [result["release"]["loss"]["ncp"]]
+    assert all(risk.after == 0 for risk in risks(result))
+    assert short_promise(PLAN["guarantee"]) == "k = 8, m = 2"
+    lines = {line.label: line for line in brief(project)}
+    assert "at least 8" in lines["Promise"].words
+    assert lines["Algorithm"].words == "exact"
+    svg = compared(jobs.of(project, "release"))
+    assert "run 1: 8^2-anonymity, exact" in svg
+    assert compared([]) is None
+
+
+# Formats.
+
+
+def test_another_format_has_the_same_rows_in_the_same_order(done):
+    _, jobs, project, run = done
+    assert made_name(run) == "public.csv"
+    assert standing(jobs, project, run, "public.csv").is_there
+    assert standing(jobs, project, run, "other.parquet").job is None
+    job = ended(jobs, project, ask_for(jobs, project, run, "other.parquet"))
+    assert job.status == "done", job.error
+    assert ask_for(jobs, project, run, "other.parquet").id == job.id  # it is kept
+    made, original = job.output("other.parquet"), run.output("public.csv")
+    assert read(made) == read(original, separator="|")
+    for form in ("json", "html"):
+        assert verify(job.output(f"certificate.{form}"), made).holds
+    assert not verify(job.output("certificate.json"), original).holds
+    facts, before = (json.loads(one.output("certificate.json").read_text()) for one in (job, run))
+    assert facts["output"]["file"] == "other.parquet"
+    assert {key: facts[key] for key in facts if key != "output"} == {
+        key: before[key] for key in before if key != "output"
+    }
+
+
+def test_a_release_that_was_changed_is_not_written_again(done):
+    _, jobs, project, run = done
+    path = run.output("public.csv")
+    text = path.read_text()
+    path.write_text(text + "i1\n")
+    try:
+        job = ended(jobs, project, ask_for(jobs, project, run, "changed.jsonl"))
+    finally:
+        path.write_text(text)
+    assert job.status == "failed"
+    assert "changed after it was certified" in job.error
+    other = ended(jobs, project, jobs.submit(project, task="rewrite", options={"job": "../../x", "name": "a.csv"}))
+    assert "is gone" in other.error
+
+
+@pytest.mark.parametrize(
+    ("given", "form", "name"),
+    [
+        ("people-public", "csv", "people-public.csv"),
+        ("people.csv.gz", "parquet", "people.parquet"),
+        ("../../etc/passwd", "csv", "passwd.csv"),
+        ("v1.2", "dat", "v1.2.dat"),
+    ],
+)
+def test_names_of_releases(given, form, name):
+    assert wanted_name(given, form) == name
+
+
+@pytest.mark.parametrize("given", ["", "  ", "certificate", "rules"])
+def test_names_that_releases_cannot_have(given):
+    with pytest.raises(InputError):
+        wanted_name(given, "csv")
+
+
+def test_endings_that_tell_a_format_are_no_part_of_a_name():
+    assert [stem_of(name) for name in ("a.csv", "a.b.csv.gz", ".csv", "a.parquet", "a")] == [
+        "a",
+        "a.b",
+        ".csv",
+        "a",
+        "a",
+    ]
+
+
+def test_formats_fit_the_data(done, tmp_path):
+    _, _, _, run = done
+    assert "dat" in formats_of(run)
+    folder = tmp_path / "job"
+    folder.mkdir()
+    (folder / "result.json").write_text(json.dumps({"kind": "rt"}))
+    assert "dat" not in formats_of(Job(folder, {}, {"status": "done"}))
+
+
+def test_the_recipe_makes_the_same_release_again(done, monkeypatch):
+    workspace, _, _, run = done
+    found = recipe(workspace, run, "again.csv")
+    monkeypatch.chdir(workspace.folder)
+    Path("plan.yaml").write_text(found.plan)
+    release = run_plan(read_plan("plan.yaml"), force=True)
+    assert release.loss == run.result["release"]["loss"]
+    assert Path("again.csv").is_file()
+    assert "sets.csv --output again.csv" in found.command
+    compile(found.script, "script.py", "exec")
+    assert ".." not in found.plan
+
+
+def test_a_run_goes_with_what_was_written_from_it(done):
+    _, jobs, project, _ = done
+    run = ended(jobs, project, jobs.submit(project))
+    other = ended(jobs, project, ask_for(jobs, project, run, "tsv.tsv"))
+    remove_run(jobs, project, run)
+    assert not run.folder.exists()
+    assert not other.folder.exists()
+
+
+# Pages.
+
+
+def test_a_result_can_be_looked_at_and_released(served, page, tmp_path):
+    from playwright.sync_api import expect
+
+    id = served.upload(page, "sets.csv", TEXT)
+    page.goto(f"{served.base}/p/{id}/run")
+    page.get_by_role("button", name="Run", exact=True).click()
+    expect(page.locator("li.sh-job .sh-tag-good")).to_have_count(1, timeout=60_000)
+    page.get_by_role("link", name="Next: Result").click()
+    expect(page.get_by_text("The promise holds.")).to_be_visible(timeout=30_000)
+    expect(page.get_by_text("a row does not stand beside the one it came from")).to_be_visible()
+    page.get_by_role("button", name="Next rows: The release").click()
+    expect(page.get_by_text("11 to 20 of 90 rows")).to_be_visible()
+    page.get_by_label("Search an item").fill("i10")
+    expect(page.get_by_role("region", name="Loss of each item").locator("tbody tr")).to_have_count(1)
+    page.get_by_role("button", name=re.compile("^Open ")).first.click()
+    expect(page.get_by_label("The way to this part of the tree").get_by_role("button")).to_have_count(1)
+    expect(page.get_by_role("img", name="Loss against guarantee of all runs of this project")).to_be_visible()
+    assert page.locator("main *").count() < 1500
+    page.reload()
+    expect(page.get_by_text("The promise holds.")).to_be_visible(timeout=30_000)
+    page.get_by_role("link", name="Next: Release").click()
+    expect(page.get_by_text("Safe to publish")).to_be_visible(timeout=30_000)
+    expect(page.get_by_text("Do not publish these.")).to_be_visible()
+    page.get_by_label("Format").click()
+    page.get_by_role("option", name="Parquet").click()
+    page.get_by_role("button", name="Write sets-public.parquet").click()
+    expect(page.get_by_role("link", name="Save sets-public.parquet")).to_be_visible(timeout=60_000)
+    page.reload()
+    kept = {}
+    for name in ("Save sets-public.parquet", "Certificate, JSON", "Certificate, web page", "Rules, CSV", "Plan, YAML"):
+        with page.expect_download() as arriving:
+            page.get_by_role("link", name=name).click()
+        kept[name] = tmp_path / arriving.value.suggested_filename
+        arriving.value.save_as(kept[name])
+    data = kept["Save sets-public.parquet"]
+    assert pq.read_table(data).num_rows == 90
+    for name in ("Certificate, JSON", "Certificate, web page"):
+        assert verify(kept[name], data).holds
+    assert kept["Rules, CSV"].read_text().startswith("item,published\n")
+    import yaml
+
+    assert plan_of(yaml.safe_load(kept["Plan, YAML"].read_text())).outputs.data == "sets-public.parquet"
+    expect(page.get_by_label("The command")).to_contain_text("shoal anonymize")
+    expect(page.get_by_label("The Python script")).to_contain_text("from shoal import")

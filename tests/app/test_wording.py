@@ -1,0 +1,50 @@
+"""What the library says about flags and plans, as pages say it."""
+
+from __future__ import annotations
+
+import pytest
+
+from shoal.app.project import spoken
+from shoal.app.wording import in_words
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("people.csv: line 3 has 4 cells", "people.csv: line 3 has 4 cells."),
+        ("my people.csv: line 3 has 4 cells", "my people.csv: line 3 has 4 cells."),
+        ("plan.yaml: diagnoses: 3 codes are new", "diagnoses: 3 codes are new."),
+        ("the plan: guarantee (line 7): it is missing", "Guarantee: it is missing."),
+        ("plan.yaml: columns.pay (line 4): it has no role", "Column “pay”: it has no role."),
+        ("k = 500, but there are only 120 rows", "k = 500, but there are only 120 rows."),
+        ("there are only 120 rows.", "There are only 120 rows."),
+        ("a file is missing", "A file is missing."),
+        ("", "."),
+    ],
+)
+def test_a_sentence_has_a_capital_and_a_name_has_not(given, said):
+    assert spoken(given) == said
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("a smaller --delta keeps more", "a smaller delta keeps more"),
+        ("take a smaller options.delta", "take a smaller delta"),
+        ("name it with --sensitive", "name it with the role “Others want to learn it”"),
+        ("with the role quasi", "with the role “Others may know it”"),
+        ("--suppress 0.05 would lose 3%", "“Items that may be deleted” in Promise at 5% would lose 3%"),
+        ("leave out --items, or ask for --model rt", "leave out the role “A set of items”, or ask for (k,k^m)-anonymity"),
+        ("ask for model k", "ask for k-anonymity"),
+        ("--algorithm hybrid, which also deletes", "the algorithm hybrid, which also deletes"),
+        ("ask for --l 2 or more", "ask for l = 2 or more"),
+        ("ask for guarantee.l 2 or more", "ask for l = 2 or more"),
+        ("pass options: {unknown: root} to hang them under the root", "hang them under the root, in Hierarchies"),
+        ("pass --unknown root to hang them under the root", "hang them under the root, in Hierarchies"),
+        ("leave out input.separator", "leave out “Items inside a cell are parted by” in Data"),
+        ("--numeric is for tables", "the option numeric of plans is for tables"),
+        ("well-known items – two--three", "well-known items – two--three"),
+    ],
+)  # fmt: skip
+def test_flags_and_keys_become_what_a_page_shows(given, said):
+    assert in_words(given) == said
