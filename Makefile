@@ -7,13 +7,17 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 export SHOAL_DATA ?= $(wildcard $(abspath ../shared/data))
 
-.PHONY: demo test tools check bench site screenshots format clean
+.PHONY: demo test search tools check bench site screenshots format clean
 
 demo: $(READY)
 	@$(BIN)/shoal demo
 
 test: $(READY) tools
 	$(BIN)/pytest -n 2 --dist loadgroup
+
+# Property tests with other examples each time, and more of them.
+search: $(READY)
+	SHOAL_EXAMPLES=search $(BIN)/pytest -n 2 --dist loadgroup -m hypothesis
 
 # What tests start themselves.
 tools:

@@ -10,7 +10,12 @@ from hypothesis import strategies as st
 
 from shoal.report.charts import Series, front_of, line_chart, scatter_chart
 
-numbers = st.floats(-1e9, 1e9) | st.floats(0, 1) | st.sampled_from([math.nan, math.inf, -math.inf, 0.0])
+numbers = (
+    st.floats(-1e9, 1e9)
+    | st.floats(0, 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.sampled_from([math.nan, math.inf, -math.inf, 0.0, 5e-324, -5e-324, 1e9, math.nextafter(1e9, 0)])
+)
 series = st.lists(
     st.builds(
         Series, st.text("ab<&\"'>é ", max_size=40), st.lists(st.tuples(numbers, numbers), max_size=6), st.booleans()

@@ -17,6 +17,9 @@ LEGEND_LINE = 18
 COLOURS = ("#1b6b72", "#c1440e", "#4a6fa5", "#8a6d00", "#8e4585", "#3f7d3a", "#b0305c", "#5c5c5c")
 """Apart from each other for the common kinds of colour blindness; markers tell them apart in any case."""
 
+LEAST, MOST = 1e-300, 1e300
+"""What is smaller counts as nothing, what is larger as no number: there, floats lose their digits or pass into infinity."""
+
 Point = tuple[float, float]
 
 
@@ -42,14 +45,15 @@ class _Axis:
     @classmethod
     def over(cls, values: Sequence[float], start: float, end: float, *, log: bool, from_zero: bool) -> _Axis:
         if log:
-            positive = [value for value in values if value > 0] or [1.0]
+            positive = [value for value in values if value > LEAST] or [1.0]
             first, last = math.floor(math.log10(min(positive))), math.ceil(math.log10(max(positive)))
             return cls(first, max(last, first + 1), start, end, True)
         low, high = min(values, default=0.0), max(values, default=1.0)
         if from_zero:
             low, high = min(0.0, low), max(0.0, high)
-        if high <= low:
-            low, high = (low - 1.0, high + 1.0) if not from_zero else (low, low + 1.0)
+        if high - low <= max(LEAST, 1e-12 * max(abs(low), abs(high))):
+            apart = max(1.0, abs(low))
+            low, high = (low - apart, high + apart) if not from_zero else (low, low + apart)
         return cls(low, high, start, end, False)
 
     def place(self, value: float) -> float:
@@ -131,7 +135,7 @@ def front_of(points: Sequence[Point]) -> list[Point]:
 def _known(series: Sequence[Series], *, log_x: bool, log_y: bool) -> list[Series]:
     def told(point: Point) -> bool:
         at, value = point
-        return math.isfinite(at) and math.isfinite(value) and (at > 0 or not log_x) and (value > 0 or not log_y)
+        return abs(at) < MOST and abs(value) < MOST and (at > LEAST or not log_x) and (value > LEAST or not log_y)
 
     return [Series(one.name, [point for point in one.points if told(point)], one.dashed) for one in series]
 
