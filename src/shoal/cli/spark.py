@@ -11,7 +11,7 @@ from shoal.cli.terminal import console, print_json, printable, progress, say
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from shoal.spark_running import OnSpark
+    from shoal.spark.running import OnSpark
 
 
 def anonymize_on_spark(
@@ -25,7 +25,7 @@ def anonymize_on_spark(
     json: bool,
 ) -> None:
     from shoal.engines import chosen
-    from shoal.spark_running import released
+    from shoal.spark.running import released
 
     with progress() as tell:
         found = released(chosen(engine), data, guarantee, asked, output=output, certificate=certificate, progress=tell)
@@ -39,7 +39,7 @@ def anonymize_on_spark(
 
 def audit_on_spark(engine: str | None, data: str, guarantee: Any, asked: Mapping[str, Any], *, json: bool) -> int:
     from shoal.engines import chosen
-    from shoal.spark_running import audited
+    from shoal.spark.running import audited
 
     with progress() as tell:
         if tell:

@@ -20,7 +20,7 @@ from shoal.records.streams import display_name, fingerprint
 if TYPE_CHECKING:
     from shoal.algorithms.recoding import Progress
     from shoal.release import Release, Targets
-    from shoal.spark_running import OnSpark
+    from shoal.spark.running import OnSpark
 
 MADE = re.compile(r"(balanced|frequency|learned):[0-9]+|prefix|mask|intervals(:.*)?", re.DOTALL)
 
@@ -88,7 +88,7 @@ def check_local(plan: Plan) -> None:
 def run_plan_on_spark(plan: Plan, *, force: bool = False, progress: Progress | None = None) -> OnSpark:
     """As `run_plan`, for a plan with `engine: spark`."""
     from shoal.engines import chosen
-    from shoal.spark_running import released
+    from shoal.spark.running import released
 
     call, outputs = call_of(plan), plan.outputs
     arguments = dict(call.arguments) | {"force": force}

@@ -1,13 +1,4 @@
-"""Releases on a Spark session that you already have: a data frame in, a data frame out, and no row of data on the driver.
-
-    release = shoal.spark.anonymize(df, shoal.KmAnonymity(k=5, m=2), hierarchy="tree.csv")
-    release.audit.holds, release.loss["ncp"], release.optimal
-    release.write("hdfs:///public/clicks")
-
-The way of the data is that of `release.py`: the algorithm proposes, the audit decides, and nothing is published that the audit has not
-seen. Of k^m-anonymity the cut, the loss and the verdict are those of the local engine, bit for bit; what is grouped block by block
-(see `shoal.engines.spark.transactions`) loses about as much as there. Audits are the local ones.
-"""
+"""The way of the data on Spark: propose, shuffle, audit, write."""
 
 from __future__ import annotations
 
@@ -27,9 +18,7 @@ if TYPE_CHECKING:
 
     from shoal.engines.spark.records import SparkRecords
     from shoal.engines.spark.sets import SparkSets
-    from shoal.spark_proposals import SparkProposal
-
-__all__ = ["SparkRelease", "anonymize", "audit"]
+    from shoal.spark.proposing import SparkProposal
 
 DIGEST = "of the sorted hashes of all rows (shoal rows 1)"
 """What the hashes in the certificate of a release on Spark are of: rows have no order there, and files are Spark's choice."""
@@ -70,7 +59,7 @@ def anonymize(
 
     from shoal.algorithms import entry, kind_of
     from shoal.engines.spark import SparkEngine
-    from shoal.spark_proposals import check_reachable, proposal
+    from shoal.spark.proposals import check_reachable, proposal
 
     started = time.monotonic()
     asked: dict[str, Any] = {
@@ -156,7 +145,7 @@ def audit(
     from shoal.engines.spark import SparkEngine
     from shoal.engines.spark.audits import check_auditable
     from shoal.engines.spark.roles import published_as
-    from shoal.spark_proposals import informed
+    from shoal.spark.proposals import informed
 
     check_auditable(guarantee)
     numbers = None if numeric is None else texts_of(numeric)

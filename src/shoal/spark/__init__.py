@@ -1,0 +1,16 @@
+"""Releases on a Spark session that you already have: a data frame in, a data frame out, and no row of data on the driver.
+
+    release = shoal.spark.anonymize(df, shoal.KmAnonymity(k=5, m=2), hierarchy="tree.csv")
+    release.audit.holds, release.loss["ncp"], release.optimal
+    release.write("hdfs:///public/clicks")
+
+The way of the data is that of `release.py`: the algorithm proposes, the audit decides, and nothing is published that the audit has not
+seen. Of k^m-anonymity the cut, the loss and the verdict are those of the local engine, bit for bit; what is grouped block by block
+(see `shoal.engines.spark.transactions`) loses about as much as there. Audits are the local ones.
+"""
+
+from __future__ import annotations
+
+from shoal.spark.release import SparkRelease, anonymize, audit
+
+__all__ = ["SparkRelease", "anonymize", "audit"]
