@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.comparing import cells, comparison_of
-from shoal.comparing.cells import Contents, Outcome, key_of, names_in, without_values
+from shoal.comparing.cells import Contents, Outcome, key_of
 from shoal.comparing.folder import Folder
 from shoal.errors import InputError
 from shoal.plan import Origin, call_of
@@ -142,27 +142,3 @@ def test_a_folder_with_other_files_is_not_taken(tmp_path):
     Folder(str(tmp_path)).make()  # now it holds a comparison
     with pytest.raises(InputError, match="it is a file"):
         Folder(str(tmp_path / "thesis.txt")).make()
-
-
-KNOWN = names_in({"hierarchies": "tree.csv", "columns": {"age": "quasi"}, "sensitive_items": ["HIV"]})
-
-
-def test_reasons_keep_names_of_the_plan_and_no_values():
-    message = (
-        "hierarchy 'tree.csv': 2 items are not among its leaves (Z99, \"B20\"); the plan's column 'age' holds 'HIV'"
-    )
-    assert without_values(message, KNOWN) == (
-        "hierarchy 'tree.csv': 2 items are not among its leaves (...); the plan's column 'age' holds '...'"
-    )
-    assert without_values("guarantee.k (line 4): 40 rows (12.5%)", KNOWN) == "guarantee.k (line 4): 40 rows (12.5%)"
-
-
-@given(st.text(max_size=8), st.text(max_size=8))
-def test_no_value_however_odd_stays_in_a_reason(before, after):
-    value = f"{before}SECRET{after}"
-    for message in (
-        f"tree.csv: 2 items are not among its leaves ({value}, {value}); add them",
-        f"column 'age': its value {value!r} is no number; the plan's column 'age' says so",
-        f"the plan's item {value!r} (12.5%) is in all rows",
-    ):
-        assert "SECRET" not in without_values(message, KNOWN)

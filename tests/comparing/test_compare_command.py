@@ -149,3 +149,22 @@ def test_an_interrupted_comparison_goes_on_and_ends_as_if_it_had_not_been(plan, 
     assert [row["seconds"] for row in resumed["rows"][: first["done"]]] == [row["seconds"] for row in first["rows"]]
     assert main(["compare", "plan.yaml", "-o", "whole", "--json"]) == 0
     assert untimed(json.loads(capsys.readouterr().out)) == untimed(resumed)
+
+
+def test_a_table_fits_on_a_terminal_of_80_columns(plan, shop, in_process):
+    import io
+
+    from rich.console import Console
+
+    from shoal.cli.compare import show
+    from shoal.comparing import compare, read_comparison, rows_of
+
+    grid = {"algorithm": ["exact", "hybrid", "aa"], "k": [2, 500], "hierarchies": ["balanced:5", "frequency:5"]}
+    found = compare(read_comparison(plan(compare=grid)), "out")
+    out = io.StringIO()
+    show(found, rows_of(found), Console(file=out, width=80))
+    lines = out.getvalue().split("note:")[0].splitlines()
+    shown = [line for line in lines if "balanced:5" in line or "frequency:5" in line]
+    assert len(shown) == 12  # nothing is broken over two lines
+    assert any("optimum" in line for line in lines)
+    assert all(len(line) <= 80 for line in shown)

@@ -104,6 +104,25 @@ def test_hierarchies_and_weights_are_named_in_short():
     assert weights[0]["item_weights"] != weights[1]["item_weights"]
 
 
+def test_files_of_one_name_in_two_folders_are_told_apart():
+    trees = ["old/tree.csv", "new/tree.csv", "more/other.csv"]
+    found = comparison_of(KM | {"compare": {"hierarchies": trees}})
+    assert [cell.settings["hierarchies"] for cell in found.cells] == ["old/tree.csv", "new/tree.csv", "other.csv"]
+    assert found.axes == ("hierarchies",)
+
+
+def test_an_algorithm_with_and_without_an_option_differs_in_it():
+    grids = [{"algorithm": ["exact", "aa"]}, {"algorithm": ["exact"], "suppress": [0.02]}]
+    assert comparison_of(KM | {"compare": grids}).axes == ("algorithm", "suppress")
+    assert comparison_of(KM | {"compare": grids[0]}).axes == ("algorithm",)
+    assert comparison_of(KM | {"compare": [{"algorithm": ["aa"]}, grids[1]]}).axes == ("algorithm",)
+
+
+def test_an_impossible_value_may_come_first_where_the_grid_fills_the_promise():
+    found = comparison_of(K | {"guarantee": {"model": "k"}, "compare": {"k": [1, 2]}})
+    assert [cell.refused for cell in found.cells] == ["guarantee.k: it is 1; give at least 2", None]
+
+
 def test_an_impossible_cell_keeps_its_reason():
     found = comparison_of(K | {"compare": {"k": [1, 2]}})
     assert [cell.refused for cell in found.cells] == ["guarantee.k: it is 1; give at least 2", None]
@@ -129,6 +148,7 @@ def test_an_impossible_cell_keeps_its_reason():
         (KM | {"guarantee": {"model": "km", "m": 2}}, "guarantee.k: it is missing"),
         (K | {"compare": {"hierarchies": ["balanced:5"]}}, "hierarchies: model k adds and removes items"),
         (KM | {"compare": {"k": list(range(1, 1001)), "m": list(range(1, 1001))}}, "it has 1,000,000 cells"),
+        (KM | {"engine": "spark"}, "engine: a comparison computes its cells on this machine"),
         (None, "it is empty"),
         ([1], "it holds a list"),
     ],

@@ -134,6 +134,38 @@ def test_notes_say_what_to_think_of_times_and_trees():
     assert "different hierarchies" in notes
 
 
+def test_notes_say_why_a_loss_is_below_the_optimum():
+    losses = {"exact": 0.2, "aa": 0.3, "lra": 0.1}
+    found = found_of(
+        BASE | {"compare": {"algorithm": list(losses)}},
+        lambda s: {"loss": {"ncp": losses[s["algorithm"]]}, "optimal": s["algorithm"] == "exact"},
+    )
+    rows = rows_of(found)
+    notes = " ".join(notes_of(found, rows))
+    assert "lra may publish an item" in notes
+    assert "hybrid" not in notes
+    page = page_of(found, rows).decode()
+    assert "aa 10.00% above on average, 10.00% above at worst; lra 10.00% below on average" in page
+
+
+def test_trees_of_one_name_have_optima_of_their_own():
+    best = {"old/tree.csv": 0.5, "new/tree.csv": 0.1}
+    found = found_of(
+        BASE | {"compare": {"algorithm": ["exact", "aa"], "hierarchies": list(best)}},
+        lambda s: {"loss": {"ncp": best[s["hierarchies"]]}, "optimal": s["algorithm"] == "exact"},
+    )
+    assert [row["above_optimum"] for row in rows_of(found)] == [0.0] * 4
+
+
+def test_a_parameter_that_is_not_set_is_not_mixed_with_one_that_is():
+    grids = [{"k": [2, 5], "algorithm": ["exact", "aa"]}, {"k": [2, 5], "suppress": [0.5]}]
+    found = found_of(BASE | {"compare": grids}, lambda s: {"loss": {"ncp": 0.25 if "suppress" in s else 0.75}})
+    charts = {one.title: one.charts for one in plots_of(rows_of(found), found.comparison.axes)}["NCP against k"]
+    assert len(charts) == 2
+    assert sorted("suppress=unset" in chart for chart in charts) == [False, True]
+    assert all("aa" in chart for chart in charts)  # which does not take it
+
+
 def test_every_measure_is_plotted_against_every_parameter():
     found = found_of(BASE | {"compare": GRID}, lossy)
     plots = plots_of(rows_of(found), found.comparison.axes)
@@ -189,6 +221,22 @@ def test_items_that_a_plan_names_are_not_on_the_page(more):
     rows = rows_of(found)
     assert b"HIV" not in page_of(found, rows)
     assert "HIV" not in csv_text(rows)
+
+
+def test_a_query_is_not_on_the_page():
+    document = {
+        "version": 1,
+        "input": {"path": "sqlite:clinic.db", "query": "SELECT age FROM visits WHERE disease = 'HIV'"},
+        "columns": {"age": "quasi"},
+        "guarantee": {"model": "k", "k": 2},
+        "compare": {"k": [2, 3]},
+    }
+    found = found_of(document, lossy_table)
+    assert b"HIV" not in page_of(found, rows_of(found))
+
+
+def lossy_table(settings):
+    return {"loss": {"ncp": settings["k"] / 10}}
 
 
 def test_names_are_shown_as_text():

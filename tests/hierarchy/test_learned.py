@@ -137,6 +137,36 @@ def test_mates_are_those_of_the_definition(data, n, window, together):
     assert found.tolist() == expected
 
 
+def with_unused_names(rows, unused):
+    """Baskets with names that never occur, as a part of larger data has them."""
+    baskets = Baskets.from_rows([*rows, [f"unused{i}" for i in range(unused)]])
+    return baskets.take(np.arange(len(rows)))
+
+
+def test_names_that_never_occur_do_not_make_learning_slow(monkeypatch):
+    """They cost nothing and mend nothing: whoever merges with them has to merge again."""
+    from shoal.algorithms.km import learning
+
+    rows = [[f"i{i % 9}", f"i{i * i % 11}", f"i{i % 4}"] for i in range(40)] + [["alone"]]
+    rounds = []
+    merge = learning._Groups._merge
+    monkeypatch.setattr(learning._Groups, "_merge", lambda self, pairs: rounds.append(len(pairs)) or merge(self, pairs))
+    for way in WAYS:
+        for unused in (0, 500):
+            grown(with_unused_names(rows, unused), way, (KmAnonymity(5, 2),))
+    assert len(rounds) < 60
+    baskets = with_unused_names(rows, 500)
+    assert_valid(learned(baskets, 3, KmAnonymity(5, 2)), baskets.vocabulary, 3)
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=60), st.integers(2, 5))
+def test_mass_makes_no_chain_of_names_that_never_occur(supports, n):
+    names = [f"i{i}" for i in range(len(supports) + 200)]
+    tree = by_mass(names, np.array(supports + [0] * 200, np.int64), n)
+    assert_valid(tree, names, n)
+    assert tree.height <= 2 * len(supports) + 12
+
+
 def test_the_spec_needs_somebody_who_learns():
     baskets = Baskets.from_rows([{"a", "b"}, {"a", "c"}])
     with pytest.raises(InputError, match="learned from rows of items"):

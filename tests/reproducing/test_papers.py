@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+import sys
 from xml.etree import ElementTree
 
 import pytest
@@ -80,13 +81,15 @@ def test_full_mode_measures_more():
         assert quick < full
 
 
-def test_quick_mode_from_the_command_to_the_page(tmp_path, capfd):
+def test_quick_mode_from_the_command_to_the_page(tmp_path, capfd, monkeypatch):
+    monkeypatch.setattr(sys.modules["shoal.cli.reproduce"], "SECONDS_BETWEEN_LINES", 0.0)
     folder = tmp_path / "results"
     reproduce("injector", full=False, output=str(folder), jobs=2, most_rows=300, json=True)
     shown = capfd.readouterr()
     document = json.loads(shown.out)
     assert shown.err.startswith("shoal: ")
     assert "4 measurements to make" in shown.err
+    assert "shoal: injector, 1 of 4 measurements, about " in shown.err  # a log tells how far it is, too
     assert document["folder"] == str(folder)
     assert (document["mode"], document["jobs"], document["seed"]) == ("quick", 2, 1)
     figures = {figure["figure"]: figure for figure in document["figures"]}
@@ -99,6 +102,8 @@ def test_quick_mode_from_the_command_to_the_page(tmp_path, capfd):
     again = capfd.readouterr()
     assert "0 measurements to make" in again.err
     assert "injector-4" in again.out
+    assert "note: Adult is not on this machine: these figures are from a made-up census" in again.out
+    assert "no data set has more than 300 rows" in again.out
     assert "page.html" in again.out
 
 

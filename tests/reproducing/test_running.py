@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -121,3 +123,17 @@ def test_a_cell_that_takes_too_long_is_stopped(tmp_path):
     (row,) = Cells(tmp_path).outcomes([figure(slow)])[0].rows
     assert (row["status"], row["reason"]) == (STOPPED, "no answer within 0.01 s")
     assert json.dumps(row)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="processes there keep the number of a parent that is gone")
+def test_a_measurement_ends_with_the_command_that_asked_for_it():
+    measuring = (
+        "import os, time; from shoal.reproducing.__main__ import end_with; end_with(os.getppid(), 0.05)\n"
+        "print('measuring', flush=True); time.sleep(60); print('for nobody')"
+    )
+    asking = "import subprocess, sys; subprocess.Popen([sys.executable, '-c', sys.argv[1]]); sys.stdin.read()"
+    order = [sys.executable, "-c", asking, measuring]
+    with subprocess.Popen(order, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as command:
+        assert command.stdout.readline() == "measuring\n"
+        command.kill()
+        assert command.stdout.read() == ""  # it ends when nobody holds it any more

@@ -105,12 +105,12 @@ def default_folder(plan: str) -> str:
 
 def show(found: Found, rows: Sequence[Row], out: Console) -> None:
     """The table, reasons, notes, and where the files are."""
-    from shoal.comparing.page import HEADINGS, is_figure, shown_cell, table_columns
+    from shoal.comparing.page import is_figure, shown_cell, table_columns
     from shoal.comparing.table import notes_of, reasons_of
 
     if rows:
-        columns = _fitting(table_columns(found, rows), rows, out.width)
-        made = table(*((">" if is_figure(rows, name) else "") + HEADINGS.get(name, name) for name in columns))
+        columns, headings = _fitting(table_columns(found, rows), rows, out.width)
+        made = table(*((">" if is_figure(rows, name) else "") + headings[name] for name in columns))
         for name, column in zip(columns, made.columns, strict=True):
             column.no_wrap = name != "hierarchies"
         for row in rows:
@@ -129,19 +129,27 @@ def show(found: Found, rows: Sequence[Row], out: Console) -> None:
         out.print(f"table and plots: {printable(os.path.join(found.folder, 'comparison.html'))}", soft_wrap=True)
 
 
-def _fitting(columns: Sequence[str], rows: Sequence[Row], width: int) -> list[str]:
-    """The columns that fit on the terminal: parts of the loss go first, then counts and memory. The files have all."""
+def _fitting(columns: Sequence[str], rows: Sequence[Row], width: int) -> tuple[list[str], dict[str, str]]:
+    """The columns that fit on the terminal, and their headings.
+
+    Headings are broken where it helps; then parts of the loss go, then counts and memory. The files have all.
+    """
     from shoal.comparing.page import HEADINGS, shown_cell
     from shoal.comparing.table import telling_losses
 
-    wide = {
-        name: max(len(HEADINGS.get(name, name)), *(len(shown_cell(row, name)) for row in rows)) + 3 for name in columns
-    }
+    headings = {name: HEADINGS.get(name, name) for name in columns}
+    cells = {name: max(len(shown_cell(row, name)) for row in rows) for name in columns}
+
+    def wide(names: Sequence[str]) -> int:
+        return sum(max(cells[name], *map(len, headings[name].split("\n"))) + 3 for name in names)
+
+    if wide(columns) > width:
+        headings = {name: heading.replace(" ", "\n") for name, heading in headings.items()}
     kept = list(columns)
     for name in (*reversed(telling_losses(rows)[1:]), "classes", "peak_mb"):
-        if name in kept and sum(wide[one] for one in kept) > width:
+        if name in kept and wide(kept) > width:
             kept.remove(name)
-    return kept
+    return kept, headings
 
 
 def _end(found: Found, rows: Sequence[Row]) -> None:

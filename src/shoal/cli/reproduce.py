@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +12,9 @@ import typer
 from shoal.cli import options
 from shoal.cli.terminal import announce_compilation, console, counted, print_json, printable, progress, say, table
 from shoal.errors import InputError
+
+SECONDS_BETWEEN_LINES = 30.0
+"""Of progress where nobody watches a terminal."""
 
 
 def reproduce(
@@ -59,7 +64,7 @@ def reproduce(
     page.check_folder(folder)
     announce_compilation()
     with progress() as tell:
-        cells = Cells(folder, jobs, tell)
+        cells = Cells(folder, jobs, tell or _lines())
         left = cells.missing(figures)
         known = len(wanted(figures)) - len(left)
         say(
@@ -86,4 +91,21 @@ def reproduce(
         words = ", ".join(outcome.words())
         shown.add_row(outcome.figure.name, printable(outcome.figure.title), words)
     out.print(shown)
+    for note in dict.fromkeys(note for outcome in outcomes for note in outcome.stand_ins):
+        out.print(f"note: {printable(note)}", style="yellow", soft_wrap=True)
+    if most_rows is not None:
+        note = f"no data set has more than {most_rows:,} rows: for a first look, not for results"
+        out.print(f"note: {note}", style="yellow", soft_wrap=True)
     out.print(f"page         {printable(str(folder / page.PAGE))}", soft_wrap=True)
+
+
+def _lines() -> Callable[[str, float], None]:
+    """Progress for a log: a line now and then."""
+    said = [time.monotonic()]
+
+    def tell(doing: str, share: float) -> None:
+        if time.monotonic() - said[0] >= SECONDS_BETWEEN_LINES:
+            said[0] = time.monotonic()
+            say(doing)
+
+    return tell

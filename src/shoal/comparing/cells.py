@@ -2,7 +2,7 @@
 
 A cell is recognised by content: its plan, in which every path stands for the hash of the file's bytes, the version of Shoal, and
 the number of the repetition. How a path is spelled does not matter, and a changed file makes another cell. Nothing here holds a
-value of the data: reasons are kept without what they quote.
+value of the data: reasons come from a closed list (`reasons`).
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import hashlib
 import json
 import math
 import os
-import re
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
 from shoal import __version__
+from shoal.comparing.reasons import refusal_of
 from shoal.errors import InputError
 from shoal.plan import Origin, Plan, plan_of
 from shoal.plan.running import MADE
@@ -58,7 +58,7 @@ class Cell:
         try:
             document = plan_of(document, origin).model_dump(exclude_defaults=True, exclude={"outputs"})
         except InputError as error:
-            refused = str(error).removeprefix(f"{origin.name}: ")
+            refused = refusal_of(str(error).removeprefix(f"{origin.name}: "), document)
         identity = json.dumps([document, list(document.get("columns", ()))], sort_keys=True, default=str)
         return cls(document, settings_of(document), refused, identity)
 
@@ -79,13 +79,36 @@ def settings_of(document: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def label(value: Any) -> Any:
-    """A value of an axis as a table shows it."""
+def label(value: Any, *, whole: bool = False) -> Any:
+    """A value of an axis as a table shows it: files by their names, or by the whole path."""
     if isinstance(value, Mapping):
-        return "; ".join(f"{name}={label(part)}" for name, part in value.items())
+        return "; ".join(f"{name}={label(part, whole=whole)}" for name, part in value.items())
     if isinstance(value, str):
-        return value if MADE.fullmatch(value) else os.path.basename(value) or value
+        return value if whole or MADE.fullmatch(value) else os.path.basename(value) or value
     return value
+
+
+def told_apart(cells: Sequence[Cell]) -> list[Cell]:
+    """The same cells; where files in different folders have one name, their paths stand in the table instead."""
+    named: dict[str, dict[Any, set[str]]] = {"hierarchies": {}, "knowledge": {}}
+    for cell in cells:
+        for name, known in named.items():
+            if name in cell.settings:
+                known.setdefault(cell.settings[name], set()).add(label(_given(cell, name), whole=True))
+    return [
+        replace(
+            cell,
+            settings={
+                name: label(_given(cell, name), whole=True) if len(named.get(name, {}).get(value, ())) > 1 else value
+                for name, value in cell.settings.items()
+            },
+        )
+        for cell in cells
+    ]
+
+
+def _given(cell: Cell, name: str) -> Any:
+    return cell.document["hierarchies"] if name == "hierarchies" else cell.document["options"][name]
 
 
 def _unnamed(weights: Mapping[str, Any]) -> str:
@@ -190,33 +213,3 @@ class Outcome:
 def finite(value: Any) -> float | None:
     """A figure for JSON, which has no NaN and no infinity."""
     return None if value is None or not math.isfinite(value) else float(value)
-
-
-_HARMLESS = re.compile(r"\((line [0-9]+|[0-9.]+%)\)")
-_LISTED = re.compile(r"\((.*)\)", re.DOTALL)  # to the last one, for a value may hold brackets itself
-_QUOTED = re.compile(r"(?<!\w)(?:'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\")", re.DOTALL)
-
-
-def without_values(message: str, known: Iterable[str]) -> str:
-    """A refusal without what it lists in brackets or quotes, which may be values of the data; names that the plan has may stay."""
-    allowed = {*known}
-    safe = _HARMLESS.sub("\x01\\1\x02", message.replace("\x01", "").replace("\x02", ""))
-    safe = _LISTED.sub(lambda found: found[0] if found[1] in allowed else "(...)", safe)
-    safe = _QUOTED.sub(lambda found: found[0] if (found[1] or found[2] or "") in allowed else "'...'", safe)
-    return safe.replace("\x01", "(").replace("\x02", ")")
-
-
-def names_in(document: Any) -> set[str]:
-    """Texts of a plan: keys and values, but not the items that it names."""
-    found: set[str] = set()
-    if isinstance(document, Mapping):
-        for key, value in document.items():
-            found.add(str(key))
-            if key not in ("sensitive_items", "item_weights"):
-                found |= names_in(value)
-    elif isinstance(document, list | tuple):
-        for value in document:
-            found |= names_in(value)
-    elif document is not None:
-        found.add(str(document))
-    return found

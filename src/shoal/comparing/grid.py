@@ -22,7 +22,7 @@ from typing import Annotated, Any, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from shoal.algorithms import ALGORITHMS, Entry
-from shoal.comparing.cells import Cell
+from shoal.comparing.cells import Cell, told_apart
 from shoal.errors import InputError
 from shoal.plan import Origin, Plan, json_schema, plan_of
 from shoal.plan.faults import fault
@@ -112,6 +112,10 @@ def comparison_of(document: Any, origin: Origin | None = None) -> Comparison:
         plan_of(cells[0].document, origin)  # all are refused: the plan is wrong, and this says where
         raise InputError(f"{origin.name}: {cells[0].refused}")
     plan = plan_of(sound.document, origin)
+    if plan.on_spark:
+        raise plan.refusal(
+            ("engine",), "a comparison computes its cells on this machine; leave it out, or take engine: local"
+        )
     return Comparison(plan, tuple(cells), _axes(cells), _notes(left_out))
 
 
@@ -163,12 +167,12 @@ def _example(name: str) -> str:
 
 
 def _filled(base: Mapping[str, Any], grid: _Grid) -> dict[str, Any]:
-    """The document with what its promise leaves to the grid."""
+    """The document with what its promise leaves to the grid: the largest value, for a cell that asks for too little is a row, too."""
     promise = base.get("guarantee")
     if not isinstance(promise, Mapping):
         return dict(base)
     missing = {
-        name: grid.axes[name][0]
+        name: max(grid.axes[name])
         for name in PROMISE
         if name in grid.axes and name not in promise and _has(promise.get("model"), name)
     }
@@ -217,7 +221,7 @@ def _cells(
             if cell.identity not in seen:
                 seen.add(cell.identity)
                 found.append(cell)
-    return found, left_out
+    return told_apart(found), left_out
 
 
 def _product(grid: _Grid) -> int:
@@ -296,9 +300,14 @@ def _documents(
 def _axes(cells: list[Cell]) -> tuple[str, ...]:
     """The settings in which cells differ."""
     names = list(dict.fromkeys(name for cell in cells for name in cell.settings))
-    return tuple(
-        name for name in names if len({repr(cell.settings[name]) for cell in cells if name in cell.settings}) > 1
-    )
+
+    def differs(name: str) -> bool:
+        having = [cell for cell in cells if name in cell.settings]
+        users = {cell.settings["algorithm"] for cell in having}  # an algorithm with and without it differs, too
+        among = [cell for cell in cells if cell.settings["algorithm"] in users]
+        return len(having) < len(among) or len({repr(cell.settings[name]) for cell in having}) > 1
+
+    return tuple(name for name in names if differs(name))
 
 
 def _notes(left_out: Mapping[str, Mapping[str, None]]) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """A comparison as a web page: one file that asks nothing of the network and runs nothing, for screens, light and dark, and for print.
 
-It holds parameters, figures and reasons, never a value of the data. The plan of every row is there to be copied, unless it names items.
+It holds parameters, figures and reasons, never a value of the data. The plan of every row is there to be copied, unless it names items
+or holds a query, which may name values.
 """
 
 from __future__ import annotations
@@ -90,8 +91,15 @@ def _best(rows: Sequence[Row]) -> str:
     if not gaps:
         return ""
     measure = name_of(main_loss(rows) or "")
-    told = [f"{name} by {sum(ones) / len(ones):.2%} on average, {max(ones):.2%} at most" for name, ones in gaps.items()]
-    return f"Above the proven optimum in {measure} (percentage points): {'; '.join(told)}."
+    told = [
+        f"{name} {_aside(sum(ones) / len(ones))} on average, {_aside(max(ones))} at worst"
+        for name, ones in gaps.items()
+    ]
+    return f"Beside the proven optimum in {measure} (percentage points): {'; '.join(told)}."
+
+
+def _aside(gap: float) -> str:
+    return f"{abs(gap):.2%} {'below' if gap < -1e-12 else 'above'}"
 
 
 def table_columns(found: Found, rows: Sequence[Row]) -> list[str]:
@@ -168,11 +176,17 @@ def _plans(found: Found) -> list[str]:
     ]
     cells = {id(task.cell): (number, task.cell) for number, task in reversed([*enumerate(found.tasks, start=1)])}
     for number, cell in sorted(cells.values(), key=lambda one: one[0])[:MOST_PLANS]:
-        if cell.refused is None and not _names_items(cell.document):
+        if cell.refused is None and not _names_values(cell.document):
             text = escape(plan_yaml(cell.plan(origin)))
             parts.append(f"<details><summary>Row {number}</summary>\n<pre>{text}</pre></details>\n")
     return parts
 
 
-def _names_items(document: Any) -> bool:
-    return bool(document.get("sensitive_items")) or bool((document.get("options") or {}).get("item_weights"))
+def _names_values(document: Any) -> bool:
+    """Whether a plan names items, or asks a database, where a query may name values."""
+    named = (
+        document.get("sensitive_items"),
+        (document.get("options") or {}).get("item_weights"),
+        document["input"].get("query"),
+    )
+    return any(named)

@@ -20,6 +20,7 @@ MOST_PANELS = 12
 MOST_COMBINATIONS = 300
 """Beyond this, no reader would look at the plots of all combinations anyway."""
 
+UNSET = "unset"
 PERCENT = {"ncp", "il", "ul", "items_ncp", "generalized", "deleted", "added", "removed", "ambiguity"}
 UNITS = {"seconds": "seconds", "peak_mb": "peak memory (MB)"}
 
@@ -51,20 +52,30 @@ def _against(rows: Sequence[Row], axes: Sequence[str], axis: str, measure: str) 
     others = [name for name in axes if name not in ("algorithm", axis)]
     known = [row for row in rows if value(row, measure) is not None]
     title = f"{name_of(measure)} against {axis}"
-    panels, of = _panels([row for row in known if row.get(axis) is not None], others, axis)
+    users = {(row["algorithm"], name) for row in rows for name in others if row.get(name) is not None}
+    panels, of = _panels([row for row in known if row.get(axis) is not None], others, axis, users)
     note = f"One of {of:,} combinations of the other parameters; the table has all." if of > len(panels) else ""
     charts = tuple(
-        _line_chart(_titled(title, others, fixed), axis, measure, [row for row in known if _fits(row, others, fixed)])
+        _line_chart(
+            _titled(title, others, fixed),
+            axis,
+            measure,
+            [row for row in known if _covers(_places(row, others, users), fixed)],
+        )
         for fixed in panels
     )
     return Plots(title, charts, note)
 
 
-def _panels(rows: Sequence[Row], others: Sequence[str], axis: str) -> tuple[list[tuple[Any, ...]], int]:
+Users = set[tuple[str, str]]
+"""Algorithms with the parameters that they take."""
+
+
+def _panels(rows: Sequence[Row], others: Sequence[str], axis: str, users: Users) -> tuple[list[tuple[Any, ...]], int]:
     """What is fixed in each plot, and how many combinations there are. A plot with one place on its axis would show nothing."""
     places: dict[tuple[Any, ...], set[Any]] = {}
     for row in rows:
-        places.setdefault(tuple(row.get(name) for name in others), set()).add(row[axis])
+        places.setdefault(_places(row, others, users), set()).add(row[axis])
     found = {fixed: len(at) for fixed, at in places.items() if len(at) > 1}
     if len(found) > MOST_COMBINATIONS:
         return [max(found, key=found.__getitem__)], len(found)
@@ -77,8 +88,11 @@ def _covers(general: Sequence[Any], special: Sequence[Any]) -> bool:
     return all(mine is None or mine == theirs for mine, theirs in zip(general, special, strict=True))
 
 
-def _fits(row: Row, others: Sequence[str], fixed: Sequence[Any]) -> bool:
-    return _covers([row.get(name) for name in others], fixed)
+def _places(row: Row, names: Sequence[str], users: Users) -> tuple[Any, ...]:
+    """The parameters of a row; None for one that its algorithm does not take, which is not the same as one that is not set."""
+    return tuple(
+        UNSET if row.get(name) is None and (row["algorithm"], name) in users else row.get(name) for name in names
+    )
 
 
 def _line_chart(title: str, axis: str, measure: str, rows: Sequence[Row]) -> str:

@@ -14,7 +14,8 @@ import threading
 import traceback
 from typing import Any
 
-from shoal.comparing.cells import DONE, FAULT, MEMORY, REFUSED, UNREACHABLE, finite, names_in, without_values
+from shoal.comparing.cells import DONE, FAULT, MEMORY, REFUSED, UNREACHABLE, finite
+from shoal.comparing.reasons import reason_of
 from shoal.errors import InputError, ShoalError, Unreachable
 from shoal.plan import Origin, Plan, call_of, plan_of
 
@@ -40,7 +41,6 @@ def outcome_of(request: dict[str, Any], started: Any = lambda: None) -> dict[str
     from shoal.comparing.warming import warm_up
     from shoal.plan.running import check_files, in_terms_of
 
-    known = names_in(request["document"])
     origin = Origin(request["name"], request["folder"])
     threads: int = request["threads"]
     try:
@@ -53,11 +53,11 @@ def outcome_of(request: dict[str, Any], started: Any = lambda: None) -> dict[str
             found = _released(plan, threads)
     except (InputError, Unreachable) as error:
         status = UNREACHABLE if isinstance(error, Unreachable) else REFUSED
-        return {"status": status, "reason": _reason(error, origin, known)}
+        return {"status": status, "reason": _reason(error, origin, request["document"])}
     except MemoryError:
         return {"status": MEMORY, "reason": "there is not enough memory; take fewer rows, or a larger machine"}
     except ShoalError as error:
-        return {"status": FAULT, "reason": _reason(error, origin, known)}
+        return {"status": FAULT, "reason": _reason(error, origin, request["document"])}
     except Exception as error:
         return {"status": FAULT, "reason": f"{type(error).__name__} in {_place(error)}; please report it"}
     return found | {"start_mb": start_mb, "warm": warm}
@@ -86,8 +86,8 @@ def _released(plan: Plan, threads: int) -> dict[str, Any]:
     }
 
 
-def _reason(error: Exception, origin: Origin, known: set[str]) -> str:
-    return without_values(str(error).removeprefix(f"{origin.name}: "), known)
+def _reason(error: Exception, origin: Origin, document: dict[str, Any]) -> str:
+    return reason_of(str(error).removeprefix(f"{origin.name}: "), document, origin.folder)
 
 
 def _place(error: Exception) -> str:

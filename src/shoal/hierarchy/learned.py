@@ -127,6 +127,9 @@ def _stretches(mass: npt.NDArray[np.int64], first: int, last: int, n: int) -> li
     cuts = [first]
     for left in range(n, 1, -1):
         start = cuts[-1]
+        if mass[last] == mass[start]:  # names that never occur weigh nothing: by number, or the tree would be a chain
+            cuts.append(start + (last - start) // left)
+            continue
         target = mass[start] + (mass[last] - mass[start]) / left
         cut = int(np.searchsorted(mass, target))
         if cut > start + 1 and target - mass[cut - 1] < mass[min(cut, len(mass) - 1)] - target:

@@ -27,7 +27,10 @@ def rules_printed(rows: list[Row]) -> Finding | None:
 def shares_printed(rows: list[Row]) -> Finding | None:
     ran = [row for row in rows if row["status"] == RAN]
     text = ", ".join(f"{row['n1']:.1%} (printed {row['n1_printed']:.1%})" for row in ran)
-    return of_all([abs(row["n1"] - row["n1_printed"]) <= 0.01 for row in ran], f"One impossible value: {text}.")
+    return of_all(
+        [abs(row["n1"] - row["n1_printed"]) <= 0.01 for row in ran],
+        f"One impossible value: {text} (met: within one point).",
+    )
 
 
 def injector_safe(rows: list[Row]) -> Finding | None:
@@ -58,7 +61,7 @@ def same_time(rows: list[Row]) -> Finding | None:
     return (
         of_all(
             [factor <= 3 for factor in factors],
-            f"Injector takes {spread(factors, '.1f')} times what Anatomy takes, {spread(times, '.2g', ' s')}.",
+            f"Injector takes {spread(factors, '.1f')} times what Anatomy takes (about: up to 3 times), {spread(times, '.2g', ' s')}.",
         )
         if factors
         else None

@@ -33,7 +33,7 @@ def time_free_of_k(rows: list[Row]) -> Finding | None:
     return (
         of_all(
             [factor <= 2 for factor in factors],
-            f"Over k, the slowest run takes {spread(factors, '.1f')} times the fastest.",
+            f"Over k, the slowest run takes {spread(factors, '.1f')} times the fastest (no difference: up to twice).",
         )
         if factors
         else None
@@ -48,7 +48,7 @@ def loss_free_of_segments(rows: list[Row]) -> Finding | None:
     return (
         of_all(
             [abs(change) <= 0.2 for change in changes],
-            f"From the fewest to the most segments the loss changes by {spread(changes, '+.0%')}.",
+            f"From the fewest to the most segments the loss changes by {spread(changes, '+.0%')} (little: up to 20%).",
         )
         if changes
         else None
@@ -79,8 +79,9 @@ def _by_k(rows: list[Row], *, growing: bool) -> Finding | None:
 def pta_loses_least(rows: list[Row]) -> Finding | None:
     found = {name: values(rows, name, "loss", _PLACE) for name in ("pta", "gray-tsp", "gsc", "split")}
     tests = {
-        place: all(below(loss, found[name][place]) for name in ("gray-tsp", "gsc") if place in found[name])
+        place: all(below(loss, found[name][place]) for name in ("gray-tsp", "gsc"))
         for place, loss in found["pta"].items()
+        if place in found["gray-tsp"] and place in found["gsc"]
     }
     if not tests:
         return None
@@ -100,8 +101,9 @@ def pta_loses_least(rows: list[Row]) -> Finding | None:
 def gsc_loses_most(rows: list[Row]) -> Finding | None:
     found = {name: values(rows, name, "loss", _PLACE) for name in ("pta", "gray-tsp", "gsc")}
     tests = [
-        all(below(found[name][place], loss) for name in ("pta", "gray-tsp") if place in found[name])
+        all(below(found[name][place], loss) for name in ("pta", "gray-tsp"))
         for place, loss in found["gsc"].items()
+        if place in found["pta"] and place in found["gray-tsp"]
     ]
     return of_all(tests, f"GSC loses most of the three in {sum(tests)} of {len(tests)} settings.")
 
@@ -144,7 +146,10 @@ def mushroom(rows: list[Row]) -> Finding | None:
 def pta_like_gsc(rows: list[Row]) -> Finding | None:
     factors = [pta / gsc for pta, gsc in pairs(rows, "pta", "gsc", "seconds", _PLACE) if gsc]
     return (
-        of_all([1 / 3 <= factor <= 3 for factor in factors], f"PTA takes {spread(factors)} times what GSC takes.")
+        of_all(
+            [1 / 3 <= factor <= 3 for factor in factors],
+            f"PTA takes {spread(factors)} times what GSC takes (about: up to 3 times).",
+        )
         if factors
         else None
     )

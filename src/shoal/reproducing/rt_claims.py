@@ -103,7 +103,8 @@ def _extreme(rows: list[Row], name: str, y: str, *, largest: bool, text: str) ->
     tests = []
     for place, value in found[name].items():
         others = [found[one][place] for one in found if one != name and place in found[one]]
-        tests.append(all(value >= other if largest else value <= other for other in others))
+        if len(others) == 2:  # of fewer, none can be told to be the extreme of the three
+            tests.append(all(value >= other if largest else value <= other for other in others))
     return of_all(tests, f"{text} of the three in {sum(tests)} of {len(tests)} settings.")
 
 

@@ -192,7 +192,10 @@ class _Groups:
         for alone in chosen[mate < 0].tolist():  # at most one: an odd one out, which takes the cheapest of all others
             added = self.size[alone] * self.occurrences + self.size * self.occurrences[alone]
             added += np.where(self.size == 1, self.occurrences, 0)
-            free = np.setdiff1d(np.arange(n), np.append(pairs.ravel(), alone))
+            # Names that never occur cost nothing and mend nothing: only where no other is left.
+            free = np.setdiff1d(np.flatnonzero(self.occurrences), np.append(pairs.ravel(), alone))
+            if not len(free):
+                free = np.setdiff1d(np.arange(n), np.append(pairs.ravel(), alone))
             if len(free):
                 pairs = np.vstack((pairs, [[alone, free[np.argmin(added[free])]]]))
         return pairs
