@@ -70,7 +70,7 @@ def case_local(data_name: str, hierarchy: str, m: int) -> Row:
         "exact NCP": f"{one:.5f}",
         "lra NCP": f"{many:.5f}",
         "lost less": f"{1 - many / one:.1%}" if one else "",
-        "exact s": f"{global_took:.1f}",
+        "exact s": f"{global_took:.2f}",
         "lra s": f"{took:.1f}",
         "audit s": f"{audit_took:.2f}",
         "starting parts": recoding.facts["parts"],

@@ -58,9 +58,9 @@ def results_page(results: Results) -> str:
 def _reading() -> str:
     return (
         "How to read it: *s* are seconds, *loss* is between 0 and 1, *× s* and *× loss* are those of the row over those of its\n"
-        "reference, measured in the same run; below 1 is better than the reference. An empty cell was not measured, a dash means\n"
-        "that both lost next to nothing. Growth: µs per row, and in brackets their ratio to those at the fewest rows; 1 is linear.\n"
-        "Peak memory stands once where one process ran several algorithms.\n"
+        "reference, measured in the same run; below 1 is better than the reference. An empty cell was not measured, or too short\n"
+        "for a ratio; a dash means that both lost next to nothing. Growth: µs per row, and in brackets their ratio to those at the\n"
+        "fewest rows; 1 is linear. Peak memory stands once where one process ran several algorithms.\n"
     )
 
 
@@ -77,7 +77,9 @@ def ratio(one: Any, other: Any) -> str:
         return ""
     if max(number(one), number(other)) < NOTHING:
         return "-"
-    value = number(one) / number(other) if number(other) else float("inf")
+    if not number(other):  # too short for the digits that were kept: no ratio is known
+        return ""
+    value = number(one) / number(other)
     return f"{value:,.0f}" if value >= 100 else f"{value:.2g}" if value < 0.1 else f"{value:#.2g}".rstrip(".")
 
 
@@ -182,6 +184,18 @@ def km_tables(results: Results) -> list[list[Row]]:
     return [rows, growth(_rows(results, "growth"), "transactions", {"exact": cell("exact µs / transaction")})]
 
 
+def learned_tables(results: Results) -> list[list[Row]]:
+    rows = []
+    for row in _rows(results, "learned"):
+        setting = f"k = {row['k']}, m = {row['m']}"
+        seconds = f"{number(row['learning s']) + number(row['learned s']):.2f}"
+        reference = (f"frequency:{row['N']}", row["frequency s"], row["frequency"])
+        rows.append(
+            scored(row["data"], setting, f"learned:{row['N']}", seconds, row["peak MB"], row["learned"], *reference)
+        )
+    return [rows, growth(_rows(results, "learning"), "transactions", {"learning": cell("learning µs / transaction")})]
+
+
 def transactions_tables(results: Results) -> list[list[Row]]:
     rows = []
     for row in _rows(results, "transactions", k=15):
@@ -251,6 +265,11 @@ def buckets_tables(results: Results) -> list[list[Row]]:
 ENGINES = (
     Engine("The audit", ("audit", "growth"), audit_tables),
     Engine("k^m-anonymity, k = 5: exact, hybrid, lra, aa", ("exact", "hybrid", "local", "aa", "growth"), km_tables),
+    Engine(
+        "Learned hierarchies: learning and the optimum under learned:N, beside the optimum under frequency:N",
+        ("learned", "learning"),
+        learned_tables,
+    ),
     Engine("k-anonymous transactions: split, pta, gsc, gray-tsp", ("transactions", "quest"), transactions_tables),
     Engine("(k,k^m)-anonymous tables, m = 2: the merges", ("tables", "btd", "scale"), tables_tables),
     Engine("Buckets: anatomy, injector, balanced", ("bucketing", "counts", "census"), buckets_tables),

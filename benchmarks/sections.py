@@ -56,7 +56,7 @@ SECTIONS = {
 }
 
 
-MODULES = ("local", "learned", "cluster", "memory")
+MODULES = ("local", "learned", "cluster", "memory", "app")
 
 
 def sections_of(module: str) -> dict[str, Section]:

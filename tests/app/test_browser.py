@@ -134,6 +134,20 @@ def test_nothing_is_wider_than_the_page(served, page):
         assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+def test_every_page_has_one_main_part_that_one_can_skip_to(served, page):
+    project = served.upload(page, "people.csv", PEOPLE)
+    for address in ("/", f"/p/{project}/data", "/p/000000000000/data"):
+        page.goto(served.base + address)
+        page.locator("#main").wait_for()
+        assert page.locator("main, [role=main]").count() == 1
+        assert page.locator("main #main").count() == 1
+    page.goto(f"{served.base}/p/{project}/data")
+    page.wait_for_selector("text=What is in the columns?")
+    page.get_by_text("Skip to the content").focus()
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
+
+
 def test_missing_projects_lead_back(served, page):
     page.goto(served.url)
     page.wait_for_selector("text=Your projects")

@@ -16,9 +16,10 @@ from shoal.app.drafts import begin, set_role
 from shoal.app.jobs import LIVE, Jobs
 from shoal.app.tree_browser import DEEPEST, MOST_ROWS, PAGE, Browser
 from shoal.app.tree_forms import forms_for
+from shoal.app.tree_loaded import against, findings
 from shoal.app.tree_steps import edit, hang, step, steps_of, take
 from shoal.app.tree_values import Values, keep_values, kept_values, needs, submit
-from shoal.app.trees import against, findings, hang_unknown, load, refusal, spec_of
+from shoal.app.trees import hang_unknown, load, refusal, spec_of
 from shoal.app.workspace import Workspace
 from shoal.errors import InputError
 from shoal.hierarchy.build import balanced
@@ -217,6 +218,21 @@ def test_large_data_are_read_and_trees_learned_by_jobs(desk):
     assert desk.loaded().tree.n_leaves == 4
     project.change({"guarantee": {"model": "km", "k": 3, "m": 1}})  # another promise, another tree
     assert desk.loaded() is None
+
+
+def test_the_items_of_a_table_have_a_learned_tree_too(tmp_path):
+    desk = Desk(tmp_path / "w", "people.csv", RT)
+    for column, role in (("age", "quasi"), ("town", "quasi"), ("items", "items")):
+        set_role(desk.project, column, role)
+    items, *columns = needs(desk.project)
+    assert "learned" in {form.name for form in forms_for(items, desk.values(items))}
+    assert not any("learned" in {form.name for form in forms_for(need, desk.values(need))} for need in columns)
+    take(desk.project, items, "learned:2", "took learned:2")
+    assert desk.project.problem() is None
+    job = submit(desk.project, desk.jobs, 2)
+    until(lambda: (desk.jobs.tick(), desk.jobs.get(desk.project, job.id).status not in LIVE)[1])
+    assert desk.jobs.get(desk.project, job.id).error is None
+    assert set(desk.loaded(items).tree.names[:4]) == {"p", "q", "r", "s"}
 
 
 def test_no_tree_where_nothing_is_generalized(desk):

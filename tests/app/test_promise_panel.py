@@ -10,12 +10,11 @@ import pytest
 
 from serving import until
 from shoal.algorithms import ALGORITHMS
-from shoal.app import estimates, kept, promises
+from shoal.app import estimates, promises
 from shoal.app.drafts import begin, set_role
-from shoal.app.jobs import Jobs
 from shoal.app.knobs import KNOBS
 from shoal.app.promise_words import ALGORITHM_WORDS, MODELS
-from shoal.app.tasks.estimate import estimated, sampled
+from shoal.app.trial import Trials, sampled
 from shoal.app.workspace import Workspace
 from shoal.errors import InputError
 from shoal.plan import plan_of
@@ -135,6 +134,22 @@ def test_knobs_stay_within_what_plans_allow():
     assert "options" not in document
 
 
+def test_the_heading_calls_the_promise_as_the_certificate_does(table, monkeypatch):
+    monkeypatch.chdir(table)
+    document = document_with(age="quasi", sex="quasi", pay="sensitive")
+    promises.choose_model(document, "diversity", {})
+    for name, formal in (
+        ("injector", "matching 3-diversity"),
+        ("balanced", "matching 3-diversity"),
+        ("anatomy", "3-diversity"),
+    ):
+        promises.choose_algorithm(document, name)
+        assert str(promises.guarantee_of(document)) == formal
+        assert Trials().tried(plan_of(document), Silence())["guarantee"] == formal
+        assert "0 rules" not in "".join(promises.promise_of(document))
+    assert "knows all that the data show of the kind" not in promises.promise_of(document)[0]
+
+
 @pytest.fixture(scope="module")
 def table(tmp_path_factory):
     folder = tmp_path_factory.mktemp("people")
@@ -159,14 +174,15 @@ def test_every_model_is_estimated_on_a_sample(table, monkeypatch, kind, roles):
     promises.choose_model(document, kind, {"sensitive_items": ["H"]} if kind == "lm" else {})
     if kind == "diversity":
         promises.turn(document, "l", 2)
-    found = estimated(plan_of(document), Silence(), rows=200)
-    again = estimated(plan_of(document), Silence(), rows=200)
+    found = Trials().tried(plan_of(document), Silence(), rows=200)
+    again = Trials().tried(plan_of(document), Silence(), rows=200)
     assert {**found, "seconds": 0} == {**again, "seconds": 0}
     assert (found["sample"], found["rows"], found["kind"], found["holds"]) == (200, 600, kind, True)
     assert "sample of 200 of 600 rows; the whole can differ" in estimates.label(found)
-    assert all(
-        value.rstrip("%").replace(",", "").replace(".", "").isdigit() for value, _, _ in estimates.figures(found)
-    )
+    for value, _, _ in estimates.figures(found):
+        for figure in value.split(" to "):
+            assert figure.rstrip("%").replace(",", "").replace(".", "").isdigit()
+    assert (found["share_of_k"], found["k"]) == ((None, None) if kind == "diversity" else (2, 5))
     assert "After it, none." in estimates.protected(found)
     assert len(estimates.tried([found, again])) == 1
     json.dumps(found)
@@ -176,7 +192,7 @@ def test_a_file_that_is_small_enough_is_taken_whole(table, monkeypatch):
     monkeypatch.chdir(table)
     document = document_with(age="quasi")
     promises.choose_model(document, "table", {})
-    found = estimated(plan_of(document), Silence())
+    found = Trials().tried(plan_of(document), Silence())
     assert found["sample"] == found["rows"] == 600
     assert estimates.label(found).startswith("Estimate on all 600 rows")
 
@@ -190,27 +206,6 @@ def test_a_sample_is_drawn_once_and_for_all(table):
     assert one.baskets.vocabulary == whole.baskets.vocabulary
     assert sampled(whole, 600) is whole
     assert sampled(whole, 50, seed=1).baskets != one.baskets
-
-
-def test_an_estimate_that_takes_too_long_is_given_up_with_a_sentence(tmp_path):
-    (tmp_path / "work").mkdir()
-    (tmp_path / "work" / "people.csv").write_text(people(600))
-    workspace = Workspace(tmp_path / "work")
-    project = workspace.new_project("people")
-    endless = document_with(codes="items") | {
-        "guarantee": {"model": "k", "k": 5},
-        "algorithm": "gray-tsp",
-        "options": {"generations": 900_000_000},
-    }
-    endless["input"]["path"] = "../../../people.csv"
-    project.change(endless)
-    jobs = Jobs(workspace)
-    try:
-        job = kept.ask(jobs, project, "estimate", "key", project.draft, {"rows": 500, "limit": 1.5})
-        until(lambda: (jobs.tick(), jobs.get(project, job.id).status == "failed")[1])
-        assert jobs.get(project, job.id).error.startswith("No estimate within 1.5 seconds")
-    finally:
-        jobs.close()
 
 
 def test_changes_that_do_not_matter_keep_the_estimate(tmp_path):
@@ -237,7 +232,7 @@ def test_a_table_whose_sets_are_left_out_can_be_estimated_at_once(tmp_path):
     for name, role in (("pay", "sensitive"), ("codes", "drop")):
         set_role(project, name, role)
     assert "separator" not in project.draft["input"]
-    assert estimated(project.plan(), Silence())["kind"] == "table"
+    assert Trials().tried(project.plan(), Silence())["kind"] == "table"
     set_role(project, "codes", "items")
     assert project.draft["input"]["separator"] == "|"
 
@@ -278,7 +273,7 @@ def test_a_slider_changes_the_plan_and_the_estimate_and_can_be_undone(served, pa
     page.wait_for_selector("text=at least 6.")
     page.get_by_role("button", name="Undo").click()
     page.wait_for_selector("text=(5,5^2)-anonymity by rmerge-r", timeout=90_000)
-    page.get_by_text("Tried on the same sample", exact=True).click()
+    page.get_by_text("Tried on the same data", exact=True).click()
     page.get_by_role("cell", name="(6,6^2)-anonymity").wait_for()
 
 

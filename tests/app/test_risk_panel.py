@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import combinations
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from serving import until
-from shoal.app import kept, risks
+from shoal.app import contents, kept, risks
 from shoal.app.column_risk import column_risk
 from shoal.app.jobs import Jobs
 from shoal.app.tasks.risk import work
@@ -101,6 +102,28 @@ def test_the_task_tells_what_the_profile_tells(people):
     assert found["columns"]["pairs"][0]["columns"] == ["age", "sex"]
 
 
+def test_nobody_is_taken_to_know_sensitive_items(people):
+    """As the audit of a promise with sensitive items sees it: they are what others want to learn."""
+    with open("without.csv", "w") as file:
+        for line in PEOPLE.splitlines():
+            *cells, codes, pay = line.split(",")
+            kept = [code for code in codes.split("|") if code not in ("A", "E")]
+            file.write(",".join([*cells, "|".join(kept), pay]) + "\n")
+    for roles in ({}, {"age": "drop", "sex": "drop"}):
+        found = found_for(people | {"sensitive_items": ["A", "E"]}, **roles)
+        expected = found_for(people | {"input": people["input"] | {"path": "without.csv"}}, **roles)
+        assert found["profile"]["exposures"] == expected["profile"]["exposures"]
+        assert found["everything"] == expected["everything"]
+        assert found["columns"] == expected["columns"]
+        assert found["profile"]["items"] == expected["profile"]["items"]
+        assert found["profile"]["source"] == "people.csv"
+        assert risks.not_known(found).startswith("The 2 sensitive items are not counted as known")
+        assert risks.not_known(expected) is None
+    Path("names.txt").write_text("A\nE\n")
+    by_file = found_for(people | {"sensitive_file": "names.txt"})
+    assert by_file["profile"]["exposures"] == found_for(people | {"sensitive_items": "A,E"})["profile"]["exposures"]
+
+
 def test_sets_alone_and_columns_alone(people):
     sets = found_for(people, age="drop", sex="drop")
     assert sets["columns"] is None
@@ -160,14 +183,14 @@ def test_results_are_kept_by_content(workspace):
     document = risks.known_document(project.draft)
     jobs = Jobs(workspace)
     try:
-        key = kept.key_of(project, document, k=5)
+        key = contents.key_of(project, document, k=5)
         first = kept.ask(jobs, project, "risk", key, document, {"k": 5})
         assert kept.ask(jobs, project, "risk", key, document, {"k": 5}).id == first.id
         until(lambda: (jobs.tick(), jobs.get(project, first.id).status == "done")[1])
         assert kept.kept(jobs, project, "risk", key).result["profile"]["rows"] == 90
-        assert kept.key_of(project, document, k=5) == key != kept.key_of(project, document, k=6)
+        assert contents.key_of(project, document, k=5) == key != contents.key_of(project, document, k=6)
         (workspace.folder / "people.csv").write_text(PEOPLE + "x,1,M,A,1\n")
-        assert kept.key_of(project, document, k=5) != key
+        assert contents.key_of(project, document, k=5) != key
         second = kept.ask(jobs, project, "risk", "other", document, {"k": 5})
         third = kept.ask(jobs, project, "risk", "another", document, {"k": 5})
         assert jobs.get(project, second.id) is None

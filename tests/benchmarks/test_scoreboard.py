@@ -123,6 +123,7 @@ def test_a_cell_without_a_number_is_refused(bench):
         ("", "2", ""),
         ("2", "", ""),
         ("3e-19", "2e-24", "-"),
+        ("1.4", "0.0", ""),
     ],
 )
 def test_a_ratio_has_two_digits(bench, one, other, shown):
@@ -147,3 +148,58 @@ def test_the_page_has_a_table_for_every_engine_that_was_measured(bench):
     alone = bench.scoreboard.results_page({"audit": results["audit"]})
     assert "### The audit" in alone
     assert "hybrid" not in alone
+
+
+def made_up(bench, rows):
+    """Rows as if they had been recorded."""
+    return bench.recorded.Recorded(bench.measuring.Run("2026-01-02", "abc1234", 2, 24, "3.11.0", 0.1), rows)
+
+
+def test_learned_hierarchies_stand_beside_those_by_frequency(bench):
+    one = {"data": "retail", "N": 5, "k": 5, "m": 2, "frequency": "0.00290", "frequency s": "1.00"}
+    one |= {"learned": "0.00130", "learned s": "0.50", "learning s": "1.50", "kept": "support", "peak MB": 300}
+    grown = [
+        {"transactions": "80,000", "k": 20, "learning µs / transaction": "9", "peak MB": 280},
+        {"transactions": "20,000", "k": 5, "learning µs / transaction": "6", "peak MB": 250},
+    ]
+    results = {"learned": made_up(bench, [one]), "learning": made_up(bench, grown)}
+    assert bench.scoreboard.learned_tables(results) == [
+        [
+            {
+                "data": "retail",
+                "setting": "k = 5, m = 2",
+                "algorithm": "learned:5",
+                "s": "2.00",
+                "peak MB": 300,
+                "loss": "0.0013",
+                "reference": "frequency:5",
+                "× s": "2.0",
+                "× loss": "0.45",
+            }
+        ],
+        [
+            {"rows": "20,000", "learning, µs per row": "6 (1.00)", "peak MB": 250},
+            {"rows": "80,000", "learning, µs per row": "9 (1.50)", "peak MB": 280},
+        ],
+    ]
+    page = bench.scoreboard.results_page(results)
+    assert "### Learned hierarchies" in page
+    assert "From `learned` (2026-01-02, abc1234), `learning` (2026-01-02, abc1234)." in page
+    assert "| retail | 5 | 5 | 2 | 0.00290 | 1.00 | 0.00130 | 0.50 | 1.50 | support | 300 |" in page
+    assert "### Learned" not in bench.scoreboard.results_page({})
+
+
+def test_a_case_on_learned_hierarchies_has_what_the_scoreboard_shows(bench, monkeypatch):
+    import learned
+    from shoal.records.grocery import grocery
+
+    monkeypatch.setattr(learned, "data", lambda name: grocery(300, seed=3)[0])
+    monkeypatch.setattr(learned, "LEARNING", (8_000,))
+    rows = [bench.sections.case_of("learned", data="groceries", n=5, k=5, m=2)]
+    grown = [bench.sections.case_of("learning", **case) for case in bench.sections.cases_of("learning")]
+    results = {"learned": made_up(bench, rows), "learning": made_up(bench, grown)}
+    (shown,), (growth,) = bench.scoreboard.learned_tables(results)
+    assert 0 < bench.recorded.number(shown["× loss"]) <= 1
+    assert bench.recorded.number(rows[0]["learned"]) <= bench.recorded.number(rows[0]["frequency"])
+    assert growth["rows"] == "8,000"
+    assert not bench.sections.SECTIONS["learning"].needs_data

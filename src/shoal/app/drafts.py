@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.algorithms import ALGORITHMS
+from shoal.app.odd_files import A_WORKBOOK, WORKBOOKS
 from shoal.app.project import Project, spoken
 from shoal.drafting import K, L, M, draft
 from shoal.errors import InputError
@@ -33,7 +34,8 @@ def begin(project: Project, data: Path, format: str | None = None, separator: st
     try:
         found = draft(str(data), format=format)
     except InputError as error:
-        project.set(trouble=spoken(str(error)), data=path, guesses={})
+        why = A_WORKBOOK if data.suffix.lower() in WORKBOOKS else spoken(str(error))
+        project.set(trouble=why, data=path, guesses={})
         project.change(lambda document: document.clear())
         project.forget()
         return

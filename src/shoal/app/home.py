@@ -8,6 +8,7 @@ from pathlib import Path
 from nicegui import ui
 
 from shoal.app import components as parts
+from shoal.app import estimates
 from shoal.app.demo import demo_project
 from shoal.app.drafts import begin
 from shoal.app.jobs import Jobs
@@ -20,7 +21,7 @@ FORMATS = "CSV, TSV, Parquet, Arrow, JSON lines or FIMI text (.dat); text also a
 
 
 async def build_home(workspace: Workspace, jobs: Jobs) -> None:
-    with ui.element("div").classes("sh-body"), ui.element("main").classes("sh-main") as main:
+    with ui.element("div").classes("sh-body"), ui.element("div").classes("sh-main") as main:
         main.props["id"], main.props["tabindex"] = "main", "-1"
         parts.heading("Publish data in which every record hides in a crowd", 1)
         parts.text(
@@ -123,6 +124,7 @@ def _build_project(workspace: Workspace, jobs: Jobs, project: Project) -> None:
         question = f"Remove the project {project.name}?"
         if await parts.confirmed(question, "Its plan and its releases go. The file of data stays.", "Remove it"):
             jobs.end_of(project)
+            jobs.warm.forget(project)
             workspace.remove_project(project)
             ui.navigate.to("/")
 
@@ -138,8 +140,10 @@ def _build_wiping(workspace: Workspace, jobs: Jobs) -> None:
 
         def wipe_uploads() -> None:
             for project in workspace.projects():  # what was counted in them names rare rows
-                for job in [*jobs.of(project, "risk"), *jobs.of(project, "estimate")]:
+                for job in jobs.of(project, "risk"):
                     jobs.remove(job)
+                estimates.forget(project)
+            jobs.warm.close()
             count = workspace.wipe_uploads()
             ui.notify(f"{count:,} {'upload is' if count == 1 else 'uploads are'} gone.")
             ui.navigate.to("/")
@@ -148,6 +152,7 @@ def _build_wiping(workspace: Workspace, jobs: Jobs) -> None:
             words = "Uploads, plans, releases and certificates in the workspace go. Files that you named stay."
             if await parts.confirmed("Remove everything?", words, "Remove everything"):
                 jobs.end_all()
+                jobs.warm.close()
                 workspace.wipe()
                 ui.navigate.to("/")
 

@@ -13,7 +13,6 @@ that a cancel ends all of it, and ends by itself when the app is gone (see `work
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import secrets
@@ -28,14 +27,15 @@ from pathlib import Path
 from typing import Any
 
 from shoal.app.files import own_folder, read_json, write_json, write_own
+from shoal.app.processes import CRASHED, end_group
 from shoal.app.project import Project, moved, plan_text
+from shoal.app.warm import Warm
 from shoal.app.workspace import Workspace
 
 LIVE = ("queued", "running")
 ENDED = ("done", "failed", "cancelled")
 AT_ONCE = 1
 """A release uses all cores by itself: two at once would only wait for each other."""
-CRASHED = "Shoal itself failed here; this is a fault of ours. The log in the job's folder says where: please report it."
 INTERRUPTED = "The app was closed or stopped while this was running. Nothing was written; run it again."
 OUT_OF_MEMORY = "The system ended this run, most likely because memory ran out; take fewer rows, or a larger machine."
 _ID = re.compile(r"[0-9]{13}-[a-f0-9]{8}")
@@ -136,6 +136,8 @@ class Jobs:
         self.at_once = at_once
         self._running: dict[str, tuple[Path, subprocess.Popen[bytes]]] = {}
         self._waiting: dict[str, Path] = {}
+        self.warm = Warm(workspace)
+        """The process that estimates, beside the queue: it is for what a page waits for."""
         for project in workspace.projects():
             for job in self.of(project):
                 if job.status == "running":  # by an app that is no more
@@ -194,7 +196,7 @@ class Jobs:
         self._waiting.pop(job.id, None)
         running = self._running.pop(job.id, None)
         if running is not None:
-            _end_group(running[1])
+            end_group(running[1])
         if self._job(job.folder).status in LIVE:
             self._end(job.folder, "cancelled")
 
@@ -216,13 +218,15 @@ class Jobs:
     def close(self) -> None:
         """Ends what runs, as the app ends; what waits waits for the next start."""
         for folder, process in list(self._running.values()):
-            _end_group(process)
+            end_group(process)
             if self._job(folder).status in LIVE:  # it may have been done since the last look
                 self._end(folder, "failed", INTERRUPTED)
         self._running.clear()
+        self.warm.close()
 
     def tick(self) -> None:
         """Looks after workers that have ended, and starts as many as may run at once."""
+        self.warm.tick()
         for id, (folder, process) in list(self._running.items()):
             code = process.poll()
             if code is None:
@@ -266,16 +270,3 @@ class Jobs:
     @staticmethod
     def _write(folder: Path, state: Mapping[str, Any]) -> None:
         write_json(folder / "state.json", state)
-
-
-def _end_group(process: subprocess.Popen[bytes]) -> None:
-    """Ends a worker and whatever it has started, and waits until it is gone: only then may its files be removed."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        if hasattr(os, "killpg"):
-            os.killpg(process.pid, signal.SIGKILL)
-        else:
-            process.kill()
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(10)
-    if process.stdin:
-        process.stdin.close()

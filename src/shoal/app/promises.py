@@ -187,7 +187,23 @@ def guarantee_of(document: Mapping[str, Any]) -> Any:
         return LmDiversity(k, max(l, 1), m)
     from shoal.guarantees.diversity import MatchingDiversity
 
-    return MatchingDiversity(max(l, 2))
+    entry = ALGORITHMS[kind].get(algorithm_of(document))
+    return MatchingDiversity(max(l, 2), _no_rules_yet() if entry and "min_exp" in entry.options else None)
+
+
+def promise_of(document: Mapping[str, Any]) -> list[str]:
+    """What a plan promises, in sentences."""
+    return [text.replace("all of 0 rules", "all that the data show") for text in guarantee_of(document).promise()]
+
+
+def _no_rules_yet() -> Any:
+    """The rules that an attacker may know, before the release has found them in the data."""
+    import numpy as np
+
+    from shoal.records.knowledge import Rules
+
+    none, number, sure = np.zeros(0, np.int32), np.zeros(0), np.zeros(0, bool)
+    return Rules({}, "", (), np.zeros((0, 0), np.int32), none, number, number, sure, sure)
 
 
 def sensitive_names(text: str) -> list[str]:

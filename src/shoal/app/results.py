@@ -18,6 +18,8 @@ from typing import Any
 from shoal.algorithms import ALGORITHMS
 from shoal.app.jobs import Job
 from shoal.app.project import Project, moved
+from shoal.app.tree_forms import OF_DATES
+from shoal.app.tree_values import FOLDER
 from shoal.errors import InputError
 from shoal.report.charts import Series, line_chart, scatter_chart
 from shoal.report.plots import Bar, bars
@@ -78,8 +80,16 @@ def _trees(given: Any) -> str:
     if not given:
         return "none: values are put together in ranges and sets"
     if isinstance(given, str):
-        return Path(given).name
-    return _named([f"{column}: {Path(str(spec)).name}" for column, spec in given.items()])
+        return _tree(given)
+    return _named([f"{column}: {_tree(str(spec))}" for column, spec in given.items()])
+
+
+def _tree(spec: str) -> str:
+    """A tree by its form, or by its file; those that were made in the app have names that nobody has seen."""
+    if OF_DATES.search(spec):
+        return "days, months and years"
+    path = Path(spec)
+    return "your edited tree" if path.parent.name == FOLDER else path.name
 
 
 def algorithm_words(document: Mapping[str, Any]) -> str:
@@ -225,11 +235,15 @@ def risk_chart(result: Mapping[str, Any]) -> str | None:
         return line_chart(f"Rows among fewer than {k}", "items known", "share of rows", series, percent=True)
     sides = risk["prosecutor"]
     shown = [
-        Bar(f"{words}, {which}", one["share_over"], f"{one['over']:,} rows", side)
+        Bar(f"{words}, {which}", one["share_over"], _rows(one["over"]), side)
         for side, which in (("before", "original"), ("after", "release"))
         for words, one in ((f"among fewer than {k}", sides[side]),)
     ]
     return bars(shown, f"Rows among fewer than {k}, before and after")
+
+
+def _rows(count: int) -> str:
+    return "1 row" if count == 1 else f"{count:,} rows"
 
 
 def class_chart(result: Mapping[str, Any], side: str) -> str | None:
@@ -243,7 +257,7 @@ def class_chart(result: Mapping[str, Any], side: str) -> str | None:
         Bar(
             f"{one['size']} {'row' if one['size'] == '1' else 'rows'}",
             one["rows"] / max(1, rows),
-            f"{one['rows']:,} rows",
+            _rows(one["rows"]),
             "before" if one["low"] < classes["least"] else "after",
         )
         for one in classes[side]

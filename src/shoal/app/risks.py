@@ -16,22 +16,24 @@ _UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206
 def known_document(document: Mapping[str, Any]) -> dict[str, Any] | None:
     """A plan for the risk task: what others may know of a person, and nothing else. None where they know nothing.
 
-    Only columns and sets that others may know matter: all others are left out, whatever the promise of the plan is.
+    Only columns and sets that others may know matter: all others are left out, whatever the promise of the plan is. Sensitive items among
+    the sets are what others want to learn, not what they know.
     """
     given = dict(document.get("columns") or {})
     columns = {name: role if role in ("quasi", "items", "id") else "drop" for name, role in given.items()}
     roles = set(columns.values())
     has_sets = "items" in roles or not given
+    marked = {name: document[name] for name in ("sensitive_items", "sensitive_file") if document.get(name) and has_sets}
     if "quasi" in roles:
         promise = {"model": "rt", "k": 2, "m": 1} if has_sets else {"model": "k", "k": 2}
     elif has_sets:
-        promise = {"model": "km", "k": 2, "m": 1}
+        promise = {"model": "k", "k": 2} if marked else {"model": "km", "k": 2, "m": 1}
     else:
         return None
     source = {name: value for name, value in document["input"].items() if name != "numeric"}
     if given and not has_sets:
         source.pop("separator", None)
-    found = {"version": 1, "input": source, "guarantee": promise}
+    found = {"version": 1, "input": source, "guarantee": promise} | marked
     return found | ({"columns": columns} if columns else {})
 
 
@@ -55,6 +57,15 @@ def second_line(found: Found) -> str:
         f"{_of(one['exposed'], profile['rows'])} among fewer than {k}: whoever knows that much of one of these people is left with "
         f"fewer than {k} candidates."
     )
+
+
+def not_known(found: Found) -> str | None:
+    """What was left out of account."""
+    number = found.get("sensitive", 0)
+    if not number:
+        return None
+    what = "The sensitive item is" if number == 1 else f"The {number:,} sensitive items are"
+    return f"{what} not counted as known: that is what others want to learn."
 
 
 def severity(found: Found) -> str:

@@ -112,7 +112,7 @@ class View:
             with ui.element("nav").classes("sh-steps") as steps:
                 steps.props["aria-label"] = "Steps"
                 self._steps()
-            with ui.element("main").classes("sh-main") as main:
+            with ui.element("div").classes("sh-main") as main:
                 main.props["id"], main.props["tabindex"] = "main", "-1"
                 parts.heading(self.here.title, 1)
                 parts.text(self.here.lead, "p", "sh-lead")
@@ -137,7 +137,7 @@ class View:
 
 
 class frame:  # noqa: N801 - it is used as a function
-    """The header and the footer of a page, with what is built inside between them."""
+    """The header and the footer of a page, with what is built inside between them. NiceGUI puts all of it into a <main>."""
 
     def __init__(self, workspace: Workspace, title: str = "") -> None:
         self.workspace = workspace
@@ -213,7 +213,7 @@ class App:
             return Response(status_code=303, headers={"location": f"/p/{project}/{panels()[0].name}"})
 
     def _build_missing(self) -> None:
-        with frame(self.workspace), ui.element("div").classes("sh-body"), ui.element("main").classes("sh-main") as main:
+        with frame(self.workspace), ui.element("div").classes("sh-body"), ui.element("div").classes("sh-main") as main:
             main.props["id"] = "main"
             with parts.empty(
                 "There is no such page", "The project may have been removed, or the address is not complete."

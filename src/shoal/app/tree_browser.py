@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.app.trees import Loaded
+from shoal.app.tree_loaded import Loaded
 
 PAGE = 30
 """Children of a node that are shown at a time."""
@@ -56,11 +56,8 @@ class Browser:
         """Per open node, the first of its children that is shown; the last opened stands last."""
         self.chosen: dict[int, None] = {}
         self.page = PAGE
-        wanted = set(opened)
-        if wanted:
-            for v, name in enumerate(loaded.tree.names):
-                if name in wanted and v >= loaded.tree.n_leaves:
-                    self.opened[v] = 0
+        known = {loaded.node(name) for name in opened}
+        self.opened |= dict.fromkeys(sorted(v for v in known if v is not None and v >= loaded.tree.n_leaves), 0)
         self.opened.setdefault(self.top, 0)
         self._trim(self.top)
 
@@ -81,7 +78,7 @@ class Browser:
         """Shows the next children of an open node, or those before."""
         if node in self.opened:
             start = self.opened.pop(node) + (self.page if forth else -self.page)
-            last = max(0, len(self.loaded.tree.children[node]) - 1)
+            last = max(0, self.loaded.fanout(node) - 1)
             self.opened[node] = min(max(0, start), last - last % self.page)
             self._trim(node)
 

@@ -5,8 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from shoal.app.tree_dates import GLANCE, order_of
 from shoal.app.tree_values import Need, Values
 from shoal.plan.running import MADE
+
+OF_DATES = re.compile(r"(?:^|/)trees/[^/]*-dates-[0-9a-f]{10}\.csv(\.zst)?$")
+"""What a plan calls a tree over dates that was built here, and not edited since."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +27,9 @@ class Form:
 
     @property
     def spec(self) -> str | None:
-        return None if self.name in ("none", "file") else f"{self.name}:{self.usual}" if self.asks else self.name
+        return (
+            None if self.name in ("none", "file", "dates") else f"{self.name}:{self.usual}" if self.asks else self.name
+        )
 
 
 FILE = Form(
@@ -72,6 +78,11 @@ _INTERVALS = Form(
     "Widths, with commas between them",
     "5,10,20",
 )
+DATES = Form(
+    "dates",
+    "Built: days into months and years",
+    "A day goes to its month, a month to its year: 05.02.2019 becomes 2019-02, then 2019. The tree is kept as a file of the project.",
+)
 _SETS = Form(
     "none",
     "No tree: rare items in sets",
@@ -91,13 +102,13 @@ _FLAT = Form(
 
 def forms_for(need: Need, values: Values) -> list[Form]:
     """The ways to a tree for a column, the likeliest first."""
-    learned = [_LEARNED] if need.model == "km" and MADE.fullmatch("learned:5") else []
     if need.is_items:
         none = [] if need.must_have else [_SETS]
-        return [*none, FILE, *learned, _FREQUENCY, _BALANCED, _PREFIX]
+        return [*none, FILE, _LEARNED, _FREQUENCY, _BALANCED, _PREFIX]
     if values.numeric:
         return [_RANGES if need.model != "diversity" else _FLAT, _INTERVALS, FILE, _MASK, _PREFIX]
-    return [_FLAT, FILE, _MASK, _PREFIX, _BALANCED, _FREQUENCY]
+    dates = [DATES] if order_of(values.names, GLANCE) is not None else []
+    return [_FLAT, *dates, FILE, _MASK, _PREFIX, _BALANCED, _FREQUENCY]
 
 
 def form_of(spec: str | None) -> tuple[str, str]:
@@ -107,7 +118,7 @@ def form_of(spec: str | None) -> tuple[str, str]:
     if MADE.fullmatch(spec):
         name, _, parameter = spec.partition(":")
         return name, parameter
-    return "file", spec
+    return "dates" if OF_DATES.search(spec) else "file", spec
 
 
 def spec_with(form: Form, parameter: str) -> str | None:

@@ -9,8 +9,9 @@ from typing import Any
 
 from shoal.app.files import read_json, write_json
 from shoal.app.project import Project
+from shoal.app.tree_loaded import Loaded, recounted
 from shoal.app.tree_values import Need, Values, trees_folder
-from shoal.app.trees import Loaded, hold, keep_tree, loaded_key, put_spec, recounted, shown_spec, spec_of
+from shoal.app.trees import hold, keep_tree, loaded_key, put_spec, shown_spec, spec_of
 from shoal.hierarchy.editing import hung, unambiguous
 from shoal.hierarchy.tree import Hierarchy
 

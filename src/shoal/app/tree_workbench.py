@@ -14,11 +14,11 @@ from shoal.app.files import safe_name
 from shoal.app.project import spoken
 from shoal.app.shell import View
 from shoal.app.tree_browser import Browser, Hit
+from shoal.app.tree_loaded import Loaded
 from shoal.app.tree_missing import MissingCard
 from shoal.app.tree_page import TreeElement, short
 from shoal.app.tree_steps import edit
 from shoal.app.tree_values import Need, Values
-from shoal.app.trees import Loaded
 from shoal.hierarchy.editing import merged, merged_into, moved, removed, renamed
 from shoal.hierarchy.files import hierarchy_text
 from shoal.hierarchy.tree import Hierarchy
@@ -35,8 +35,8 @@ MOST_REMEMBERED = 60
 
 
 class Workbench:
-    """A tree that is looked at. `build_steps` makes the buttons for undo; `again` is called after an edit: the plan names another tree
-    then."""
+    """A tree that is looked at. `notes` are those of the tree before, until `note` brings its own; `build_steps` makes the buttons for
+    undo; `again` is called after an edit: the plan names another tree then."""
 
     def __init__(
         self,
@@ -53,10 +53,9 @@ class Workbench:
         self.client = ui.context.client
         seen = (self.project.settings.get("tree_open") or {}).get(need.column) or {}
         self.browser = Browser(loaded, seen.get("open") or ())
-        place = {name: v for v, name in enumerate(loaded.tree.names)} if seen else {}
-        if (top := place.get(str(seen.get("top")))) is not None:
+        if (top := loaded.node(str(seen.get("top")))) is not None:
             self.browser.start_at(top)
-        chosen = [place[name] for name in seen.get("chosen") or () if name in place]
+        chosen = [v for name in seen.get("chosen") or () if (v := loaded.node(name)) is not None]
         if chosen and not any(row.node in chosen for row in self.browser.rows()):
             self.browser.show(chosen[0])
         self.browser.chosen = dict.fromkeys(chosen)
@@ -67,6 +66,7 @@ class Workbench:
         self._hits = ui.refreshable(self._build_hits)
         self._trail = ui.refreshable(self._build_trail)
         self._side = ui.refreshable(self._build_side)
+        self._notes = ui.refreshable(self._build_notes)
 
     @property
     def unit(self) -> str:
@@ -94,8 +94,14 @@ class Workbench:
                 with ui.element("div").classes("sh-side") as side:
                     side.props["role"], side.props["aria-label"] = "group", "What is chosen"
                     self._side()
-            self._build_notes()
+            self._notes()
             self._build_export()
+
+    def note(self, notes: Sequence[tuple[str, str]]) -> None:
+        """Shows what there is to know about the tree."""
+        if list(notes) != list(self.notes):
+            self.notes = notes
+            self._notes.refresh()
 
     def _build_notes(self) -> None:
         """What there is to know about the tree besides missing values."""
@@ -218,7 +224,7 @@ class Workbench:
         if node < tree.n_leaves:
             parts.why_line(f"{count}. It is a value of the data and keeps its name.")
             return
-        below = int(tree.leaf_count[node])
+        below = int(loaded.below[node])
         parts.why_line(f"{below:,} {self.thing}{'' if below == 1 else 's'} below, {count}.")
         field = ui.input("Name", value=tree.names[node]).props("outlined dense").classes("sh-wide")
 

@@ -11,18 +11,17 @@ import hashlib
 import os
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.app.files import safe_name, write_own
 from shoal.app.jobs import Job, Jobs
 from shoal.app.project import Project
+from shoal.app.tree_loaded import Loaded, against
+from shoal.app.tree_text import parent_child_text
 from shoal.app.tree_values import FOLDER, TREE, Need, Values, latest_job, trees_folder, values_key
 from shoal.app.workspace import Workspace
 from shoal.errors import InputError
@@ -33,99 +32,11 @@ from shoal.plan.running import MADE
 
 LARGE = 10_000
 """Nodes beyond which a tree is kept packed."""
+KEPT_NODES = 2_000_000
+"""Nodes of all trees that are kept in memory: undo takes up the tree before, which it would have to read and count otherwise."""
 _LOADED: OrderedDict[tuple[Any, ...], Loaded] = OrderedDict()
-_KEPT = 6
 _READ: dict[tuple[str, int, int], Hierarchy] = {}
 _LOCK = Lock()
-
-
-@dataclass(frozen=True, eq=False)
-class Loaded:
-    """A tree, held against the data."""
-
-    tree: Hierarchy
-    counts: npt.NDArray[np.int64]
-    """Per node, how often the data hold what is below it."""
-    missing: tuple[str, ...] = ()
-    """Values of the data that are no leaf, the most frequent first."""
-    missing_counts: tuple[int, ...] = ()
-    known: int = 0
-    """Values of the data that are leaves."""
-    findings: dict[int | None, list[tuple[str, str]]] = field(default_factory=dict, init=False)
-    """What `findings` has found, by k."""
-
-    @cached_property
-    def first(self) -> list[int]:
-        """The first leaf below each node: an order of siblings that no edit and no file changes."""
-        tree = self.tree
-        above = tree.parent.tolist()
-        found = [*range(tree.n_leaves), *([tree.n_leaves] * (tree.n_nodes - tree.n_leaves))]
-        for v in range(tree.n_nodes - 1):
-            found[above[v]] = min(found[above[v]], found[v])
-        return found
-
-    @cached_property
-    def folded(self) -> list[str]:
-        """Names without case, to search in."""
-        return [name.casefold() for name in self.tree.names]
-
-    def warmed(self) -> Loaded:
-        """The same, once all is counted that a page asks for: in the thread that loads it, not in the one that serves pages."""
-        for counted in (self.first, self.folded, self.tree.children, self.tree.leaf_count):
-            assert len(counted) == self.tree.n_nodes
-        return self
-
-    def children(self, node: int) -> list[int]:
-        return sorted(self.tree.children[node], key=self.first.__getitem__)
-
-    def path(self, node: int) -> list[int]:
-        """From the root down to a node."""
-        found = [node]
-        while (above := int(self.tree.parent[found[-1]])) >= 0:
-            found.append(above)
-        return found[::-1]
-
-
-def against(tree: Hierarchy, values: Values) -> Loaded:
-    """A tree, held against the values of its column."""
-    position = {name: v for v, name in enumerate(tree.labels[: tree.n_leaves])}
-    per_leaf = np.zeros(tree.n_leaves, np.int64)
-    missing: list[tuple[int, str]] = []
-    for name, count in zip(values.names, values.counts.tolist(), strict=True):
-        if (leaf := position.get(name)) is None:
-            missing.append((count, name))
-        else:
-            per_leaf[leaf] = count
-    missing.sort(key=lambda pair: -pair[0])
-    found = Loaded(
-        tree,
-        tree.sums(per_leaf),
-        tuple(name for _, name in missing),
-        tuple(count for count, _ in missing),
-        len(values.names) - len(missing),
-    )
-    return found.warmed()
-
-
-def findings(loaded: Loaded, values: Values, k: int | None) -> list[tuple[str, str]]:
-    """(grade, sentence) of what else `shoal hierarchy check` would say; `k` is the crowd of a promise about items."""
-    if k not in loaded.findings:
-        from shoal.hierarchy.showing import problems
-
-        loaded.findings[k] = [
-            (finding.grade, finding.text.replace(", or let --suppress drop them", ""))
-            for finding in problems(loaded.tree, values.names, values.counts, k)
-            if finding.kind != "missing"
-        ]
-    return loaded.findings[k]
-
-
-def recounted(before: Loaded, tree: Hierarchy, values: Values) -> Loaded:
-    """A tree that was edited, held against the values: while its leaves are the same, only the nodes above them are counted anew."""
-    n = tree.n_leaves
-    if tree.labels[:n] != before.tree.labels[: before.tree.n_leaves]:
-        return against(tree, values)
-    return replace(before, tree=tree, counts=tree.sums(before.counts[:n])).warmed()
 
 
 # What the plan says.
@@ -236,8 +147,9 @@ def hold(key: tuple[Any, ...], loaded: Loaded) -> Loaded:
     """Keeps a loaded tree in memory, in place of the one that was not asked for longest."""
     with _LOCK:
         _LOADED[key] = loaded
-        while len(_LOADED) > _KEPT:
-            _LOADED.popitem(last=False)
+        total = sum(kept.tree.n_nodes for kept in _LOADED.values())
+        while total > KEPT_NODES and len(_LOADED) > 1:
+            total -= _LOADED.popitem(last=False)[1].tree.n_nodes
     return loaded
 
 
@@ -271,15 +183,14 @@ def _made(spec: str | None, need: Need, values: Values) -> Hierarchy:
 # Keeping.
 
 
-def keep_tree(project: Project, need: Need, tree: Hierarchy) -> str:
-    """Writes a tree into the project's folder and returns what the plan calls it."""
+def keep_tree(project: Project, need: Need, tree: Hierarchy, kind: str = "") -> str:
+    """Writes a tree into the project's folder and returns what the plan calls it; `kind` goes into its name."""
     ending = ".csv"
     try:
-        text = hierarchy_text(tree, "parent-child")
+        data = parent_child_text(tree)
     except InputError:  # names with blanks around them
-        text, ending = hierarchy_text(tree, "json"), ".json"
-    data = text.encode()
-    name = f"{safe_name(need.column)[:40]}-{hashlib.sha256(data).hexdigest()[:10]}{ending}"
+        data, ending = hierarchy_text(tree, "json").encode(), ".json"
+    name = f"{safe_name(need.column)[:40]}{kind}-{hashlib.sha256(data).hexdigest()[:10]}{ending}"
     if tree.n_nodes > LARGE:
         import pyarrow as pa
 

@@ -13,6 +13,10 @@ from shoal.app.knobs import KNOBS
 _PHRASES = (
     (r"pass (?:--unknown root|options: \{unknown: root\}) to hang them under the root", "hang them under the root, in Hierarchies"),
     (r"(?:--hierarchy COL=SPEC|hierarchies: \{COL: SPEC\})", "a tree for each column, in Hierarchies"),
+    (
+        r"no solution for delta = ([0-9.]+): clusters of k = ([0-9,]+) already lose ([0-9.]+) of the relational columns",
+        r"delta = \1 cannot be kept: to be alike in groups of \2 rows, the columns have to lose \3 of their detail",
+    ),
     (r"(?:--transaction|options\.transaction) aa or exact keeps", "the option transaction (aa or exact) of plans keeps"),
 )  # fmt: skip
 """What is said in another way altogether."""

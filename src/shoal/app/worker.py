@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.app.files import own_folder, read_json, write_json
-from shoal.app.jobs import CRASHED
+from shoal.app.processes import CRASHED
 from shoal.app.project import spoken
 from shoal.errors import ShoalError
 
@@ -117,7 +117,8 @@ def work(folder: Path) -> int:
         shutil.rmtree(target, ignore_errors=True)
 
 
-def _end_with_the_app() -> None:
+def end_with_parent() -> None:
+    """Asks Linux to end this process when the app ends."""
     parent = os.getppid()
     if sys.platform == "linux":
         import ctypes
@@ -125,6 +126,10 @@ def _end_with_the_app() -> None:
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
         if os.getppid() != parent:  # it ended in between
             os._exit(1)
+
+
+def _end_with_the_app() -> None:
+    end_with_parent()
 
     def watch() -> None:
         while os.read(0, 1024):

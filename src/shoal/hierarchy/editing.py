@@ -2,12 +2,13 @@
 
 The items of the data are the leaves, so no verb but `hung` touches which leaves there are or what they are called. An inner node that
 loses its last child would become an item nobody has; it goes, and so do nodes above it that held nothing else. A verb changes the
-array of parents and numbers the nodes anew, which takes some hundredths of a second for 100,000 nodes.
+array of parents and numbers the nodes anew: a few passes over arrays, some hundredths of a second for 100,000 nodes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import compress
 
 import numpy as np
 import numpy.typing as npt
@@ -22,10 +23,10 @@ def renamed(tree: Hierarchy, node: int, label: str) -> Hierarchy:
     if node < tree.n_leaves:
         raise InputError(f"{_shown(tree, node)} is an item of the data, which keeps its name; rename nodes above items")
     given = _label(label)
-    taken = next((v for v, other in enumerate(tree.labels) if other == given and v != node), None)
-    if taken is not None:
+    before, after = tree.labels[:node], tree.labels[node + 1 :]
+    if given in before or given in after:
         raise InputError(f"{_quoted(given)} is the name of another node already; choose another")
-    return Hierarchy(tree.parent, (*tree.labels[:node], given, *tree.labels[node + 1 :]), tree.n_leaves, tree.source)
+    return Hierarchy(tree.parent, (*before, given, *after), tree.n_leaves, tree.source)
 
 
 def moved(tree: Hierarchy, nodes: Sequence[int], parent: int) -> Hierarchy:
@@ -65,7 +66,7 @@ def merged(tree: Hierarchy, nodes: Sequence[int], label: str) -> Hierarchy:
         )
     given = _label(label)
     melted = [v for v in chosen if v >= tree.n_leaves]
-    if any(other == given and v not in melted for v, other in enumerate(tree.labels)):
+    if tree.labels.count(given) > sum(tree.labels[v] == given for v in melted):
         raise InputError(f"{_quoted(given)} is the name of another node already; choose another")
     new = tree.n_nodes
     links = np.append(tree.parent.astype(np.int64), parent)
@@ -130,9 +131,10 @@ def _rebuilt(tree: Hierarchy, links: npt.NDArray[np.int64], labels: Sequence[str
         children[above] -= 1
         if children[above] == 0:
             emptied.append(above)
-    number = np.append(np.cumsum(~dead) - 1, -1)  # the last is for the root's parent
-    alive = np.flatnonzero(~dead)
-    return Hierarchy.from_parents(number[links[alive]].tolist(), [labels[v] for v in alive.tolist()], tree.source)
+    alive = ~dead
+    number = np.append(np.cumsum(alive) - 1, -1)  # the last is for the root's parent
+    above = number[links[alive]].tolist()
+    return Hierarchy.from_parents(above, list(compress(labels, alive.tolist())), tree.source)
 
 
 def _chosen(tree: Hierarchy, nodes: Sequence[int]) -> dict[int, None]:

@@ -178,9 +178,13 @@ class Hierarchy:
         np.cumsum(np.asarray(per_leaf, np.int64)[self.leaf_order], out=running[1:])
         return running[self.span[:, 1]] - running[self.span[:, 0]]
 
+    @cached_property
+    def _leaf_called(self) -> dict[str, int]:
+        return {name: v for v, name in enumerate(self.labels[: self.n_leaves])}
+
     def leaves_of(self, vocabulary: Sequence[str]) -> npt.NDArray[np.int32]:
         """The leaf of each item name; raises with the list of items that the hierarchy does not know."""
-        position = {name: v for v, name in enumerate(self.labels[: self.n_leaves])}
+        position = self._leaf_called
         missing = [name for name in vocabulary if name not in position]
         if missing:
             categories = set(self.labels[self.n_leaves :])

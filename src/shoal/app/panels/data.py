@@ -13,6 +13,7 @@ from nicegui import ui
 
 from shoal.app import components as parts
 from shoal.app.drafts import ROLES, begin, set_role, set_roles
+from shoal.app.odd_files import mended, oddity
 from shoal.app.panels import Panel, needs_data, never
 from shoal.app.preview import MOST_COLUMNS, PAGE, Preview
 from shoal.app.project import spoken
@@ -40,9 +41,31 @@ async def build(view: View) -> None:
     trouble = view.project.settings.get("trouble")
     if trouble:
         parts.notice(str(trouble), "bad")
+    await _build_remedy(view, str(trouble or ""))
     if view.project.draft:
         _build_roles(view)
     await _build_preview(view)
+
+
+async def _build_remedy(view: View, trouble: str) -> None:
+    """Where the file could not be read, or as one column only: what may be odd about it, and the way out."""
+    path, roles = _data(view), view.project.roles
+    if path is None or path.suffix.lower() not in (".csv", ".tsv", ".txt") or not (trouble or len(roles) == 1):
+        return
+    odd = await asyncio.to_thread(oddity, path, is_utf8="UTF-" not in trouble)
+    if odd is None:
+        return
+
+    async def read_so() -> None:
+        copy = await asyncio.to_thread(mended, view.workspace, path, odd)
+        await asyncio.to_thread(begin, view.project, copy)
+        view.reload()
+
+    with parts.card("Read it in another way?"):
+        parts.notice(odd.told(), "warn")
+        with parts.row():
+            parts.button("Read it so", read_so)
+            parts.text("It is copied to the uploads for that; your file stays as it is.", "span", "sh-why")
 
 
 def _data(view: View) -> Path | None:

@@ -10,7 +10,6 @@ import asyncio
 import os
 import re
 from pathlib import Path
-from typing import Any
 
 from nicegui import ui
 
@@ -19,17 +18,17 @@ from shoal.app.jobs import Job
 from shoal.app.panels import Panel, needs_data
 from shoal.app.project import spoken
 from shoal.app.shell import View
-from shoal.app.tree_forms import FILE, Form, form_of, forms_for, spec_with
+from shoal.app.tree_columns import ColumnsCard, fit_of
+from shoal.app.tree_dates import GLANCE, date_tree, order_of
+from shoal.app.tree_forms import DATES, FILE, Form, form_of, forms_for, spec_with
+from shoal.app.tree_loaded import Loaded, findings
 from shoal.app.tree_page import HEAD
 from shoal.app.tree_steps import step, steps_of, take
 from shoal.app.tree_values import Need, Values, is_small, keep_values, kept_values, needs, submit
 from shoal.app.tree_waiting import build_waiting
 from shoal.app.tree_workbench import Workbench
 from shoal.app.trees import (
-    Loaded,
-    findings,
-    hangs_unknown,
-    is_file,
+    keep_tree,
     learned_job,
     load,
     refusal,
@@ -42,8 +41,6 @@ from shoal.errors import InputError
 from shoal.hierarchy.links import PLACE
 
 MOST_FILES = 200
-AT_ONCE = 30
-"""Columns that are listed at a time."""
 
 
 async def build(view: View) -> None:
@@ -77,13 +74,12 @@ class Trees:
         self.need = next((need for need in wanted if need.column == chosen), wanted[0])
         self.loaded: Loaded | Job | None = None
         self.trouble: str | None = None
-        self.notes: list[tuple[str, str]] = []
+        self.bench: Workbench | None = None
         self.refused: tuple[Path | None, str] | None = None
         """What was not taken (a file, or None for a parameter), and why."""
         self.client = ui.context.client
         self.asks_file = False
-        self.first = max(0, wanted.index(self.need) // AT_ONCE * AT_ONCE)
-        self._columns = ui.refreshable(self._build_columns)
+        self._columns = ColumnsCard(self.project, wanted, values, self.need, self._look_at)
         self._choice = ui.refreshable(self._build_choice)
         self._tree = ui.refreshable(self._build_tree)
 
@@ -94,9 +90,16 @@ class Trees:
     async def build(self) -> None:
         await self._load()
         if len(self.wanted) > 1:
-            self._columns()
+            self._columns.show()
         self._choice()
         self._tree()
+        await self._note()
+
+    async def _note(self) -> None:
+        """Adds what there is to know about the tree, which is counted once the tree is there to look at."""
+        if self.bench is not None and isinstance(self.loaded, Loaded):
+            k = self.project.draft.get("guarantee", {}).get("k") if self.need.model == "km" else None
+            self.bench.note(await asyncio.to_thread(findings, self.loaded, self.values, k))
 
     async def _load(self) -> None:
         """Loads the tree of the column, and remembers how it fits the data."""
@@ -107,10 +110,6 @@ class Trees:
             )
         except InputError as error:
             self.loaded, self.trouble = None, spoken(str(error))
-        self.notes = []
-        if isinstance(self.loaded, Loaded):
-            k = self.project.draft.get("guarantee", {}).get("k") if self.need.model == "km" else None
-            self.notes = await asyncio.to_thread(findings, self.loaded, self.values, k)
         missing = len(self.loaded.missing) if isinstance(self.loaded, Loaded) else 0
         fits = {"spec": spec_of(self.project, self.need), "missing": missing, "trouble": self.trouble}
         known = dict(self.project.settings.get("trees") or {})
@@ -120,62 +119,21 @@ class Trees:
 
     async def again(self) -> None:
         """After another tree was taken."""
+        await self._shown_anew()
+        await self._note()
+
+    async def _shown_anew(self) -> None:
         await self._load()
-        self._columns.refresh()
+        self._columns.look_at(self.need)
         self._choice.refresh()
         self._tree.refresh()
         self.view.changed()
 
     async def _edited(self) -> None:
         """After an edit: what has the focus is gone, so it goes to what is chosen in the tree."""
-        await self.again()
+        await self._shown_anew()
         self.client.run_javascript("document.querySelector('.sh-tree [tabindex=\"0\"]')?.focus()")
-
-    # The columns.
-
-    def _build_columns(self) -> None:
-        with parts.card("What is made coarser", "Each of these has its own tree. Choose one to look at it."):
-            shown = self.wanted[self.first : self.first + AT_ONCE]
-            with ui.element("div").classes("sh-table-box"), ui.element("table").classes("sh-table"):
-                parts.text("Columns and their trees", "caption", "sh-hidden")
-                with ui.element("thead"), ui.element("tr"):
-                    for title in ("Column", "Values", "Tree", "How it fits", ""):
-                        parts.text(title, "th").props["scope"] = "col"
-                with ui.element("tbody"):
-                    for need in shown:
-                        self._build_column(need)
-            if len(self.wanted) > AT_ONCE:
-                with parts.row():
-                    last = self.first + len(shown)
-                    parts.button("Columns before", lambda: self._turn(-AT_ONCE), "quiet").set_enabled(self.first > 0)
-                    parts.text(f"{self.first + 1} to {last} of {len(self.wanted):,}", "span", "sh-why")
-                    parts.button("Columns after", lambda: self._turn(AT_ONCE), "quiet").set_enabled(
-                        last < len(self.wanted)
-                    )
-
-    def _build_column(self, need: Need) -> None:
-        with ui.element("tr"):
-            name = parts.text(need.column, "th")
-            name.props["scope"] = "row"
-            values = self.all_values[need.column]
-            parts.text(f"{len(values.names):,}", "td")
-            form, parameter = form_of(spec_of(self.project, need))
-            titles = {found.name: found.title for found in forms_for(need, values)}
-            told = shown_spec(parameter) if form == "file" else titles.get(form, form)
-            parts.text(told, "td")
-            with ui.element("td"):
-                words, kind = fit_of(self.project, need)
-                parts.tag(words, kind)
-            with ui.element("td"):
-                if need is self.need:
-                    parts.tag("shown below")
-                else:
-                    found = parts.button("Look", lambda: self._look_at(need), "quiet").classes("sh-narrow")
-                    found.props["aria-label"] = f"Look at the tree of {need.column}"
-
-    def _turn(self, by: int) -> None:
-        self.first = max(0, self.first + by)
-        self._columns.refresh()
+        await self._note()
 
     async def _look_at(self, need: Need) -> None:
         self.project.set(tree_column=need.column)
@@ -200,6 +158,16 @@ class Trees:
                 if name == "file" and not self.asks_file:
                     parts.tag(shown_spec(spec))
             parts.why_line(now.meaning)
+            if (
+                name == "mask"
+                and not self.asks_file
+                and order_of(self.values.names, GLANCE) in ("day first", "month first")
+            ):
+                parts.notice(
+                    "These are dates that end in the year: hiding their last characters hides the year first.", "warn"
+                )
+                with parts.row():
+                    parts.button("Put days into months and years instead", lambda: self._take_form(DATES))
             if self.refused is not None:
                 self._build_refusal()
             if now is FILE:
@@ -270,6 +238,12 @@ class Trees:
         self.asks_file = form is FILE
         if form is FILE:
             self._choice.refresh()
+        elif form is DATES:
+            tree = await asyncio.to_thread(date_tree, self.values.names)
+            if tree is None:
+                raise InputError("too few of these values are dates for a tree of days, months and years; take another")
+            spec = await asyncio.to_thread(keep_tree, self.project, self.need, tree, "-dates")
+            await self._take(spec, "built a tree of days, months and years")
         else:
             await self._take(form.spec)
 
@@ -297,14 +271,17 @@ class Trees:
     # The tree.
 
     def _build_tree(self) -> None:
+        before, self.bench = self.bench, None
         if self.trouble is not None:
             parts.notice(self.trouble, "bad")
             return
         spec = spec_of(self.project, self.need)
         if isinstance(self.loaded, Loaded):
-            Workbench(
-                self.view, self.need, self.values, self.loaded, self.notes, self._build_steps, self._edited
-            ).build()
+            notes = before.notes if before is not None and before.need == self.need else ()
+            self.bench = Workbench(
+                self.view, self.need, self.values, self.loaded, notes, self._build_steps, self._edited
+            )
+            self.bench.build()
         elif spec is not None and spec.startswith("learned:"):
             if learned_job(self.project, self.view.jobs, spec) is None:
                 with parts.empty(
@@ -333,22 +310,6 @@ def in_words(error: InputError, path: Path) -> str:
     """Why a file was not taken, without the path and the command that a page has a button for."""
     text = re.sub(r", or, to put one above them, run .*", "", str(error), flags=re.DOTALL)
     return spoken(text.removeprefix(f"{PLACE}{path}").lstrip(":, ").replace(str(path), path.name))
-
-
-def fit_of(project: Any, need: Need) -> tuple[str, str]:
-    """How the tree of a column fits its data, as far as it was looked at: words, and the kind of their tag."""
-    spec = spec_of(project, need)
-    if not is_file(spec):
-        return "fits", "good"
-    fits = (project.settings.get("trees") or {}).get(need.column) or {}
-    if fits.get("spec") != spec:
-        return "not looked at yet", ""
-    if fits.get("trouble"):
-        return "cannot be used", "bad"
-    missing = int(fits.get("missing") or 0)
-    if missing and not hangs_unknown(project):
-        return f"{missing:,} missing", "bad"
-    return (f"{missing:,} under the root", "warn") if missing else ("fits", "good")
 
 
 def _is_done(view: View) -> bool:

@@ -25,7 +25,7 @@ class Desk:
 
     def __init__(self, view: View) -> None:
         self.view = view
-        self.estimate = Estimating(view)
+        self.estimate = Estimating(view, self.turn)
         self.models = ui.refreshable(self._models)
         self.unfit = ui.refreshable(self._unfit)
         self.strength = ui.refreshable(self._strength)
@@ -56,6 +56,10 @@ class Desk:
         self.history.refresh()
         self.view.changed()
         self.estimate.want()
+
+    def turn(self, name: str, value: float) -> None:
+        """Sets a knob from elsewhere than its slider."""
+        self.change(lambda document: promises.turn(document, name, value), all_of_it=True)
 
     def choose(self, kind: str) -> None:
         aside: dict[str, Any] = {}
@@ -161,7 +165,7 @@ class Desk:
             return
         with parts.card(f"What you promise: {guarantee}") as card:
             card.props["aria-live"] = "polite"
-            for sentence in guarantee.promise():
+            for sentence in promises.promise_of(document):
                 parts.text(sentence, "p", "sh-promise")
             if promises.kind_of(document) in ("table", "rt", "lm", "diversity"):
                 parts.term(
@@ -214,7 +218,7 @@ def _build_knob(desk: Desk, kind: str, name: str, value: float) -> None:
                 value=round(value * scale, 2) if knob.share else int(value), min=low * scale, max=knob.most * scale,
                 step=knob.step * scale, precision=1 if knob.share else 0,
             )  # fmt: skip
-            field.props(f'outlined dense debounce="500" input-class="sh-knob-field"{unit}').style("width: 7rem")
+            field.props(f'outlined dense debounce="300" input-class="sh-knob-field"{unit}').style("width: 7rem")
             field.props["aria-label"] = f"{knob.label}, as a number"
         parts.why_line(knob.why)
         parts.text(knob.paper, "p", "sh-paper")

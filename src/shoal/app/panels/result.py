@@ -230,8 +230,9 @@ def _build_risk(result: Any) -> None:
             parts.why_line(f"It could not be measured further: {spoken(result['evaluation_error'])}")
         everything = ((result.get("evaluation") or {}).get("risk") or {}).get("prosecutor")
         if everything and result.get("kind") in ("km", "rt", "lm"):
+            alone = everything["after"]["unique"]
             parts.why_line(
-                f"Beyond the promise: whoever knows everything of a person singles out {everything['after']['unique']:,} rows of the "
+                f"Beyond the promise: whoever knows everything of a person singles out {alone:,} {'row' if alone == 1 else 'rows'} of the "
                 f"release, and {everything['before']['unique']:,} of the original."
             )
 

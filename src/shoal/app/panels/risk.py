@@ -11,7 +11,7 @@ from typing import Any
 from nicegui import ui
 
 from shoal.app import components as parts
-from shoal.app import kept, risks
+from shoal.app import contents, kept, risks
 from shoal.app.jobs import LIVE, Job
 from shoal.app.panels import Panel, needs_data
 from shoal.app.shell import View
@@ -48,7 +48,7 @@ async def build(view: View) -> None:
             "A row is unique by 2 items if no other row holds the same two. Whoever knows these two of a person, and that the person is in "
             "the data, has found the row, and reads the rest of it.",
         )
-    key = await asyncio.to_thread(kept.key_of, view.project, document, task=TASK, k=k)
+    key = await asyncio.to_thread(contents.key_of, view.project, document, task=TASK, k=k)
     _build_found(view, document, key, k)
 
 
@@ -113,6 +113,8 @@ def _build_result(view: View, found: dict[str, Any]) -> None:
         parts.text(risks.second_line(found), "p")
         if worst := risks.worst_column(found):
             parts.text(worst, "p")
+        if hidden := risks.not_known(found):
+            parts.why_line(hidden)
     _build_tiles(found)
     _build_curve(found)
     _build_columns(found)
@@ -146,7 +148,8 @@ def _build_tiles(found: dict[str, Any]) -> None:
                 few = f"{one['exposed']:,} among fewer than {k}"
                 parts.stat(f"{one['unique']:,}", label, few, "bad" if one["unique"] else "good")
         if profile["items"]:
-            what = "all columns and all items" if profile["columns"] else "all items"
+            items = "all items but the sensitive ones" if found.get("sensitive") else "all items"
+            what = f"all columns and {items}" if profile["columns"] else items
             note = f"{everything['over']:,} among fewer than {k}"
             parts.stat(
                 f"{everything['unique']:,}", f"unique by {what}", note, "bad" if everything["unique"] else "good"

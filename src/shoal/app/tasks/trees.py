@@ -18,7 +18,7 @@ def work(plan: Plan, folder: Path, tell: Teller, *, key: str = "", learn: int | 
     if learn is None:
         write_own(folder / VALUES, values_text(values))
         return {"columns": len(values)}
-    if baskets is None or plan.kind != "km":
+    if baskets is None or plan.kind not in ("km", "rt", "lm"):
         raise InputError("a tree is learned from sets of items, for a promise about items; take another tree here")
     from shoal.algorithms.recoding import Options
     from shoal.guarantees.km import KmAnonymity

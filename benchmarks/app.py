@@ -1,0 +1,240 @@
+"""Figures on the app: what one step in a large tree costs the server, and what an estimate costs once its process is warm.
+
+Seconds are those of processor time in the process that works (of all its threads), so that other work on the machine counts little;
+beside them stands the ratio to what was measured in the same run: to reading the tree from its file, and to the first estimate, which has
+to load, read and compile.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from measuring import Row
+
+WITHOUT_DATA = ("app", "estimates")
+NODES = 72_000
+FANOUT = (20, 19, 9)
+"""Inner nodes below the root, level by level: 20 departments, 19 categories in each, 9 kinds in each of those."""
+STEPS = ("open a node", "search", "rename", "move", "merge", "undo")
+ROWS = 150_000
+
+
+def section_app() -> list[Row]:
+    return [{"step": step} for step in STEPS]
+
+
+def case_app(step: str) -> Row:
+    """The app: a step in a tree of 72,000 nodes, beside reading the tree from its file."""
+    with _workspace() as folder:
+        bench = _Bench(folder)
+        reading = _seconds(bench.read)
+        bench.do("rename")  # loads what the first edit loads
+        if step == "undo":
+            bench.do("move")
+        found = min(_seconds(lambda: bench.do(step)) for _ in range(1 if step == "undo" else 3))
+        nodes = bench.loaded().tree.n_nodes
+    return {
+        "step": step,
+        "nodes": f"{nodes:,}",
+        "s": f"{found:.3f}",
+        "reading s": f"{reading:.2f}",
+        "of reading": f"{found / reading:.1%}",
+        "rows in the page": bench.shown,
+    }
+
+
+class _Bench:
+    """A project with a tree of 72,000 nodes, and what the panel does with it."""
+
+    def __init__(self, folder: Path) -> None:
+        from shoal.app.drafts import begin
+        from shoal.app.jobs import Jobs
+        from shoal.app.tree_steps import take
+        from shoal.app.tree_values import keep_values, kept_values, needs
+        from shoal.app.workspace import Workspace
+
+        items = _write_tree(folder / "tree.csv")
+        (folder / "data.csv").write_text("items\n" + "".join(f"{name}\n" for name in items))
+        self.workspace = Workspace(folder)
+        self.jobs = Jobs(self.workspace)
+        self.project = self.workspace.new_project("data")
+        begin(self.project, folder / "data.csv")
+        self.need = needs(self.project)[0]
+        keep_values(self.project)
+        found = kept_values(self.project, self.jobs)
+        assert found is not None
+        self.values = found[self.need.column]
+        take(self.project, self.need, "../../../tree.csv", "took tree.csv")
+        self.shown = 0
+        self.edits = 0
+
+    def read(self) -> None:
+        from shoal.app import trees
+
+        trees._LOADED.clear()
+        trees._READ.clear()
+        self.loaded()
+
+    def loaded(self) -> Any:
+        from shoal.app.trees import load
+
+        return load(self.workspace, self.project, self.jobs, self.need, self.values)
+
+    def do(self, step: str) -> None:
+        """A step, and the rows that the page shows after it."""
+        from shoal.app.tree_browser import Browser
+        from shoal.app.tree_page import tree_html
+        from shoal.app.tree_steps import edit
+        from shoal.app.tree_steps import step as walk
+        from shoal.hierarchy.editing import merged, moved, renamed
+
+        loaded = self.loaded()
+        tops = loaded.children(loaded.tree.root)
+        self.edits += 1
+        verbs: dict[str, Callable[[Any], Any]] = {
+            "rename": lambda tree: renamed(tree, tops[3], f"another {self.edits}"),
+            "move": lambda tree: moved(tree, loaded.children(tops[2])[:1], tops[5]),
+            "merge": lambda tree: merged(tree, loaded.children(tops[4])[:2], f"both {self.edits}"),
+        }
+        if step in verbs:
+            edit(self.project, self.need, self.values, loaded, verbs[step], step)
+        elif step == "undo":
+            assert walk(self.project, self.need, -1)
+        browser = Browser(self.loaded())
+        if step == "search":
+            hits, _ = browser.found("item 04711")
+            browser.show(hits[0].node)
+        else:
+            browser.toggle(loaded.children(browser.top)[6])
+        self.shown = len(list(browser.rows()))
+        tree_html(browser, "times")
+
+
+def _write_tree(path: Path) -> list[str]:
+    """A tree of departments, categories, kinds and items with the wanted number of nodes; returns its items."""
+    tops = [f"department {a}" for a in range(FANOUT[0])]
+    middles = [f"category {a}.{b}" for a in range(FANOUT[0]) for b in range(FANOUT[1])]
+    kinds = [f"kind {at}.{c}" for at in range(len(middles)) for c in range(FANOUT[2])]
+    items = [f"item {at:05}" for at in range(NODES - 1 - len(tops) - len(middles) - len(kinds))]
+    links: Iterator[tuple[str, str]] = iter(
+        [("*", top) for top in tops]
+        + [(tops[at // FANOUT[1]], name) for at, name in enumerate(middles)]
+        + [(middles[at // FANOUT[2]], name) for at, name in enumerate(kinds)]
+        + [(kinds[at % len(kinds)], name) for at, name in enumerate(items)]
+    )
+    path.write_text("parent,child\n" + "".join(f"{parent},{child}\n" for parent, child in links))
+    return items
+
+
+def section_estimates() -> list[Row]:
+    return [
+        {"data": "demo", "algorithm": "exact"},
+        {"data": "demo", "algorithm": "hybrid"},
+        {"data": "baskets", "algorithm": "exact"},
+        {"data": "people", "algorithm": "rmerge-r"},
+        {"data": "people", "algorithm": "cluster"},
+    ]
+
+
+def case_estimates(data_name: str, algorithm: str) -> Row:
+    """The app: an estimate for another k, beside the first one and beside the release."""
+    from shoal.app.trial import Trials
+    from shoal.plan import plan_of, run_plan
+
+    with _workspace() as folder:
+        document = _document(data_name, algorithm, folder)
+        trials = Trials()
+        first = _seconds(lambda: _last(trials, plan_of(document(5))))
+        shown: list[float] = []
+        found: dict[str, Any] = {}
+
+        def again() -> None:
+            began = time.process_time()
+            for one in trials.growing(plan_of(document(6)), _Silence()):
+                shown.append(time.process_time() - began)
+                found.update(one)
+
+        whole = _seconds(again)
+        release: dict[str, float] = {}
+        took = 0.0
+        if data_name != "people":  # which would take minutes
+            took = _seconds(lambda: release.update(run_plan(plan_of(document(6))).loss))
+    name = next(iter(found["loss"]))
+    low, high = sorted(((found["loss_at_share"] or found["loss"])[name], found["loss"][name]))
+    return {
+        "data": data_name,
+        "algorithm": algorithm,
+        "rows": f"{found['rows']:,}",
+        "tried": f"{found['sample']:,}",
+        "first s": f"{first:.2f}",
+        "shown after s": f"{shown[0]:.2f}",
+        "s": f"{whole:.2f}",
+        "of the first": f"{whole / first:.0%}",
+        "of the release": f"{whole / took:.0%}" if release else "",
+        "estimate": f"{low:.2%} to {high:.2%}",
+        "release": f"{release[name]:.2%}" if release else "",
+    }
+
+
+class _Silence:
+    def __call__(self, doing: str, share: float) -> None: ...
+
+    def stage(self, name: str) -> None: ...
+
+
+def _last(trials: Any, plan: Any) -> None:
+    for _ in trials.growing(plan, _Silence()):
+        pass
+
+
+def _document(name: str, algorithm: str, folder: Path) -> Callable[[int], dict[str, Any]]:
+    """A plan for each k."""
+    import random
+
+    from shoal.app.demo import demo_project
+    from shoal.app.project import moved
+    from shoal.app.workspace import Workspace
+    from shoal.records.generators import quest
+    from shoal.records.writing import write
+
+    if name == "demo":
+        project = demo_project(Workspace(folder))
+        base = moved(project.draft, project.folder, Path())
+        base.pop("outputs", None)
+    elif name == "baskets":
+        write(quest(ROWS, 10), folder / "baskets.dat")
+        base = {"version": 1, "input": {"path": str(folder / "baskets.dat")}, "hierarchies": "frequency:5"}
+        base["guarantee"] = {"model": "km", "k": 5, "m": 2}
+    else:
+        lots = random.Random(1)
+        lines = (
+            f"{lots.randint(18, 90)},{lots.choice('MF')},{lots.randint(100, 999)},{lots.choice('ABC')}|{lots.choice('DEFG')}\n"
+            for _ in range(ROWS)
+        )
+        (folder / "people.csv").write_text("age,sex,zip,codes\n" + "".join(lines))
+        sets = algorithm != "cluster"
+        base = {"version": 1, "input": {"path": str(folder / "people.csv")} | ({"separator": "|"} if sets else {})}
+        base["columns"] = dict.fromkeys(("age", "sex", "zip"), "quasi") | {"codes": "items" if sets else "drop"}
+        base["guarantee"] = {"model": "rt", "k": 5, "m": 2} if sets else {"model": "k", "k": 5}
+    return lambda k: base | {"algorithm": algorithm, "guarantee": base["guarantee"] | {"k": k}}
+
+
+def _seconds(work: Callable[[], Any]) -> float:
+    began = time.process_time()
+    work()
+    return time.process_time() - began
+
+
+@contextmanager
+def _workspace() -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="shoal-bench-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,300 @@
+"""Trials: what a plan's promise would cost, tried on a sample of the rows.
+
+The sample is drawn with a fixed seed, so that two promises are compared on the same rows. Values and items keep the domain of the whole
+file, so that shares of it mean the same. Nothing is published: the proposal is audited, measured and forgotten.
+
+A crowd of k is harder to find among some of the rows than among all of them, so that a small sample overstates what is lost, often by
+far. Two things are done about it. The sample grows for as long as a moment allows (`growing`), up to the whole file. And where it is not
+the whole, the promise is tried a second time with the share of k that falls to the sample, 2 at least: what the release loses is mostly
+between the two, or below.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from shoal.errors import ShoalError, Unreachable
+from shoal.plan import Plan, call_of
+from shoal.plan.running import check_files, in_terms_of
+
+ROWS = 2_000
+"""The first sample, and the least."""
+GROWTH = 4
+"""Each sample is so many times as large as the one before."""
+MOMENT = 2.0
+"""Seconds of computing that all samples together may take; the first is shown as soon as it is there."""
+SEED = 0
+SEARCH = 1.0
+"""Seconds of search, for algorithms that can be told."""
+WARM_UP = 100
+"""Rows of the trial that loads the kernels, so that no measured one has to."""
+_READING = ("format", "items", "id", "separator", "drop", "numeric")
+_ROLES = ("sensitive", "quasi", "keep")
+_RUN = ("suppress", "seed", "segments", "population", "generations", "threads")
+
+Found = dict[str, Any]
+
+
+class Tell(Protocol):
+    """Who is told what is being done; it may raise to end the trial."""
+
+    def __call__(self, doing: str, share: float) -> None: ...
+
+    def stage(self, name: str) -> None: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Ground:
+    """What trials of a plan share, whatever its numbers are: the data as they were read, and its tree."""
+
+    whole: Any
+    sensitive: Any
+    """Of the guarantee, once the data have told which items they are."""
+
+
+class Trials:
+    """Trials of plans, one after the other. The data that were last read are kept, and so is the last tree."""
+
+    def __init__(self) -> None:
+        self._ground: tuple[Any, Ground] | None = None
+        self._tree: tuple[Any, Any] | None = None
+        self._warm: set[tuple[str, str]] = set()
+
+    def growing(self, plan: Plan, tell: Tell) -> Iterator[Found]:
+        """Trials on samples that grow: each as soon as it is there, until another would take too long, or all rows were tried."""
+        ground = self._read(plan, tell)
+        self.warmed(plan, tell)
+        rows, spent, before = max(ROWS, GROWTH * int(getattr(call_of(plan).guarantee, "k", 0))), 0.0, 0.0
+        while True:
+            began = time.process_time()
+            try:
+                found = self.tried(plan, tell, rows)
+            except Unreachable:
+                if len(ground.whole) <= rows:
+                    raise
+                rows *= GROWTH  # it may be within reach of more rows
+                continue
+            took = time.process_time() - began
+            spent += took
+            # Time is taken to grow as it did from the sample before to this one: for sets, a larger sample can be the easier one, while
+            # rows that are compared with each other take more than their share.
+            factor = took / before if before else GROWTH ** (1 if plan.kind == "km" else 1.5)
+            found["final"] = len(ground.whole) <= rows or spent + took * max(1.0, factor) > MOMENT
+            yield found
+            if found["final"]:
+                return
+            rows, before = rows * GROWTH, took
+            if 2 * rows > len(ground.whole):
+                rows = len(ground.whole)
+
+    def warmed(self, plan: Plan, tell: Tell) -> None:
+        """Loads what an algorithm needs at its first time, by a trial that nobody sees."""
+        way = plan.kind, str(plan.algorithm)
+        if way not in self._warm:
+            ground = self._read(plan, tell)
+            if len(ground.whole) > WARM_UP:
+                with suppress(ShoalError):  # k may be more than so few rows can give
+                    self.tried(plan, tell, WARM_UP)
+            self._warm.add(way)
+
+    def tried(self, plan: Plan, tell: Tell, rows: int = ROWS) -> Found:
+        """Loss, classes and raw risk of a sample of at most `rows` rows."""
+        from shoal.report.raw_risk import raw_risk
+
+        started = time.monotonic()
+        call = call_of(plan)
+        ground = self._read(plan, tell)
+        whole = ground.whole
+        promise = call.guarantee
+        if ground.sensitive is not None:
+            promise = replace(promise, sensitive=ground.sensitive)
+        source = sampled(whole, rows)
+        if plan.kind == "km":  # its loss is about the leaves of the tree, not about the names of items
+            source = replace(source, baskets=_held(source.baskets))
+        tell.stage(f"Trying the promise on {len(source):,} rows")
+        tree = self._hierarchy(plan, whole, dict(call.arguments))
+        with in_terms_of(plan):
+            share = _share_of_k(promise, len(source), len(whole))
+            try:
+                proposal = _proposal(plan, source, promise, tree, tell)
+            except Unreachable as error:
+                if share is None:
+                    raise
+                raise Unreachable(
+                    f"there is no estimate: {promise} cannot be reached on a sample of {len(source):,} rows; take a larger one"
+                ) from error
+            less = None if share is None else _proposal(plan, source, replace(promise, k=share), tree, tell)
+            tell.stage("Checking it")
+            raw = raw_risk(source, promise, threads=call.arguments.get("threads"))
+            holds = _holds(source, proposal, call.arguments.get("threads"))
+        details = proposal.details
+        return {
+            "sample": len(source),
+            "rows": len(whole),
+            "guarantee": str(proposal.guarantee),
+            "kind": plan.kind,
+            "k": getattr(promise, "k", None),
+            "algorithm": proposal.algorithm,
+            "holds": holds,
+            "loss": dict(proposal.loss),
+            "share_of_k": share,
+            "loss_at_share": None if less is None else dict(less.loss),
+            "optimal": proposal.optimal,
+            "groups": _groups(details),
+            "by_column": details.get("ncp_by_column"),
+            "deleted": details.get("suppressed", {}).get("share", 0.0),
+            "raw": [exposed.to_dict() for exposed in raw],
+            "seconds": round(time.monotonic() - started, 2),
+            "final": True,
+        }
+
+    def _read(self, plan: Plan, tell: Tell) -> Ground:
+        """The data of a plan: those that were read last, if they are the same, in the same roles."""
+        from shoal.models import Roles, model_of
+
+        check_files(plan.model_copy(update={"outputs": None}))
+        call = call_of(plan)
+        asked = dict(call.arguments)
+        reading = {name: asked[name] for name in _READING if name in asked}
+        roles = [asked.get(name) for name in _ROLES]
+        mark = (plan.kind, _mark(call.data), _mark(roles[0]), repr(reading), repr(roles))
+        if self._ground is None or self._ground[0] != mark:
+            self._ground = self._tree = None  # before others take their place in memory
+            tell.stage("Reading the data")
+            with in_terms_of(plan):
+                whole, guarantee = model_of(call.guarantee).read(call.data, call.guarantee, Roles(*roles), reading)
+            self._ground = mark, Ground(whole, getattr(guarantee, "sensitive", None))
+        return self._ground[1]
+
+    def _hierarchy(self, plan: Plan, whole: Any, asked: dict[str, Any]) -> Any:
+        """What the proposal gets: a tree of items is read, or made from their frequency, once, for the whole file, as the release will do.
+
+        One that is to be learned is learned from the sample.
+        """
+        given, unknown = asked.get("hierarchy"), asked.get("unknown")
+        items = None if plan.kind == "km" else getattr(getattr(whole, "records", None), "items_name", None)
+        spec = given if plan.kind == "km" else given.get(items) if isinstance(given, dict) else None
+        if plan.kind not in ("km", "rt", "lm") or (isinstance(spec, str) and spec.startswith("learned:")):
+            return given
+        if plan.kind == "km":
+            from shoal.models.km import HIERARCHY, resolve_hierarchy
+
+            return self._kept_tree(
+                spec, unknown, lambda: resolve_hierarchy(spec or HIERARCHY, whole.baskets, unknown=unknown)
+            )
+        from shoal.hierarchy.spec import resolve
+
+        sets = whole.records.items
+        if spec is None or whole.records.sensitive_items or not sets.vocabulary:
+            return given
+        made = self._kept_tree(spec, unknown, lambda: resolve(spec, sets.vocabulary, sets.supports(), unknown=unknown))
+        assert isinstance(given, dict)
+        return {**given, items: made}
+
+    def _kept_tree(self, spec: Any, unknown: Any, make: Callable[[], Any]) -> Any:
+        mark = _mark(spec), unknown
+        if self._tree is None or self._tree[0] != mark:
+            self._tree = None
+            self._tree = mark, make()
+        return self._tree[1]
+
+
+def sampled(source: Any, rows: int, seed: int = SEED) -> Any:
+    """A source with at most so many of its rows, drawn without regard to what they hold, in their order."""
+    import numpy as np
+
+    from shoal.records.reading import Source
+
+    if len(source) <= rows:
+        return source
+    taken = np.sort(np.random.default_rng(seed).choice(len(source), rows, replace=False)).astype(np.int64)
+    if isinstance(source, Source):
+        return replace(source, baskets=source.baskets.take(taken))
+    return replace(source, records=source.records.take(taken))
+
+
+def _proposal(plan: Plan, source: Any, promise: Any, tree: Any, tell: Tell) -> Any:
+    from shoal.algorithms import entry
+    from shoal.algorithms.recoding import Options
+    from shoal.models import model_of
+
+    asked = dict(call_of(plan).arguments)
+    name, home = entry(plan.kind, plan.algorithm)
+    given = {option: asked[option] for option in _RUN if option in asked}
+    if "time_limit" in home.options:
+        given["time_limit"] = min(SEARCH, asked.get("time_limit", SEARCH))
+    request = dict.fromkeys(type(plan.options).model_fields) | asked | {"algorithm": name, "hierarchy": tree}
+    options = Options(**given, progress=tell)
+    if plan.kind == "km" and name != "lra" and not isinstance(tree, str | None):
+        return _generalized(source.baskets, promise, tree, name, options, "suppress" in given)
+    return model_of(promise).proposal(source, promise, request, options)
+
+
+def _generalized(baskets: Any, promise: Any, tree: Any, name: str, options: Any, is_told: bool) -> Any:
+    """The proposal for sets, as far as an estimate needs it: without the advice that tries other ways for who makes a release."""
+    from shoal.algorithms import algorithm
+    from shoal.loss.ncp import leaf_occurrences, ncp
+    from shoal.models import Proposal
+    from shoal.models.km import SUPPRESS
+
+    if not is_told:
+        options = replace(options, suppress=SUPPRESS.get(name, 0.0))
+    recoding = algorithm(promise.model, name)(baskets, promise, tree, options)
+    loss = ncp(recoding.cut, leaf_occurrences(tree, baskets), recoding.deleted(baskets))
+    published = recoding.apply(baskets, options.threads)
+    details = {"suppressed": {"share": loss["deleted"]}}
+    return Proposal(
+        promise, published, recoding, recoding.algorithm, loss, {}, recoding.optimal, recoding.bound, details
+    )
+
+
+def _held(baskets: Any) -> Any:
+    """The same sets, with the names of items that occur in them alone."""
+    import numpy as np
+
+    used, items = np.unique(baskets.items, return_inverse=True)
+    names = baskets.vocabulary
+    return replace(baskets, items=items.reshape(-1).astype(np.int32), vocabulary=tuple(names[v] for v in used.tolist()))
+
+
+def _holds(source: Any, proposal: Any, threads: int | None) -> bool:
+    from shoal.records.reading import Source
+    from shoal.release import audited_source
+
+    found = {"baskets" if isinstance(source, Source) else "records": proposal.published}
+    verdict = audited_source(replace(source, **found), proposal.guarantee, yes_or_no=True, threads=threads)
+    return bool(verdict.holds)
+
+
+def _share_of_k(promise: Any, sample: int, rows: int) -> int | None:
+    """The part of k that falls to a sample, 2 at least; None where there is none, or it is k."""
+    k = getattr(promise, "k", None)
+    share = k if k is None else max(2, math.ceil(k * sample / rows))
+    return None if share is None or sample == rows or share >= k else share
+
+
+def _mark(given: Any) -> Any:
+    """What tells whether a file is still the same; anything else is what it says."""
+    if isinstance(given, str | os.PathLike):
+        try:
+            found = os.stat(given)
+        except (OSError, ValueError):
+            return repr(given)
+        return os.fspath(given), found.st_size, found.st_mtime_ns, found.st_ino
+    return repr(given)
+
+
+def _groups(details: Any) -> dict[str, Any] | None:
+    """How many groups of rows there are, and how large."""
+    if isinstance(found := details.get("classes"), dict):
+        return {name: found[name] for name in ("count", "smallest", "largest", "average")}
+    if isinstance(found := details.get("buckets"), dict):
+        names = {"count": "buckets", "smallest": "smallest_bucket", "largest": "largest_bucket"}
+        return {name: found[key] for name, key in names.items()} | {"average": found["average_bucket"]}
+    return None

@@ -1,0 +1,80 @@
+"""Trees over dates, in whatever order the day, the month and the year are written."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shoal.app.tree_dates import date_tree, order_of
+from shoal.app.tree_forms import form_of, forms_for
+from shoal.app.tree_values import Need, Values
+
+
+@pytest.mark.parametrize(
+    ("names", "order"),
+    [
+        (["05.02.2019", "28.02.2019"], "day first"),
+        (["05.02.2019", "01.03.2020"], "day first"),  # nobody writes the month first with dots
+        (["05/02/2019", "02/28/2019"], "month first"),
+        (["5/2/19", "28/2/19"], "day first"),
+        (["2019-02-05", "2020-12-31"], "year first"),
+        (["2019-02-05T12:00:00", "2020-01-01 10:00"], "year first"),
+        (["05/02/2019", "01/03/2020"], None),  # nobody can tell
+        (["30.02.2019"], None),
+        (["80331", "80332"], None),
+        ([], None),
+    ],
+)
+def test_the_order_is_found_where_it_can_be(names, order):
+    assert order_of(names) == order
+
+
+def above(tree, name):
+    found, v = [], tree.labels.index(name)
+    while (v := int(tree.parent[v])) >= 0:
+        found.append(tree.labels[v])
+    return found
+
+
+def test_days_go_to_months_and_months_to_years():
+    names = [f"{day:02}.03.2021" for day in range(1, 29)] + ["24.12.2019", "?"]
+    tree = date_tree(names)
+    assert tree.labels[: tree.n_leaves] == ("24.12.2019", *names[:-2], "?")  # in the order of time
+    assert above(tree, "07.03.2021") == ["2021-03", "2021", "*"]
+    assert above(tree, "24.12.2019") == ["2019-12", "2019", "*"]
+    assert above(tree, "?") == ["*"]
+    assert date_tree(["a", "b"]) is None
+
+
+@given(st.lists(st.dates(), min_size=1, unique=True))
+def test_every_date_has_its_year_above_it(dates):
+    names = [day.isoformat() for day in dates]
+    tree = date_tree(names)
+    if tree is not None:  # all can be read in two ways only if written with two digits
+        for day, name in zip(dates, names, strict=True):
+            assert above(tree, name) == [name[:7], f"{day.year:04}", "*"]
+
+
+def test_the_way_is_offered_for_dates_alone_and_known_again():
+    import numpy as np
+
+    need = Need("seen", False, "rt")
+    dates = Values(("05.02.2019", "28.02.2019"), np.ones(2, np.int64))
+    names = [form.name for form in forms_for(need, dates)]
+    assert "dates" in names
+    assert "dates" not in [form.name for form in forms_for(need, Values(("a", "b"), np.ones(2, np.int64)))]
+    assert form_of("trees/seen-dates-0123456789.csv")[0] == "dates"
+    assert form_of("trees/seen-0123456789.csv")[0] == "file"
+
+
+def test_the_plan_in_brief_calls_trees_of_the_app_by_what_they_are():
+    from shoal.app.results import _trees
+
+    given = {
+        "seen": "../../trees/seen-dates-0123456789.csv",
+        "zip": "mask",
+        "sex": "trees/sex-0123456789.csv",
+        "x": "up/x.csv",
+    }
+    assert _trees(given) == "seen: days, months and years, zip: mask, sex: your edited tree, x: x.csv"
