@@ -19,7 +19,7 @@ WITHOUT_DATA = ("spark",)
 
 
 def section_spark() -> list[Row]:
-    return [{"transactions": n, "cores": cores} for n in (100_000, 1_000_000) for cores in (1, 2)]
+    return [{"transactions": n, "cores": cores} for n in (100_000, 1_000_000, 10_000_000) for cores in (1, 2)]
 
 
 def case_spark(transactions: int, cores: int) -> Row:

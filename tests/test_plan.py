@@ -186,6 +186,23 @@ def test_what_is_no_json_plan_is_refused_in_one_sentence(tmp_path, text, complai
     assert complaint in str(refused.value)
 
 
+@pytest.mark.parametrize("place", ["input", "outputs", "columns", "guarantee", "version", "algorithm"])
+def test_a_password_in_the_wrong_place_is_not_repeated(tmp_path, place):
+    plan = {"version": 1, "input": {"path": "a.csv"}, "columns": {"a": "items"}}
+    plan["guarantee"] = {"model": "km", "k": 5, "m": 2}
+    (tmp_path / "plan.json").write_text(json.dumps(plan | {place: "postgresql://ann:ge@heim@host/db?table=t"}))
+    with pytest.raises(InputError, match=rf"{place}: .*ann@host/db") as refused:
+        read_plan(tmp_path / "plan.json")
+    assert "heim" not in str(refused.value)
+
+
+def test_data_in_place_of_a_plan_is_not_repeated(tmp_path):
+    (tmp_path / "people.csv").write_text("name,illness\nMaria,leprosy\n")
+    with pytest.raises(InputError, match=r"^people.csv: it holds text, not the keys of a plan; draft one") as refused:
+        read_plan(tmp_path / "people.csv")
+    assert "Maria" not in str(refused.value)
+
+
 def test_text_in_another_encoding_is_refused(tmp_path):
     (tmp_path / "plan.yaml").write_bytes("version: 1 # é".encode("latin-1"))
     with pytest.raises(InputError, match="save it as UTF-8"):
@@ -620,6 +637,16 @@ def test_drafts_of_files_of_sets_can_be_run(folder):
         (folder / "plan.yaml").write_text(drafting.draft_yaml(found))
         assert run_plan(read_plan("plan.yaml")).audit.holds
         assert read_plan("plan.yaml").input.sha256 == found.sha256
+
+
+def test_a_draft_does_not_drop_all_there_is(folder):
+    """A plan without any column could not be run, and would not say at which column to decide."""
+    (folder / "codes.csv").write_text("code,name\n" + "".join(f"x{i},Ann {i}\n" for i in range(30)))
+    found, roles = drafted("codes.csv")
+    assert roles == {"code": None, "name": None}
+    (folder / "plan.yaml").write_text(drafting.draft_yaml(found))
+    with pytest.raises(InputError, match=r"columns.code .* it has no role"):
+        read_plan("plan.yaml")
 
 
 def test_drafts_leave_open_what_is_not_clear(folder):

@@ -134,6 +134,11 @@ def _drafted(
     if form == "long":
         guesses = tuple(_long(guess, look) for guess, look in zip(guesses, looks, strict=True))
     separator, guesses = _one_separator(guesses)
+    if all(guess.role == "drop" for guess in guesses):
+        guesses = tuple(
+            Guess(guess.name, None, f"{guess.reason}; but without it nothing is left to release: decide")
+            for guess in guesses
+        )
     model, reason = _model(guesses)
     if model in ("km", "rt"):
         # These promise nothing about columns of single sensitive values: the owner has to choose.

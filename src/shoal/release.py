@@ -36,6 +36,7 @@ from shoal.records.publication import Publication, StagedFile, check_targets, di
 from shoal.records.reading import Source, load
 from shoal.records.record_writing import flags_to_read, write_records_to, written_records
 from shoal.records.records import Records
+from shoal.records.row_digest import kept_as_texts, row_digest
 from shoal.records.scratch import Scratch
 from shoal.records.writing import csv_cell, write_to, written_tokens
 from shoal.report.certificate import certificate as certificate_of
@@ -266,19 +267,27 @@ def verify(
 ) -> Verification:
     """Whether `data` is the release that a certificate is about, and its promise still holds; with `key`, whether its holder signed it.
 
+    A release that Spark wrote is a folder of Parquet files, known by its rows (see `shoal.spark.verify` for those that are elsewhere).
     `original` is the raw input, of which only the owner's key tells whether the release was made from it. `sensitive` names the
     sensitive items of the release, which its certificate does not; `knowledge` (and `hierarchy`, where its rules speak of categories) what
     an attacker is taken to know of a release in buckets, which is otherwise audited without.
     """
 
-    def auditor(guarantee: Any, how: Mapping[str, Any]) -> Recheck:
-        roles = {name: how.get(name) for name in ("sensitive", "quasi", "keep")}
-        reading = {name: value for name, value in how.items() if name not in roles}
-        source, guarantee = model_of(guarantee).read(data, guarantee, Roles(**roles), reading)
+    def auditor(guarantee: Any, how: Mapping[str, Any], by_rows: bool) -> Recheck:
+        roles = Roles(*(how.get(name) for name in ("sensitive", "quasi", "keep")))
+        reading = {name: value for name, value in how.items() if not hasattr(roles, name)}
+        source, guarantee = model_of(guarantee).read(data, guarantee, roles, reading)
+        # A kept column is hashed as it is written, whatever numbers its texts may be.
+        if by_rows and not isinstance(source, Source) and (numeric := kept_as_texts(source.records)) is not None:
+            source, guarantee = model_of(guarantee).read(data, guarantee, roles, {**reading, "numeric": numeric})
+        rows = source.baskets if isinstance(source, Source) else source.records
+        sha256 = row_digest(rows) if by_rows else source.sha256
         guarantee = informed(guarantee, source, knowledge, hierarchy)
-        marked = getattr(guarantee, "sensitive", ()) if isinstance(source, Source) else source.records.sensitive_items
+        marked = getattr(guarantee, "sensitive", ()) if isinstance(rows, Baskets) else rows.sensitive_items
+        sets = rows if isinstance(rows, Baskets) else rows.items
         found = audited_source(source, guarantee, threads=threads, progress=progress)
-        return Recheck(guarantee, found, len(source), source.sha256, len(marked))
+        held = (None, None) if sets is None else (sets.empty, len(sets.vocabulary))
+        return Recheck(guarantee, found, len(source), sha256, len(marked), *held)
 
     return verification(
         certificate,
@@ -722,9 +731,7 @@ def _csv(rows: Iterator[tuple[str, ...]]) -> bytes:
 
 def peak_mb() -> float | None:
     """The most memory that this process has held so far, where the system tells."""
-    try:
-        import resource
-    except ImportError:  # Windows
-        return None
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return round(peak / (1 << 20 if sys.platform == "darwin" else 1 << 10), 1)
+    from shoal.records.residence import peak_bytes
+
+    peak = peak_bytes()
+    return None if peak is None else round(peak / (1 << 20), 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from shoal.kernels.parallel import even_blocks, even_row_blocks
 from shoal.kernels.rows import _gathered_bytes, laid_out
 from shoal.records.baskets import Baskets
 from shoal.records.generators import quest
+from shoal.records.residence import give_back
 from shoal.records.scratch import LEAST, Scratch, scratch_of
 from strategies import baskets_of, worlds
 
@@ -69,6 +71,29 @@ def test_larger_data_and_long_rows_count_the_same(m, working):
     assert found.facts == expected.facts
 
 
+def test_nothing_changes_when_pages_are_given_back_all_the_time():
+    free = quest(2000, 8, items=100)
+    limited, promise, done = in_scratch(free, 1 << 12), KmAnonymity(5, 3), threading.Event()
+    tree = frequency(free.vocabulary, free.supports(), 5)
+    expected = exact(free, promise, tree, Options())
+
+    def drop():
+        while not done.wait(0.001):
+            give_back()
+
+    dropping = threading.Thread(target=drop)
+    dropping.start()
+    try:
+        found = exact(limited, promise, tree, Options(threads=2))
+        published = found.apply(limited)
+        assert promise.audit(published.shuffled(), threads=2) == promise.audit(expected.apply(free))
+    finally:
+        done.set()
+        dropping.join()
+    assert found.cut.node.tolist() == expected.cut.node.tolist()
+    assert published == expected.apply(free)
+
+
 def test_blocks_are_cut_so_that_all_threads_fit():
     free = quest(3000, 8, items=100)
     limited = in_scratch(free, 1 << 18)
@@ -94,6 +119,7 @@ def test_joint_support_counts_rows_that_hold_something_under_every_node(world, d
     below = [{hierarchy.labels[v] for v in range(hierarchy.n_leaves) if under(hierarchy, v, node)} for node in nodes]
     expected = sum(all(row & labels for labels in below) for row in limited)
     assert joint_support(np.array(nodes, np.int64), hierarchy.span, starts, by_leaf, len(limited)) == expected
+    assert ground.support_of(nodes) == expected
     assert scratch_of(by_leaf) is limited.scratch
 
 
@@ -110,7 +136,7 @@ def test_blocks_of_rows_need_no_array_of_their_work(lengths, blocks):
 
 
 PROGRAM = """
-import json, resource, sys
+import json, re, resource, sys
 limit = int(sys.argv[2])
 resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
 from shoal.algorithms.km.exact import exact
@@ -122,7 +148,8 @@ from shoal.records.reading import read
 baskets, promise = read(sys.argv[1], memory_limit=limit), KmAnonymity(20, 2)
 recoding = exact(baskets, promise, frequency(baskets.vocabulary, baskets.supports(), 5), Options(threads=2))
 audit = promise.audit(recoding.apply(baskets).shuffled(), threads=2)
-print(json.dumps([recoding.cut.node.tolist(), recoding.bound, audit.to_dict()]))
+highest = int(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1]) * 1024
+print(json.dumps([recoding.cut.node.tolist(), recoding.bound, audit.to_dict(), highest]))
 """
 
 
@@ -137,7 +164,8 @@ def test_the_least_limit_is_enough_for_the_whole_way(tmp_path):
         [sys.executable, "-c", PROGRAM, str(path), str(LEAST)], capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stderr
-    node, bound, audit = json.loads(done.stdout)
+    node, bound, audit, highest = json.loads(done.stdout)
+    assert highest < LEAST
     recoding = exact(baskets, promise, frequency(baskets.vocabulary, baskets.supports(), 5), Options())
     assert node == recoding.cut.node.tolist()
     assert bound == recoding.bound

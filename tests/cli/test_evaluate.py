@@ -202,3 +202,43 @@ def test_homogeneity_is_an_attack(tmp_path, run, monkeypatch):
     assert run("attack", "better.csv", "--quasi", "age", "--sensitive", "ill", "--l", "3")[0] == 3
     assert run("attack", "better.csv", "--quasi", "age")[0] == 2
     assert run("attack", "better.csv", "--quasi", "age", "--sensitive", "ill", "--m", "2")[0] == 2
+
+
+@pytest.mark.parametrize(("published", "separator"), [("public.csv", ","), ("public.csv", "|"), ("public.jsonl", ",")])
+def test_one_separator_is_enough_where_two_files_have_different_marks(tmp_path, monkeypatch, run, published, separator):
+    """Sets such as (a,b) hold the comma that parts the original's items: the release has another mark, or lists."""
+    monkeypatch.chdir(tmp_path)
+    rows = [f'{20 + i % 7},"{",".join("abcdef"[i % 5 : i % 5 + 1 + i % 3])}"' for i in range(60)]
+    (tmp_path / "raw.csv").write_text("\n".join(["age,items", *rows, ""]))
+    release = shoal.anonymize("raw.csv", shoal.RTAnonymity(4, 2), quasi="age", items="items", separator=",")
+    release.write(published)
+    assert any("," in token for token in release.published.items.vocabulary)
+    flags = ("--quasi", "age", "--items", "items", "--queries", "0", "--json")
+    code, out, err = run("evaluate", "raw.csv", published, "--separator", separator, *flags)
+    assert code == 0, err
+    assert json.loads(out)["original"]["items"] == 6
+    assert json.loads(out)["loss"]["ul"]["published"] == pytest.approx(release.loss["ul"])
+    code, _, err = run("evaluate", "raw.csv", published, "--separator", "~", *flags)
+    assert code == 2
+    assert "give the hierarchy or the rules" in err or "leave out --separator" in err
+
+
+@pytest.mark.parametrize("command", ["evaluate", "profile"])
+def test_who_is_alone_is_counted_with_k_of_1(tmp_path, monkeypatch, run, command):
+    monkeypatch.chdir(tmp_path)
+    shoal.write(Baskets.from_rows([["a", "b"], ["a", "b"], ["a", "c"], ["b", "c"]]), "raw.csv")
+    files = ["raw.csv"] * (2 if command == "evaluate" else 1)
+    code, out, _ = run(command, *files, "--k", "1", "--m", "2", "--json")
+    found = json.loads(out)
+    curve = found["risk"]["uniqueness"]["after"] if command == "evaluate" else found["exposures"]
+    assert code == 0
+    assert [(one["rare"], one["unique"]) for one in curve] == [(0, 0), (0, 2)]
+
+
+@pytest.mark.parametrize("command", [("profile", "raw.csv"), ("evaluate", "raw.csv", "raw.csv")])
+def test_columns_without_a_role_may_be_what_an_attacker_knows(tmp_path, monkeypatch, run, command):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "raw.csv").write_text("age,items\n30,a|b\n31,a\n")
+    code, _, err = run(*command)
+    assert code == 2
+    assert "column 'age' has no role; pass --drop age, or name what an attacker may know with --quasi" in err

@@ -5,7 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.errors import InputError
-from shoal.records.database_address import address_of, is_address, moved, queried, without_password
+from shoal.records.database_address import (
+    address_of,
+    is_address,
+    moved,
+    queried,
+    without_password,
+    without_secrets,
+)
 from shoal.records.database_tables import RowHash
 
 
@@ -133,3 +140,28 @@ def test_the_hash_of_rows_is_that_of_their_content_in_any_order(rows, random):
         assert hashed(rows, 3) != hashed([((text or "") + "b", items), *rows[1:]], 3)
         assert hashed(rows, 3) != hashed([(text, [*items, "b"]), *rows[1:]], 3)
         assert hashed([(text or None, items)], 3) == hashed([(text or "", items)], 3)  # missing is empty
+
+
+@pytest.mark.parametrize(
+    "text", ["mysql://ann:geheim@host/db", "postgresql+psycopg://ann:geheim@host/db?table=t", "DuckDB:///clinic.db"]
+)
+def test_addresses_of_other_databases_are_refused_without_their_password(text):
+    assert is_address(text)
+    with pytest.raises(InputError, match="postgresql:// and sqlite:") as refused:
+        address_of(text)
+    assert "geheim" not in str(refused.value)
+    assert not is_address("hdfs://host/folder")
+    assert not is_address("mysql.csv")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("postgresql://ann:ge:h@im@host/db?table=t", "postgresql://ann@host/db?table=t"),
+        ("see mysql://ann:geheim@host/db", "see mysql://ann@host/db"),
+        ("postgresql://host/db?password=geheim&table=t", "postgresql://host/db?password=***&table=t"),
+        ("a: b, c@d", "a: b, c@d"),
+    ],
+)
+def test_texts_are_shown_without_the_passwords_of_addresses(text, shown):
+    assert without_secrets(text) == shown

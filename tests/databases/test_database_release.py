@@ -244,3 +244,14 @@ def test_no_file_of_a_release_takes_the_place_of_a_database(clinic):
     release.write("sqlite:open.db?table=public", "public.json")
     with pytest.raises(InputError, match="it is the database of this release"):
         release.write("sqlite:open.db?table=other", "public.json", "open.db", force=True)
+
+
+def test_the_rows_of_a_replaced_table_are_not_left_in_the_file(clinic):
+    """SQLite keeps the pages of a dropped table: whoever gets the file could read them."""
+    with closing(sqlite3.connect("open.db")) as connection, connection:
+        connection.execute("CREATE TABLE public (name TEXT)")
+        connection.executemany("INSERT INTO public VALUES (?)", [(f"zqsecret{i}",) for i in range(20_000)])
+    release = anonymize("sqlite:clinic.db?table=visits", shoal.RTAnonymity(5, 2), **ROLES, keep="share,seen")
+    release.write("sqlite:open.db?table=public", "open.json", force=True)
+    assert b"zqsecret" not in Path("open.db").read_bytes()
+    assert shoal.verify("open.json", "sqlite:open.db?table=public").holds

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import pyarrow as pa
 
+from shoal.engines.spark.packing import packed
 from shoal.engines.spark.ragged import lists
 from shoal.engines.spark.records import SparkRecords
 from shoal.engines.spark.sets import SparkSets
@@ -51,8 +52,11 @@ def pretended(baskets, tasks=3):
     rows = []
     for part in np.array_split(np.arange(len(baskets)), tasks):
         taken = baskets.take(part)
-        batch = pa.record_batch({"row": part.astype(np.int64), "items": lists(taken.offsets, taken.items)})
-        rows.append([batch.slice(at, 5) for at in range(0, len(part), 5)])
+        batches = []
+        for at in range(0, len(part), 5):
+            few = taken.take(np.arange(at, min(at + 5, len(part))))
+            batches.append(pa.record_batch(packed(part[at : at + 5], few.offsets, few.items)))
+        rows.append(batches)
     lengths, of_length = np.unique(baskets.lengths, return_counts=True)
     return SparkSets(
         Frame(rows), baskets.vocabulary, baskets.supports(), lengths, of_length, baskets.duplicates, "items"

@@ -15,9 +15,11 @@ import pytest
 import shoal
 import shoal.spark
 from shoal.algorithms.recoding import Recoding
+from shoal.engines.spark.encoding import encoded
+from shoal.engines.spark.packing import together
 from shoal.engines.spark.publishing import published
 from shoal.engines.spark.reading import frame_of
-from shoal.engines.spark.sets import digest, encoded
+from shoal.engines.spark.sets import digest
 from shoal.errors import InputError, ShoalError
 from shoal.guarantees.km import KmAnonymity
 from shoal.guarantees.km_local import LocalKmAnonymity
@@ -140,9 +142,9 @@ def test_whole_numbers_repeats_and_missing_sets_are_read_as_locally(spark):
     assert sets.vocabulary == here.vocabulary == ("3", "7", "10")
     assert (len(sets), sets.empty, sets.longest, sets.occurrences) == (20, 8, 2, here.occurrences)
     assert (sets.duplicates, sets.supports().tolist()) == (here.duplicates, here.supports().tolist())
-    assert [row.items for row in sets.rows.orderBy("row").collect()] == [
-        here.items[a:b].tolist() for a, b in zip(here.offsets[:-1], here.offsets[1:], strict=True)
-    ]
+    numbers, offsets, ids = together(sets.rows.toArrow())
+    assert numbers.tolist() == list(range(20))
+    assert (offsets.tolist(), ids.tolist()) == (here.offsets.tolist(), here.items.tolist())
     sets.forget()
 
 
@@ -187,6 +189,8 @@ def test_data_without_sets_is_refused(spark, rows, schema, given, message):
         (KmAnonymity(2, 2), {"algorithm": "hybrid"}, "does not run on Spark"),
         (KmAnonymity(2, 2), {"algorithm": "aa", "suppress": 0.1}, "suppress"),
         (KmAnonymity(2, 2), {"time_limit": 0}, "time limit"),
+        (KmAnonymity(2, 2), {"keep": "id"}, "keep has no use"),
+        (KmAnonymity(2, 2), {"sensitive": "id"}, "sensitive has no use"),
         (LocalKmAnonymity(2, 2), {}, "cannot be reached on Spark; use the local engine"),
     ],
 )

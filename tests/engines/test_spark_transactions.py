@@ -152,7 +152,6 @@ def test_sensitive_items_travel_beside_the_centres(spark):
         (KAnonymity(2, l=2, sensitive=["a"]), {}, "merged with their neighbours"),
         (KAnonymity(2), {"time_limit": 3}, "time limit has no use"),
         (KAnonymity(2), {"hierarchy": "balanced:3"}, "hierarchy"),
-        (shoal.MatchingDiversity(2), {}, "cannot be reached on Spark: .*; use the local engine"),
     ],
 )
 def test_what_is_not_for_spark_is_refused_with_the_reason(guarantee, given, message):

@@ -173,7 +173,7 @@ def test_too_few_rows_are_refused_as_locally():
 
 
 def test_huge_rows_are_cut_into_pieces(monkeypatch):
-    monkeypatch.setattr("shoal.engines.spark.ragged.MOST", 4)
+    monkeypatch.setattr("shoal.engines.spark.packing.MOST", 4)
     baskets = Baskets.from_rows([[], [str(i) for i in range(20)], ["1"], [], ["2", "3"], ["1", "2", "3"], []])
     guarantee = KmAnonymity(2, 3)
     assert SparkEngine().audit(pretended(baskets), guarantee) == LocalEngine().audit(baskets, guarantee)

@@ -169,6 +169,11 @@ def test_fimi_text_has_no_columns_to_choose(option, tmp_path):
     assert f"leave out --{next(iter(option))}" in refused(tmp_path, "x.dat", "1 2\n", **option)
 
 
+@pytest.mark.parametrize("name", ["x.csv", "x.tsv", "x.jsonl", "x.dat"])
+def test_a_byte_order_mark_alone_is_an_empty_file(tmp_path, name):
+    assert "has no transactions" in refused(tmp_path, name, b"\xef\xbb\xbf")
+
+
 # Columns
 
 

@@ -228,6 +228,14 @@ def test_shuffling_keeps_every_row(data, working):
     assert mixed.scratch is scratch
 
 
+def test_shuffling_deals_to_as_many_buckets_as_a_byte_can_name():
+    free = Baskets.from_rows([[str(number), str(number % 7)] for number in range(500)])
+    scratch = Scratch(working=1)
+    mixed = in_scratch(free, scratch).shuffled()
+    assert Counter(mixed) == Counter(free)
+    assert list(mixed) != list(free)
+
+
 def test_every_order_is_as_likely_as_any_other():
     limited = in_scratch(Baskets.from_rows([["a"], ["b"], ["c", "d"]]), Scratch(working=256))
     found = Counter(tuple(map(tuple, limited.shuffled().rows())) for _ in range(600))

@@ -145,6 +145,12 @@ def test_older_kinds_of_diversity_are_for_buckets_alone(patients, tmp_path, kind
     assert "--kind has no meaning with --model k" in capsys.readouterr().err
 
 
+def test_a_crowd_is_no_matter_of_buckets(patients, capsys):
+    for flag in ("--k", "--m"):
+        assert main(["anonymize", patients, "--model", "diversity", flag, "2", *FLAGS]) == 2
+        assert f"{flag} has no meaning with --model diversity" in capsys.readouterr().err
+
+
 def test_a_value_that_is_too_frequent_cannot_be_hidden(patients):
     with pytest.raises(Unreachable, match="largest l that works"):
         shoal.anonymize(patients, shoal.MatchingDiversity(9), **QUASI)

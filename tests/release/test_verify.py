@@ -499,3 +499,71 @@ def test_signing_gives_the_same_bytes_again(shop):
             release.write(shop / "same.csv", certificate=shop / f"same.{form}", sign=shop / "board.key", force=True)
             texts.append((shop / f"same.{form}").read_bytes())
         assert texts[0] == texts[1]
+
+
+CHECKED = (
+    "audit",
+    "classes.count",
+    "classes.average",
+    "input.rows",
+    "risk.rows",
+    "risk.after",
+    "row_order",
+    "output.rows",
+    "output.empty",
+)
+"""What anyone can find out from the file, or from the rest of the certificate."""
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_the_file_disproves_is_caught_in_every_model(tmp_path, name):
+    folder = provoking_folder(tmp_path)
+    public, certificate = released(folder, name, "certificate.json")
+    content = json.loads(certificate.read_text())
+    rules = bool(content["guarantee"].get("knowledge"))  # what counts depends on is then not in the certificate
+    for place in leaves(content):
+        dotted = ".".join(place)
+        if not dotted.startswith(CHECKED) or (rules and dotted.startswith(("audit", "risk.after"))):
+            continue
+        for change in (otherwise, None):
+            other = changed(certificate, lambda facts, place=place, change=change: at(facts, place, change))
+            assert "statements" in failed(verify(other, public, **verifying(folder, name))), (dotted, change)
+
+
+def test_other_counts_of_items_and_a_warning_that_is_gone_are_caught(shop):
+    release = shoal.anonymize(shop / "raw.jsonl", KmAnonymity(5, 2), keep_order=True)
+    release.write(shop / "kept.csv", certificate=shop / "kept.json")
+    assert verify(shop / "kept.json", shop / "kept.csv").holds
+    for change in (
+        lambda facts: facts["changes"].update(tokens=99),
+        lambda facts: facts["warnings"].clear(),
+        lambda facts: facts["parameters"].update(keep_order=False),
+    ):
+        found = verify(changed(shop / "kept.json", change), shop / "kept.csv")
+        assert failed(found) == ["statements"]
+
+
+def leaves(facts, above=()):
+    """The places of all values that hold no others."""
+    for name, value in facts.items():
+        if isinstance(value, dict) and value:
+            yield from leaves(value, (*above, name))
+        else:
+            yield (*above, name)
+
+
+def otherwise(value):
+    """Another value of the same kind."""
+    if isinstance(value, bool) or value is None:
+        return not value
+    return value + 1 if isinstance(value, int | float) else f"{value} "
+
+
+def at(facts, place, change):
+    """Changes what stands there, or takes it away."""
+    for name in place[:-1]:
+        facts = facts[name]
+    if change is None:
+        facts.pop(place[-1])
+    else:
+        facts[place[-1]] = change(facts[place[-1]])

@@ -38,7 +38,7 @@ def anonymize(
             metavar="FILE",
             help="Where the certificate goes: .json, .html or .pdf.",
             rich_help_panel=_OUTPUT,
-            show_default="OUT.certificate.json, none for databases",
+            show_default="OUT.certificate.json; for a table it must be named",
         ),
     ] = None,
     rules: Annotated[
@@ -62,7 +62,7 @@ def anonymize(
         bool, options.flag("--keep-order", "Do not shuffle the rows. Their order can give people away.", _OUTPUT)
     ] = False,
     model: options.Model = "km",
-    k: options.K = 5,
+    k: options.Crowd = None,
     m: options.M = None,
     l: options.L = None,  # noqa: E741
     sensitive: options.Sensitive = None,

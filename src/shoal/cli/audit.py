@@ -20,7 +20,7 @@ BROKEN = 3
 def audit(
     data: options.Data,
     model: options.Model = "km",
-    k: options.K = 5,
+    k: options.Crowd = None,
     m: options.M = None,
     l: options.L = None,  # noqa: E741
     sensitive: options.Sensitive = None,

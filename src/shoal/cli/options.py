@@ -46,6 +46,15 @@ K = Annotated[
     int,
     typer.Option("--k", help="The crowd: nobody is narrowed down to fewer than k rows.", rich_help_panel=_PROMISE),
 ]
+Crowd = Annotated[
+    int | None,
+    typer.Option(
+        "--k",
+        help="The crowd: nobody is narrowed down to fewer than k rows. Not for diversity.",
+        show_default="5",
+        rich_help_panel=_PROMISE,
+    ),
+]
 M = Annotated[
     int | None,
     typer.Option(
@@ -253,15 +262,18 @@ def reading(
 
 def promise(
     model: str,
-    k: int,
+    k: int | None,
     m: int | None,
     l: int | None = None,  # noqa: E741 (the papers' name)
     quasi: list[str] | None = None,
     kind: str | None = None,
 ) -> Any:
     """The guarantee that --model, --k, --m and --l stand for; with --quasi, --model k is about a table."""
-    if model != "diversity":
+    if model == "diversity":
+        _refuse(model, k=k, m=m)
+    else:
         _refuse(model, kind=kind)
+    k = 5 if k is None else k
     if model == "km":
         _refuse(model, l=l)
         from shoal.guarantees.km import KmAnonymity
@@ -283,7 +295,6 @@ def promise(
 
         return LmDiversity(k, 2 if l is None else l, 2 if m is None else m)
     if model == "diversity":
-        _refuse(model, m=m)
         from shoal.guarantees.diversity import MatchingDiversity, PlainDiversity
 
         least = 3 if l is None else l

@@ -65,7 +65,7 @@ def show_on_spark(found: OnSpark, out: Console) -> None:
     out.print(f"algorithm   {release.algorithm}")
     out.print(f"rows        {release.rows:,}, shuffled")
     out.print(f"time        {release.seconds:.1f} s")
-    for note in release.notes:
+    for note in found.notes:
         out.print(f"note: {printable(note)}", style="yellow", soft_wrap=True)
     for what in ("output", "certificate"):
         if facts[what] is not None:

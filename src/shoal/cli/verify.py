@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -29,7 +29,11 @@ def verify(
     ] = None,
     data: Annotated[
         str | None,
-        typer.Argument(metavar="DATA", help="The file that it is said to be about.", show_default=False),
+        typer.Argument(
+            metavar="DATA",
+            help="What it is said to be about: a file, or the folder of Parquet files that Spark wrote.",
+            show_default=False,
+        ),
     ] = None,
     key: Annotated[
         str | None,
@@ -77,16 +81,21 @@ def verify(
             help="diversity: the hierarchies whose categories stand in the rules; may be repeated.",
         ),
     ] = None,
+    engine: options.Engine = None,
     threads: options.Threads = None,
     json: options.Json = False,
 ) -> int:
     """Check a file against its certificate: the hash, the promise (audited anew, from the file alone), what is stated, the signature.
+
+    What Spark wrote is known by its rows. It is read here, or by Spark where it lies (--engine spark).
 
     Exit code 0: everything that was checked holds; 3: something does not, and is named.
 
     [bold]shoal verify public.csv.certificate.json public.csv[/bold]
 
     [bold]shoal verify certificate.pdf public.csv --key board.key.pub[/bold]
+
+    [bold]shoal verify clicks.certificate.json hdfs:///public/clicks --engine spark=yarn[/bold]
     """
     if new_key is not None:
         if certificate is not None or key is not None:
@@ -94,12 +103,14 @@ def verify(
         return _make_key(new_key, json)
     if certificate is None or data is None:
         raise InputError("give a certificate and the data it is about: shoal verify CERTIFICATE DATA")
-    from shoal.records.database_address import without_password
     from shoal.release import verify as verified
 
     trees = options.hierarchies(hierarchy)
     if trees is not None and (knowledge is None or not isinstance(trees, dict)):
         raise InputError("--hierarchy is for the rules of --knowledge, a column each: --hierarchy COL=SPEC")
+    if options.is_spark(engine):
+        found = _verified_on_spark(engine, certificate, data, key, original, sensitive, knowledge, trees, threads)
+        return _told(found, certificate, data, json)
     announce_compilation()
     with progress() as tell:
         found = verified(
@@ -113,11 +124,42 @@ def verify(
             threads=threads,
             progress=tell,
         )
-    if json:
+    return _told(found, certificate, data, json)
+
+
+def _told(found: Verification, certificate: str, data: str, as_json: bool) -> int:
+    from shoal.records.database_address import without_password
+
+    if as_json:
         print_json(found.to_dict() | {"certificate": certificate, "data": without_password(data)})
     else:
         show_verification(found, console())
     return 0 if found.holds else BROKEN
+
+
+def _verified_on_spark(
+    engine: str | None,
+    certificate: str,
+    data: str,
+    key: str | None,
+    original: str | None,
+    sensitive: str | None,
+    knowledge: str | None,
+    hierarchy: Any,
+    threads: int | None,
+) -> Verification:
+    from shoal.engines import chosen
+    from shoal.spark.running import verified
+
+    for flag, given in (("original", original), ("threads", threads)):
+        if given is not None:
+            raise InputError(f"--{flag} has no use with --engine spark; leave it out")
+    with progress() as tell:
+        if tell:
+            tell("counting on Spark", 0.0)
+        return verified(
+            chosen(engine), certificate, data, key=key, sensitive=sensitive, knowledge=knowledge, hierarchy=hierarchy
+        )
 
 
 def show_verification(found: Verification, out: Console) -> None:

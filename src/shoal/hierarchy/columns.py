@@ -21,7 +21,7 @@ import numpy as np
 
 from shoal.errors import InputError
 from shoal.hierarchy.build import ROOT
-from shoal.hierarchy.spec import resolve
+from shoal.hierarchy.spec import FORMS, resolve
 from shoal.hierarchy.tree import Hierarchy
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def column_hierarchy(
     try:
         tree = _tree(column, values, spec, unknown)
     except InputError as error:
-        raise InputError(f"column {column.name!r}: {error}") from None
+        raise InputError(f"column {column.name!r}: {str(error).replace(FORMS, COLUMN_FORMS)}") from None
     return tree.with_unknown((_MISSING,)) if len(values) < len(column.values) else tree
 
 

@@ -7,14 +7,14 @@ not recorded. Nothing but the link between a row and its value is lost.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from shoal.algorithms import algorithm, entry
-from shoal.algorithms.buckets.bucketization import Bucketization, figures
+from shoal.algorithms.buckets.bucketization import Bucketization, chances, figures
 from shoal.algorithms.buckets.negative_rules import negative_rules, value_hierarchies
 from shoal.algorithms.buckets.rule_files import edited, rule_edits
 from shoal.algorithms.recoding import Options
@@ -34,6 +34,12 @@ BUCKET = "bucket"
 MIN_EXP = 0.9
 MAX_LENGTH = 1
 """Longer rules soon leave some rows a single possible value: then no buckets can be formed."""
+KNOWLEDGE = ("min_exp", "min_conf", "max_length", "fuzzy", "knowledge")
+"""What may be asked about the knowledge of the attacker."""
+DEALT = (
+    "All columns but the sensitive one are exact. The sensitive value in a row is one of its bucket's, dealt by lot: it need not be the "
+    "row's own."
+)
 
 
 def read(data: Any, guarantee: Any, roles: Roles, reading: Mapping[str, Any]) -> tuple[RecordSource, Any]:
@@ -100,17 +106,16 @@ def proposal(source: RecordSource, guarantee: Any, request: Mapping[str, Any], o
             f"{source.name}: a release gets a column {BUCKET!r}, and there is one already; rename or drop it"
         )
     name, home = entry(guarantee.model, request["algorithm"])
-    if not isinstance(guarantee, MatchingDiversity):
-        raise InputError(f"{guarantee} can be audited, not made; ask for shoal.MatchingDiversity(l)")
+    check_makeable(guarantee)
     trees = hierarchies(records, request["hierarchy"], request["unknown"])
-    asked = {option: request[option] for option in ("min_exp", "min_conf", "max_length", "fuzzy", "knowledge")}
+    asked = {option: request[option] for option in KNOWLEDGE}
     if "min_exp" in home.options and guarantee.rules is None:
         options.tell("mining rules", 0.0)
         guarantee = replace(guarantee, rules=knowledge(records, trees, options=options, **asked))
     found: Bucketization = algorithm(guarantee.model, name)(records, guarantee, trees, options)
     buckets = found.apply()
     published = _table(buckets, records)
-    missed = 1 - float(_chance(buckets, sensitive_column(records)).mean())
+    missed = 1 - float(chances(buckets, sensitive_column(records)).mean())
     details = {
         "columns": {column.name: column.role for column in records.columns},
         "buckets": figures(buckets),
@@ -124,18 +129,21 @@ def proposal(source: RecordSource, guarantee: Any, request: Mapping[str, Any], o
         recoding=found,
         algorithm=name,
         loss={"ambiguity": missed},
-        parameters={option: value for option, value in _effective(asked).items() if option in home.options}
+        parameters={option: value for option, value in effective(asked).items() if option in home.options}
         | {"seed": options.seed, "unknown": request["unknown"]},
         details=details,
         certified=lambda written: {key: details[key] for key in ("columns", "buckets", "knowledge")},
-        warnings=(
-            "All columns but the sensitive one are exact. The sensitive value in a row is one of its bucket's, dealt by lot: it need not "
-            "be the row's own.",
-        ),
+        warnings=(DEALT,),
         notes=source.notes + found.notes,
         rules=lambda written: _rules(guarantee.rules),
         rules_note="lists what an attacker is taken to know, mined from your data",
     )
+
+
+def check_makeable(guarantee: Any) -> None:
+    """Raises for kinds of diversity that are for audits only."""
+    if not isinstance(guarantee, MatchingDiversity):
+        raise InputError(f"{guarantee} can be audited, not made; ask for shoal.MatchingDiversity(l)")
 
 
 def knowledge(
@@ -149,10 +157,15 @@ def knowledge(
     knowledge: str | os.PathLike[str] | None = None,
     redundant: bool = False,
     options: Options | None = None,
+    mine: Callable[..., Rules] = negative_rules,
+    count: Callable[[Rules], Rules] | None = None,
 ) -> Rules:
-    """The rules that the data shows, with those that a file adds and without those that it strikes."""
-    given = _effective({"min_exp": min_exp, "min_conf": min_conf, "max_length": max_length})
-    mined = negative_rules(
+    """The rules that the data shows, with those that a file adds and without those that it strikes.
+
+    Another engine mines, and counts the rows of added rules, by functions of its own; of the records it gives names and values.
+    """
+    given = effective({"min_exp": min_exp, "min_conf": min_conf, "max_length": max_length})
+    mined = mine(
         records,
         trees,
         min_exp=given["min_exp"],
@@ -165,7 +178,7 @@ def knowledge(
     )
     if knowledge is None:
         return mined
-    return edited(mined, edits_of(records, trees, knowledge), records)
+    return edited(mined, edits_of(records, trees, knowledge), records, count=count)
 
 
 def possible_pairs(buckets: Buckets) -> Records:
@@ -215,7 +228,7 @@ def hierarchies(records: Records, given: Any, unknown: str | None) -> dict[str, 
     return found
 
 
-def _effective(asked: Mapping[str, Any]) -> dict[str, Any]:
+def effective(asked: Mapping[str, Any]) -> dict[str, Any]:
     """What was asked for, or else the defaults; a length of 0 means any."""
     defaults = {"min_exp": MIN_EXP, "min_conf": 1.0, "max_length": MAX_LENGTH}
     return {name: defaults.get(name) if value is None else value for name, value in asked.items()}
@@ -237,14 +250,6 @@ def _table(buckets: Buckets, records: Records) -> Records:
     dealt = buckets.shuffled(random)
     columns = tuple(dealt if column.name == dealt.name else column for column in records.columns)
     return replace(records, columns=(*columns, label))
-
-
-def _chance(buckets: Buckets, sensitive: Column) -> Any:
-    """Per row, the share of its bucket that has the row's own value."""
-    n = max(1, len(sensitive.values))
-    pairs = buckets.of_row.astype(np.int64) * n + sensitive.codes
-    known = np.repeat(np.arange(len(buckets), dtype=np.int64), np.diff(buckets.offsets)) * n + buckets.values
-    return buckets.counts[np.searchsorted(known, pairs)] / buckets.sizes[buckets.of_row]
 
 
 def _rules(rules: Rules | None) -> Iterator[tuple[str, ...]]:

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from shoal.records.database_address import without_secrets
+
 Place = tuple[str | int, ...]
 """Where something stands in a plan: keys from the outside in."""
 
@@ -40,12 +42,13 @@ def dotted(place: Place) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value as a message shows it: short, and without looking into it."""
+    """A value as a message shows it: short, without looking into it, and without the password of an address in the wrong place."""
     if isinstance(value, Mapping):
         return "a mapping"
     if isinstance(value, list | tuple):
         return "a list"
     if isinstance(value, str):
+        value = without_secrets(value)
         return repr(value if len(value) <= 60 else f"{value[:57]}...")
     if isinstance(value, bool) or value is None:
         return {True: "true", False: "false", None: "nothing"}[value]

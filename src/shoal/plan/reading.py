@@ -54,9 +54,9 @@ def plan_of(document: Any, origin: Origin | None = None) -> Plan:
     if document is None:
         raise InputError(f"{origin.name}: it is empty; draft a plan with shoal init DATA")
     if not isinstance(document, Mapping):
-        raise InputError(
-            f"{origin.name}: it holds {shown(document)}, not the keys of a plan; draft one with shoal init DATA"
-        )
+        # The text may be data, given by mistake: it is not repeated.
+        held = "text" if isinstance(document, str) else shown(document)
+        raise InputError(f"{origin.name}: it holds {held}, not the keys of a plan; draft one with shoal init DATA")
     try:
         plan = Plan.model_validate(dict(document))
     except ValidationError as error:

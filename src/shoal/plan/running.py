@@ -93,7 +93,7 @@ def run_plan_on_spark(plan: Plan, *, force: bool = False, progress: Progress | N
     call, outputs = call_of(plan), plan.outputs
     arguments = dict(call.arguments) | {"force": force}
     if outputs is not None:
-        arguments |= {"rules": outputs.rules, "sign": outputs.sign}
+        arguments |= {"rules": outputs.rules, "sign": None if outputs.sign is None else _path(plan, outputs.sign)}
     written = None if outputs is None else _path(plan, outputs.data)
     certificate = None if outputs is None or outputs.certificate is None else _path(plan, outputs.certificate)
     with in_terms_of(plan):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import mmap
 import os
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from shoal.errors import InputError
+from shoal.records.residence import keep_below
 from shoal.records.scratch import reading_scratch
 from shoal.records.streams import Input
 from shoal.records.tables import Table
@@ -18,9 +20,11 @@ _ROWS = 1 << 16  # rows of a Parquet batch
 
 
 def parquet_table(source: Input) -> Table:
-    """The table in a Parquet file."""
+    """The table in a Parquet file, or in a folder of them."""
     from pyarrow import parquet
 
+    if source.is_folder:
+        return _folder_table(source, source.files)
     with _named_faults(source.name, "Parquet"):
         file = parquet.ParquetFile(_seekable(source))
 
@@ -32,6 +36,30 @@ def parquet_table(source: Input) -> Table:
                     yield batch.select(list(columns))
 
     return Table(file.schema_arrow.names, batches, source.name)
+
+
+def _folder_table(source: Input, names: Sequence[str]) -> Table:
+    """The files of a folder one after the other. All have the columns of the first: none is left unseen."""
+
+    def opened(name: str) -> Table:
+        with Input(os.path.join(source.source, name)) as file:
+            file.name = f"{source.name}/{name}"
+            return parquet_table(file)
+
+    columns = opened(names[0]).columns
+    for name in names[1:]:
+        own = opened(name).columns
+        if list(own) != list(columns):
+            raise InputError(
+                f"{source.name}: {name} has other columns ({', '.join(own)}) than {names[0]} ({', '.join(columns)}); "
+                "give files of one table"
+            )
+
+    def batches(wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        for name in names:
+            yield from opened(name).batches(wanted)
+
+    return Table(columns, batches, source.name)
 
 
 def arrow_table(source: Input) -> Table:
@@ -59,9 +87,16 @@ def arrow_table(source: Input) -> Table:
 
 def _seekable(source: Input) -> Any:
     """The file itself, mapped into memory, or the bytes of an input that cannot be read twice."""
+    scratch = reading_scratch()
     if os.path.isfile(source.source):
-        return pa.memory_map(os.fspath(source.source))
-    if reading_scratch() is not None:
+        # Arrow would not give back pages of a file that it mapped itself. One without bytes, which cannot be mapped, has none.
+        if scratch is None or os.path.getsize(source.source) == 0:
+            return pa.memory_map(os.fspath(source.source))
+        with open(source.source, "rb") as file:
+            mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        keep_below(scratch.limit, mapping)
+        return pa.BufferReader(pa.py_buffer(mapping))
+    if scratch is not None:
         raise InputError(
             f"{source.name}: it can be read once only, and so is held in memory; save it as a file, or leave out the memory limit"
         )

@@ -53,12 +53,20 @@ def set_column(columns: Sequence[str], choice: Choice, source: str) -> str:
     return items
 
 
+class NoRoleError(InputError):
+    """There are columns without a role."""
+
+
+OR_QUASI = ", or name what an attacker may know with --quasi"
+"""The other remedy, for commands that look at tables as well: what is dropped is no risk to them."""
+
+
 def check_roles(without: Sequence[str], source: str) -> None:
     """Raises if there are columns without a role."""
     if without:
         have = "columns {} have" if len(without) > 1 else "column {} has"
         flags = " ".join(f"--drop {shlex.quote(column)}" for column in without)
-        raise InputError(f"{source}: {have.format(listed(without))} no role; pass {flags}")
+        raise NoRoleError(f"{source}: {have.format(listed(without))} no role; pass {flags}")
 
 
 def named_columns(texts: Collection[str], columns: Collection[str]) -> list[str]:

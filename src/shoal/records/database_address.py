@@ -21,6 +21,12 @@ from shoal.records.layout import DATABASES
 
 _SCHEMES = {"postgresql": "postgresql", "postgres": "postgresql", "sqlite": "sqlite"}
 _ADDRESS = re.compile(r"(?:(postgresql|postgres)://|(sqlite):)", re.IGNORECASE)
+# Databases of others, and the addresses of SQLAlchemy that name a driver. They are known so that nothing takes them for a path, which
+# messages show with its password.
+_FOREIGN = re.compile(
+    r"(?:(?:postgresql|postgres|sqlite)\+\w+|(?:mysql|mariadb|mssql|oracle|duckdb|redshift|snowflake|clickhouse)(?:\+\w+)?)://",
+    re.IGNORECASE,
+)
 _SECRETS = ("password", "sslpassword")
 # What libpq knows: a name that it does not know may be a part of a password.
 _OPTIONS = re.compile(
@@ -100,11 +106,16 @@ class Address:
 
 def is_address(source: Any) -> bool:
     """Whether a source is the address of a database."""
-    return isinstance(source, str) and _ADDRESS.match(source) is not None
+    return isinstance(source, str) and (_ADDRESS.match(source) or _FOREIGN.match(source)) is not None
 
 
 def address_of(text: str) -> Address:
-    """The parts of an address."""
+    """The parts of an address; raises if it is of a database that nothing here reads."""
+    if foreign := _FOREIGN.match(text):
+        raise InputError(
+            f"an address begins with {foreign[0]}, and databases are read by postgresql:// and sqlite: (without a driver's name); "
+            "write it so, or export the table to a file, such as Parquet or CSV"
+        )
     found = _ADDRESS.match(text)
     assert found is not None
     kind = _SCHEMES[(found[1] or found[2]).lower()]
@@ -150,6 +161,11 @@ def without_password(text: Any) -> Any:
     if not is_address(text):
         return text
     return address_of(text).shown
+
+
+def without_secrets(text: str) -> str:
+    """A text that may hold addresses by mistake, each without what stands before its @ but the user."""
+    return re.sub(r"(\w://[^\s:/@]*):\S*@", r"\1@", re.sub(r"((?:ssl)?password=)[^&\s]+", r"\1***", text))
 
 
 def queried(data: Any, query: str | None) -> Any:

@@ -59,6 +59,9 @@ class TableTarget:
         """Puts the rows into the new table, which takes the place of an old one."""
         _check_names(rows.schema.names, self.address)
         if self._old is not None:
+            if self.address.kind == "sqlite":
+                # Else the rows of the old table stay in free pages, and the file gives them away with the release.
+                self._session.execute("PRAGMA secure_delete = ON")
             self._session.execute(f"DROP TABLE {self._quoted}")
         reader = pa.RecordBatchReader.from_batches(rows.schema, rows.batches)
         if self.address.kind == "sqlite":

@@ -29,7 +29,7 @@ _LIMIT = 1 << 30  # Arrow asks for blocks of this size and takes the smaller one
 def delimited_table(source: Input, delimiter: str | None) -> tuple[Table, str]:
     """The table in CSV text, and what parts its columns (looked for in the header line unless given)."""
     blocks = source.text_blocks()
-    first = next(blocks, None)
+    first = next((block for block in blocks if block.data), None)  # a byte order mark alone leaves an empty one
     if first is None:
         raise InputError(f"{source.name} has no transactions; it is empty, without even a header line")
     if delimiter is None:

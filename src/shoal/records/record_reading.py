@@ -127,7 +127,7 @@ def mark_sensitive(data: Records | Baskets, names: str | os.PathLike[str] | Iter
         )
     known = set(records.items.vocabulary)
     given = [names] if isinstance(names, str | os.PathLike) else list(names)
-    marked = [name for text in given for name in _item_names(text, known)]
+    marked = [name for text in given for name in item_names(text, known)]
     unknown = [name for name in dict.fromkeys(marked) if name not in known]
     if unknown:
         which = f"item {listed(unknown[:5])} does" if len(unknown) == 1 else f"items {listed(unknown[:5])} do"
@@ -135,7 +135,7 @@ def mark_sensitive(data: Records | Baskets, names: str | os.PathLike[str] | Iter
     return replace(records, sensitive_items=records.sensitive_items | set(marked))
 
 
-def _item_names(text: str | os.PathLike[str], known: Collection[str]) -> list[str]:
+def item_names(text: str | os.PathLike[str], known: Collection[str]) -> list[str]:
     """The names in a text or, where it is no item but a file, in its lines."""
     if text in known:
         return [str(text)]

@@ -1,8 +1,8 @@
 """Scratch: files that hold large arrays while memory is limited.
 
-The limit is about anonymous memory, which nothing but this process can give back. Arrays in a scratch file are mapped: the system keeps
-their pages in memory as long as there is room and drops them when there is not. A scratch file holds raw data, so it is readable by
-its owner alone and has no name (it is unlinked as it is opened): it goes away with the process, however that ends.
+Arrays in a scratch file are mapped. Their pages come into memory as they are touched and leave it before the process grows past the limit
+(`shoal.records.residence`). A scratch file holds raw data, so it is readable by its owner alone and has no name (it is unlinked as it is
+opened): it goes away with the process, however that ends.
 
 Only a reader is told the limit. An array in a scratch file knows its Scratch (`scratch_of`), and whatever is made from it asks there for
 room of its own: rows laid out for a walk, published rows, shuffled rows, rows read again. Nothing in between needs to know.
@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InputError
+from shoal.records.residence import keep_below
 
 INTERPRETER = 400 * 10**6
 """What the interpreter, its libraries, the compiled kernels and the solver take by themselves, with what the allocator keeps."""
@@ -196,6 +197,7 @@ def size_in_bytes(size: int | str) -> int:
 def _array(file: int, size: int, kind: np.dtype[Any], home: Scratch) -> npt.NDArray[Any]:
     mapping = _Mapping(file, max(1, size * kind.itemsize))
     mapping.home = home
+    keep_below(home.limit, mapping)
     return np.ndarray(size, kind, buffer=mapping)
 
 

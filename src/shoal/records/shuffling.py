@@ -16,7 +16,7 @@ from shoal.records.baskets import Baskets
 from shoal.records.scratch import Scratch
 
 _MOST = 256
-"""Buckets: one byte draws one."""
+"""Buckets, a power of two: some bits of one byte draw one."""
 _BYTES_PER_ROW = 64
 """What shuffling takes for a row in passing, beside what its occurrences take."""
 
@@ -29,7 +29,7 @@ def shuffled(baskets: Baskets, scratch: Scratch) -> Baskets:
         buckets *= 2
     dealt = [(scratch.spool(np.int64), scratch.spool(np.int32)) for _ in range(buckets)]
     for first, last in baskets.row_blocks():
-        bucket = np.frombuffer(os.urandom(last - first), np.uint8) % buckets
+        bucket = np.frombuffer(os.urandom(last - first), np.uint8) & (buckets - 1)
         order = np.argsort(bucket, kind="stable")
         offsets, items = _taken(baskets.offsets[first : last + 1], baskets.items, order)
         edges = np.searchsorted(bucket[order], np.arange(buckets + 1))

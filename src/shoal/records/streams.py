@@ -8,6 +8,7 @@ block simply makes a longer block.
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import io
 import json
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from shoal.errors import InputError
 from shoal.records.database_address import address_of, is_address
+from shoal.records.folders import data_files, entries_of, folder_sha256
 from shoal.records.layout import format_of
 
 if TYPE_CHECKING:
@@ -46,7 +48,7 @@ def display_name(source: str | os.PathLike[str]) -> str:
     text = os.fspath(source)
     if is_address(text):
         return address_of(text).name
-    return "standard input" if text == "-" else os.path.basename(text) or repr(text)
+    return "standard input" if text == "-" else os.path.basename(text.rstrip("/")) or repr(text)
 
 
 @contextlib.contextmanager
@@ -70,16 +72,21 @@ def reading_errors(source: str | os.PathLike[str]) -> Iterator[None]:
 
 
 class Input:
-    """An opened input file, or standard input for `-`. It is read once, from start to end."""
+    """An opened input file, or standard input for `-`, read once, from start to end; or a folder of Parquet files, read file by file."""
 
     def __init__(self, source: str | os.PathLike[str]) -> None:
         self.source = source
         self.name = display_name(source)
+        self.is_folder = not is_address(source) and os.path.isdir(source)
         if os.fspath(source) == "-" and sys.stdin is None:
             raise InputError("standard input is closed; pipe the data into it, or name a file")
         if is_address(source):  # it has no bytes; what is asked of it is its hash
             self._raw: BinaryIO = io.BytesIO()
             self._head, self.magic, self.compression = b"", None, None
+            return
+        if self.is_folder:
+            self._raw, self._head = io.BytesIO(), b""
+            self.magic, self.compression = "parquet", None
             return
         with reading_errors(source):
             self._raw = sys.stdin.buffer if os.fspath(source) == "-" else open(source, "rb")  # noqa: SIM115
@@ -107,8 +114,16 @@ class Input:
         if os.fspath(self.source) != "-":
             self._raw.close()
 
+    @functools.cached_property
+    def files(self) -> tuple[str, ...]:
+        """The names of the files in a folder that hold its rows."""
+        with reading_errors(self.source):
+            return data_files(entries_of(self.source), self.name)
+
     def read(self, size: int = -1) -> bytes:
         """The next bytes as they are in the file."""
+        if self.is_folder:
+            raise InputError(f"{self.name}: it is a folder; name a file in it")
         if size < 0:
             data, self._head = self._head + self._raw.read(), b""
         else:
@@ -119,10 +134,12 @@ class Input:
         return data
 
     def sha256(self) -> str:
-        """The hash of the raw bytes, or of the rows of a table in a database. Reads what is left of them."""
+        """The hash of the raw bytes (of a folder, of those of its files), or of the rows of a table in a database. Reads what is left."""
         if is_address(self.source):
             return fingerprint(self.source)
         with reading_errors(self.source):
+            if self.is_folder:
+                return folder_sha256(self.source, self.files)
             while self.read(BLOCK):
                 pass
         return self._digest.hexdigest()

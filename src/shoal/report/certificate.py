@@ -62,6 +62,7 @@ def certificate(
     """
     key = owner_key()
     details = details or {}
+    row_order, own_warnings = order_facts(keep_order=keep_order, has_key=key is not None)
     return {
         "certificate": FORMAT,
         "created": datetime.now(UTC).date().isoformat(),
@@ -69,16 +70,9 @@ def certificate(
         "not_promised": list(guarantee.limits()),
         "guarantee": guarantee.to_dict(),
         "holds": audit.holds,
-        "audit": {
-            "looked_at": "the published rows; what was written was read again and holds exactly these",
-            "checked": audit.checked,
-            "violations": audit.violations,
-            "by_size": audit.to_dict()["by_size"],
-            "complete": audit.complete,
-            **audit.facts,
-        },
+        "audit": audit_facts(audit),
         "output": {"file": output, "sha256": output_sha256, "rows": rows, "empty": empty, **(reading or {})},
-        "row_order": "as in the input" if keep_order else "shuffled with unrecorded randomness of the system",
+        "row_order": row_order,
         "algorithm": algorithm,
         "optimal": optimal,
         "bound": bound,
@@ -91,8 +85,39 @@ def certificate(
         "key_id": key_id(key) if key else None,
         "versions": {"shoal": __version__, "python": platform.python_version()}
         | {package: metadata.version(package) for package in ("numpy", "scipy", "numba")},
-        "warnings": [*_warnings(keep_order=keep_order, has_key=key is not None), *warnings],
+        "warnings": [*own_warnings, *warnings],
     }
+
+
+def audit_facts(audit: Audit) -> dict[str, Any]:
+    """What a certificate says about the audit."""
+    return {
+        "looked_at": "the published rows; what was written was read again and holds exactly these",
+        "checked": audit.checked,
+        "violations": audit.violations,
+        "by_size": audit.to_dict()["by_size"],
+        "complete": audit.complete,
+        **audit.facts,
+    }
+
+
+def order_facts(*, keep_order: bool, has_key: bool) -> tuple[str, list[str]]:
+    """(in which order the rows stand, warnings about that and about hashes that are left out)."""
+    found = []
+    if keep_order:
+        found.append(
+            "The rows stand in the order of the input: whoever knows where a person stood there finds the person's row."
+        )
+    if not has_key:
+        found.append("The owner's key could not be stored or read: the hashes of input and hierarchy are left out.")
+    return "as in the input" if keep_order else "shuffled with unrecorded randomness of the system", found
+
+
+def risk_left(audit: Audit, *, certain: bool) -> dict[str, Any]:
+    """What the attacker of a promise gets from data that the audit has passed; `certain`: one who wants to be sure of a value."""
+    if certain:
+        return {"value_certain": audit.facts.get("certain_rows", 0), "fewest_values": audit.facts.get("fewest_values")}
+    return {"fewer_than_k": 0, "singled_out": 0}
 
 
 def certificate_bytes(content: Mapping[str, Any]) -> bytes:
@@ -149,9 +174,7 @@ def _risk(before: tuple[Exposed, ...], audit: Audit, rows: int) -> dict[str, Any
     """Rows that the attacker of this promise gets from the raw and from the published data; what the audit has passed has none."""
     if not before:
         return {}
-    after: dict[str, Any] = {"fewer_than_k": 0, "singled_out": 0}
-    if before[0].single is None:
-        after = {"value_certain": audit.facts.get("certain_rows", 0), "fewest_values": audit.facts.get("fewest_values")}
+    after = risk_left(audit, certain=before[0].single is None)
     return {"rows": rows, "before": [exposed.to_dict() for exposed in before], "after": after}
 
 
@@ -163,17 +186,6 @@ def _without_secrets(parameters: Mapping[str, Any]) -> dict[str, Any]:
             found[name] = os.path.basename(value)
         elif name == "item_weights" and value is not None:
             found[name] = {"items": len(value)}
-    return found
-
-
-def _warnings(*, keep_order: bool, has_key: bool) -> list[str]:
-    found = []
-    if keep_order:
-        found.append(
-            "The rows stand in the order of the input: whoever knows where a person stood there finds the person's row."
-        )
-    if not has_key:
-        found.append("The owner's key could not be stored or read: the hashes of input and hierarchy are left out.")
     return found
 
 

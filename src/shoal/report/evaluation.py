@@ -20,7 +20,7 @@ from shoal.attacks.linkage import SAMPLE, Linkage, linkage
 from shoal.attacks.prosecutor import ProsecutorRisk, crowds, prosecutor
 from shoal.errors import InputError
 from shoal.guarantees.k import parted
-from shoal.guarantees.km import Exposure, KmAnonymity, exposures
+from shoal.guarantees.km import Exposure, KmAnonymity
 from shoal.guarantees.rt import told_apart
 from shoal.guarantees.table import classes as column_classes
 from shoal.guarantees.table import whole_number
@@ -45,13 +45,14 @@ from shoal.loss.queries import Query, random_workload, relative_errors
 from shoal.loss.ul import ul
 from shoal.records.baskets import Baskets
 from shoal.records.buckets import Buckets
-from shoal.records.columns import Choice, comma_parts, set_column
+from shoal.records.columns import OR_QUASI, Choice, NoRoleError, comma_parts, set_column
 from shoal.records.peeking import column_names, source_name
 from shoal.records.reading import load
 from shoal.records.record_reading import load_records, mark_sensitive
 from shoal.records.records import Records
 from shoal.records.roles import texts_of
 from shoal.report.between import RulesFile, rules_file, workload_file
+from shoal.report.uniqueness import uniqueness
 
 Path = str | os.PathLike[str]
 Progress = Callable[[str, float], None]
@@ -201,10 +202,12 @@ def evaluate(
     told = None if rules is None else rules_file(rules)
     asked = None if workload is None else workload_file(workload)
     wanted = _Wanted(texts_of(quasi), sensitive, texts_of(keep), reading)
-    before, first = wanted.read(original)
-    after, second = wanted.read(published, like=before)
-    if not first.rows:
-        raise InputError(f"{first.source} has no rows; there is nothing to compare")
+    before, first, after, second, between = _understood(
+        original,
+        published,
+        wanted,
+        lambda one, other: _Between(one, other, hierarchy, told, unknown, KmAnonymity(k, m)),
+    )
     if same_order and first.rows != second.rows:
         raise InputError(
             f"{first.source} has {first.rows:,} rows and {second.source} {second.rows:,}; leave out --same-order, "
@@ -214,7 +217,7 @@ def evaluate(
     pair = _Pair(
         before,
         after,
-        _Between(before, after, hierarchy, told, unknown, KmAnonymity(k, m)),
+        between,
         k,
         m,
         seed,
@@ -285,6 +288,16 @@ class _Wanted:
         self.quasi, self.sensitive, self.keep = quasi, sensitive, keep
         self.reading = {name: value for name, value in reading.items() if value is not None and value != ()}
 
+    @property
+    def separator(self) -> str | None:
+        """What is said to part the items of a cell."""
+        found: str | None = self.reading.get("separator")
+        return found
+
+    def parted_by(self, separator: str | None) -> _Wanted:
+        """The same, with another separator, or with one that is to be found out."""
+        return _Wanted(self.quasi, self.sensitive, self.keep, {**self.reading, "separator": separator})
+
     def read(self, data: Any, like: Records | None = None) -> tuple[Records, Side]:
         """The records in one of the files; `like` is the original, once it is read."""
         if isinstance(data, Records):
@@ -303,7 +316,10 @@ class _Wanted:
             raise InputError("--keep is for the columns of tables; name what an attacker may know with --quasi")
         if like is not None and "drop" in asked:
             asked["drop"] = _among(asked["drop"], columns)
-        source = load(data, **asked)
+        try:
+            source = load(data, **asked)
+        except NoRoleError as error:
+            raise InputError(f"{error}{OR_QUASI}") from None
         records = Records((), source.baskets)
         if like is not None and like.sensitive_items:
             records = replace(records, sensitive_items=like.sensitive_items & frozenset(source.baskets.vocabulary))
@@ -350,6 +366,36 @@ class _Wanted:
         return set(
             _parts((*self.quasi, *self.keep, *texts_of(self.sensitive), *texts_of(self.reading.get("drop", ()))))
         )
+
+
+def _understood(
+    original: Any, published: Any, wanted: _Wanted, understood: Callable[[Records, Records], _Between]
+) -> tuple[Records, Side, Records, Side, _Between]:
+    """Both files, read, and what lies between them.
+
+    One separator is given, and the files may have two: a release takes another mark if its names hold the one of the original, or
+    has lists. So the separator is taken for both files, else for the original alone, else for the release alone, until published names mean
+    something; what it is not taken for is found out.
+    """
+    given = wanted.separator
+    ways = [(given, given)]
+    if given is not None and not _is_stdin(published):
+        ways += [(given, None)] if _is_stdin(original) else [(given, None), (None, given)]
+    first_fault: InputError | None = None
+    read: dict[str | None, tuple[Records, Side]] = {}
+    for one, other in ways:
+        try:
+            if one not in read:
+                read[one] = wanted.parted_by(one).read(original)
+            before, first = read[one]
+            if not first.rows:
+                raise InputError(f"{first.source} has no rows; there is nothing to compare")
+            after, second = wanted.parted_by(other).read(published, like=before)
+            return before, first, after, second, understood(before, after)
+        except InputError as fault:
+            first_fault = first_fault or fault
+    assert first_fault is not None
+    raise first_fault
 
 
 class _Between:
@@ -684,7 +730,7 @@ def _uniqueness(records: Records, k: int, m: int, threads: int | None) -> tuple[
     found = list[Exposure]()
     sets = None if records.items is None else parted(records.items, records.sensitive_items)[0]
     if not records.of_role("quasi"):
-        return tuple(exposures(sets, k, m, examples=0, threads=threads)) if sets is not None else ()
+        return tuple(uniqueness(sets, k, m, examples=0, threads=threads)) if sets is not None else ()
     of_row, sizes = column_classes(records)
     small = sizes < k
     found.append(
@@ -699,7 +745,7 @@ def _uniqueness(records: Records, k: int, m: int, threads: int | None) -> tuple[
     )
     if sets is not None:
         apart, _ = told_apart(sets, of_row)
-        found += exposures(apart, k, m, examples=0, threads=threads, known=sizes[of_row])
+        found += uniqueness(apart, k, m, examples=0, threads=threads, known=sizes[of_row])
     return tuple(found)
 
 

@@ -14,16 +14,18 @@ from shoal.algorithms.km.learning import learner
 from shoal.algorithms.recoding import Options
 from shoal.errors import InputError, Unreachable
 from shoal.guarantees.audit import Witness
-from shoal.guarantees.km import Exposure, KmAnonymity, exposures
+from shoal.guarantees.km import Exposure, KmAnonymity
 from shoal.guarantees.rt import told_apart
 from shoal.guarantees.table import classes, group_of, rows_of
 from shoal.hierarchy.spec import resolve
 from shoal.hierarchy.tree import Hierarchy
 from shoal.records.baskets import Baskets
+from shoal.records.columns import OR_QUASI, NoRoleError
 from shoal.records.peeking import column_names
 from shoal.records.reading import load
 from shoal.records.record_reading import load_records
 from shoal.report.advice import described, prospects
+from shoal.report.uniqueness import uniqueness
 
 
 @dataclass(frozen=True)
@@ -95,9 +97,12 @@ def profile(
     guarantee = KmAnonymity(k, up_to)
     if "numeric" in reading:
         raise InputError("--numeric is for the columns of tables; a file of sets has none")
-    source = load(data, **reading)
+    try:
+        source = load(data, **reading)
+    except NoRoleError as error:
+        raise InputError(f"{error}{OR_QUASI}") from None
     baskets = source.baskets
-    found = exposures(baskets, k, up_to, examples=examples, threads=threads)
+    found = uniqueness(baskets, k, up_to, examples=examples, threads=threads)
     tree, rare = None, list[RareCategories]()
     notes, outlook = list[str](), tuple[str, ...]()
     if hierarchy is not None and baskets.vocabulary:
@@ -168,7 +173,7 @@ def _table_profile(
     ]
     items = Baskets.from_rows([()] * len(records)) if records.items is None else records.items
     apart, item = told_apart(items, of_row)
-    for exposure in exposures(apart, k, up_to, examples=examples, threads=threads, known=sizes[of_row]):
+    for exposure in uniqueness(apart, k, up_to, examples=examples, threads=threads, known=sizes[of_row]):
         named = tuple(
             replace(
                 w, items=tuple(items.vocabulary[item[int(name)]] for name in w.items), group=group_of(records, w.rows)

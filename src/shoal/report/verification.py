@@ -2,7 +2,7 @@
 
 A certificate is believed in nothing that can be found out: the file is hashed, read as the certificate says, and audited again. What
 remains a matter of trust (that the owner wrote these words) is what a signature is for. A page or a PDF must also show what
-the facts within it say.
+the facts within it say. What Spark wrote has no bytes of its own: its rows are hashed, and a folder must hold nothing else.
 """
 
 from __future__ import annotations
@@ -10,9 +10,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from hmac import compare_digest
 from importlib import metadata
 from importlib.util import find_spec
 from typing import Any
@@ -20,25 +19,34 @@ from typing import Any
 from shoal import __version__
 from shoal.errors import InputError
 from shoal.guarantees.audit import Audit
+from shoal.records.database_address import is_address
+from shoal.records.folders import Entry, beside, entries_of
 from shoal.records.peeking import column_names
+from shoal.records.roles import texts_of
 from shoal.records.streams import Input, display_name, reading_errors
-from shoal.report.certificate import FORMAT, canonical
-from shoal.report.owner_key import has_key, key_id, keyed, owner_key
+from shoal.report.certificate import FORMAT
+from shoal.report.promised import known_by_rows, promised, reading_of, sensitive_items_of
+from shoal.report.statements import Recheck, statements_check
+from shoal.report.vouching import Check, original_check, signature_check
+
+__all__ = [
+    "CertificateFile",
+    "Check",
+    "Recheck",
+    "Verification",
+    "certificate_in",
+    "folder_check",
+    "promised",
+    "read_certificate",
+    "reading_of",
+    "sensitive_items_of",
+    "verification",
+]
 
 Path = str | os.PathLike[str]
 
-
-@dataclass(frozen=True)
-class Check:
-    """One thing that was looked at."""
-
-    name: str
-    holds: bool | None
-    """None where it was not checked, and `says` tells why."""
-    says: str
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"check": self.name, "holds": self.holds, "says": self.says}
+_SHOWN = 3
+"""Names of files that a sentence has room for."""
 
 
 @dataclass(frozen=True)
@@ -74,45 +82,43 @@ class CertificateFile:
     """None for JSON, which shows nothing but its facts."""
 
 
-@dataclass(frozen=True)
-class Recheck:
-    """A file, read and audited anew."""
-
-    guarantee: Any
-    audit: Audit
-    rows: int
-    sha256: str
-    sensitive_items: int = 0
-
-
-Auditor = Callable[[Any, Mapping[str, Any]], Recheck]
-"""Reads and audits the data: takes the guarantee, and how to read (roles of columns, format, separator)."""
+Auditor = Callable[[Any, Mapping[str, Any], bool], Recheck]
+"""Reads and audits the data: takes the guarantee, how to read (roles of columns, format, separator), and whether rows are hashed."""
 
 
 def verification(
-    certificate: Path,
-    data: Path,
+    certificate: Path | CertificateFile,
+    data: Path | None,
     auditor: Auditor,
     *,
     key: Path | None = None,
     original: Path | None = None,
     sensitive: Any = None,
     knows_rules: bool = False,
+    folder: Check | None = None,
 ) -> Verification:
-    """All checks of a certificate and the file it is said to be about. `sensitive` names what the certificate must not."""
-    file = read_certificate(certificate)
+    """All checks of a certificate and what it is said to be about: a file or folder here, or (None) what the auditor has on Spark.
+
+    `sensitive` names what the certificate must not; `folder` is what was found beside the data.
+    """
+    file = certificate if isinstance(certificate, CertificateFile) else read_certificate(certificate)
     content = file.content
-    if "digest" in content["output"]:
+    by_rows = known_by_rows(content)
+    if by_rows and original is not None:
         raise InputError(
-            f"{display_name(certificate)}: the release was made on Spark, where rows have no order and files are Spark's choice; audit it "
-            "again with shoal audit --engine spark"
+            "which input a release on Spark was made from cannot be told from a file; leave out --original"
         )
-    if os.fspath(data) == "-":
-        raise InputError("verify reads the data more than once; name a file")
-    with Input(data) as opened:
-        sha256 = opened.sha256()
-    guarantee, reading = promised(content), reading_of(content)
-    needed = sensitive_items_of(content)
+    if data is None:
+        if not by_rows:
+            raise InputError(
+                "the certificate is about a file, which is known by its bytes; verify it without --engine spark"
+            )
+        sha256 = None
+    else:
+        sha256 = _file_sha256(data, by_rows)
+        folder = folder_check(entries_of(data)) if by_rows and os.path.isdir(data) else folder
+    guarantee, reading = promised(content), reading_of(content) | ({"format": "parquet"} if by_rows else {})
+    named, needed = reading, sensitive_items_of(content)
     if needed and sensitive is None:
         raise InputError(
             f"the certificate is about {needed:,} sensitive items, which it does not name; name them with --sensitive, as for the release"
@@ -121,36 +127,54 @@ def verification(
         if not needed:
             raise InputError("the certificate needs no --sensitive to be verified; leave it out")
         reading = {**reading, "sensitive": sensitive}
-    same = sha256 == content["output"]["sha256"]
     checks = [] if file.page is None else [file.page]
-    checks += [_signature(content, key)] + ([] if original is None else [_original(content, original)])
-    checks.append(
-        Check("file", True, f"it is {_what(content)} that was certified")
-        if same
-        else Check("file", False, f"it is not {_what(content)} that was certified: its hash is another")
-    )
+    checks += [signature_check(content, key)] + ([] if original is None else [original_check(content, original)])
+    checks += [] if folder is None else [folder]
     try:
-        _check_columns(data, reading)
-        found = auditor(guarantee, reading)
+        if data is not None:
+            _check_columns(data, named)
+        found = auditor(guarantee, reading, by_rows)
     except InputError as error:
         if sensitive is not None or knows_rules:  # then the caller's own words may be at fault
             raise
-        checks.append(Check("promise", False, f"the file cannot be read as the certificate says: {error}"))
+        unread = Check("promise", False, f"the file cannot be read as the certificate says: {error}")
+        checks += [_identity(content, sha256), unread]
         return Verification(content, tuple(checks))
     if needed and found.sensitive_items != needed:
         raise InputError(
             f"the certificate is about {needed:,} sensitive items, and --sensitive names "
             f"{found.sensitive_items:,}; name those of the release"
         )
-    checks += [_promise(content, found, knows_rules), _statements(content, found, same, sha256)]
+    sha256 = sha256 or found.sha256
+    same = _identity(content, sha256)
+    checks += [
+        same,
+        _promise(content, found, knows_rules),
+        statements_check(content, found, same.holds is True, sha256),
+    ]
     return Verification(content, tuple(checks), found.audit)
+
+
+def folder_check(entries: Iterable[Entry]) -> Check:
+    """Whether a folder holds the release alone: whoever passes it on passes on all that lies in it."""
+    found = beside(entries)
+    if found.strange:
+        return Check(
+            "folder", False, f"it also holds what is no part of the release: {_some(found.strange)}; remove it"
+        )
+    if found.marks:
+        return Check("folder", None, f"what Spark left beside the data was not read: {_some(found.marks)}")
+    return Check("folder", True, "it holds the release and nothing else")
 
 
 def read_certificate(path: Path) -> CertificateFile:
     """The certificate in a JSON file, a page or a PDF."""
-    name = display_name(path)
     with reading_errors(path), open(path, "rb") as file:
-        data = file.read()
+        return certificate_in(file.read(), display_name(path))
+
+
+def certificate_in(data: bytes, name: str) -> CertificateFile:
+    """The certificate in the bytes of such a file."""
     if data.startswith(b"%PDF-"):
         from shoal.report.typeset import attached_facts
 
@@ -167,71 +191,44 @@ def read_certificate(path: Path) -> CertificateFile:
     return CertificateFile(_facts(data, name), None)
 
 
-def promised(content: Mapping[str, Any]) -> Any:
-    """The guarantee that a certificate is about."""
-    from shoal.guarantees.diversity import MatchingDiversity
-    from shoal.guarantees.k import KAnonymity
-    from shoal.guarantees.km import KmAnonymity
-    from shoal.guarantees.km_local import LocalKmAnonymity
-    from shoal.guarantees.lm import LmDiversity
-    from shoal.guarantees.rt import RTAnonymity
-    from shoal.guarantees.table import TableAnonymity
+def _file_sha256(data: Path, by_rows: bool) -> str | None:
+    """The hash of a file; None for what is known by its rows. Raises unless it lies here."""
+    where = os.fspath(data)
+    if where == "-":
+        raise InputError("verify reads the data more than once; name a file")
+    if by_rows:
+        if where.startswith("table:") or "://" in where or is_address(where):
+            raise InputError(
+                f"{display_name(where)}: only Spark can read it; verify it with --engine spark, or a copy of it as a Parquet folder here"
+            )
+        with Input(data) as opened:
+            if opened.is_folder:
+                _ = opened.files  # raises if there are none
+        return None
+    with Input(data) as opened:
+        if opened.is_folder:
+            raise InputError(f"{opened.name}: it is a folder, and the certificate is about a file; name the file")
+        return opened.sha256()
 
-    facts = content["guarantee"]
-    known: dict[Any, tuple[Callable[..., Any], tuple[str, ...]]] = {
-        "km": (LocalKmAnonymity if facts.get("local") else KmAnonymity, ("k", "m")),
-        "k": (TableAnonymity if "quasi" in _roles(content).values() else KAnonymity, ("k", "l")),
-        "rt": (RTAnonymity, ("k", "m")),
-        "lm": (LmDiversity, ("k", "l", "m")),
-        "diversity": (MatchingDiversity, ("l",)),
-    }
-    if facts.get("model") not in known:
-        raise InputError(
-            f"the certificate promises {facts.get('name')!r}, which this version does not know; update shoal"
+
+def _identity(content: Mapping[str, Any], sha256: str | None) -> Check:
+    """A file is known by its bytes, a table of a database and a release on Spark by their rows, which have no order."""
+    same = sha256 == content["output"]["sha256"]
+    if known_by_rows(content):
+        if same:
+            return Check("file", True, "it holds the rows that were certified, and no others")
+        return Check(
+            "file", False, "its rows are not those that were certified" + (": their hash is another" * bool(sha256))
         )
-    make, names = known[facts["model"]]
-    return make(*(facts.get(name) for name in names))
-
-
-def _what(content: Mapping[str, Any]) -> str:
-    """A file is known by its bytes, a table of a database by its rows, which have no order."""
-    return "the table" if "sha256_of" in content["output"] else "the file"
-
-
-def reading_of(content: Mapping[str, Any]) -> dict[str, Any]:
-    """How the file is to be read: a column or more per role, the format, what parts the items."""
-    by_role: dict[str, list[str]] = {}
-    for column, role in _roles(content).items():
-        by_role.setdefault(role, []).append(column)
-    found: dict[str, Any] = {role: tuple(by_role[role]) for role in ("quasi", "keep") if role in by_role}
-    # One column is named by itself: models that take items by name tell a column from them by that.
-    for role, name in (("sensitive", "sensitive"), ("sensitive items", "sensitive"), ("items", "items")):
-        if role in by_role:
-            found[name] = by_role[role][0] if len(by_role[role]) == 1 else tuple(by_role[role])
-    output = content["output"]
-    return found | {name: output[name] for name in ("format", "separator", "id", "items") if name in output}
-
-
-def sensitive_items_of(content: Mapping[str, Any]) -> int:
-    """Sensitive items that stand among the others: how many, for which is not said."""
-    if "sensitive items" in _roles(content).values():
-        return 0
-    told = content["output"].get("sensitive_items", content["guarantee"].get("sensitive_items", 0))
-    if not isinstance(told, int):
-        raise InputError(f"the certificate counts {told!r} sensitive items; give the file that shoal wrote")
-    return told
-
-
-def _roles(content: Mapping[str, Any]) -> dict[str, str]:
-    columns = content["output"].get("columns", content.get("columns", {}))
-    if not isinstance(columns, dict) or not all(isinstance(role, str) for role in columns.values()):
-        raise InputError("the certificate does not say which column has which role; give the file that shoal wrote")
-    return columns
+    what = "the table" if "sha256_of" in content["output"] else "the file"
+    if same:
+        return Check("file", True, f"it is {what} that was certified")
+    return Check("file", False, f"it is not {what} that was certified: its hash is another")
 
 
 def _check_columns(data: Path, reading: Mapping[str, Any]) -> None:
     """Raises if the certificate speaks of columns that are not there: a name in it must never be taken for a file's."""
-    wanted = [name for role in ("quasi", "keep", "items") for name in _listed(reading.get(role))]
+    wanted = [name for role in ("quasi", "keep", "items", "sensitive") for name in texts_of(reading.get(role))]
     if not wanted:
         return
     there = column_names(data, reading.get("format"))
@@ -240,8 +237,9 @@ def _check_columns(data: Path, reading: Mapping[str, Any]) -> None:
         raise InputError(f"there is no column {missing[0]!r}")
 
 
-def _listed(given: Any) -> tuple[str, ...]:
-    return () if given is None else (given,) if isinstance(given, str) else tuple(given)
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
+    return ", ".join(map(repr, names[:_SHOWN])) + more
 
 
 def _facts(data: bytes, name: str) -> dict[str, Any]:
@@ -299,45 +297,6 @@ def _same_pdf(content: Mapping[str, Any], data: bytes) -> Check:
         return _shown(False)
 
 
-def _signature(content: Mapping[str, Any], key: Path | None) -> Check:
-    from shoal.report.signing import public_key, signature_holds
-
-    wanted = None if key is None else public_key(key)
-    signed_with, signature = content.get("signer", {}).get("public_key"), content.get("signature")
-    if signature is None or signed_with is None:
-        if wanted is None and signature is None and signed_with is None:
-            return Check("signature", None, "it is not signed")
-        return Check(
-            "signature", False, "it is not signed" if wanted else "it names a key or a signature, but not both"
-        )
-    if wanted is None and find_spec("cryptography") is None:
-        return Check("signature", None, "it was not checked: pip install 'shoal[sign]'")
-    if not signature_holds(canonical(content), str(signature), str(signed_with)):
-        return Check("signature", False, "it was changed after it was signed")
-    if wanted is None:
-        return Check(
-            "signature", True, f"it is as it was signed with key {signed_with}; whose key that is, --key PUBLIC tells"
-        )
-    if wanted != signed_with:
-        return Check("signature", False, f"it was signed with another key, {signed_with}")
-    return Check("signature", True, "it was signed by the holder of this key")
-
-
-def _original(content: Mapping[str, Any], original: Path) -> Check:
-    """Whether the release was made from this file: only who has the owner's key can tell."""
-    key, used = (owner_key() if has_key() else None), content.get("key_id")
-    stated = content["input"].get("hmac_sha256") if isinstance(content.get("input"), dict) else None
-    if stated is None or used is None:
-        raise InputError("the certificate holds no hash of its input; leave out the original")
-    if key is None or key_id(key) != used:
-        raise InputError(f"only the owner's key {used} tells which input it was; name its file in SHOAL_KEY")
-    with Input(original) as opened:
-        same = compare_digest(keyed(opened.sha256(), key).encode(), str(stated).encode("utf-8", "replace"))
-    if same:
-        return Check("original", True, "the release was made from this very input")
-    return Check("original", False, "the release was made from another input, or from one that was no file")
-
-
 def _promise(content: Mapping[str, Any], found: Recheck, knows_rules: bool) -> Check:
     name, audit = str(found.guarantee), found.audit
     if not audit.holds:
@@ -357,30 +316,3 @@ def _promise(content: Mapping[str, Any], found: Recheck, knows_rules: bool) -> C
     return Check(
         "promise", True, f"{name} holds for who knows the {given:,} rules given; the certificate counts {told}"
     )
-
-
-def _statements(content: Mapping[str, Any], found: Recheck, same: bool, sha256: str) -> Check:
-    """Whether the certificate says of this file what is so."""
-    guarantee, rules = content["guarantee"], content["guarantee"].get("knowledge")
-    stated, counted = content["audit"], found.audit.to_dict()
-    wrong = []
-    if not rules and guarantee.get("name") != str(found.guarantee):
-        wrong.append(f"it calls {found.guarantee} {guarantee.get('name')!r}")
-    if content.get("holds") is not True or stated.get("violations") != 0:
-        wrong.append("it does not say that the promise holds")
-    if not rules and content["versions"].get("shoal") == __version__:
-        words = (list(found.guarantee.promise()), list(found.guarantee.limits()))
-        if (content["promised"], content["not_promised"]) != words:
-            wrong.append("its words are not those of its promise")
-    if found.sha256 != sha256:
-        wrong.append("the file changed while it was read")
-    if content["output"].get("rows") != found.rows:
-        wrong.append(f"it counts {content['output'].get('rows')!r} rows, there are {found.rows:,}")
-    names = ["checked", "by_size", *(name for name, value in found.audit.facts.items() if isinstance(value, int))]
-    if same and not rules and found.audit.complete and stated.get("complete"):
-        off = [name for name in names if stated.get(name, counted[name]) != counted[name]]
-        if off:
-            wrong.append(f"its audit has another {off[0]!r} than the one made now")
-    if wrong:
-        return Check("statements", False, f"what the certificate says is not so: {'; '.join(wrong)}")
-    return Check("statements", True, "its counts and words are those of this file and promise")

@@ -3,6 +3,7 @@
     release = shoal.spark.anonymize(df, shoal.KmAnonymity(k=5, m=2), hierarchy="tree.csv")
     release.audit.holds, release.loss["ncp"], release.optimal
     release.write("hdfs:///public/clicks")
+    shoal.spark.verify(spark.read.parquet("hdfs:///public/clicks"), "clicks.certificate.json").holds
 
 The way of the data is that of `release.py`: the algorithm proposes, the audit decides, and nothing is published that the audit has not
 seen. Of k^m-anonymity the cut, the loss and the verdict are those of the local engine, bit for bit; what is grouped block by block
@@ -11,6 +12,8 @@ seen. Of k^m-anonymity the cut, the loss and the verdict are those of the local 
 
 from __future__ import annotations
 
+from shoal.spark.buckets import rules
 from shoal.spark.release import SparkRelease, anonymize, audit
+from shoal.spark.verifying import verify
 
-__all__ = ["SparkRelease", "anonymize", "audit"]
+__all__ = ["SparkRelease", "anonymize", "audit", "rules", "verify"]

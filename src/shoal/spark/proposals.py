@@ -14,7 +14,7 @@ from shoal.algorithms.recoding import Options
 from shoal.engines import km as km_engine
 from shoal.errors import InputError
 from shoal.guarantees.km import KmAnonymity
-from shoal.spark import km, tables, transactions
+from shoal.spark import buckets, km, tables, transactions
 from shoal.spark.proposing import SparkProposal, options_of
 
 if TYPE_CHECKING:
@@ -23,17 +23,15 @@ if TYPE_CHECKING:
     from shoal.engines.spark.records import SparkRecords
     from shoal.engines.spark.sets import SparkSets
 
-_BUCKETS = (
-    "{} cannot be reached on Spark: the rows that no bucket takes in the end may need partners from anywhere, so that buckets are "
-    "formed in one place; use the local engine (a release of buckets can be audited on Spark)"
-)
-
 
 def check_reachable(guarantee: Any, asked: Mapping[str, Any]) -> None:
     """Raises with the reason if the guarantee or an option is not for Spark. Nothing has been read by then."""
     kind = kind_of(guarantee) if hasattr(guarantee, "model") else ""
     if type(guarantee) is KmAnonymity:
         km_engine.check_algorithm(asked["algorithm"], options_of(asked, "km"))
+        for role in ("quasi", "sensitive", "keep"):
+            if asked[role]:
+                raise InputError(f"{role} has no use with {guarantee}, which is about sets alone; leave it out")
     elif kind == "k":
         from shoal.engines.spark.transactions import check_algorithm
 
@@ -41,7 +39,7 @@ def check_reachable(guarantee: Any, asked: Mapping[str, Any]) -> None:
     elif kind in ("table", "rt", "lm"):
         tables.check(guarantee, asked)
     elif kind == "diversity":
-        raise InputError(_BUCKETS.format(guarantee))
+        buckets.check(guarantee, asked)
     else:
         raise InputError(f"{guarantee} cannot be reached on Spark; use the local engine")
     if asked["suppress"] is not None and not 0 <= asked["suppress"] <= 1:
@@ -52,8 +50,8 @@ def check_reachable(guarantee: Any, asked: Mapping[str, Any]) -> None:
 
 def proposal(df: DataFrame, guarantee: Any, asked: Mapping[str, Any], options: Options) -> SparkProposal:
     """What the model of the guarantee proposes for a data frame."""
-    propose = {"km": km.proposal, "k": transactions.proposal}.get(kind_of(guarantee), tables.proposal)
-    return propose(df, guarantee, asked, options)
+    propose = {"km": km.proposal, "k": transactions.proposal, "diversity": buckets.proposal}
+    return propose.get(kind_of(guarantee), tables.proposal)(df, guarantee, asked, options)
 
 
 def informed(guarantee: Any, seen: SparkSets | SparkRecords, knowledge: Any, hierarchy: Any) -> Any:
@@ -71,6 +69,6 @@ def informed(guarantee: Any, seen: SparkSets | SparkRecords, knowledge: Any, hie
         raise InputError(f"{given} has no use for {guarantee}; leave it out")
     if knowledge is None:
         raise InputError("a hierarchy is for the rules of knowledge; give them, or leave it out")
-    from shoal.models import buckets
+    from shoal.models import buckets as bucketed
 
-    return buckets.informed(guarantee, seen.template, knowledge, hierarchy)
+    return bucketed.informed(guarantee, seen.template, knowledge, hierarchy)

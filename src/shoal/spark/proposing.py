@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.algorithms.recoding import Recoding
 from shoal.errors import InputError
-from shoal.models import tables
+from shoal.models import buckets, tables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -49,7 +49,7 @@ class SparkProposal:
 def options_of(asked: Mapping[str, Any], kind: str) -> dict[str, Any]:
     """What was asked for that some algorithm of the model may have a use for."""
     unused = {"k": ("hierarchy", "unknown")}.get(kind, ())
-    return {name: asked[name] for name in ("suppress", "time_limit", "seed", *tables.RT, *unused)}
+    return {name: asked[name] for name in ("suppress", "time_limit", "seed", *tables.RT, *buckets.KNOWLEDGE, *unused)}
 
 
 def forgetting(seen: SparkSets | SparkRecords, rows: DataFrame) -> Callable[[], None]:

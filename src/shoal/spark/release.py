@@ -12,6 +12,7 @@ from shoal.algorithms.recoding import Options, Progress
 from shoal.errors import InputError, ShoalError
 from shoal.guarantees.audit import Audit
 from shoal.records.roles import texts_of
+from shoal.records.row_digest import DIGEST
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
     from shoal.engines.spark.records import SparkRecords
     from shoal.engines.spark.sets import SparkSets
     from shoal.spark.proposing import SparkProposal
-
-DIGEST = "of the sorted hashes of all rows (shoal rows 1)"
-"""What the hashes in the certificate of a release on Spark are of: rows have no order there, and files are Spark's choice."""
 
 
 def anonymize(
@@ -46,14 +44,20 @@ def anonymize(
     ordering: str | None = None,
     weights: Mapping[str, float] | None = None,
     item_weights: Mapping[str, float] | None = None,
+    min_exp: float | None = None,
+    min_conf: float | None = None,
+    max_length: int | None = None,
+    fuzzy: Mapping[str, float] | None = None,
+    knowledge: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> SparkRelease:
     """The release of a data frame, its sets in column `items` (the only column of arrays unless given). Nothing is written yet.
 
     KmAnonymity: by `exact` (the default) or `aa`, as the local engine would have it. KAnonymity of transactions: by `split` (the default)
     or `gsc`; `sensitive` names items, or a column of them. TableAnonymity, RTAnonymity and LmDiversity: by all algorithms but `tfirst`, in
-    parts of near rows; every column needs a role (`quasi`, `sensitive`, `keep`, `drop`). Options are as for `shoal.anonymize`. The data
-    frame must give the same rows whenever it is computed: write it to a table or checkpoint it if it does not.
+    parts of near rows; every column needs a role (`quasi`, `sensitive`, `keep`, `drop`). MatchingDiversity: by all algorithms, in parts
+    that are alike; `knowledge` is a file of the driver. Options are as for `shoal.anonymize`. The data frame must give the same rows
+    whenever it is computed: write it to a table or checkpoint it if it does not.
     """
     from pyspark import StorageLevel
 
@@ -81,6 +85,11 @@ def anonymize(
         "ordering": ordering,
         "weights": weights,
         "item_weights": item_weights,
+        "min_exp": min_exp,
+        "min_conf": min_conf,
+        "max_length": max_length,
+        "fuzzy": fuzzy,
+        "knowledge": knowledge,
     }
     check_reachable(guarantee, asked)
     asked["algorithm"] = entry(kind_of(guarantee), algorithm)[0]
@@ -105,7 +114,7 @@ def anonymize(
                 f"{verdict.checked:,} counted break it) or rows are missing ({len(seen):,} of {proposed.rows:,}); this is a fault of "
                 "ours, please report it"
             )
-        digest = _digest(seen)
+        digest = digest_of(seen)
     except BaseException:
         published.unpersist()
         raise
@@ -115,7 +124,7 @@ def anonymize(
         published=published,
         proposal=proposed,
         audit=verdict,
-        details={**proposed.details, **_tokens(seen)},
+        details={**proposed.details, **_counts(seen)},
         output_sha256=digest,
         seconds=time.monotonic() - started,
     )
@@ -227,14 +236,17 @@ class SparkRelease:
         *,
         table: str | None = None,
         certificate: str | os.PathLike[str] | None = None,
+        sign: str | os.PathLike[str] | None = None,
     ) -> dict[str, Any]:
-        """Write a new folder of Parquet files, or a new table, and its certificate, which is returned. All of it, or nothing.
+        """Write a new folder of Parquet files, or a new table, and its certificate, whose facts are returned. All of it, or nothing.
 
         The certificate lies beside a folder (`PATH.certificate.json`) unless it is named; that of a table only where it is named. Paths are
-        Spark's. What was written is read again and audited before it gets its name.
+        Spark's. What was written is read again and audited before it gets its name. `sign` is the file, on the driver, of an ed25519
+        private key to sign the certificate with.
         """
         from shoal.engines.spark.storage import Files, Folder, Table
         from shoal.report.certificate import certificate_file, check_certificate_name
+        from shoal.report.signing import signer
 
         if (path is None) == (table is None):
             raise InputError("a release is written to a path or to a table; give one of them")
@@ -243,14 +255,17 @@ class SparkRelease:
         files, proof = Files(session), None if certificate is None else os.fspath(certificate)
         if proof is None and isinstance(place, Folder):
             proof = f"{place.path}.certificate.json"
+        if sign is not None and proof is None:
+            raise InputError("there is no certificate to sign; name one (certificate=...)")
+        vouching = None if sign is None else signer(sign)
         place.check_free()
         if proof is not None:
             check_certificate_name(proof)
             files.check_free(proof)
         with place.staging(self.published) as frame:
-            content = self._certificate(place.name, place.form, self._checked(frame))
+            content = self._certificate(place.name, place.form, *self._checked(frame))
             if proof is not None:
-                files.save(proof, certificate_file(content, proof))
+                files.save(proof, certificate_file(content, proof, vouching))
             try:
                 place.put_in_place()
             except BaseException:
@@ -264,13 +279,13 @@ class SparkRelease:
         """Let the executors drop the published rows."""
         self.published.unpersist()
 
-    def _checked(self, frame: DataFrame) -> Audit:
-        """The audit of what was written; raises unless it holds, and the rows are exactly those that passed before."""
+    def _checked(self, frame: DataFrame) -> tuple[Audit, dict[str, Any]]:
+        """The audit of what was written, and how it is read; raises unless it holds, and the rows are exactly those that passed before."""
         from shoal.engines.spark import SparkEngine
 
         seen = self.proposal.read(frame)
         try:
-            verdict, digest = SparkEngine().audit(seen, self.guarantee), _digest(seen)
+            verdict, digest = SparkEngine().audit(seen, self.guarantee), digest_of(seen)
         finally:
             seen.forget()
         if not verdict.holds or digest != self.output_sha256:
@@ -278,9 +293,9 @@ class SparkRelease:
                 "what was written reads as other rows than those that passed the audit; this is a fault of ours, please report it; "
                 "nothing was published"
             )
-        return verdict
+        return verdict, _reading(seen)
 
-    def _certificate(self, name: str, form: str, verdict: Audit) -> dict[str, Any]:
+    def _certificate(self, name: str, form: str, verdict: Audit, reading: Mapping[str, Any]) -> dict[str, Any]:
         from shoal.report.certificate import certificate
 
         return certificate(
@@ -299,21 +314,45 @@ class SparkRelease:
             input_sha256=self.input_sha256,
             output=name,
             output_sha256=self.output_sha256,
-            reading={"format": form, "digest": DIGEST},
+            reading={"format": form, "digest": DIGEST, **reading},
             details=self.details,
         )
 
 
-def _digest(seen: SparkSets | SparkRecords) -> str:
+def digest_of(seen: SparkSets | SparkRecords) -> str:
     from shoal.engines.spark.records import SparkRecords, records_digest
     from shoal.engines.spark.sets import digest
 
     return records_digest(seen) if isinstance(seen, SparkRecords) else digest(seen)
 
 
-def _tokens(seen: SparkSets | SparkRecords) -> dict[str, int]:
-    """How many different names are published."""
+def _counts(seen: SparkSets | SparkRecords) -> dict[str, int]:
+    """How many different names are published, and how many rows without any."""
     from shoal.engines.spark.records import SparkRecords
 
+    if isinstance(seen, SparkRecords) and seen.template.items is None:
+        return {}
     sets = seen.sets if isinstance(seen, SparkRecords) else seen
-    return {"tokens": len(sets.vocabulary)} if sets.vocabulary else {}
+    return {"tokens": len(sets.vocabulary), "empty": sets.empty}
+
+
+def _reading(seen: SparkSets | SparkRecords) -> dict[str, Any]:
+    """How what was written is read, for the certificate: the roles of its columns; sensitive items only as a number."""
+    from shoal.engines.spark.records import SparkRecords
+    from shoal.records.values import ordering
+
+    if not isinstance(seen, SparkRecords):
+        return {"items": seen.column}
+    table = seen.template
+    roles = {column.name: column.role for column in table.columns} | dict.fromkeys(seen.kept, "keep")
+    if table.items is not None:
+        roles[table.items_name] = "items"
+    if table.sensitive_name is not None:
+        roles[table.sensitive_name] = "sensitive items"
+    told: dict[str, Any] = {"columns": roles}
+    if table.sensitive_items:
+        told["sensitive_items"] = len(table.sensitive_items)
+    # Only what a reader would not find out: values are hashed as numbers or as texts.
+    if any((column.numbers is None) != (ordering(column.values).numbers is None) for column in table.columns):
+        told["numeric"] = [column.name for column in table.columns if column.numbers is not None]
+    return told

@@ -1,4 +1,4 @@
-"""What `--engine spark` and a plan's `engine: spark` stand for: a release, or an audit, from paths and tables of Spark's own.
+"""What `--engine spark` and a plan's `engine: spark` stand for: a release, an audit, a verification, from paths and tables of Spark's own.
 
 Data are Parquet (a file, a folder, hdfs://, s3a://) or `table:NAME`, and so is what is written. What only makes sense on one machine is
 refused by name.
@@ -18,6 +18,7 @@ from shoal.errors import InputError
 if TYPE_CHECKING:
     from shoal.algorithms.recoding import Progress
     from shoal.guarantees.audit import Audit
+    from shoal.report.verification import Verification
     from shoal.spark import SparkRelease
 
 TABLE = "table:"
@@ -31,6 +32,8 @@ class OnSpark:
     engine: Choice
     output: str | None
     certificate: str | None
+    notes: tuple[str, ...] = ()
+    """For the owner, about the release and its signature."""
 
     def to_dict(self) -> dict[str, Any]:
         """As `Release.to_dict`, as far as Spark knows it. Memory is that of the driver."""
@@ -54,7 +57,7 @@ class OnSpark:
             "output": self.output,
             "certificate": self.certificate,
             **release.details,
-            "notes": list(release.notes),
+            "notes": list(self.notes),
         }
 
 
@@ -68,19 +71,24 @@ def released(
     certificate: str | None = None,
     progress: Progress | None = None,
 ) -> OnSpark:
-    """The release on Spark, written to `output` (a folder that is not there yet, or table:NAME) if it is given."""
+    """The release on Spark, written to `output` (a folder that is not there yet, or table:NAME) if it is given.
+
+    Among the arguments, `sign` is the file of the private key that the certificate is signed with.
+    """
     from shoal import spark
 
-    taken = _taken(spark.anonymize, arguments)
+    sign = arguments.get("sign")
+    taken = _taken(spark.anonymize, {name: value for name, value in arguments.items() if name != "sign"})
     _check_places(data, output, certificate)
+    notes = _signing_notes(sign, output, certificate)
     output, certificate = _place(engine, output), _place(engine, certificate)
     release = spark.anonymize(_frame(engine, data), guarantee, progress=progress, **taken)
     if output is not None:
         named = {"table": output.removeprefix(TABLE)} if output.startswith(TABLE) else {"path": output}
-        release.write(**named, certificate=certificate)
+        release.write(**named, certificate=certificate, sign=sign)
         if certificate is None and "path" in named:
             certificate = f"{output}.certificate.json"
-    return OnSpark(release, engine, output, certificate)
+    return OnSpark(release, engine, output, certificate, (*release.notes, *notes))
 
 
 def audited(engine: Choice, data: str, guarantee: Any, arguments: Mapping[str, Any]) -> Audit:
@@ -89,6 +97,58 @@ def audited(engine: Choice, data: str, guarantee: Any, arguments: Mapping[str, A
 
     taken = _taken(spark.audit, arguments)
     return spark.audit(_frame(engine, data), guarantee, **taken)
+
+
+def verified(
+    engine: Choice,
+    certificate: str,
+    data: str,
+    *,
+    key: str | None = None,
+    sensitive: Any = None,
+    knowledge: str | None = None,
+    hierarchy: Any = None,
+) -> Verification:
+    """Whether what lies at a place of Spark's is the release that a certificate is about, and its promise still holds."""
+    from shoal.engines.spark.session import started
+    from shoal.report.promised import known_by_rows
+    from shoal.report.signing import public_key
+    from shoal.report.verification import read_certificate
+    from shoal.spark.verifying import verify_place
+
+    file = None
+    if "://" not in certificate:  # what is wrong with a file here is said before Spark starts
+        file = read_certificate(certificate)
+        if not known_by_rows(file.content):
+            raise InputError(
+                "the certificate is about a file, which is known by its bytes; verify it without --engine spark"
+            )
+    if key is not None:
+        public_key(key)
+    return verify_place(
+        started(engine.master),
+        _place(engine, data) or data,
+        file or certificate,
+        key=key,
+        sensitive=sensitive,
+        knowledge=knowledge,
+        hierarchy=hierarchy,
+    )
+
+
+def _signing_notes(sign: str | None, output: str | None, certificate: str | None) -> tuple[str, ...]:
+    """What the owner of the key must know; raises if it cannot sign, or if there is nothing to sign."""
+    from shoal.report.signing import signer
+
+    if sign is None:
+        return ()
+    if output is None:
+        raise InputError("--sign needs -o; without it nothing is written")
+    if certificate is None and output.startswith(TABLE):
+        raise InputError(
+            "a table has no place for its certificate, and so there is none to sign; name a file for it with --certificate"
+        )
+    return signer(sign).notes
 
 
 def _frame(engine: Choice, data: str) -> Any:

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from shoal.records.buckets import Buckets
+from shoal.records.records import Column
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,3 +38,11 @@ def figures(buckets: Buckets) -> dict[str, Any]:
         "largest_bucket": int(sizes.max(initial=0)),
         "average_bucket": float(np.mean(sizes)) if len(sizes) else 0.0,
     }
+
+
+def chances(buckets: Buckets, sensitive: Column) -> npt.NDArray[np.float64]:
+    """Per row, the share of its bucket that has the row's own value."""
+    n = max(1, len(sensitive.values))
+    pairs = buckets.of_row.astype(np.int64) * n + sensitive.codes
+    known = np.repeat(np.arange(len(buckets), dtype=np.int64), np.diff(buckets.offsets)) * n + buckets.values
+    return np.asarray(buckets.counts[np.searchsorted(known, pairs)] / buckets.sizes[buckets.of_row], np.float64)

@@ -138,9 +138,14 @@ def bucketized(
         algorithm,
         figures(buckets)
         | {"cells": len(cells.value), "remaining": len(pending), "merges": int(merges), "exceptions": exceptions},
-        (
-            f"{exceptions:,} rows have a value that the rules exclude for them: an attacker who trusts the rules is wrong about them.",
-        )
-        if exceptions
-        else (),
+        exception_notes(exceptions),
+    )
+
+
+def exception_notes(rows: int) -> tuple[str, ...]:
+    """A word about rows that the rules contradict."""
+    if not rows:
+        return ()
+    return (
+        f"{rows:,} rows have a value that the rules exclude for them: an attacker who trusts the rules is wrong about them.",
     )

@@ -8,8 +8,8 @@ rare one many (the paper's Sup_Y), and the least of these bounds prunes the sear
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -47,68 +47,174 @@ def negative_rules(
     more general ones are left out, or with `redundant` kept and marked.
     """
     from shoal.kernels.parallel import even_blocks, over_blocks
-    from shoal.kernels.rules import mined_rules
 
-    _check(min_exp, min_conf, max_length)
     column = sensitive_column(records)
-    trees = value_hierarchies(records, hierarchies or {})
-    _check_fuzzy(fuzzy, trees)
-    names = sorted(trees, key=lambda name: -trees[name].n_nodes)  # bushy trees first: their branches are many and small
-    ordered = {name: trees[name] for name in names}
-    n = len(records)
-    counts = np.bincount(column.codes, minlength=len(column.values))
-    need = needed_rows(counts, n, min_exp)
-    by_need = np.argsort(need, kind="stable")
-    by_need = by_need[counts[by_need] > 0]
-    if not names or not n:
-        return _no_rules(trees, column, min_exp, min_conf)
-    above = covers(records, ordered, fuzzy)
-    rank = np.empty(len(need), np.int32)
-    rank[by_need] = np.arange(len(by_need))
-    codes, sensitive, weight = _distinct(above.codes, rank[column.codes])
+    search = search_for(
+        records,
+        hierarchies,
+        np.bincount(column.codes, minlength=len(column.values)),
+        min_exp=min_exp,
+        min_conf=min_conf,
+        max_length=max_length,
+        fuzzy=fuzzy,
+        redundant=redundant,
+    )
+    above = search.above
+    if not search.names or not len(records):
+        return search.rules([])
+    codes, sensitive, weight = distinct_rows(above.codes, search.rank[column.codes])
+    rows = [np.bincount(own, minlength=many) for own, many in zip(above.codes, search.n_values, strict=True)]
     parts = [
         (a, low, high)
-        for a, support in enumerate(_supports(above, trees=[ordered[name].n_nodes for name in names]))
-        for low, high in even_blocks(np.where(support >= need[by_need[0]] * (1 - SLACK), support, 0) + 1e-9, BLOCKS)
-        if support[low:high].max() >= need[by_need[0]] * (1 - SLACK)
+        for a, support in enumerate(search.supports(rows))
+        for low, high in even_blocks(np.where(support >= search.least, support, 0) + 1e-9, BLOCKS)
+        if support[low:high].max() >= search.least
     ]
 
     def run(first: int, last: int) -> Any:
         a, low, high = parts[first]
-        return mined_rules(
+        return search.mined(tuple(range(a, len(codes))), codes[a:], sensitive, weight, low, high)
+
+    return search.rules(over_blocks(run, [(i, i + 1) for i in range(len(parts))], threads, progress))
+
+
+Mined = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.float64], npt.NDArray[np.float64]]
+"""Rules as a search finds them: a node per attribute or -1, the place of the value in `by_need`, support, exceptions."""
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """What is looked for, and all that has to be known besides the rows. Attributes stand in the order in which they are extended."""
+
+    trees: Mapping[str, Hierarchy]
+    """In the order of the table."""
+    column: Column
+    """The sensitive one."""
+    names: tuple[str, ...]
+    """Bushy trees first: their branches are many and small."""
+    above: Covers
+    by_need: npt.NDArray[np.int64]
+    """The values that occur, those that need the fewest rows for a rule first."""
+    rank: npt.NDArray[np.int32]
+    """Of each value, its place in `by_need`."""
+    need: npt.NDArray[np.float64]
+    """Of these, the rows that a rule must cover."""
+    min_exp: float
+    min_conf: float
+    max_length: int
+    redundant: bool
+    """Whether rules that follow from others are kept."""
+
+    @property
+    def least(self) -> float:
+        """No rule covers fewer rows than this."""
+        return float(self.need[0]) * (1 - SLACK) if len(self.need) else math.inf
+
+    @property
+    def n_values(self) -> npt.NDArray[np.int64]:
+        """Per attribute, how many values it has."""
+        return np.diff(np.append(self.above.base, len(self.above.start) - 1))
+
+    def supports(self, rows: Sequence[npt.NDArray[np.integer]]) -> list[npt.NDArray[np.float64]]:
+        """Per attribute, the rows under each node, from those of each value."""
+        above, found = self.above, []
+        ends = [*above.base[1:].tolist(), len(above.start) - 1]
+        for own, name, first, last in zip(rows, self.names, above.base.tolist(), ends, strict=True):
+            part = slice(above.start[first], above.start[last])
+            times = np.repeat(own, np.diff(above.start[first : last + 1]))
+            nodes = self.trees[name].n_nodes
+            found.append(np.bincount(above.node[part], times * above.share[part], minlength=nodes).astype(np.float64))
+        return found
+
+    def mined(
+        self,
+        attributes: tuple[int, ...],
+        codes: npt.NDArray[np.int32],
+        sensitive: npt.NDArray[np.int32],
+        weight: npt.NDArray[np.float64],
+        low: int,
+        high: int,
+    ) -> Mined:
+        """All rules about some of the attributes whose first condition is a node of the first of them, from `low` up to `high`.
+
+        Rows are given by their values of these attributes, the place of their sensitive value in `by_need`, and how many there are.
+        """
+        from shoal.kernels.rules import mined_rules
+
+        nodes, value, support, exceptions = mined_rules(
             codes,
             sensitive,
             weight,
-            above.base,
-            above.start,
-            above.node,
-            above.share,
-            need[by_need],
-            above.most_nodes,
-            a,
+            self.above.base[list(attributes)],
+            self.above.start,
+            self.above.node,
+            self.above.share,
+            self.need,
+            self.above.most_nodes,
+            0,
             low,
             high,
-            float(min_conf),
-            len(names) if max_length is None else max_length,
-            redundant,
+            float(self.min_conf),
+            self.max_length,
+            self.redundant,
         )
+        wide = np.full((len(value), len(self.names)), -1, np.int32)
+        wide[:, list(attributes)] = nodes
+        return wide, value, support, exceptions
 
-    found = over_blocks(run, [(i, i + 1) for i in range(len(parts))], threads, progress)
-    if not found:
-        return _no_rules(trees, column, min_exp, min_conf)
-    back = [names.index(name) for name in trees]
-    nodes = np.ascontiguousarray(np.concatenate([part[0] for part in found])[:, back])
-    value = by_need[np.concatenate([part[1] for part in found])].astype(np.int32)
-    support = np.concatenate([part[2] for part in found])
-    exceptions = np.concatenate([part[3] for part in found])
-    follows = _follows(
-        trees, nodes, value, np.concatenate([part[0] for part in found]), ordered if min_conf == 1 else None
+    def rules(self, found: Sequence[Mined]) -> Rules:
+        """All that was found, each rule once, as a table of rules."""
+        if not found:
+            return _no_rules(self.trees, self.column, self.min_exp, self.min_conf)
+        as_mined, places, support, exceptions = (np.concatenate([part[i] for part in found]) for i in range(4))
+        nodes = np.ascontiguousarray(as_mined[:, [self.names.index(name) for name in self.trees]])
+        value = self.by_need[places].astype(np.int32)
+        mining_order = {name: self.trees[name] for name in self.names}
+        follows = _follows(self.trees, nodes, value, as_mined, mining_order if self.min_conf == 1 else None)
+        given = np.zeros(len(value), np.bool_)
+        table = (nodes, value, support, exceptions, follows, given)
+        rules = Rules(
+            self.trees, self.column.name, self.column.values, *table, min_exp=self.min_exp, min_conf=self.min_conf
+        )
+        order = _order(self.trees, nodes, value, support)
+        return rules.take(order if self.redundant else order[~follows[order]])
+
+
+def search_for(
+    records: Records,
+    hierarchies: Mapping[str, Hierarchy] | None,
+    counts: npt.NDArray[np.integer],
+    *,
+    min_exp: float,
+    min_conf: float = 1.0,
+    max_length: int | None = None,
+    fuzzy: Mapping[str, float] | None = None,
+    redundant: bool = False,
+) -> Search:
+    """The search of `negative_rules`, from how many rows have each sensitive value. Of the records themselves, only values count."""
+    _check(min_exp, min_conf, max_length)
+    column = sensitive_column(records)
+    trees = value_hierarchies(records, hierarchies or {})
+    _check_fuzzy(fuzzy, trees)
+    names = tuple(sorted(trees, key=lambda name: -trees[name].n_nodes))
+    need = needed_rows(counts, int(counts.sum()), min_exp)
+    by_need = np.argsort(need, kind="stable")
+    by_need = by_need[counts[by_need] > 0]
+    rank = np.zeros(len(need), np.int32)
+    rank[by_need] = np.arange(len(by_need))
+    return Search(
+        trees=trees,
+        column=column,
+        names=names,
+        above=covers(records, {name: trees[name] for name in names}, fuzzy),
+        by_need=by_need,
+        rank=rank,
+        need=need[by_need],
+        min_exp=min_exp,
+        min_conf=min_conf,
+        max_length=len(names) if max_length is None else max_length,
+        redundant=redundant,
     )
-    given = np.zeros(len(value), np.bool_)
-    table = (nodes, value, support, exceptions, follows, given)
-    rules = Rules(trees, column.name, column.values, *table, min_exp=min_exp, min_conf=min_conf)
-    order = _order(trees, nodes, value, support)
-    return rules.take(order if redundant else order[~follows[order]])
 
 
 def needed_rows(counts: npt.NDArray[np.integer], n: int, min_exp: float) -> npt.NDArray[np.float64]:
@@ -198,7 +304,7 @@ def _parents(trees: Mapping[str, Hierarchy]) -> tuple[npt.NDArray[np.int64], npt
     return base, np.concatenate(above).astype(np.int32)
 
 
-def _distinct(
+def distinct_rows(
     codes: npt.NDArray[np.int32], sensitive: npt.NDArray[np.int32]
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.float64]]:
     """(codes, sensitive values, how many): rows that agree in everything stand once."""
@@ -210,18 +316,6 @@ def _distinct(
         key = key * width + part
     _, first, many = np.unique(key, return_index=True, return_counts=True)
     return np.ascontiguousarray(codes[:, first]), sensitive[first], many.astype(np.float64)
-
-
-def _supports(above: Covers, trees: list[int]) -> list[npt.NDArray[np.float64]]:
-    """Per attribute, the rows under each node."""
-    found = []
-    ends = [*above.base[1:].tolist(), len(above.start) - 1]
-    for a, (first, last) in enumerate(zip(above.base.tolist(), ends, strict=True)):
-        rows = np.bincount(above.codes[a], minlength=last - first)
-        part = slice(above.start[first], above.start[last])
-        times = np.repeat(rows, np.diff(above.start[first : last + 1]))
-        found.append(np.bincount(above.node[part], times * above.share[part], minlength=trees[a]).astype(np.float64))
-    return found
 
 
 def _check(min_exp: float, min_conf: float, max_length: int | None) -> None:

@@ -11,16 +11,17 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from shoal.algorithms.buckets.negative_rules import marked
 from shoal.errors import InputError
 from shoal.hierarchy.tree import Hierarchy, listed
-from shoal.records.knowledge import Rules, covers
+from shoal.records.knowledge import Covers, Rules, covers
 from shoal.records.records import Column, Records
 
 KEYS = ("if", "never", "strike", "support", "exceptions", "redundant", "given")
@@ -92,8 +93,14 @@ def rule_edits(
     )
 
 
-def edited(rules: Rules, edits: RuleEdits, records: Records | None = None) -> Rules:
-    """The rules with the owner's added and without the struck ones. With `records`, the rows of added rules are counted.
+def edited(
+    rules: Rules,
+    edits: RuleEdits,
+    records: Records | None = None,
+    *,
+    count: Callable[[Rules], Rules] | None = None,
+) -> Rules:
+    """The rules with the owner's added and without the struck ones. With `records`, or by `count`, the rows of added rules are counted.
 
     Striking takes out that one rule. More special rules that follow from it stay if they are among the rules: mine with
     `redundant=True` where rules may be struck.
@@ -110,7 +117,9 @@ def edited(rules: Rules, edits: RuleEdits, records: Records | None = None) -> Ru
     new = [i for i in range(len(edits.added)) if (p := known.get(_key(edits.added, i))) is None or not kept[p]]
     added = edits.added.take(np.array(new, np.int64))
     added = replace(added, given=np.ones(len(added), np.bool_))
-    if records is not None and len(added):
+    if len(added) and count is not None:
+        added = count(added)
+    elif len(added) and records is not None:
         added = counted(added, records)
     left = rules.take(kept)
     return marked(
@@ -128,20 +137,43 @@ def edited(rules: Rules, edits: RuleEdits, records: Records | None = None) -> Ru
 
 def counted(rules: Rules, records: Records) -> Rules:
     """The same rules with the rows that they cover and their exceptions counted on records. For few rules: each takes a pass."""
-    above = covers(records, rules.hierarchies)
-    ends = [*above.base[1:].tolist(), len(above.start) - 1]
     place = {name: code for code, name in enumerate(records[rules.sensitive].values)}
-    has = records[rules.sensitive].codes
-    support, exceptions = np.zeros(len(rules)), np.zeros(len(rules))
-    for i in range(len(rules)):
-        rows = np.ones(len(records), np.bool_)
-        for a, (first, last) in enumerate(zip(above.base.tolist(), ends, strict=True)):
-            if (node := rules.nodes[i, a]) >= 0:
-                under = [node in above.node[above.start[v] : above.start[v + 1]] for v in range(first, last)]
-                rows &= np.array(under, np.bool_)[above.codes[a]]
+    never = [place.get(rules.values[value], -1) for value in rules.value.tolist()]
+    above = covers(records, rules.hierarchies)
+    support, exceptions = rows_covered(covered_values(rules, above), above.codes, never, records[rules.sensitive].codes)
+    return replace(rules, support=support.astype(np.float64), exceptions=exceptions.astype(np.float64))
+
+
+CoveredValues = list[dict[int, npt.NDArray[np.bool_]]]
+"""Per rule, for each attribute that it speaks of, which values satisfy it."""
+
+
+def covered_values(rules: Rules, above: Covers) -> CoveredValues:
+    """The values that satisfy the conditions of each rule."""
+    ends = [*above.base[1:].tolist(), len(above.start) - 1]
+    bounds = list(zip(above.base.tolist(), ends, strict=True))
+
+    def under(node: int, first: int, last: int) -> npt.NDArray[np.bool_]:
+        return np.array([node in above.node[above.start[v] : above.start[v + 1]] for v in range(first, last)], np.bool_)
+
+    return [{a: under(node, *bounds[a]) for a, node in enumerate(nodes) if node >= 0} for nodes in rules.nodes.tolist()]
+
+
+def rows_covered(
+    covered: CoveredValues,
+    codes: npt.NDArray[np.int32] | Sequence[npt.NDArray[np.int32]],
+    never: Sequence[int],
+    has: npt.NDArray[np.int32],
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """(rows that satisfy each rule, those among them that have its value): `codes` by attribute, `never` the value of each rule."""
+    support, exceptions = np.zeros(len(covered), np.int64), np.zeros(len(covered), np.int64)
+    for i, conditions in enumerate(covered):
+        rows = np.ones(len(has), np.bool_)
+        for a, values in conditions.items():
+            rows &= values[codes[a]]
         support[i] = np.count_nonzero(rows)
-        exceptions[i] = np.count_nonzero(rows & (has == place.get(rules.values[rules.value[i]], -1)))
-    return replace(rules, support=support, exceptions=exceptions)
+        exceptions[i] = np.count_nonzero(rows & (has == never[i]))
+    return support, exceptions
 
 
 def _rules(

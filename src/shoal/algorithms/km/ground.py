@@ -90,13 +90,10 @@ class Ground:
 
     def support_of(self, nodes: Iterable[int]) -> int:
         """Transactions that hold something under each of the nodes."""
-        offsets, rows = self.leaf_rows
-        span = self.hierarchy.span
-        common: npt.NDArray[np.int32] | None = None
-        for v in nodes:
-            held = np.unique(rows[offsets[span[v, 0]] : offsets[span[v, 1]]])
-            common = held if common is None else np.intersect1d(common, held, assume_unique=True)
-        return len(self.baskets) if common is None else len(common)
+        from shoal.kernels.nodes import joint_support
+
+        members = np.fromiter(nodes, np.int64)
+        return int(joint_support(members, self.hierarchy.span, *self.leaf_rows, len(self.baskets)))
 
     def rare_sets(self, node: npt.NDArray[np.int32], up_to: int) -> npt.NDArray[np.int32]:
         """Rare sets of up to `up_to` nodes when every leaf is published as `node[leaf]` (-1: dropped), padded with -1."""

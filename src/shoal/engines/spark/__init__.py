@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 from shoal.algorithms.recoding import Options, Recoding
 from shoal.engines.spark.audits import audited
+from shoal.engines.spark.encoding import encoded
 from shoal.engines.spark.ground import SparkGround
 from shoal.engines.spark.paths import SparkCountTree
 from shoal.engines.spark.publishing import published
 from shoal.engines.spark.records import SparkRecords
-from shoal.engines.spark.sets import SparkSets, encoded
+from shoal.engines.spark.sets import SparkSets
 from shoal.guarantees.audit import Audit
 from shoal.guarantees.km import KmAnonymity
 from shoal.hierarchy.tree import Hierarchy

@@ -63,11 +63,12 @@ def by_items(batch: pa.RecordBatch, template: Records) -> tuple[Longs, npt.NDArr
     return np.concatenate(([0], np.cumsum(known)))[offsets].astype(np.int64), ids[known].astype(np.uint64)
 
 
-def by_bucket(batch: pa.RecordBatch, template: Records) -> tuple[Longs, npt.NDArray[np.uint64]]:
-    """Rows are alike if the first of their kept columns says the same."""
+def by_bucket(batch: pa.RecordBatch, template: Records, place: int = 0) -> tuple[Longs, npt.NDArray[np.uint64]]:
+    """Rows are alike if the kept column at a place says the same."""
     import hashlib
 
-    texts = batch.column("kept").flatten().to_pylist()[:: max(1, len(batch.column("kept").flatten()) // len(batch))]
+    texts = batch.column("kept").flatten().to_pylist()
+    texts = texts[place :: max(1, len(texts) // len(batch))]
     told = [int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest()) for text in texts]
     return np.arange(len(batch) + 1, dtype=np.int64), np.array(told, np.uint64)
 

@@ -5,6 +5,7 @@ The rules that the attacker knows, with the hierarchies they speak of, travel to
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,14 @@ from shoal.guarantees.diversity import MatchingDiversity, PlainDiversity, contra
 from shoal.records.buckets import Buckets
 from shoal.records.records import Records
 
+BUCKET = "bucket"
+"""The column of a bucketized release that says which rows share their sensitive values."""
+
 
 def diversity_audited(records: SparkRecords, guarantee: MatchingDiversity | PlainDiversity, witnesses: int) -> Audit:
-    """As the audit of the guarantee; the first kept column of the records is the bucket."""
-    told = answers(records, by_bucket, _audited, guarantee=guarantee, keep=witnesses)
+    """As the audit of the guarantee; one of the kept columns of the records is the bucket."""
+    place = records.kept.index(BUCKET)
+    told = answers(records, partial(by_bucket, place=place), _audited, guarantee=guarantee, keep=witnesses, place=place)
     violations = sum(one["violations"] for one in told)
     matching = isinstance(guarantee, MatchingDiversity)
     facts = [one["facts"] for one in told]
@@ -53,13 +58,15 @@ def diversity_audited(records: SparkRecords, guarantee: MatchingDiversity | Plai
 
 
 def _audited(
-    table: pa.Table, template: Records, guarantee: MatchingDiversity | PlainDiversity, keep: int
+    table: pa.Table, template: Records, guarantee: MatchingDiversity | PlainDiversity, keep: int, place: int
 ) -> dict[str, Any]:
     """On a worker: the audit of the buckets of a block, and what ranks its witnesses among those of others."""
     rows, records = of_rows(table, template)
     kept = table["kept"].to_pylist()
     order = np.argsort(table["row"].to_numpy(), kind="stable")
-    names, bucket = np.unique(np.array([kept[i][0] for i in order.tolist()], object).astype(str), return_inverse=True)
+    names, bucket = np.unique(
+        np.array([kept[i][place] for i in order.tolist()], object).astype(str), return_inverse=True
+    )
     buckets = Buckets.of(records, bucket.reshape(-1), names=names.tolist())
     verdict = guarantee.audit(buckets, witnesses=keep, threads=1)
     # Locally, buckets are numbered as they first appear.
@@ -68,12 +75,12 @@ def _audited(
     if isinstance(guarantee, PlainDiversity):
         found = diversities(buckets, int(guarantee.l))[guarantee.kind] * (-1 if guarantee.kind == "recursive" else 1)
     worst = []
-    for place, witness in enumerate(verdict.witnesses):
+    for number, witness in enumerate(verdict.witnesses):
         b = int(buckets.of_row[witness.rows[0] - 1])
         rank = float(witness.support if found is None else found[b])
         worst.append(
             {
-                "key": [rank, int(appears[b]), place],
+                "key": [rank, int(appears[b]), number],
                 "items": list(witness.items),
                 "support": witness.support,
                 "rows": (rows[np.array(witness.rows) - 1] + 1).tolist(),

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from shoal.engines.spark.ragged import Ints, Longs, lists, pieces, row_of
+from shoal.engines.spark.packing import pieces
+from shoal.engines.spark.ragged import Ints, Longs, lists, row_of
 from shoal.engines.spark.sets import SparkSets, rows_holding
 from shoal.engines.spark.workers import collected, on_workers
 from shoal.guarantees.audit import Audit, Witness

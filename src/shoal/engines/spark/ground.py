@@ -14,8 +14,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from shoal.algorithms.km.ground import MOST_PER_TOKEN, check_reachable, one_per_parents, rarest_first
+from shoal.engines.spark.packing import pieces
 from shoal.engines.spark.projection import blocks_of, by_items, found_in_blocks, parallelism
-from shoal.engines.spark.ragged import Ints, Longs, frozen, pieces
+from shoal.engines.spark.ragged import Ints, Longs, frozen
 from shoal.engines.spark.sets import SparkSets
 from shoal.engines.spark.workers import on_workers, summed
 from shoal.guarantees.km import KmAnonymity

@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from shoal.engines.spark.packing import pieces
 from shoal.engines.spark.projection import blocks_of, by_items, found_in_blocks, parallelism
-from shoal.engines.spark.ragged import Longs, pieces, row_of
+from shoal.engines.spark.ragged import Longs, row_of
 from shoal.engines.spark.sets import SparkSets, rows_holding
 from shoal.engines.spark.workers import on_workers, summed
 from shoal.guarantees.audit import Audit, Witness

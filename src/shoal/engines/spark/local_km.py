@@ -14,7 +14,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from shoal.engines.spark.itemsets import affordable_size, km_audited
-from shoal.engines.spark.ragged import Ints, Longs, lists, pieces, row_of
+from shoal.engines.spark.packing import PACKED, packed, pieces
+from shoal.engines.spark.ragged import Ints, Longs, row_of
 from shoal.engines.spark.sets import SparkSets
 from shoal.engines.spark.workers import on_workers, summed
 from shoal.errors import InputError
@@ -51,7 +52,7 @@ def local_km_audited(sets: SparkSets, guarantee: LocalKmAnonymity, witnesses: in
             f"{guarantee} cannot be decided on Spark here: tokens stand together in too few rows, and spelled out in the leaves of the "
             "hierarchy the rows have too many sets to count; use the local engine, which looks for a breach without spelling them out"
         )
-    rows = sets.rows.mapInArrow(on_workers(_spelled_out, **how), "row bigint, items array<int>")
+    rows = sets.rows.mapInArrow(on_workers(_spelled_out, **how), PACKED)
     spelled = SparkSets(rows, atoms, counts, different, lengths[different], 0, sets.column)
     exact = km_audited(spelled, KmAnonymity(guarantee.k, guarantee.m), witnesses, yes_or_no)
     return replace(exact, guarantee=guarantee.to_dict())
@@ -80,7 +81,7 @@ def spelled(baskets: Baskets, place: Ints, end: Longs, before: Longs) -> tuple[L
 
 def _spelled_out(batches: Iterator[pa.RecordBatch], place: Ints, end: Longs, before: Longs) -> Iterator[pa.RecordBatch]:
     for rows, baskets in pieces(batches):
-        yield pa.record_batch({"row": rows, "items": lists(*spelled(baskets, place, end, before))})
+        yield pa.record_batch(packed(rows, *spelled(baskets, place, end, before)))
 
 
 def _atom_counts(batches: Iterator[pa.RecordBatch], place: Ints, end: Longs, before: Longs) -> Iterator[pa.RecordBatch]:

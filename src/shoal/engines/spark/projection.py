@@ -16,8 +16,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from shoal.engines.spark.ragged import Ints, Longs, flat, frozen, gathered, lists, pieces, row_of
-from shoal.engines.spark.sets import SparkSets, reordered
+from shoal.engines.spark.packing import PACKED, packed_by, pieces, together
+from shoal.engines.spark.ragged import Ints, Longs, frozen, row_of
+from shoal.engines.spark.sets import SparkSets
 from shoal.engines.spark.workers import collected, on_workers
 from shoal.kernels.parallel import even_blocks
 
@@ -73,9 +74,9 @@ def found_in_blocks(
     """
     tails = sets.rows.mapInArrow(
         on_workers(_tails, recoded=recoded, recoding=recoding, block_of=blocks.of_token()),
-        "block int, row bigint, tail array<int>",
+        f"key int, {PACKED}",
     )
-    found = tails.groupBy("block").applyInArrow(
+    found = tails.groupBy("key").applyInArrow(
         on_workers(_counted, counted=counted, state=state, bounds=blocks.bounds, n_tokens=blocks.n_tokens),
         f"block int, {schema}",
     )
@@ -104,13 +105,10 @@ def _tails(
         begins[1:] &= (block[1:] != block[:-1]) | (row[1:] != row[:-1])
         start = np.flatnonzero(begins)
         lengths = offsets[row[start] + 1] - start
-        # One row of many tokens stands in many blocks: the batches that leave are bounded as well.
+        # One row of many tokens stands in many blocks: what is gathered at a time is bounded as well.
         for part in np.array_split(np.arange(len(start)), 1 + int(lengths.sum()) // (1 << 22)):
-            if len(part):
-                ends, tail = gathered(start[part], lengths[part], tokens)
-                yield pa.record_batch(
-                    {"block": block[start[part]], "row": rows[row[start[part]]], "tail": lists(ends, tail)}
-                )
+            at = start[part]
+            yield from packed_by(block[at], rows[row[at]], at, lengths[part], tokens)
 
 
 def _counted(
@@ -123,8 +121,8 @@ def _counted(
     """On a worker: the rows of one block, in their order, laid out and counted."""
     from shoal.kernels.rows import laid_out
 
-    block = table["block"][0].as_py()
-    offsets, tails = reordered(table["row"].to_numpy(), *flat(table["tail"]))
+    block = table["key"][0].as_py()
+    _, offsets, tails = together(table)
     rows: Rows = laid_out(frozen(offsets), frozen(tails), np.arange(n_tokens, dtype=np.int32), n_tokens, threads=1)
     found = counted(rows, *bounds[block], **state)
     return pa.table(

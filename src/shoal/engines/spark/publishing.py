@@ -18,8 +18,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from shoal.algorithms.recoding import Recoding
-from shoal.engines.spark.projection import by_items
-from shoal.engines.spark.ragged import Ints, Longs, pieces
+from shoal.engines.spark.packing import PACKED, packed_by, pieces, together
+from shoal.engines.spark.projection import by_items, parallelism
+from shoal.engines.spark.ragged import Ints, Longs
 from shoal.engines.spark.sets import SparkSets
 from shoal.engines.spark.workers import on_workers
 from shoal.ordering import natural_order
@@ -27,21 +28,24 @@ from shoal.ordering import natural_order
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+TOGETHER = 1 << 21
+"""Occurrences whose rows are put into their order together, about."""
+
 
 def published(sets: SparkSets, recoding: Recoding) -> DataFrame:
     """The sets as they would be published, in one column of the name they came in."""
-    from pyspark.sql import functions as sf
-
     names = recoding.cut.hierarchy.names
     used = [v for v in np.unique(recoding.node).tolist() if v >= 0]
     used = [used[i] for i in natural_order([names[v] for v in used])]
     token_of = np.full(recoding.cut.hierarchy.n_nodes + 1, -1, np.int32)  # the last entry serves node -1
     token_of[used] = np.arange(len(used), dtype=np.int32)
+    groups = max(2 * parallelism(sets), 1 + sets.occurrences // TOGETHER)
     placed = sets.rows.mapInArrow(
-        on_workers(_recoded, token=token_of[recoding.node], names=tuple(names[v] for v in used), secret=os.urandom(32)),
-        "place binary, items array<string>",
+        on_workers(_recoded, token=token_of[recoding.node], n_tokens=len(used), secret=os.urandom(32), groups=groups),
+        f"key int, {PACKED}",
     )
-    return placed.repartition("place").sortWithinPartitions("place").select(sf.col("items").alias(sets.column))
+    texts = on_workers(_texts, names=tuple(names[v] for v in used))
+    return placed.groupBy("key").applyInArrow(texts, "items array<string>").withColumnRenamed("items", sets.column)
 
 
 def named(
@@ -67,12 +71,12 @@ def shuffled(rows: DataFrame, columns: dict[str, str]) -> DataFrame:
 def _placed(batches: Iterator[pa.RecordBatch], columns: tuple[str, ...], secret: bytes) -> Iterator[pa.RecordBatch]:
     """On a worker: rows with the place that the secret gives them, without their number."""
     for batch in batches:
-        place = pa.array(_places(batch.column("row").to_numpy(), secret), pa.binary())
+        place = pa.array(_places(batch.column("row").to_numpy(), secret, 16), pa.binary())
         yield pa.record_batch({"place": place} | {name: batch.column(name) for name in columns})
 
 
-def _places(rows: Longs, secret: bytes) -> list[bytes]:
-    return [hashlib.blake2b(row.to_bytes(8), key=secret, digest_size=16).digest() for row in rows.tolist()]
+def _places(rows: Longs, secret: bytes, size: int) -> list[bytes]:
+    return [hashlib.blake2b(row.to_bytes(8), key=secret, digest_size=size).digest() for row in rows.tolist()]
 
 
 def _named(
@@ -90,12 +94,17 @@ def _named(
 
 
 def _recoded(
-    batches: Iterator[pa.RecordBatch], token: Ints, names: tuple[str, ...], secret: bytes
+    batches: Iterator[pa.RecordBatch], token: Ints, n_tokens: int, secret: bytes, groups: int
 ) -> Iterator[pa.RecordBatch]:
-    """On a worker: rows of published names, each with the place that the secret gives it."""
-    texts = pa.array(names, pa.string())
+    """On a worker: rows of published tokens, numbered by the place that the secret gives them."""
     for rows, baskets in pieces(batches):
-        offsets, tokens = by_items(baskets, token, len(names))
-        place = _places(rows, secret)
-        sets = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), texts.take(pa.array(tokens)))
-        yield pa.record_batch({"place": pa.array(place, pa.binary()), "items": sets})
+        offsets, tokens = by_items(baskets, token, n_tokens)
+        place = np.frombuffer(b"".join(_places(rows, secret, 8)), "<u8")
+        yield from packed_by(place % groups, place.view("<i8"), offsets[:-1], np.diff(offsets), tokens)
+
+
+def _texts(table: pa.Table, names: tuple[str, ...]) -> pa.Table:
+    """On a worker: the rows of a group by their names, in the order of their places."""
+    _, offsets, tokens = together(table)
+    texts = pa.array(names, pa.string()).take(pa.array(tokens))
+    return pa.table({"items": pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), texts)})

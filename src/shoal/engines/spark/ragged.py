@@ -1,22 +1,15 @@
 """Rows of different lengths between Arrow and the kernels, on the executors.
 
-A list column is a row of offsets and one array of values, and so are `Baskets`: nothing is copied but what a kernel needs. What a
-task holds at a time is bounded by occurrences, not by rows, so that a few huge rows do not burst it.
+A list column is a row of offsets and one array of values, and so are `Baskets`: nothing is copied but what a kernel needs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-
-from shoal.records.baskets import Baskets
-
-MOST = 1 << 20
-"""Occurrences that a task works on at a time (a longer row stands alone)."""
 
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
@@ -36,20 +29,6 @@ def flat(column: pa.Array | pa.ChunkedArray, dtype: Any = np.int32) -> tuple[Lon
 
 def lists(offsets: Longs, values: Any) -> pa.ListArray:
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(values))
-
-
-def pieces(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Longs, Baskets]]:
-    """(row numbers, their sets) of encoded rows, piece by piece."""
-    for batch in batches:
-        rows = batch.column("row").to_numpy()
-        offsets, items = flat(batch.column("items"))
-        first = 0
-        while first < len(rows):
-            last = int(np.searchsorted(offsets, offsets[first] + MOST, side="right")) - 1
-            last = max(first + 1, min(last, len(rows)))
-            low, high = offsets[first], offsets[last]
-            yield rows[first:last], Baskets(offsets[first : last + 1] - low, items[low:high], ())
-            first = last
 
 
 def gathered(start: Longs, lengths: Longs, values: Any) -> tuple[Longs, Any]:

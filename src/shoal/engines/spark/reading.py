@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
-from typing import TYPE_CHECKING
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 from shoal.errors import InputError
 
@@ -11,6 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 TABLE = "table:"
+_FAILED = re.compile(r"\[FAILED_READ_FILE[^\]]*\].*?reading file \S*?([^/\s]+)\.\s")
 
 
 def frame_of(session: SparkSession, place: str | os.PathLike[str]) -> DataFrame:
@@ -21,9 +26,37 @@ def frame_of(session: SparkSession, place: str | os.PathLike[str]) -> DataFrame:
     try:
         if where.startswith(TABLE):
             return session.table(where.removeprefix(TABLE))
-        return session.read.parquet(where)
+        frame = session.read.parquet(where)
+        _refuse_code(frame, where)
+        return frame
     except PySparkException as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
         raise InputError(
             f"{where}: Spark cannot read it ({reason}); give Parquet (a file, a folder, hdfs://...) or table:NAME"
         ) from error
+
+
+@contextmanager
+def unreadable_files() -> Iterator[None]:
+    """Tells a file that the workers cannot read from everything else that can go wrong there."""
+    try:
+        yield
+    except (
+        Exception
+    ) as error:  # by what it says: the same fault comes in several classes, of Spark and of its bridge to Java
+        file = _FAILED.search(str(error))
+        if file is None:
+            raise
+        raise InputError(f"{file[1]}: it is not readable as Parquet; write it again") from error
+
+
+def _refuse_code(frame: DataFrame, where: str) -> None:
+    """Raises for types that bring their own code: a file may name any, and pyspark imports (in older versions, unpickles) what it names."""
+    if _has_code(json.loads(frame._jdf.schema().json())):
+        raise InputError(f"{where}: it has a column of a type with code of its own (udt); write it with plain types")
+
+
+def _has_code(kind: Any) -> bool:
+    if isinstance(kind, dict):
+        return kind.get("type") == "udt" or any(map(_has_code, kind.values()))
+    return isinstance(kind, list) and any(map(_has_code, kind))

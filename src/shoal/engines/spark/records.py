@@ -7,8 +7,6 @@ locally, and a class of equal codes is the local class, in the local order. Kept
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -33,6 +31,7 @@ from shoal.errors import InputError
 from shoal.records.baskets import Baskets
 from shoal.records.columns import comma_parts
 from shoal.records.records import MISSING, Column, Records
+from shoal.records.row_digest import record_hash
 from shoal.records.values import NumberError, ordering
 
 if TYPE_CHECKING:
@@ -172,7 +171,7 @@ def _hashed(batches: Iterator[pa.RecordBatch], groups: int) -> Iterator[pa.Recor
         for i, kept in enumerate(batch.column("kept").to_pylist()):
             own = codes[ends[i] : ends[i + 1]].astype("<i4", copy=False).tobytes()
             held = ids[offsets[i] : offsets[i + 1]].astype("<i4", copy=False).tobytes()
-            hashes.append(hashlib.sha256(own + json.dumps([len(held), *kept]).encode() + held).digest())
+            hashes.append(record_hash(own, held, kept))
         yield in_groups(hashes, groups)
 
 

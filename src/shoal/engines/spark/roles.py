@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from shoal.engines.spark.buckets import BUCKET
+from shoal.engines.spark.encoding import encoded
 from shoal.engines.spark.records import SparkRecords, coded
-from shoal.engines.spark.sets import SparkSets, check_session, encoded, items_column
+from shoal.engines.spark.sets import SparkSets, check_session, items_column
 from shoal.errors import InputError
 from shoal.guarantees.k import KAnonymity
 from shoal.guarantees.km import KmAnonymity
@@ -16,9 +18,6 @@ from shoal.records.roles import Roles
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-BUCKET = "bucket"
-"""The column of a bucketized release that says which rows share their sensitive values."""
 
 
 def published_as(
@@ -48,7 +47,7 @@ def published_as(
             raise InputError(f"{guarantee} is about tables without items; leave out items, or ask for RTAnonymity")
         return coded(df, quasi=quasi, sensitive=sensitive, numeric=numeric, keep=keep), guarantee
     if kind == "diversity":
-        return _buckets(df, guarantee, items, quasi, sensitive, numeric), guarantee
+        return _buckets(df, guarantee, items, quasi, sensitive, numeric, keep), guarantee
     hidden, marked = _hidden(df, sensitive)
     column = items_column(df, items, hidden)
     return coded(
@@ -114,6 +113,7 @@ def _buckets(
     quasi: Sequence[str],
     sensitive: Sequence[str],
     numeric: Sequence[str] | None,
+    keep: Sequence[str],
 ) -> SparkRecords:
     if items is not None:
         raise InputError(f"{guarantee} is about one sensitive value per row; leave out items")
@@ -123,4 +123,4 @@ def _buckets(
         raise InputError(
             f"there is no column {BUCKET!r} that says which rows share their sensitive values; is this a release?"
         )
-    return coded(df, quasi=quasi, sensitive=sensitive, keep=(BUCKET,), numeric=numeric)
+    return coded(df, quasi=quasi, sensitive=sensitive, keep=(BUCKET, *keep), numeric=numeric)

@@ -1,5 +1,8 @@
 """A Spark session of our own, for `--engine spark[=MASTER]`. A session that the user already has is used as it is.
 
+Spark shuffles into 200 partitions unless told otherwise, a number for clusters. A session of ours on local[N] takes four for each core, as
+our benchmarks do, unless the user's settings name a number (`spark.sql.shuffle.partitions`).
+
 Workers must run the Python that has the package: on this machine that is the one that runs now, so PYSPARK_PYTHON names it unless the
 user has named another. A master on this machine listens on loopback only.
 """
@@ -27,6 +30,8 @@ _SETTINGS = {
     "spark.python.worker.reuse": "true",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
 }
+_PARTITIONS = "spark.sql.shuffle.partitions"
+_PER_CORE = 4
 _LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
 _ON_THIS_MACHINE = re.compile(r"local(\[.*\])?|spark://(localhost|127\.0\.0\.1)(:\d+)?")
 
@@ -36,8 +41,10 @@ def started(master: str | None = None, settings: dict[str, str] | None = None) -
     why = missing()
     if why is not None:
         raise InputError(why)
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
+    is_ours = SparkContext._active_spark_context is None
     python = os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", python)
     master = master or "local[*]"
@@ -51,6 +58,8 @@ def started(master: str | None = None, settings: dict[str, str] | None = None) -
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise InputError(f"Spark does not start on {master} ({reason}); check that the master is there") from error
     session.sparkContext.setLogLevel("ERROR")
+    if is_ours and master.startswith("local") and not session.sparkContext.getConf().contains(_PARTITIONS):
+        session.conf.set(_PARTITIONS, str(_PER_CORE * session.sparkContext.defaultParallelism))
     return session
 
 

@@ -8,28 +8,26 @@ meets first locally too.
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from shoal.engines.spark.ragged import Longs, gathered, lists, pieces, row_of
+from shoal.engines.spark.packing import pieces
+from shoal.engines.spark.ragged import Longs, row_of
 from shoal.engines.spark.workers import collected, on_workers
 from shoal.errors import InputError
 from shoal.ordering import natural_order
+from shoal.records.row_digest import groups_for, set_hashes, whole_digest
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 IN_PARTITION = 33
 """Bits that `monotonically_increasing_id` uses for the row within its partition."""
-_HASHES = 1 << 20
-"""Hashes of rows that a worker sorts at a time, about."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +35,7 @@ class SparkSets:
     """Encoded rows on the executors, and what the driver knows of them."""
 
     rows: DataFrame
-    """`row` (from 0, in the order of the data) and `items` (ids, ascending and unique)."""
+    """Packed: row numbers (from 0, in the order of the data) and items (ids, ascending and unique). Those of a table are not packed."""
     vocabulary: tuple[str, ...]
     counts: npt.NDArray[np.int64]
     """Rows that hold each item."""
@@ -81,37 +79,6 @@ class SparkSets:
         self.rows.unpersist()
 
 
-def encoded(df: DataFrame, items: str | None = None) -> SparkSets:
-    """The sets of a column of arrays (`items` unless there is only one such column)."""
-    from pyspark import StorageLevel
-    from pyspark.sql import functions as sf
-
-    check_session(df)
-    column = items_column(df, items)
-    names = sf.col("`" + column.replace("`", "``") + "`").cast("array<string>")
-    given = df.select(
-        sf.monotonically_increasing_id().alias("row"),
-        sf.coalesce(names, sf.array().cast("array<string>")).alias("items"),
-    ).persist(StorageLevel.MEMORY_AND_DISK)
-    try:
-        vocabulary, counts = names_and_counts(given, column)
-        parts, lengths, of_length, duplicates = lengths_of(given)
-        rows = given.mapInArrow(
-            on_workers(_encoded, names=vocabulary, starts=parts), "row bigint, items array<int>"
-        ).persist(StorageLevel.MEMORY_AND_DISK)
-        # Counting fills the store of the encoded rows; from then on the texts are not needed.
-        found = collected(rows.agg(sf.count("*").alias("n")))["n"][0].as_py()
-    finally:
-        given.unpersist()
-    if found != of_length.sum():
-        rows.unpersist()
-        raise InputError(
-            f"the data frame gave {of_length.sum():,} rows, then {found:,}: it is not the same every time it is computed; "
-            "write it to a table or checkpoint it first"
-        )
-    return SparkSets(rows, vocabulary, counts, lengths, of_length, duplicates, column)
-
-
 def check_session(df: DataFrame) -> None:
     """Raises unless the data frame is of a session whose driver is this process."""
     if "connect" in type(df).__module__ or not hasattr(df, "mapInArrow"):
@@ -150,7 +117,12 @@ def names_and_counts(given: DataFrame, column: str) -> tuple[tuple[str, ...], np
     from pyspark.sql import functions as sf
 
     each = given.select(sf.explode(sf.array_distinct("items")).alias("name"))
-    found = collected(each.groupBy("name").agg(sf.count("*").alias("count")))
+    return named_in_order(each.groupBy("name").agg(sf.count("*").alias("count")), column)
+
+
+def named_in_order(counted: DataFrame, column: str) -> tuple[tuple[str, ...], Longs]:
+    """Names and their counts in natural order; raises if an item of the column has no name."""
+    found = collected(counted)
     names = found["name"].to_pylist()
     for wrong, told in ((None, "missing"), ("", "empty")):
         if wrong in names:
@@ -169,11 +141,16 @@ def lengths_of(given: DataFrame) -> tuple[dict[int, int], Longs, Longs, int]:
         sf.size(sf.array_distinct("items")).cast("bigint").alias("length"),
         sf.size("items").alias("given"),
     )
-    found = collected(
+    return counted_lengths(
         seen.groupBy("part", "length").agg(
             sf.count("*").alias("count"), sf.sum(sf.col("given") - sf.col("length")).alias("more")
         )
     )
+
+
+def counted_lengths(counted: DataFrame) -> tuple[dict[int, int], Longs, Longs, int]:
+    """From rows (`count`) and repeated items (`more`) by partition and length: what `lengths_of` returns."""
+    found = collected(counted)
     part, length, count = (found[name].to_numpy() for name in ("part", "length", "count"))
     parts, place = np.unique(part, return_inverse=True)
     sizes = np.bincount(place.reshape(-1), count, minlength=len(parts)).astype(np.int64)
@@ -181,16 +158,6 @@ def lengths_of(given: DataFrame) -> tuple[dict[int, int], Longs, Longs, int]:
     lengths, place = np.unique(length, return_inverse=True)
     of_length = np.bincount(place.reshape(-1), count, minlength=len(lengths)).astype(np.int64)
     return starts, lengths.astype(np.int64), of_length, int(np.sum(found["more"].to_numpy()))
-
-
-def _encoded(
-    batches: Iterator[pa.RecordBatch], names: tuple[str, ...], starts: dict[int, int]
-) -> Iterator[pa.RecordBatch]:
-    """On a worker: rows of names as rows of ids, numbered through."""
-    known = pa.array(names, pa.string())
-    for batch in batches:
-        row = numbered(batch.column("row").to_numpy(), starts)
-        yield pa.record_batch({"row": row, "items": lists(*ids_of(batch.column("items"), known))})
 
 
 def numbered(number: Longs, starts: dict[int, int]) -> Longs:
@@ -207,48 +174,52 @@ def ids_of(sets: pa.ListArray, known: pa.Array) -> tuple[Longs, Any]:
 
     offsets = sets.offsets.to_numpy().astype(np.int64)
     texts = sets.values[int(offsets[0]) : int(offsets[-1])]
-    ids = pc.index_in(texts.cast(pa.string()), known).to_numpy(zero_copy_only=False).astype(np.int64)
-    key = np.unique((row_of(offsets - offsets[0]) << 32) | ids)
+    ids = pc.index_in(texts.cast(pa.string()), known).to_numpy(zero_copy_only=False)
+    return once_in_a_row(offsets - offsets[0], ids)
+
+
+def once_in_a_row(offsets: Longs, ids: Any) -> tuple[Longs, Any]:
+    """(offsets, ids), ascending and each once in its row."""
+    key = np.sort((row_of(offsets) << 32) | ids.astype(np.int64))
+    first = np.ones(len(key), np.bool_)  # np.unique hashes, which takes several times as long
+    first[1:] = key[1:] != key[:-1]
+    key = key[first]
     ends = np.searchsorted(key >> 32, np.arange(len(offsets)))
     return ends, (key & 0xFFFFFFFF).astype(np.int32)
 
 
 def digest(sets: SparkSets) -> str:
-    """A SHA-256 of the rows that depends neither on their order nor on how they are spread: of the hashes of all rows, sorted.
-
-    They are sorted in as many groups as their number asks for, by their first bytes.
-    """
+    """As `shoal.records.row_digest`, which depends neither on the order of rows nor on how they are spread."""
     return digest_of(sets.rows, len(sets), [*sets.vocabulary], _hashed)
 
 
 def digest_of(rows: DataFrame, n: int, names: list[Any], hashed: Callable[..., Any]) -> str:
-    """The SHA-256 of n rows from what `hashed` makes of each, and from the names that their codes stand for."""
-    groups = 1 + n // _HASHES
-    each = rows.mapInArrow(on_workers(hashed, groups=groups), "group int, digest binary")
+    """The digest of n rows from what `hashed` makes of each, and from the names that their codes stand for."""
+    each = rows.mapInArrow(on_workers(hashed, groups=groups_for(n)), "group int, digest binary")
     found = collected(each.groupBy("group").applyInArrow(on_workers(_hashed_together), "group int, digest binary"))
-    together = dict(zip(found["group"].to_pylist(), found["digest"].to_pylist(), strict=True))
-    whole = hashlib.sha256(b"shoal rows 1\n" + json.dumps([n, *names]).encode())
-    for group in sorted(together):
-        whole.update(group.to_bytes(4) + together[group])
-    return whole.hexdigest()
+    return whole_digest(n, names, dict(zip(found["group"].to_pylist(), found["digest"].to_pylist(), strict=True)))
 
 
 def _hashed(batches: Iterator[pa.RecordBatch], groups: int) -> Iterator[pa.RecordBatch]:
     """On a worker: the hash of every row of ids, and the group it is sorted in."""
     for _, baskets in pieces(batches):
-        ids, ends = baskets.items.astype("<i4", copy=False), baskets.offsets.tolist()
-        yield in_groups([hashlib.sha256(ids[start:stop].tobytes()).digest() for start, stop in pairwise(ends)], groups)
+        yield in_groups(set_hashes(baskets.offsets, baskets.items), groups)
 
 
-def in_groups(hashes: list[bytes], groups: int) -> pa.RecordBatch:
-    """Hashes of rows, each with the group that it is sorted in."""
-    group = [int.from_bytes(one[:4]) % groups for one in hashes]
-    return pa.record_batch({"group": pa.array(group, pa.int32()), "digest": pa.array(hashes, pa.binary())})
+def in_groups(hashes: Iterable[bytes], groups: int) -> pa.RecordBatch:
+    """Hashes of rows, one after the other for each group in which they are sorted."""
+    by_group: dict[int, list[bytes]] = {}
+    for one in hashes:
+        by_group.setdefault(int.from_bytes(one[:4]) % groups, []).append(one)
+    together = [b"".join(own) for own in by_group.values()]
+    return pa.record_batch({"group": pa.array([*by_group], pa.int32()), "digest": pa.array(together, pa.binary())})
 
 
 def _hashed_together(table: pa.Table) -> pa.Table:
     """On a worker: the hash of all hashes of a group, in their order."""
-    together = hashlib.sha256(b"".join(sorted(table["digest"].to_pylist()))).digest()
+    hashes = b"".join(table["digest"].to_pylist())
+    each = sorted(hashes[at : at + 32] for at in range(0, len(hashes), 32))
+    together = hashlib.sha256(b"".join(each)).digest()
     return pa.table({"group": table["group"][:1], "digest": pa.array([together], pa.binary())})
 
 
@@ -275,9 +246,3 @@ def _holding(
             here = rows[held & (lengths == len(itemset)) if alone else held]
             if len(here):
                 yield pa.record_batch({"itemset": np.full(len(here), i, np.int32), "row": here})
-
-
-def reordered(rows: Longs, offsets: Longs, values: Any) -> tuple[Longs, Any]:
-    """The lists in the order of their row numbers."""
-    order = np.argsort(rows, kind="stable")
-    return gathered(offsets[:-1][order], np.diff(offsets)[order], values)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.engines.spark.workers import worker_faults
 from shoal.errors import InputError
+from shoal.records.folders import Entry, data_files, entries_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -34,6 +35,68 @@ class Files:
         system, at = self._at(path)
         if system.exists(at):
             raise InputError(f"{path}: it is there already; write to another place, or remove it first")
+
+    def read(self, path: str) -> bytes:
+        """All of a small file, such as the certificate."""
+        system, at = self._at(path)
+        if not system.exists(at):
+            raise InputError(f"{at.getName()}: there is no such file; check the path {path!r}")
+        stream = system.open(at)
+        try:
+            return bytes(stream.readAllBytes())
+        finally:
+            stream.close()
+
+    def entries(self, path: str) -> tuple[Entry, ...] | None:
+        """Everything in a folder; None for a file. Raises if there is neither."""
+        system, at = self._at(path)
+        if not system.exists(at):
+            raise InputError(f"{at.getName()}: there is no such file or folder; check the path {path!r}")
+        if not system.getFileStatus(at).isDirectory():
+            return None
+        if system.getUri().getScheme() == "file":  # Hadoop would not tell links and checksum files
+            return entries_of(system.makeQualified(at).toUri().getPath())
+        return tuple(
+            Entry(told.getPath().getName(), "folder" if told.isDirectory() else "file", told.getLen())
+            for told in system.listStatus(at)
+        )
+
+    def parquet_columns(self, path: str) -> tuple[str, ...]:
+        """The columns that the Parquet file at a path, or every one of those in the folder there, says it holds.
+
+        One that holds several values at once (a structure) stands as often as it has parts. Spark itself believes a note in the file
+        instead, which may leave columns and parts out.
+        """
+        entries = self.entries(path)
+        files = (
+            [path] if entries is None else [f"{path.rstrip('/')}/{name}" for name in data_files(entries, _name(path))]
+        )
+        found: dict[tuple[str, ...], str] = {}
+        for file in files:
+            found.setdefault(self._columns(file), _name(file))
+        if len(found) > 1:
+            (some, first), (others, second) = list(found.items())[:2]
+            raise InputError(
+                f"{_name(path)}: {second} has other columns ({', '.join(others)}) than {first} ({', '.join(some)}); "
+                "give files of one table"
+            )
+        return next(iter(found))
+
+    def _columns(self, file: str) -> tuple[str, ...]:
+        parquet = self._virtual_machine.org.apache.parquet.hadoop
+        try:
+            reader = parquet.ParquetFileReader.open(
+                parquet.util.HadoopInputFile.fromPath(self._at(file)[1], self._settings)
+            )
+        except Exception as error:  # of the bridge to Java, which has the library's own words within it
+            reason = getattr(error, "java_exception", None)
+            told = "" if reason is None else f" ({str(reason.getMessage()).splitlines()[0]})"
+            raise InputError(f"{_name(file)}: it is not readable as Parquet{told}; write it again") from error
+        try:
+            paths = reader.getFooter().getFileMetaData().getSchema().getPaths()
+            return tuple(paths.get(i)[0] for i in range(paths.size()))
+        finally:
+            reader.close()
 
     def save(self, path: str, content: bytes) -> None:
         """A small new file, such as the certificate."""
@@ -59,6 +122,10 @@ class Files:
         return place.getFileSystem(self._settings), place
 
 
+def _name(path: str) -> str:
+    return path.rstrip("/").rpartition("/")[2]
+
+
 class Folder:
     """A new folder of Parquet files."""
 
@@ -67,7 +134,7 @@ class Folder:
     def __init__(self, session: SparkSession, path: str | os.PathLike[str]) -> None:
         self.session, self.files = session, Files(session)
         self.path = os.fspath(path).rstrip("/")
-        self.name = self.path.rpartition("/")[2]
+        self.name = _name(self.path)
         if not self.name:
             raise InputError(f"{os.fspath(path)!r} is no folder that a release can be written to; name a new one")
         self._staged = f"{self.path}-{secrets.token_hex(8)}-not-audited"

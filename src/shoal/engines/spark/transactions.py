@@ -23,7 +23,8 @@ from shoal.algorithms import check_options, entry
 from shoal.algorithms.recoding import Options
 from shoal.algorithms.transactions.classes import Classes
 from shoal.engines.spark.classes import gray_places
-from shoal.engines.spark.ragged import Ints, Longs, flat, gathered, lists, pieces, row_of
+from shoal.engines.spark.packing import pieces
+from shoal.engines.spark.ragged import Ints, Longs, flat, gathered, lists, row_of
 from shoal.engines.spark.sets import IN_PARTITION, SparkSets, numbered
 from shoal.engines.spark.workers import collected, on_workers
 from shoal.errors import InputError, Unreachable
