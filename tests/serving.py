@@ -25,6 +25,17 @@ def until(condition: Callable[[], Any], seconds: float = 60) -> Any:
     return found
 
 
+def ended(jobs: Any, project: Any, job: Any) -> Any:
+    """The job, once it is neither waiting nor running."""
+
+    def look() -> Any:
+        jobs.tick()
+        found = jobs.get(project, job.id)
+        return found if found.status not in ("queued", "running") else None
+
+    return until(look, 120)
+
+
 @dataclass(frozen=True)
 class Served:
     """A running app."""

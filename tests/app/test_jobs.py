@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from serving import until
+from serving import ended, until
 from shoal.app.jobs import CRASHED, INTERRUPTED, Jobs
 from shoal.app.worker import Teller
 from shoal.app.workspace import Workspace
@@ -53,15 +53,6 @@ def jobs(workspace):
     found = Jobs(workspace)
     yield found
     found.close()
-
-
-def ended(jobs, project, job):
-    def look():
-        jobs.tick()
-        found = jobs.get(project, job.id)
-        return found if found.status not in ("queued", "running") else None
-
-    return until(look, 120)
 
 
 def started(jobs, project, job):

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from serving import until
+from serving import ended
 from shoal import KAnonymity, KmAnonymity, RTAnonymity, anonymize, read, verify
 from shoal.app.jobs import Job, Jobs
 from shoal.app.publishing import (
@@ -72,15 +72,6 @@ def done(tmp_path_factory):
     assert run.status == "done", run.error
     yield workspace, jobs, project, run
     jobs.close()
-
-
-def ended(jobs, project, job):
-    def look():
-        jobs.tick()
-        found = jobs.get(project, job.id)
-        return found if found.status not in ("queued", "running") else None
-
-    return until(look, 120)
 
 
 # Tables.

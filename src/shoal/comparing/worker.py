@@ -18,6 +18,7 @@ from shoal.comparing.cells import DONE, FAULT, MEMORY, REFUSED, UNREACHABLE, fin
 from shoal.comparing.reasons import reason_of
 from shoal.errors import InputError, ShoalError, Unreachable
 from shoal.plan import Origin, Plan, call_of, plan_of
+from shoal.records.residence import resident_bytes
 
 
 def main() -> None:
@@ -46,7 +47,7 @@ def outcome_of(request: dict[str, Any], started: Any = lambda: None) -> dict[str
     try:
         plan = plan_of(request["document"], origin)
         warm = warm_up(plan, threads)
-        start_mb = _status_mb("VmRSS")
+        now = resident_bytes()
         started()
         check_files(plan)
         with in_terms_of(plan):
@@ -60,7 +61,7 @@ def outcome_of(request: dict[str, Any], started: Any = lambda: None) -> dict[str
         return {"status": FAULT, "reason": _reason(error, origin, request["document"])}
     except Exception as error:
         return {"status": FAULT, "reason": f"{type(error).__name__} in {_place(error)}; please report it"}
-    return found | {"start_mb": start_mb, "warm": warm}
+    return found | {"start_mb": None if now is None else round(now[0] / (1 << 20), 1), "warm": warm}
 
 
 def _released(plan: Plan, threads: int) -> dict[str, Any]:
@@ -78,7 +79,7 @@ def _released(plan: Plan, threads: int) -> dict[str, Any]:
         "optimal": release.optimal,
         "bound": finite(release.bound),
         "seconds": round(release.seconds, 4),
-        "peak_mb": _status_mb("VmHWM") or release.peak_mb,
+        "peak_mb": release.peak_mb,
         "rows": release.rows,
         "classes": classes.get("count"),
         "threads": call.arguments.get("threads", threads),
@@ -96,15 +97,6 @@ def _place(error: Exception) -> str:
     ours = [frame for frame in frames if f"{os.sep}shoal{os.sep}" in frame.filename] or list(frames)
     path = ours[-1].filename
     return f"{path[path.rfind(f'{os.sep}shoal{os.sep}') + 1 :]}, line {ours[-1].lineno}"
-
-
-def _status_mb(field: str) -> float | None:
-    """Memory of this process alone. The figure that the system keeps for its parent (ru_maxrss) would begin with the parent's."""
-    try:
-        with open("/proc/self/status") as file:
-            return next(round(int(line.split()[1]) / 1024, 1) for line in file if line.startswith(f"{field}:"))
-    except (OSError, StopIteration, ValueError):
-        return None
 
 
 def _end_with_parent() -> None:

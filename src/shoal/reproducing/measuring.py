@@ -6,7 +6,6 @@ reset the mark of the highest size; elsewhere the mark of the whole process is w
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import ShoalError
+from shoal.records.residence import peak_bytes, resident_bytes
 
 
 @dataclass(frozen=True)
@@ -50,28 +50,11 @@ def _reset_peak() -> float:
     """Megabytes that the process holds now, from where the peak counts."""
     try:
         Path("/proc/self/clear_refs").write_text("5")
-        return _status("VmRSS")
     except OSError:
-        return _high_water()
+        return _peak()
+    now = resident_bytes()
+    return _peak() if now is None else now[0] / (1 << 20)
 
 
 def _peak() -> float:
-    try:
-        return _status("VmHWM")
-    except OSError:
-        return _high_water()
-
-
-def _status(name: str) -> float:
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith(name):
-            return int(line.split()[1]) / 1024
-    raise OSError(f"no {name}")
-
-
-def _high_water() -> float:
-    try:
-        import resource
-    except ImportError:  # Windows
-        return 0.0
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1024 if sys.platform != "darwin" else 1024**2)
+    return (peak_bytes() or 0) / (1 << 20)

@@ -17,7 +17,7 @@ from shoal.records.knowledge import Rules
 from shoal.records.records import Records
 from shoal.records.roles import Roles, texts_of
 from shoal.records.values import ordering
-from shoal.spark.proposing import SparkProposal, forgetting, options_of, refuse_empty
+from shoal.spark.proposing import SparkProposal, check_specs, forgetting, options_of, refuse_empty
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -149,12 +149,7 @@ def _check_roles(guarantee: Any, asked: Mapping[str, Any]) -> None:
         raise InputError("no column is named as quasi-identifier; name what an attacker may know (quasi=COLUMNS)")
     if len(asked["sensitive"]) != 1:
         raise InputError(f"{guarantee} is about one sensitive column; name it (sensitive=COLUMN)")
-    given = asked["hierarchy"]
-    for spec in given.values() if isinstance(given, Mapping) else ():
-        if isinstance(spec, str) and spec.startswith(("frequency:", "learned")):
-            raise InputError(
-                f"hierarchy {spec} cannot be made on Spark for a table: it needs more of the data than names; write it to a file first"
-            )
+    check_specs(asked["hierarchy"])
 
 
 def _read(df: DataFrame, asked: Mapping[str, Any], *, bucketed: bool) -> SparkRecords:

@@ -66,3 +66,12 @@ def refuse_empty(rows: int) -> None:
     """Raises if there is nothing to publish."""
     if not rows:
         raise InputError("the data frame has no rows; there is nothing to publish")
+
+
+def check_specs(hierarchy: Any) -> None:
+    """Raises for trees that would need more of a table than the driver has of it."""
+    for spec in hierarchy.values() if isinstance(hierarchy, Mapping) else [hierarchy]:
+        if isinstance(spec, str) and spec.startswith(("frequency:", "learned")):
+            raise InputError(
+                f"hierarchy {spec} cannot be made on Spark for a table: it needs more of the data than names; write it to a file first"
+            )

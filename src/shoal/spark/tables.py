@@ -11,7 +11,7 @@ from shoal.algorithms.rt.recoding import RTOptions
 from shoal.errors import InputError
 from shoal.models import basket_notes, tables
 from shoal.report.certificate import hierarchy_facts
-from shoal.spark.proposing import SparkProposal, forgetting, options_of, refuse_empty
+from shoal.spark.proposing import SparkProposal, check_specs, forgetting, options_of, refuse_empty
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -29,12 +29,7 @@ def check(guarantee: Any, asked: Mapping[str, Any]) -> None:
     check_options(kind, name, options_of(asked, kind))
     if not asked["quasi"]:
         raise InputError("no column is named as quasi-identifier; name what an attacker may know (quasi=COLUMNS)")
-    given = asked["hierarchy"]
-    for spec in given.values() if isinstance(given, Mapping) else [given]:
-        if isinstance(spec, str) and spec.startswith(("frequency:", "learned")):
-            raise InputError(
-                f"hierarchy {spec} cannot be made on Spark for a table: it needs more of the data than names; write it to a file first"
-            )
+    check_specs(asked["hierarchy"])
     if kind == "lm" and not asked["sensitive"]:
         raise InputError(f"{guarantee} needs sensitive items; name them, or their column (sensitive=...)")
     if kind == "table" and guarantee.l > 1 and not asked["sensitive"]:
