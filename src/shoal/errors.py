@@ -7,6 +7,9 @@
 A message is one sentence that names the place (file, line, column, value) and the remedy.
 """
 
+from collections.abc import Sequence
+from typing import Any
+
 
 class ShoalError(Exception):
     """Base of everything Shoal raises on purpose."""
@@ -24,3 +27,8 @@ class Unreachable(ShoalError):  # noqa: N818 - reads as what it says
     """The guarantee does not hold, or no recoding can reach it."""
 
     exit_code = 3
+
+    def __init__(self, message: str = "", witnesses: Sequence[Any] = ()) -> None:
+        super().__init__(message)
+        self.witnesses = tuple(witnesses)
+        """Who shows it, where somebody does: values of the data, which the message never holds."""

@@ -95,6 +95,20 @@ def test_one_changed_cell_is_caught_by_hash_and_by_promise(shop):
     assert "5^2-anonymity does not hold" in {c.name: c.says for c in found.checks}["promise"]
 
 
+def test_a_verification_is_as_true_as_it_holds_and_raises_with_witnesses(shop):
+    found = verify(shop / "plain.json", shop / "plain.csv")
+    assert found
+    assert found.require() is found
+    (shop / "plain.csv").write_text((shop / "plain.csv").read_text() + "milk|rifle\n")
+    found = verify(shop / "plain.json", shop / "plain.csv")
+    assert not found
+    assert [bool(check) for check in found.checks] == [check.holds is True for check in found.checks]
+    with pytest.raises(shoal.Unreachable, match="not verified: file, promise, statements") as raised:
+        found.require()
+    assert raised.value.witnesses == found.audit.witnesses != ()
+    assert "rifle" not in str(raised.value)
+
+
 def test_reordered_rows_are_another_file_with_the_same_promise(shop):
     public = shop / "plain.csv"
     head, *rows = public.read_text().splitlines()

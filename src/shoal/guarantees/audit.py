@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from shoal.errors import Unreachable
+
 
 @dataclass(frozen=True)
 class Witness:
@@ -27,7 +29,7 @@ class Witness:
 
 @dataclass(frozen=True)
 class Audit:
-    """The verdict on published data, from the published data alone."""
+    """The verdict on published data, from the published data alone. It is true where the promise holds, so that it can be asserted."""
 
     guarantee: Mapping[str, Any]
     holds: bool
@@ -43,6 +45,20 @@ class Audit:
     notes: tuple[str, ...] = field(default=())
     facts: Mapping[str, Any] = field(default_factory=dict)
     """What else was counted: the number and size of classes, and how diverse they are."""
+
+    def __bool__(self) -> bool:
+        return bool(self.holds)
+
+    def require(self) -> Audit:
+        """The audit itself where the promise holds; raises Unreachable, which carries the witnesses, where it does not."""
+        if self.holds:
+            return self
+        least = "" if self.complete else "at least "
+        raise Unreachable(
+            f"{self.guarantee['name']} does not hold: {least}{self.violations:,} of {self.checked:,} counted break it; "
+            "the error's witnesses show which",
+            self.witnesses,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         return {

@@ -17,7 +17,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from shoal import __version__
-from shoal.errors import InputError
+from shoal.errors import InputError, Unreachable
 from shoal.guarantees.audit import Audit
 from shoal.records.database_address import is_address
 from shoal.records.folders import Entry, beside, entries_of
@@ -51,7 +51,7 @@ _SHOWN = 3
 
 @dataclass(frozen=True)
 class Verification:
-    """What came of all checks."""
+    """What came of all checks. It is true where they hold, so that it can be asserted."""
 
     certificate: Mapping[str, Any]
     checks: tuple[Check, ...]
@@ -62,6 +62,18 @@ class Verification:
     def holds(self) -> bool:
         """Whether no check failed."""
         return all(check.holds is not False for check in self.checks)
+
+    def __bool__(self) -> bool:
+        return self.holds
+
+    def require(self) -> Verification:
+        """The verification itself where it holds; raises Unreachable, which carries the witnesses of the audit, where it does not."""
+        if self.holds:
+            return self
+        failed = ", ".join(check.name for check in self.checks if check.holds is False)
+        raise Unreachable(
+            f"not verified: {failed}; its checks say why", () if self.audit is None else self.audit.witnesses
+        )
 
     def to_dict(self) -> dict[str, Any]:
         return {

@@ -26,6 +26,9 @@ class Check:
     """None where it was not checked, and `says` tells why."""
     says: str
 
+    def __bool__(self) -> bool:
+        return self.holds is True
+
     def to_dict(self) -> dict[str, Any]:
         return {"check": self.name, "holds": self.holds, "says": self.says}
 
