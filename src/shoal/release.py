@@ -334,6 +334,11 @@ class Targets:
         named = (self.certificate, self.rules, None if is_address(self.data) else self.data)
         return tuple(name for name in named if name not in (None, "-"))
 
+    @property
+    def private(self) -> tuple[str, ...]:
+        """Those that are for the owner alone."""
+        return () if self.rules is None else (self.rules,)
+
     def check(self, *, force: bool = False, inputs: tuple[str, ...] = ()) -> None:
         """Raises if they could not be written: better before a long run than after it."""
         self.check_files(force=force, inputs=inputs)
@@ -479,7 +484,7 @@ class Release:
 
     def _write_file(self, targets: Targets, force: bool, progress: Progress) -> tuple[Layout, str, tuple[str, ...]]:
         with Publication(targets.files, force=force) as publication, contextlib.ExitStack() as stack:
-            staged = {target: publication.file(target) for target in targets.files}
+            staged = {target: publication.file(target, private=target in targets.private) for target in targets.files}
             file = staged.get(targets.data) or stack.enter_context(_passing_through())
             progress("writing", 0.0)
             layout = self._write_to(file, targets.data)
@@ -504,7 +509,7 @@ class Release:
             TableTarget(targets.data, force=force, sources=origins) as table,
             Publication(targets.files, force=force) as publication,
         ):
-            staged = {target: publication.file(target) for target in targets.files}
+            staged = {target: publication.file(target, private=target in targets.private) for target in targets.files}
             progress("writing", 0.0)
             wanted = layout_for(targets.data, self.layout)
             if isinstance(self.published, Records):

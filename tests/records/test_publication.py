@@ -69,6 +69,32 @@ def test_a_replacement_keeps_the_rights_of_what_it_replaces(tmp_path):
     assert stat.S_IMODE((tmp_path / "x").stat().st_mode) == 0o600
 
 
+def test_a_private_file_is_for_its_owner_alone_whatever_it_replaces(tmp_path):
+    (tmp_path / "old").write_bytes(OLD)
+    (tmp_path / "old").chmod(0o644)
+    before = os.umask(0)
+    try:
+        with Publication([tmp_path / "new", tmp_path / "old"], force=True) as publication:
+            for name in ("new", "old"):
+                publication.file(tmp_path / name, private=True).write(b"secret")
+                assert {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.glob(".*")} == {0o600}
+    finally:
+        os.umask(before)
+    assert {stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("new", "old")} == {0o600}
+
+
+def test_a_file_on_its_way_is_never_open_to_more_people_than_what_it_replaces(tmp_path):
+    (tmp_path / "x").write_bytes(OLD)
+    (tmp_path / "x").chmod(0o600)
+    before = os.umask(0)
+    try:
+        with Publication([tmp_path / "x"], force=True) as publication:
+            publication.file(tmp_path / "x").write(b"new")
+            assert {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.glob(".*")} == {0o600}
+    finally:
+        os.umask(before)
+
+
 def test_force_replaces_and_a_link_stays_a_link(tmp_path):
     (tmp_path / "real").write_bytes(OLD)
     (tmp_path / "link").symlink_to(tmp_path / "real")

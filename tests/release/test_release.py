@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import stat
 from collections import Counter
 
 import numpy as np
@@ -252,6 +253,17 @@ def test_impossible_targets_are_refused(tmp_path, monkeypatch, files, complaint)
     with pytest.raises(InputError, match=complaint):
         release.write(**files)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_rules_are_for_their_owner_whatever_the_umask(tmp_path):
+    release = shoal.anonymize([["a", "b"]] * 5, shoal.KmAnonymity(2, 2))
+    before = os.umask(0)
+    try:
+        release.write(tmp_path / "public.csv", rules=tmp_path / "rules.csv")
+    finally:
+        os.umask(before)
+    rights = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
+    assert rights == {"public.csv": 0o666, "public.csv.certificate.json": 0o666, "rules.csv": 0o600}
 
 
 def test_rules_speak_of_tokens_as_they_are_written(tmp_path):

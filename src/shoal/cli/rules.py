@@ -82,7 +82,7 @@ def rules(
         )
         impossible = _impossible(source.records, found)
     if output is not None:
-        with Publication([output], force=force) as publication, publication.file(output) as file:
+        with Publication([output], force=force) as publication, publication.file(output, private=True) as file:
             file.write("".join(line + "\n" for line in rule_lines(found)).encode())
     shown = found if redundant else found.applied()
     if json:

@@ -92,9 +92,10 @@ def check_targets(targets: Iterable[Target], *, force: bool = False) -> None:
 class StagedFile(io.RawIOBase):
     """A file on its way to its target, under a hidden name. Hashes what is written; closing it brings it safely to disk."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Target, *, private: bool = False) -> None:
         super().__init__()
         self.target = os.path.realpath(target)
+        self.private = private
         folder, name = os.path.split(self.target)
         self.path = os.path.join(folder, f".{name[:40]}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
         self._digest = hashlib.sha256()
@@ -103,7 +104,9 @@ class StagedFile(io.RawIOBase):
     def create(self) -> None:
         with writing_errors(self.target):
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-            self._file = open(os.open(self.path, flags, 0o666), "wb", buffering=1 << 20)  # noqa: SIM115
+            # On its way it is never open to more people than it will be in its place.
+            rights = 0o600 if self.private or os.path.lexists(self.target) else 0o666
+            self._file = open(os.open(self.path, flags, rights), "wb", buffering=1 << 20)  # noqa: SIM115
 
     def writable(self) -> bool:
         return True
@@ -157,11 +160,14 @@ class Publication:
         for target in self._targets:
             _remove_leftovers(target)
 
-    def file(self, target: Target) -> StagedFile:
-        """A new file that will become `target`. Close it when it is complete."""
+    def file(self, target: Target, *, private: bool = False) -> StagedFile:
+        """A new file that will become `target`. Close it when it is complete.
+
+        A private one is for its owner alone, whatever the umask and whatever it replaces; others keep the rights of what they replace.
+        """
         if os.fspath(target) not in self._targets:
             raise ValueError(f"{target!r} is not among the targets of this publication")
-        staged = StagedFile(target)
+        staged = StagedFile(target, private=private)
         self._staged.append(staged)  # before it exists, so that an interrupt cannot leave it behind
         staged.create()
         return staged
@@ -251,7 +257,7 @@ def _replaced(staged: StagedFile) -> _Placed:
         os.link(staged.target, str(backup))
     except OSError:  # nothing was there, or the file system has no links
         backup = None
-    if existed:  # a file that others may not read must not become one that they may
+    if existed and not staged.private:  # a file that others may not read must not become one that they may
         with contextlib.suppress(OSError):
             os.chmod(staged.path, stat.S_IMODE(os.stat(staged.target).st_mode))
     os.replace(staged.path, staged.target)
