@@ -98,28 +98,21 @@ def all_generalized(ground: Ground, clusters: Sequence[npt.NDArray[np.int64]]) -
 
 
 def item_rules(ground: Ground, found: Sequence[Generalized]) -> ItemRules:
-    """What is published for the items of each cluster; equal groups of different clusters share a token."""
+    """What is published for the items of each cluster. What means the same in different clusters is one token, however it came about."""
     names = ground.items.vocabulary
-    known: dict[tuple[int, ...], int] = {}
-    tokens: list[str] = []
+    token_of = _Tokens(ground)
     sizes: list[int] = []
     weights: list[float] = []
-    taken = set(names) | set(ground.sensitive.vocabulary) | set(() if ground.tree is None else ground.tree.names)
     codes = []
     for one in found:
         code = np.empty(len(one.size), np.int32)
         order = np.argsort(one.group, kind="stable")
         members = np.split(one.items[order], np.cumsum(np.bincount(one.group, minlength=len(one.size)))[:-1])
         for group, inside in enumerate(members[: len(one.size)]):
-            key = tuple(inside.tolist()) if one.node is None else (-1, int(one.node[group]))
-            place = known.setdefault(key, len(tokens))
-            if place == len(tokens):
-                tokens.append(
-                    set_label([names[i] for i in key], taken) if one.node is None else ground.tree.names[key[1]]  # type: ignore[union-attr]
-                )
+            code[group] = token_of(inside.tolist(), None if one.node is None else int(one.node[group]))
+            if code[group] == len(sizes):
                 sizes.append(int(one.size[group]))
                 weights.append(float(one.weight[group]))
-            code[group] = place
         codes.append(code[one.group])
     offsets = np.concatenate(([0], np.cumsum([len(one.items) for one in found]))).astype(np.int64)
     none = np.zeros(0, np.int32)
@@ -128,10 +121,56 @@ def item_rules(ground: Ground, found: Sequence[Generalized]) -> ItemRules:
         np.concatenate([none, *(one.items for one in found)]),
         np.concatenate([none, *codes]),
         names,
-        tuple(tokens),
+        tuple(token_of.names),
         np.array(sizes, np.int64),
         np.array(weights, np.float64),
     )
+
+
+class _Tokens:
+    """Tokens by what they mean: a node of the hierarchy where there is one over exactly these items, else the set of the items.
+
+    Clusters under a cut and clusters that fell back to sets meet here: a lone item, or all leaves of a node, is the node for both, and of
+    nodes over the same leaves the lowest.
+    """
+
+    def __init__(self, ground: Ground) -> None:
+        self.names: list[str] = []
+        self._ground = ground
+        self._known: dict[int | tuple[int, ...], int] = {}
+        self._taken = set(ground.items.vocabulary) | set(ground.sensitive.vocabulary)
+        self._node_over: dict[tuple[int, int], int] = {}
+        if ground.tree is not None:
+            self._taken |= set(ground.tree.names)
+            for v, (start, stop) in enumerate(ground.tree.span.tolist()):  # children come before their parents
+                self._node_over.setdefault((start, stop), v)
+
+    def __call__(self, items: list[int], node: int | None) -> int:
+        """The token of a group of items that was made as a node, or as a set (None)."""
+        meaning = self._node(items, node)
+        place = self._known.setdefault(tuple(items) if meaning is None else meaning, len(self.names))
+        if place == len(self.names):
+            tree, vocabulary = self._ground.tree, self._ground.items.vocabulary
+            self.names.append(
+                set_label([vocabulary[i] for i in items], self._taken)
+                if meaning is None or tree is None
+                else tree.names[meaning]
+            )
+        return place
+
+    def _node(self, items: list[int], node: int | None) -> int | None:
+        """The lowest node over exactly the leaves that are meant, if there is one."""
+        tree = self._ground.tree
+        if tree is None:
+            return None
+        if node is not None:
+            start, stop = tree.span[node].tolist()
+        else:
+            leaves = tree.span[self._ground.leaf[items], 0]
+            start, stop = int(leaves.min()), int(leaves.max()) + 1
+            if stop - start > len(items):
+                return None
+        return self._node_over.get((start, stop))
 
 
 def set_label(members: Sequence[str], taken: set[str]) -> str:
