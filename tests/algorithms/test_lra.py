@@ -13,10 +13,10 @@ from shoal.algorithms.km.cells import Cells
 from shoal.algorithms.km.exact import exact
 from shoal.algorithms.km.ground import Ground
 from shoal.algorithms.km.lra import lra
-from shoal.algorithms.km.parts import Splitting
+from shoal.algorithms.km.parts import Splitting, exposed_rows
 from shoal.algorithms.recoding import Options
 from shoal.errors import InputError, Unreachable
-from shoal.guarantees.km import KmAnonymity, exposed_rows
+from shoal.guarantees.km import KmAnonymity
 from shoal.guarantees.km_local import LocalKmAnonymity
 from shoal.hierarchy.build import balanced
 from shoal.hierarchy.tree import Hierarchy

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import shoal
 import shoal.spark
 from shoal.engines.spark import transactions
-from shoal.engines.spark.classes import gray_places
 from shoal.engines.spark.ragged import lists
+from shoal.engines.spark.transactions import gray_places
 from shoal.errors import InputError, Unreachable
 from shoal.guarantees.k import KAnonymity
 from shoal.kernels.gray import gray_order

@@ -96,7 +96,6 @@ def trees_folder(project: Project) -> Path:
 
 def read_values(plan: Plan) -> tuple[dict[str, Values], Baskets | None]:
     """The values of all columns that are generalized, as a release reads them, and the sets."""
-    from shoal.guarantees.k import parted
     from shoal.models import Roles, model_of
     from shoal.records.reading import Source
 
@@ -111,7 +110,7 @@ def read_values(plan: Plan) -> tuple[dict[str, Values], Baskets | None]:
     found = {column.name: _of_column(column) for column in source.records.of_role("quasi")}
     if source.records.items is None:
         return found, None
-    sets = parted(source.records.items, source.records.sensitive_items)[0]
+    sets = source.records.items.parted(source.records.sensitive_items)[0]
     return {items: Values(sets.vocabulary, sets.supports())} | found, sets
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InputError
+from shoal.guarantees.diversity import kinds_of_rows
 from shoal.records.buckets import Buckets
 from shoal.records.knowledge import Rules, covers
 
@@ -96,24 +97,17 @@ def background_attack(
     threads: int | None = None,
 ) -> BackgroundAttack:
     """How many rows the rules narrow down to fewer than l values, and to a single one."""
-    from shoal.kernels.impossible import impossible_kinds
-    from shoal.kernels.matchings import valid_values
+    from shoal.kernels.audit.assignments import open_values
 
     if isinstance(l, bool) or not isinstance(l, int | np.integer) or l < 1:
         raise InputError(f"l must be a whole number of at least 1, not {l!r}")
     used = rules.applied()
-    kind, excluded = impossible_kinds(
-        covers(published.rows, used.hierarchies),
-        used.nodes,
-        used.values_among(published.vocabulary),
-        len(published.vocabulary),
-        threads,
-    )
-    group, bucket, kind_of, number = valid_values(
+    kind, excluded = kinds_of_rows(published.rows, rules, published.vocabulary, threads)
+    group, bucket, kind_of, number = open_values(
         published.of_row, kind, excluded, published.offsets, published.values, published.counts, threads
     )
     many = np.bincount(group, minlength=len(number))
-    open_values = _open(published, bucket, kind_of, excluded)
+    not_excluded = _open(published, bucket, kind_of, excluded)
     weak = (number < l) & (number > 0)
     worst = np.flatnonzero(weak)
     worst = worst[np.argsort(number[worst], kind="stable")][:examples]
@@ -124,7 +118,7 @@ def background_attack(
         len(group),
         len(published),
         len(used),
-        int(many[open_values < l].sum()),
+        int(many[not_excluded < l].sum()),
         int(many[weak].sum()),
         int(many[number == 1].sum()),
         int(many[number == 0].sum()),
@@ -150,14 +144,14 @@ def _open(
 def _example(
     published: Buckets, rules: Rules, kind: npt.NDArray[np.int32], excluded: npt.NDArray[np.bool_], row: int
 ) -> Narrowed:
-    from shoal.kernels.matchings import valid_pairs
+    from shoal.kernels.audit.assignments import keep_open
 
     b = int(published.of_row[row])
     part = slice(published.offsets[b], published.offsets[b + 1])
     values = published.values[part]
     kinds, rows = np.unique(kind[published.of_row == b], return_counts=True)
     allowed = ~excluded[kinds][:, values]
-    valid_pairs(rows.astype(np.int64), published.counts[part], allowed)
+    keep_open(rows.astype(np.int64), published.counts[part], allowed)
     left = values[allowed[np.searchsorted(kinds, kind[row])]]
     shown = {published.vocabulary[v] for v in values.tolist()}
     columns = {name: published.rows[name] for name in rules.hierarchies}

@@ -64,14 +64,13 @@ def homogeneity(
     l: int | None = None,  # noqa: E741
     *,
     examples: int = 5,
-    threads: int | None = None,
 ) -> Homogeneity:
     """How sure an attacker is who finds the crowd of a person and guesses its most frequent sensitive value."""
     if l is not None and l < 2:
         raise InputError(f"l is {l}; a guess that is sure in one of l cases needs l of at least 2")
     if not records.of_role("sensitive") and not records.sensitive_items:
         raise InputError("there is nothing sensitive to guess; name it with --sensitive")
-    of_row, sizes = crowds(records, threads=threads)
+    of_row, sizes = crowds(records)
     most, value = _likeliest(records, of_row, len(sizes))
     certain, likely = most == sizes, most == sizes
     if l is not None:

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InputError
+from shoal.guarantees.k import twins
 from shoal.records.baskets import Baskets
 from shoal.records.records import Records
 
@@ -51,15 +52,13 @@ class ProsecutorRisk:
         }
 
 
-def crowds(data: Records | Baskets, *, items: bool = True, threads: int | None = None) -> tuple[Ints, Ints]:
+def crowds(data: Records | Baskets, *, items: bool = True) -> tuple[Ints, Ints]:
     """(class of each record, records of each class): equal in all quasi-identifier columns and, with `items`, in all known items."""
     records = _records(data)
     of_row = column_classes(records)
     if items and records.items is not None:
-        from shoal.kernels.twins import equal_rows
-
         known = _told_apart(records, of_row)
-        order, bounds = equal_rows(known.offsets, known.items, len(known.vocabulary), threads)
+        order, bounds = twins(known)
         of_row = np.empty(len(records), np.int64)
         of_row[order] = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
     return of_row, np.bincount(of_row).astype(np.int64)
@@ -71,13 +70,13 @@ def risks(data: Records | Baskets, m: int | None = None, *, threads: int | None 
     if m is not None and m < 0:
         raise InputError(f"m is {m}; an attacker knows 0 items or more")
     if m is None or records.items is None:
-        of_row, sizes = crowds(records, threads=threads)
+        of_row, sizes = crowds(records)
         found: npt.NDArray[np.float64] = 1.0 / sizes[of_row]
         return found
     of_row = column_classes(records)
     crowd = np.bincount(of_row)[of_row].astype(np.int64) if len(records) else np.zeros(0, np.int64)
     if m:
-        from shoal.kernels.least_supports import least_supports
+        from shoal.kernels.audit.least_supports import least_supports
 
         known = _told_apart(records, of_row, with_class=False)
         support = known.supports()

@@ -101,7 +101,7 @@ def attack(
             for name, given in (("m", m), ("rules", rules), ("hierarchy", hierarchy), ("min-exp", min_exp)):
                 if given is not None:
                     raise InputError(f"--{name} has no use without --raw; leave it out")
-            return _homogeneity(data, sensitive, quasi, keep, l, examples, threads, plot, json, reading)
+            return _homogeneity(data, sensitive, quasi, keep, l, examples, plot, json, reading)
         if l is not None:
             raise InputError("--l is for homogeneity and buckets; leave it out, or leave out --raw")
         between = {"quasi": quasi, "sensitive": sensitive, "keep": keep, "rules": rules}
@@ -173,7 +173,6 @@ def _homogeneity(
     keep: Any,
     l: int | None,  # noqa: E741
     examples: int,
-    threads: int | None,
     plot: str | None,
     json: bool,
     reading: dict[str, Any],
@@ -185,7 +184,7 @@ def _homogeneity(
 
     announce_compilation()
     records, side = read_release(data, quasi=quasi, sensitive=sensitive, keep=keep, **reading)
-    found = homogeneity(records, l, examples=examples, threads=threads)
+    found = homogeneity(records, l, examples=examples)
     write_plot(plot, confidence_plot(found))
     if json:
         named = {"input": without_password(data), "input_sha256": side.sha256, "found": bool(found.likely)}

@@ -3,7 +3,7 @@
 A bucket shows which sensitive values its rows have, not whose they are. Whoever knows that a row cannot have some of them, and
 that every value belongs to exactly one row, may narrow a row down to few values or to one. Matching l-diversity promises that
 at least l values stay possible for every row against an attacker who knows the given rules. The audit sees what is published
-and the rules, nothing else: one matching per bucket and its strongly connected components say what is possible for whom.
+and the rules, nothing else: one assignment of its values per bucket, and the exchanges that it allows, say what is possible for whom.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ import numpy.typing as npt
 
 from shoal.errors import InputError
 from shoal.guarantees.audit import Audit, Witness
+from shoal.hierarchy.tree import Hierarchy
 from shoal.records.buckets import Buckets
-from shoal.records.knowledge import Rules, covers
-from shoal.records.records import Records
+from shoal.records.knowledge import Rules
+from shoal.records.records import Column, Records
 
 KINDS = ("distinct", "entropy", "recursive")
 NAMED = 100
@@ -104,12 +105,12 @@ class MatchingDiversity:
         progress: Callable[[float], None] | None = None,
     ) -> Audit:
         """Count the valid sensitive values of every row. All is counted also with `yes_or_no`: it takes one pass over the buckets."""
-        from shoal.kernels.matchings import valid_values
+        from shoal.kernels.audit.assignments import open_values
 
         kind, excluded = kinds_of_rows(published.rows, self.rules, published.vocabulary, threads)
         if progress:
             progress(0.5)
-        group, bucket, kind_of, number = valid_values(
+        group, bucket, kind_of, number = open_values(
             published.of_row, kind, excluded, published.offsets, published.values, published.counts, threads
         )
         if progress:
@@ -178,27 +179,45 @@ def kinds_of_rows(
     rows: Records, rules: Rules | None, vocabulary: tuple[str, ...], threads: int | None = None
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]:
     """(kind, excluded): the kind of each row, and per kind which sensitive values the rules exclude."""
-    from shoal.kernels.impossible import impossible_kinds
+    from shoal.kernels.audit.exclusions import excluded_kinds
 
-    if rules is None or not len(rules):
+    # All rules, also those that are marked as following from others: who marked them is not asked.
+    value = np.zeros(0, np.int32) if rules is None else rules.values_among(vocabulary)
+    which = np.flatnonzero(value >= 0)
+    if rules is None or not len(which) or not len(rows):
         return np.zeros(len(rows), np.int32), np.zeros((min(len(rows), 1), len(vocabulary)), np.bool_)
-    used = rules.applied()
-    return impossible_kinds(
-        covers(rows, used.hierarchies), used.nodes, used.values_among(vocabulary), len(vocabulary), threads
+    named = np.flatnonzero((rules.nodes >= 0).any(axis=0))
+    attributes = [list(rules.hierarchies.items())[a] for a in named.tolist()]
+    return excluded_kinds(
+        [rows[name].codes for name, _ in attributes],
+        [_leaves(rows[name], tree) for name, tree in attributes],
+        [tree.parent for _, tree in attributes],
+        rules.nodes[which][:, named],
+        value[which],
+        len(vocabulary),
+        len(rows),
+        threads,
     )
+
+
+def _leaves(column: Column, tree: Hierarchy) -> npt.NDArray[np.int32]:
+    try:
+        return tree.leaves_of(column.values)
+    except InputError as error:
+        raise InputError(f"column {column.name!r}: {error}") from None
 
 
 def values_left(
     published: Buckets, bucket: int, kind: npt.NDArray[np.int32], excluded: npt.NDArray[np.bool_]
 ) -> dict[int, tuple[str, ...]] | None:
     """Per kind of row in a bucket, the values that are valid for it; None if no assignment obeys the rules."""
-    from shoal.kernels.matchings import valid_pairs
+    from shoal.kernels.audit.assignments import keep_open
 
     kinds, rows = np.unique(kind[published.of_row == bucket], return_counts=True)
     part = slice(published.offsets[bucket], published.offsets[bucket + 1])
     values = published.values[part]
     allowed = ~excluded[kinds][:, values]
-    if not valid_pairs(rows.astype(np.int64), published.counts[part], allowed):
+    if not keep_open(rows.astype(np.int64), published.counts[part], allowed):
         return None
     return {
         k: tuple(published.vocabulary[v] for v in values[valid].tolist())

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from shoal.errors import InputError
 from shoal.guarantees.audit import Audit, Witness
@@ -96,13 +97,13 @@ class KAnonymity:
         progress: Callable[[float], None] | None = None,
     ) -> Audit:
         """Count equal transactions, and the sensitive items among them. All is counted also with `yes_or_no`: it takes one pass."""
-        from shoal.kernels.twins import equal_rows, sensitive_per_run
+        from shoal.kernels.audit.twins import sensitive_per_run
 
         rows = published.items if isinstance(published, Records) else published
         if rows is None:
             raise InputError("there are no items; name the column that holds them with --items")
         quasi, sensitive = parted(rows, self.sensitive)
-        order, bounds = equal_rows(quasi.offsets, quasi.items, len(quasi.vocabulary), threads)
+        order, bounds = twins(quasi)
         sizes = np.diff(bounds)
         distinct, most = sensitive_per_run(sensitive.offsets, sensitive.items, order, bounds, len(sensitive.vocabulary))
         if progress:
@@ -146,13 +147,20 @@ class KAnonymity:
         )
 
 
+def twins(baskets: Baskets) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """(order, bounds): class c of equal rows is `order[bounds[c]:bounds[c + 1]]`, ascending; classes come as their first rows do."""
+    from shoal.kernels.audit.twins import equal_rows
+
+    return equal_rows(baskets.offsets, baskets.items)
+
+
 def parted(baskets: Baskets, sensitive: Collection[str]) -> tuple[Baskets, Baskets]:
     """The same rows twice: with the quasi-identifier items alone, and with the sensitive ones alone."""
     marked = np.array([name in sensitive for name in baskets.vocabulary], bool)
     return _with(baskets, ~marked), _with(baskets, marked)
 
 
-def _with(baskets: Baskets, wanted: np.ndarray[Any, np.dtype[np.bool_]]) -> Baskets:
+def _with(baskets: Baskets, wanted: npt.NDArray[np.bool_]) -> Baskets:
     kept = wanted[baskets.items]
     offsets = np.concatenate(([0], np.cumsum(kept)))[baskets.offsets]
     rank = np.cumsum(wanted, dtype=np.int32) - np.int32(1)

@@ -69,8 +69,8 @@ class KmAnonymity:
         progress: Callable[[float], None] | None = None,
     ) -> Audit:
         """Count every itemset of up to m published tokens; with `yes_or_no`, stop at the first that is too rare."""
-        m = min(int(self.m), published.longest)
         walk = _Walk(published, int(self.k), threads, progress)
+        m = min(int(self.m), walk.rows.longest)
         if yes_or_no:
             checked, rare, found = walk(m, witnesses, only_one=True)
             complete = not rare.any()
@@ -147,16 +147,6 @@ def exposures(
     return found
 
 
-def exposed_rows(baskets: Baskets, k: int, m: int, *, threads: int | None = None) -> npt.NDArray[np.bool_]:
-    """Rows that up to m of their items narrow down to fewer than k."""
-    exposed, unique = np.zeros(len(baskets), np.uint8), np.ones(len(baskets), np.uint8)
-    _mark_rare_items(baskets, k, exposed, unique)
-    walk = _Walk(baskets, k, threads, None)
-    for size in range(2, min(m, baskets.longest) + 1):
-        walk(size, 0, only_one=False, exposed=exposed, unique=unique, size=size)
-    return exposed > 0
-
-
 def _mark_rare_items(baskets: Baskets, k: int, exposed: npt.NDArray[np.uint8], unique: npt.NDArray[np.uint8]) -> None:
     """Rows with an item rarer than k, and with one that stands nowhere else: what m = 1 gives away."""
     support = baskets.supports()
@@ -169,14 +159,14 @@ class _Walk:
     """Prepared baskets (items rarest first, rows per item) over which itemsets of different sizes are counted."""
 
     def __init__(self, baskets: Baskets, k: int, threads: int | None, progress: Callable[[float], None] | None) -> None:
-        from shoal.kernels.rows import laid_out
+        from shoal.kernels.audit.layout import numbered_rows
 
         self.baskets, self.k, self.threads, self.progress = baskets, k, threads, progress
         support = baskets.supports()
         self.by_rank = np.argsort(support, kind="stable")
         rank = np.empty(len(support), np.int32)
         rank[self.by_rank] = np.arange(len(support), dtype=np.int32)
-        self.rows = laid_out(baskets.offsets, baskets.items, rank, len(rank), threads)
+        self.rows = numbered_rows(baskets.offsets, baskets.items, rank, threads)
 
     def __call__(
         self,
@@ -188,21 +178,21 @@ class _Walk:
         unique: npt.NDArray[np.uint8] | None = None,
         size: int = 0,
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], tuple[Witness, ...]]:
-        from shoal.kernels.itemsets import counted_itemsets, work_by_first_item
-        from shoal.kernels.parallel import over_blocks
+        from shoal.kernels.audit.blocks import in_threads
+        from shoal.kernels.audit.itemsets import counted_itemsets, work_by_first_item
 
         if m < 1:
             return np.zeros(1, np.int64), np.zeros(1, np.int64), ()
         none = np.zeros(0, np.uint8)
         stop = np.zeros(1, np.bool_)
         rows = self.rows
-        work = work_by_first_item(rows.offsets, rows.tails, rows.lengths, len(self.by_rank), m)
+        work = work_by_first_item(rows.offsets, rows.tails, len(self.by_rank), m)
 
         def count(first: int, last: int) -> Any:
             marks = (none if exposed is None else exposed, none if unique is None else unique)
             return counted_itemsets(rows, first, last, self.k, m, keep, only_one, stop, *marks)
 
-        answers = over_blocks(count, rows.blocks(work), self.threads, self.progress)
+        answers = in_threads(count, rows.blocks(work), self.threads, self.progress)
         checked = np.array([a[0] for a in answers]).sum(axis=0)
         rare = np.array([a[1] for a in answers]).sum(axis=0)
         kept = [

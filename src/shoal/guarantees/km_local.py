@@ -8,7 +8,7 @@ no row or at least k. Two facts carry the audit:
   match. So the audit of global recoding is never wrong when it says yes, and needs no hierarchy for it.
 - When it says no, the hierarchy decides. Leaves under the same lowest published token are matched by the same rows, so at most one
   leaf per token needs to be looked at. Spelled out in these, the rows are plain sets again, which the walk of the plain audit counts;
-  where that would be too much, `shoal.kernels.local_sets` finds a set that is too rare, or that there is none, without.
+  where that would be too much, `shoal.kernels.audit.local_sets` finds a set that is too rare, or that there is none, without.
 """
 
 from __future__ import annotations
@@ -159,8 +159,8 @@ class _Published:
         self, guarantee: LocalKmAnonymity, threads: int | None, progress: Callable[[float], None] | None
     ) -> Audit:
         """The verdict without spelling anything out, with the first breach as its witness."""
-        from shoal.kernels.local_sets import rare_choice
-        from shoal.kernels.parallel import even_blocks, over_blocks
+        from shoal.kernels.audit.blocks import blocks_of_work, in_threads
+        from shoal.kernels.audit.local_sets import rare_choice
 
         n = len(self.nodes)
         by_token = np.argsort(self.tokens, kind="stable")
@@ -170,7 +170,7 @@ class _Published:
         next_atom = np.append(np.flatnonzero(self.has_leaf), n)[next_atom]
         stop = np.zeros(1, np.bool_)
         m = int(guarantee.m)
-        answers = over_blocks(
+        answers = in_threads(
             lambda a, b: rare_choice(
                 self.offsets,
                 self.tokens,
@@ -186,7 +186,7 @@ class _Published:
                 m,
                 stop,
             ),
-            even_blocks(np.diff(starts) + 1.0, 64),
+            blocks_of_work(np.diff(starts) + 1.0, 64),
             threads,
             progress,
         )

@@ -69,8 +69,8 @@ class LmDiversity:
         progress: Callable[[float], None] | None = None,
     ) -> Audit:
         """As for (k,k^m)-anonymity, and for every set of up to m items in every class the sensitive items beside it."""
-        from shoal.kernels.inference import count_inferences
-        from shoal.kernels.parallel import even_blocks, over_blocks
+        from shoal.kernels.audit.blocks import blocks_of_work, in_threads
+        from shoal.kernels.audit.inference import count_inferences
 
         hidden = RTAnonymity(self.k, self.m).audit(
             published, witnesses=witnesses, yes_or_no=yes_or_no, threads=threads, progress=progress
@@ -80,7 +80,7 @@ class LmDiversity:
         order = np.argsort(of_row, kind="stable").astype(np.int64)
         starts = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
         m = min(int(self.m), items.longest)
-        parts = over_blocks(
+        parts = in_threads(
             lambda a, b: count_inferences(
                 items.offsets,
                 items.items,
@@ -97,7 +97,7 @@ class LmDiversity:
                 witnesses,
                 yes_or_no,
             ),
-            even_blocks(sizes.astype(np.float64), 64),
+            blocks_of_work(sizes.astype(np.float64), 64),
             threads,
             progress,
         )

@@ -7,6 +7,6 @@ from pathlib import Path
 
 def compiled() -> bool:
     """Whether machine code from an earlier run is at hand; if not, the first call takes several seconds longer."""
-    from shoal.kernels.itemsets import count_itemsets
+    from shoal.kernels.rows import recode_block
 
-    return any(Path(count_itemsets.stats.cache_path or "").glob("itemsets.count_itemsets-*.nbi"))
+    return any(Path(recode_block.stats.cache_path or "").glob("rows.recode_block-*.nbi"))

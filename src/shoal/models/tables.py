@@ -152,9 +152,7 @@ def hierarchies(
         name: column_hierarchy(column, specs.get(name), unknown=unknown) for name, column in known.items()
     }
     if records.items is not None and records.items_name in specs:
-        from shoal.guarantees.k import parted
-
-        items = parted(records.items, records.sensitive_items)[0]
+        items = records.items.parted(records.sensitive_items)[0]
         found[records.items_name] = resolve(
             specs[records.items_name],
             items.vocabulary,

@@ -13,7 +13,7 @@ from shoal.algorithms.recoding import Options
 from shoal.algorithms.transactions.classes import Classes
 from shoal.algorithms.transactions.diversity import diverse
 from shoal.errors import InputError, Unreachable
-from shoal.guarantees.k import KAnonymity, parted
+from shoal.guarantees.k import KAnonymity
 from shoal.loss.edits import Edits, edits
 from shoal.models import AnySource, Proposal, Roles, basket_details, basket_notes, basket_source
 from shoal.records.baskets import Baskets
@@ -65,7 +65,7 @@ def proposal(source: AnySource, guarantee: KAnonymity, request: Mapping[str, Any
         )
     if guarantee.l > 1 and not guarantee.sensitive:
         raise InputError(f"l = {guarantee.l}, but no item is named as sensitive; name them with --sensitive")
-    quasi, sensitive = parted(baskets, guarantee.sensitive)
+    quasi, sensitive = baskets.parted(guarantee.sensitive)
     name, home = entry(guarantee.model, request["algorithm"])
     classes: Classes = algorithm(guarantee.model, name)(quasi, guarantee, None, options)
     if guarantee.l > 1:

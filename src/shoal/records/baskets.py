@@ -10,7 +10,7 @@ Where memory is limited the arrays lie in scratch files, and so does what is mad
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -122,6 +122,18 @@ class Baskets:
             )
             items[low:high] = self.items[shift + np.arange(low, high)]
         return Baskets(offsets, items, self.vocabulary)
+
+    def parted(self, names: Collection[str]) -> tuple[Baskets, Baskets]:
+        """The same rows twice: without the items of these names, and with them alone."""
+        apart = np.array([name in names for name in self.vocabulary], np.bool_)
+        return self._with(~apart), self._with(apart)
+
+    def _with(self, wanted: npt.NDArray[np.bool_]) -> Baskets:
+        kept = wanted[self.items]
+        offsets = np.concatenate(([0], np.cumsum(kept)))[self.offsets]
+        rank = np.cumsum(wanted, dtype=np.int32) - np.int32(1)
+        names = tuple(name for name, stays in zip(self.vocabulary, wanted.tolist(), strict=True) if stays)
+        return Baskets(offsets, rank[self.items[kept]].astype(np.int32, copy=False), names)
 
     def shuffled(self) -> Baskets:
         """The rows in an order drawn from the system's randomness, of which nothing is kept."""

@@ -575,8 +575,8 @@ class _Pair:
         with_items = not self.between.cells
         gone = max(0, len(self.original) - len(self.published))
         found: dict[str, Mapping[str, Any]] = {
-            "before": class_figures(crowds(self.original, items=with_items, threads=self.threads)[1], self.k),
-            "after": class_figures(crowds(self.published, items=with_items, threads=self.threads)[1], self.k, gone),
+            "before": class_figures(crowds(self.original, items=with_items)[1], self.k),
+            "after": class_figures(crowds(self.published, items=with_items)[1], self.k, gone),
         }
         buckets = self.buckets
         if buckets is not None:

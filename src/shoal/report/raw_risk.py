@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.algorithms import kind_of
-from shoal.guarantees.k import parted
+from shoal.guarantees.k import parted, twins
 from shoal.guarantees.km import exposures
 from shoal.guarantees.rt import known_items, told_apart
 from shoal.guarantees.table import canonical, classes
@@ -67,10 +67,8 @@ def raw_risk(source: Source | RecordSource, guarantee: Any, *, threads: int | No
 def _of_baskets(baskets: Baskets, guarantee: Any, threads: int | None) -> tuple[Exposed, ...]:
     if guarantee.model == "km":
         return tuple(_by_items(baskets, guarantee, threads, ""))
-    from shoal.kernels.twins import equal_rows
-
     quasi, _ = parted(baskets, guarantee.sensitive)
-    _, bounds = equal_rows(quasi.offsets, quasi.items, len(quasi.vocabulary), threads)
+    _, bounds = twins(quasi)
     sizes = np.diff(bounds)
     known = "all items but the sensitive ones" if guarantee.sensitive else "all items"
     return (_by_crowd(known, np.repeat(sizes, sizes), guarantee.k),)

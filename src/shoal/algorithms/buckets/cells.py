@@ -16,8 +16,9 @@ import numpy.typing as npt
 from shoal.algorithms.buckets.bucketization import Bucketization, figures
 from shoal.algorithms.buckets.eligibility import check_reachable
 from shoal.algorithms.recoding import Options
-from shoal.guarantees.diversity import MatchingDiversity, kinds_of_rows
+from shoal.guarantees.diversity import MatchingDiversity
 from shoal.records.buckets import Buckets, sensitive_column
+from shoal.records.knowledge import Rules, covers
 from shoal.records.records import Records
 
 LOOKS = 2e9
@@ -105,7 +106,7 @@ def bucketized(
 
     column = sensitive_column(records)
     options.tell("impossible values", 0.0)
-    kind, excluded = kinds_of_rows(records, guarantee.rules, column.values, options.threads)
+    kind, excluded = _kinds_of_rows(records, guarantee.rules, column.values, options.threads)
     check_reachable(column, guarantee, kind, excluded, options.threads)
     n, l = len(records), int(guarantee.l)  # noqa: E741
     if n == 0:
@@ -139,6 +140,20 @@ def bucketized(
         figures(buckets)
         | {"cells": len(cells.value), "remaining": len(pending), "merges": int(merges), "exceptions": exceptions},
         exception_notes(exceptions),
+    )
+
+
+def _kinds_of_rows(
+    records: Records, rules: Rules | None, values: tuple[str, ...], threads: int | None
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]:
+    """(kind, excluded): the kind of each row, and per kind which sensitive values the rules exclude."""
+    from shoal.kernels.impossible import impossible_kinds
+
+    if rules is None or not len(rules):
+        return np.zeros(len(records), np.int32), np.zeros((min(len(records), 1), len(values)), np.bool_)
+    used = rules.applied()
+    return impossible_kinds(
+        covers(records, used.hierarchies), used.nodes, used.values_among(values), len(values), threads
     )
 
 

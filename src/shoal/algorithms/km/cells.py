@@ -6,8 +6,8 @@ rare because too few rows kept it, more rows of that set get it back as well. A 
 this move, so the search ends, at worst where it began. Every set that stands in the data at the end stands in k rows.
 
 Only sets with u or one of its children can change, and their rows are the rows that hold u or a child. Pairs are settled first, with a
-counter for each (`shoal.kernels.descents`). For larger sets the tokens in question are numbered first, so the walk of the audit
-(`shoal.kernels.itemsets`) over these rows alone, from these tokens alone, counts just those.
+counter for each (`shoal.kernels.descents`). For larger sets the tokens in question are numbered first, so one walk
+(`shoal.kernels.exposure`) over these rows alone, from these tokens alone, counts just those.
 """
 
 from __future__ import annotations
@@ -209,7 +209,7 @@ class Cells:
         self, offsets: npt.NDArray[np.int64], tokens: npt.NDArray[np.int32], around: _Around
     ) -> npt.NDArray[np.bool_]:
         """Rows in which a set with a child of u is too rare."""
-        from shoal.kernels.itemsets import count_itemsets
+        from shoal.kernels.exposure import mark_exposed
         from shoal.kernels.parallel import even_blocks, over_blocks
         from shoal.kernels.rows import laid_out
 
@@ -222,7 +222,6 @@ class Cells:
         exposed = np.zeros(len(offsets) - 1, np.uint8)
         if rare.any():
             exposed[np.searchsorted(offsets, np.flatnonzero(rare[tokens]), side="right") - 1] = 1
-        unique, stop = np.ones(len(exposed), np.uint8), np.zeros(1, np.bool_)
         blocks = [(1, last)]
         if threads != 1:
             blocks = [(a + 1, b + 1) for a, b in even_blocks(rows.volume[1:last] + 1.0, 8)]
@@ -231,22 +230,7 @@ class Cells:
                 break
 
             def count(a: int, b: int, size: int = size) -> None:
-                count_itemsets(
-                    rows.offsets,
-                    rows.tails,
-                    rows.lengths,
-                    rows.support,
-                    rows.volume,
-                    a,
-                    b,
-                    k,
-                    size,
-                    0,
-                    False,
-                    stop,
-                    exposed,
-                    unique,
-                )
+                mark_exposed(rows.offsets, rows.tails, rows.lengths, rows.support, rows.volume, a, b, k, size, exposed)
 
             over_blocks(count, blocks, threads)
         return exposed > 0

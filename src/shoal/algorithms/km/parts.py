@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from shoal.algorithms.km.exact import exact
 from shoal.algorithms.recoding import Options
-from shoal.guarantees.km import KmAnonymity, exposed_rows
+from shoal.guarantees.km import KmAnonymity
 from shoal.hierarchy.tree import Hierarchy
 from shoal.loss.ncp import leaf_occurrences
 from shoal.records.baskets import Baskets
@@ -117,10 +117,33 @@ class Splitting:
         rows = np.arange(len(baskets))
         while True:
             self.work += left.occurrences
-            exposed = exposed_rows(left, self.guarantee.k, self.guarantee.m, threads=self.options.threads)
+            exposed = exposed_rows(left, int(self.guarantee.k), int(self.guarantee.m), self.options.threads)
             if not exposed.any():
                 break
             rows, left = rows[~exposed], left.take(np.flatnonzero(~exposed))
         clean = np.zeros(len(baskets), np.bool_)
         clean[rows] = True
         return clean
+
+
+def exposed_rows(baskets: Baskets, k: int, m: int, threads: int | None = None) -> npt.NDArray[np.bool_]:
+    """Rows that up to m of their items narrow down to fewer than k."""
+    from shoal.kernels.exposure import mark_exposed
+    from shoal.kernels.parallel import over_blocks
+    from shoal.kernels.rows import laid_out
+
+    support = baskets.supports()
+    by_support = np.argsort(support, kind="stable")
+    rank = np.empty(len(support), np.int32)
+    rank[by_support] = np.arange(len(support), dtype=np.int32)
+    rows = laid_out(baskets.offsets, baskets.items, rank, len(rank), threads)
+    exposed = np.zeros(len(baskets), np.uint8)
+    if np.any(rare := support < k):
+        exposed[baskets.rows_with(rare)] = 1
+    for size in range(2, min(m, baskets.longest) + 1):
+
+        def mark(a: int, b: int, size: int = size) -> None:
+            mark_exposed(rows.offsets, rows.tails, rows.lengths, rows.support, rows.volume, a, b, k, size, exposed)
+
+        over_blocks(mark, rows.blocks(), threads)
+    return exposed > 0

@@ -13,7 +13,6 @@ import numpy.typing as npt
 from shoal.algorithms.recoding import Options
 from shoal.algorithms.rt.recoding import RTOptions
 from shoal.errors import InputError, Unreachable
-from shoal.guarantees.k import parted
 from shoal.hierarchy.tree import Hierarchy, listed
 from shoal.loss.relational import Space, space
 from shoal.records.baskets import Baskets
@@ -75,7 +74,7 @@ def ground(
     """The table laid out; raises where no partition of it can keep the promise."""
     if records.items is None:
         raise InputError("the table has no items; say with --items which column holds them, or ask for --model k")
-    items, sensitive = parted(records.items, records.sensitive_items)
+    items, sensitive = records.items.parted(records.sensitive_items)
     n, k, l = len(records), int(guarantee.k), int(getattr(guarantee, "l", 1))  # noqa: E741
     if n < k:
         raise Unreachable(

@@ -75,10 +75,9 @@ def work(plan: Plan, folder: Path, tell: Teller, *, k: int = 5, key: str = "") -
 
 def _openly(records: Records) -> tuple[Records, int]:
     """The records without their sensitive items, and how many those are."""
-    from shoal.guarantees.k import parted
 
     assert records.items is not None
-    items = parted(records.items, records.sensitive_items)[0]
+    items = records.items.parted(records.sensitive_items)[0]
     return replace(records, items=items, sensitive_items=frozenset()), len(records.sensitive_items)
 
 

@@ -1,9 +1,7 @@
 """k-anonymity of transactions, audited on Spark: rows are grouped by what they hold, and small groups are witnesses.
 
-Locally, classes stand in the Gray order of their rows, which breaks ties between witnesses. A row's place in it is a list of numbers that
-Spark compares as it compares any list: ids of items, falling at even places and rising at odd ones, with a number above all
-others where a row ends before an odd place (see `shoal.kernels.gray`). So the classes are grouped and sorted by that list. Sensitive
-items are no part of it; they are counted beside it.
+Classes stand in the order of their first rows, which breaks ties between witnesses. Sensitive items are no part of what rows are grouped
+by; they are counted beside it.
 """
 
 from __future__ import annotations
@@ -15,13 +13,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from shoal.engines.spark.packing import pieces
-from shoal.engines.spark.ragged import Ints, Longs, lists, row_of
+from shoal.engines.spark.ragged import lists, row_of
 from shoal.engines.spark.sets import SparkSets, rows_holding
 from shoal.engines.spark.workers import collected, on_workers
 from shoal.guarantees.audit import Audit, Witness
 from shoal.guarantees.k import KAnonymity, homogeneity_notes
 
-END = np.iinfo(np.int32).max
 _ROWS = -1
 """Among the sensitive items of a class, what stands for its rows."""
 
@@ -32,22 +29,26 @@ def k_audited(sets: SparkSets, guarantee: KAnonymity, witnesses: int) -> Audit:
 
     hidden = np.array([name in guarantee.sensitive for name in sets.vocabulary], np.bool_)
     k, l = int(guarantee.k), int(guarantee.l)  # noqa: E741
-    placed = sets.rows.mapInArrow(on_workers(_placed, hidden=hidden), "place array<int>, item int")
+    seen = sets.rows.mapInArrow(on_workers(_known, hidden=hidden), "known array<int>, row bigint, item int")
     if hidden.any():
         size, is_item = sf.col("n"), sf.col("item") != _ROWS
         classes = (
-            placed.groupBy("place", "item")
-            .agg(sf.count("*").alias("n"))
-            .groupBy("place")
+            seen.groupBy("known", "item")
+            .agg(sf.count("*").alias("n"), sf.min("row").alias("row"))
+            .groupBy("known")
             .agg(
+                sf.min("row").alias("first"),
                 sf.sum(sf.when(~is_item, size)).alias("size"),
                 sf.count_if(is_item).alias("distinct"),
                 sf.max(sf.when(is_item, size)).alias("most"),
             )
         )
     else:
-        classes = placed.groupBy("place").agg(
-            sf.count("*").alias("size"), sf.lit(0).alias("distinct"), sf.lit(0).alias("most")
+        classes = seen.groupBy("known").agg(
+            sf.min("row").alias("first"),
+            sf.count("*").alias("size"),
+            sf.lit(0).alias("distinct"),
+            sf.lit(0).alias("most"),
         )
     bad = (sf.col("size") < k) | (sf.col("distinct") < (l if l > 1 else 0))
     alike = sf.col("most") == sf.col("size")
@@ -64,9 +65,9 @@ def k_audited(sets: SparkSets, guarantee: KAnonymity, witnesses: int) -> Audit:
     ).to_pylist()[0]
     found: list[Witness] = []
     if told["bad"] and witnesses:
-        ranked = classes.where(bad).orderBy("size", "distinct", "place").limit(witnesses)
+        ranked = classes.where(bad).orderBy("size", "distinct", "first").limit(witnesses)
         worst = collected(ranked).to_pylist()
-        items = [sorted(abs(i) - 1 for i in one["place"] if i != END) for one in worst]
+        items = [one["known"] for one in worst]
         rows = rows_holding(sets, items, alone=True, beside=hidden)
         found = [
             Witness(
@@ -104,24 +105,14 @@ def k_audited(sets: SparkSets, guarantee: KAnonymity, witnesses: int) -> Audit:
     )
 
 
-def _placed(batches: Iterator[pa.RecordBatch], hidden: npt.NDArray[np.bool_]) -> Iterator[pa.RecordBatch]:
-    """On a worker: where each row stands in the Gray order, once for itself and once for each of its sensitive items."""
-    for _, baskets in pieces(batches):
-        known = ~hidden[baskets.items]
-        places = gray_places(np.concatenate(([0], np.cumsum(known)))[baskets.offsets], baskets.items[known])
-        yield pa.record_batch({"place": places, "item": np.full(len(baskets), _ROWS, np.int32)})
-        if not known.all():
-            row = row_of(baskets.offsets)[~known]
-            yield pa.record_batch({"place": places.take(pa.array(row)), "item": baskets.items[~known]})
-
-
-def gray_places(offsets: Longs, ids: Ints) -> pa.ListArray:
-    """The place of each row in the Gray order. Ids count from 1 there, so that each has a sign."""
-    lengths = np.diff(offsets)
-    within = np.arange(len(ids)) - np.repeat(offsets[:-1], lengths)
-    signed = np.where(within % 2 == 0, -1, 1) * (ids + 1)
-    ends = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths + lengths % 2, out=ends[1:])
-    place = np.full(ends[-1], END, np.int32)
-    place[ends[:-1][row_of(offsets)] + within] = signed
-    return lists(ends, place)
+def _known(batches: Iterator[pa.RecordBatch], hidden: npt.NDArray[np.bool_]) -> Iterator[pa.RecordBatch]:
+    """On a worker: what may be known of each row, once for the row itself and once for each of its sensitive items."""
+    for rows, baskets in pieces(batches):
+        open_to_all = ~hidden[baskets.items]
+        offsets = np.concatenate(([0], np.cumsum(open_to_all)))[baskets.offsets]
+        known = lists(offsets, baskets.items[open_to_all])
+        yield pa.record_batch({"known": known, "row": rows, "item": np.full(len(baskets), _ROWS, np.int32)})
+        if not open_to_all.all():
+            row = row_of(baskets.offsets)[~open_to_all]
+            sensitive = baskets.items[~open_to_all]
+            yield pa.record_batch({"known": known.take(pa.array(row)), "row": rows[row], "item": sensitive})

@@ -22,7 +22,6 @@ from shoal.engines.spark.parts import Parts, parts_of
 from shoal.engines.spark.records import SCHEMA, SparkRecords, of_rows, side_by_side
 from shoal.engines.spark.workers import collected, on_workers
 from shoal.errors import Unreachable
-from shoal.guarantees.k import parted
 from shoal.hierarchy.tree import Hierarchy
 from shoal.records.baskets import Baskets
 from shoal.records.records import Records
@@ -146,9 +145,9 @@ def _published(
     shown, hidden = items, Baskets.from_rows([()] * len(rows))
     known = 0
     if records.items is not None:
-        known = parted(records.items, records.sensitive_items)[0].occurrences
+        known = records.items.parted(records.sensitive_items)[0].occurrences
         if template.sensitive_name is not None:
-            shown, hidden = parted(items, records.sensitive_items)
+            shown, hidden = items.parted(records.sensitive_items)
     told = {
         "rows": len(rows),
         "occurrences": known,

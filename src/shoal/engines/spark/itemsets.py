@@ -1,8 +1,9 @@
 """The audit of k^m-anonymity on Spark, equal to the local one: the same counts, the same witnesses, in the same rows.
 
-Itemsets are counted on prefix-projected blocks, each with the kernel of the local audit. Its witnesses are the rarest itemsets, then
-the smallest, then those that the walk meets first; that order does not depend on the blocks, so the best of every block
-together hold the best of all.
+Items are numbered rarest first, and an itemset is counted at its first number. A row is sent once to every block of numbers of which it
+holds one, from that one on, and the kernel of the local audit counts there. None of this is shared with the search, which projects rows
+by code of its own. Witnesses are the rarest itemsets, then the smallest, then those that the walk meets first; that order does not
+depend on the blocks, so the best of every block together hold the best of all.
 """
 
 from __future__ import annotations
@@ -14,18 +15,20 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from shoal.engines.spark.packing import pieces
-from shoal.engines.spark.projection import blocks_of, by_items, found_in_blocks, parallelism
-from shoal.engines.spark.ragged import Longs, row_of
+from shoal.engines.spark.packing import PACKED, packed_by, pieces, together
+from shoal.engines.spark.ragged import Ints, Longs, frozen, row_of
 from shoal.engines.spark.sets import SparkSets, rows_holding
-from shoal.engines.spark.workers import on_workers, summed
+from shoal.engines.spark.workers import collected, on_workers, summed
 from shoal.guarantees.audit import Audit, Witness
 from shoal.guarantees.km import COUNTED, KmAnonymity
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_SCHEMA = "checked array<bigint>, rare array<bigint>, support array<bigint>, size array<bigint>, members array<int>"
+VOLUME = 16_000_000
+"""Numbers that a block is sent, about."""
+MOST_BLOCKS = 4096
+_SCHEMA = "block int, checked array<bigint>, rare array<bigint>, support array<bigint>, size array<bigint>, members array<int>"
 
 
 def km_audited(sets: SparkSets, guarantee: KmAnonymity, witnesses: int, yes_or_no: bool) -> Audit:
@@ -60,15 +63,12 @@ def _counted(
     by_rank = np.argsort(support, kind="stable")
     rank = np.empty(len(support), np.int32)
     rank[by_rank] = np.arange(len(support), dtype=np.int32)
-    answers = found_in_blocks(
-        sets,
-        blocks_of(support[by_rank], len(sets), parallelism(sets)),
-        by_items,
-        {"token": rank, "n_tokens": len(rank)},
-        _itemsets,
-        {"k": int(k), "m": m, "keep": keep, "only_one": only_one},
-        _SCHEMA,
+    first_numbers, parts = _blocks(support[by_rank], len(sets), sets.session.sparkContext.defaultParallelism)
+    behind = sets.rows.mapInArrow(on_workers(_behind, rank=rank, first=first_numbers), f"key int, {PACKED}")
+    counted = behind.groupBy("key").applyInArrow(
+        on_workers(_itemsets, parts=parts, n_items=len(rank), k=int(k), m=m, keep=keep, only_one=only_one), _SCHEMA
     )
+    answers = _in_order_of_blocks(collected(counted))
     checked = np.array([a["checked"].to_numpy() for a in answers]).sum(axis=0)
     rare = np.array([a["rare"].to_numpy() for a in answers]).sum(axis=0)
     kept = [
@@ -82,28 +82,56 @@ def _counted(
     return checked, rare, kept[:keep]
 
 
-def _itemsets(rows: Any, first: int, last: int, k: int, m: int, keep: int, only_one: bool) -> dict[str, Any]:
-    """On a worker: the itemsets whose rarest item is in a block."""
-    from shoal.kernels.itemsets import count_itemsets
+def _blocks(support: Longs, n_rows: int, parallel: int) -> tuple[Longs, list[tuple[int, int]]]:
+    """(first number of each block, its range): of about equal work, as far as supports tell, and small enough for a worker."""
+    from shoal.kernels.audit.blocks import blocks_of_work
 
+    behind = (support.sum() - np.cumsum(support)) / max(1, n_rows)
+    work = support * (behind + 1.0) + 1.0
+    parts = blocks_of_work(work, min(max(2 * parallel, int(work.sum() // VOLUME) + 1), MOST_BLOCKS))
+    return np.array([first for first, _ in parts], np.int64), parts
+
+
+def _behind(batches: Iterator[pa.RecordBatch], rank: Ints, first: Longs) -> Iterator[pa.RecordBatch]:
+    """On a worker: every row once for each block of which it holds a number, from the first such number on."""
+    from shoal.kernels.audit.layout import numbered_rows
+
+    for rows, baskets in pieces(batches):
+        tails = numbered_rows(baskets.offsets, baskets.items, rank, threads=1).tails
+        numbers = tails[tails >= 0]  # without the ends rows lie where they lay
+        row, block = row_of(baskets.offsets), np.searchsorted(first, numbers, side="right") - 1
+        new = np.ones(len(numbers), np.bool_)
+        new[1:] = (row[1:] != row[:-1]) | (block[1:] != block[:-1])
+        start = np.flatnonzero(new)
+        lengths = baskets.offsets[row[start] + 1] - start
+        # One row of many numbers stands in many blocks: what is sent at a time is bounded as well.
+        for some in np.array_split(np.arange(len(start)), 1 + int(lengths.sum()) // (1 << 22)):
+            at = start[some]
+            yield from packed_by(block[at], rows[row[at]], at, lengths[some], numbers)
+
+
+def _itemsets(
+    table: pa.Table, parts: list[tuple[int, int]], n_items: int, k: int, m: int, keep: int, only_one: bool
+) -> pa.Table:
+    """On a worker: the itemsets whose rarest item is in a block."""
+    from shoal.kernels.audit.itemsets import counted_itemsets
+    from shoal.kernels.audit.layout import numbered_rows
+
+    block = table["key"][0].as_py()
+    _, offsets, numbers = together(table)
+    rows = numbered_rows(frozen(offsets), frozen(numbers), np.arange(n_items, dtype=np.int32), threads=1)
     none, stop = np.zeros(0, np.uint8), np.zeros(1, np.bool_)
-    checked, rare, support, size, members = count_itemsets(
-        rows.offsets,
-        rows.tails,
-        rows.lengths,
-        rows.support,
-        rows.volume,
-        first,
-        last,
-        k,
-        m,
-        keep,
-        only_one,
-        stop,
-        none,
-        none,
+    first, last = parts[block]
+    checked, rare, support, size, members = counted_itemsets(rows, first, last, k, m, keep, only_one, stop, none, none)
+    found = {"checked": checked, "rare": rare, "support": support, "size": size, "members": members.reshape(-1)}
+    return pa.table(
+        {"block": pa.array([block], pa.int32())} | {name: pa.array([list_]) for name, list_ in found.items()}
     )
-    return {"checked": checked, "rare": rare, "support": support, "size": size, "members": members.reshape(-1)}
+
+
+def _in_order_of_blocks(table: pa.Table) -> list[dict[str, Any]]:
+    order = np.argsort(table["block"].to_numpy(), kind="stable").tolist()
+    return [{name: table[name][i].values for name in table.column_names if name != "block"} for i in order]
 
 
 def _witnesses(sets: SparkSets, found: list[tuple[int, int, list[int]]]) -> tuple[Witness, ...]:

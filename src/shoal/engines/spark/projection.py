@@ -1,4 +1,4 @@
-"""Prefix projection: what stands behind the tokens of a block goes to the worker that counts the itemsets starting there.
+"""Prefix projection for searches: what stands behind the tokens of a block goes to the worker that counts the itemsets starting there.
 
 Tokens are numbered rarest first, and an itemset is counted at its first token. A row is sent once to every block of which it holds
 a token, from that token on; the rows of a block together are all that its itemsets can be found in. The blocks are of about

@@ -249,7 +249,7 @@ def _inferences(
     only_one: bool,
 ) -> dict[str, Any]:
     """On a worker: sensitive items in more than 1/l of the rows that hold a set, as `LmDiversity.audit` counts them."""
-    from shoal.kernels.inference import count_inferences
+    from shoal.kernels.audit.inference import count_inferences
 
     order = np.argsort(of_row, kind="stable").astype(np.int64)
     starts = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)

@@ -1,6 +1,6 @@
 """k-anonymous transactions on Spark: rows in Gray order by Spark's range partitioning, then grouped block by block.
 
-Spark sorts the rows by their place in the Gray order (see `shoal.engines.spark.classes`), ties by row number. From the sizes of its
+Spark sorts the rows by their place in the Gray order (`gray_places`), ties by row number. From the sizes of its
 partitions every row knows its place among all rows, and blocks are cut by that place, not by the borders of partitions: every block has at
 least k rows, so no class is ever too small for want of a neighbour, and what is published depends neither on the number of
 partitions nor on where Spark drew their borders.
@@ -22,7 +22,6 @@ import pyarrow as pa
 from shoal.algorithms import check_options, entry
 from shoal.algorithms.recoding import Options
 from shoal.algorithms.transactions.classes import Classes
-from shoal.engines.spark.classes import gray_places
 from shoal.engines.spark.packing import pieces
 from shoal.engines.spark.ragged import Ints, Longs, flat, gathered, lists, row_of
 from shoal.engines.spark.sets import IN_PARTITION, SparkSets, numbered
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
 
 ROWS = 50_000
 """Rows of a block, about."""
+END = np.iinfo(np.int32).max
 ON_SPARK = ("split", "gsc")
 _WHY_NOT = {
     "pta": "its segments are walked as tours of the whole of each, which blocks would cut",
@@ -238,3 +238,19 @@ def _split(rows: Baskets, guarantee: KAnonymity, seed: int) -> Classes:
 
 
 _CLASSES: dict[str, Callable[[Baskets, KAnonymity, int], Classes]] = {"gsc": _consecutive, "split": _split}
+
+
+def gray_places(offsets: Longs, ids: Ints) -> pa.ListArray:
+    """The place of each row in the Gray order (`shoal.kernels.gray`), as a list that Spark compares as it compares any list.
+
+    It has ids, falling at even places and rising at odd ones, with a number above all others where a row ends before an odd
+    place. Ids count from 1 there, so that each has a sign.
+    """
+    lengths = np.diff(offsets)
+    within = np.arange(len(ids)) - np.repeat(offsets[:-1], lengths)
+    signed = np.where(within % 2 == 0, -1, 1) * (ids + 1)
+    ends = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths + lengths % 2, out=ends[1:])
+    place = np.full(ends[-1], END, np.int32)
+    place[ends[:-1][row_of(offsets)] + within] = signed
+    return lists(ends, place)

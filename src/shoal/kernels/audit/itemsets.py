@@ -17,17 +17,17 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-from shoal.kernels.arrays import grown
-from shoal.kernels.rows import Rows, gather, gathered_at_home, home_of
+from shoal.kernels.audit.layout import NumberedRows, gathered
+from shoal.kernels.audit.lists import longer
 
 
 @nb.njit(cache=True, nogil=True)
-def work_by_first_item(offsets, tails, lengths, n_items, m):
+def work_by_first_item(offsets, tails, n_items, m):
     """A rough price of each first item: the extensions of up to two more items that its rows hold."""
     work = np.ones(n_items, np.float64)
-    for row in range(len(lengths)):
+    for row in range(len(offsets) - 1):
         start = offsets[row] + row
-        stop = start + lengths[row]
+        stop = offsets[row + 1] + row
         for p in range(start, stop):
             left = stop - p - 1
             work[tails[p]] += left if m < 3 else 0.5 * left * left + left
@@ -35,7 +35,7 @@ def work_by_first_item(offsets, tails, lengths, n_items, m):
 
 
 def counted_itemsets(
-    rows: Rows,
+    rows: NumberedRows,
     first: int,
     last: int,
     k: int,
@@ -46,22 +46,7 @@ def counted_itemsets(
     exposed: npt.NDArray[np.uint8],
     unique: npt.NDArray[np.uint8],
 ) -> Any:
-    """As `count_itemsets`, within the limit on memory that the rows know of, if there is one."""
-    laid = (rows.offsets, rows.tails, rows.lengths, rows.support, rows.volume, first, last)
-    home = home_of(rows.tails)
-    if home is None:
-        return count_itemsets(*laid, k, m, keep, only_one, stop, exposed, unique)
-    gathered, starts, entries, stack = gathered_at_home(home, *laid, m)
-    half = len(stack) // 2
-    where = (gathered, starts, entries, stack[:half], stack[half:])
-    return count_gathered(*where, rows.support, first, last, k, m, keep, only_one, stop, exposed, unique)
-
-
-@nb.njit(cache=True, nogil=True)
-def count_itemsets(
-    offsets, rows, lengths, support_of, volume, first, last, k, m, keep, only_one, stop, exposed, unique
-):
-    """Itemsets of size 1 to m whose rarest item is in [first, last), over rows laid out as in `shoal.kernels.rows`.
+    """Itemsets of size 1 to m whose rarest item is in [first, last).
 
     Returns (checked, rare, support, size, members): per size, how many itemsets occur and how many of them in fewer than
     k rows; and up to `keep` of the rare ones, rarest first, then smallest, then in walking order. With `only_one` the walk
@@ -69,26 +54,10 @@ def count_itemsets(
     entry per row, 0 = not yet), the rows of rare and of unique itemsets of size exactly m are marked with m; call with
     m = 2, 3, ... so that each row gets the smallest size (m = 1 needs no walk).
     """
-    tails, starts, entries = gather(offsets, rows, lengths, support_of, volume, first, last)
-    entry_pos = np.empty(4096, np.int64)
-    entry_stop = np.empty(4096, np.int64)
-    return count_gathered(
-        tails,
-        starts,
-        entries,
-        entry_pos,
-        entry_stop,
-        support_of,
-        first,
-        last,
-        k,
-        m,
-        keep,
-        only_one,
-        stop,
-        exposed,
-        unique,
-    )
+    copies, starts, entries, stack = gathered(rows, first, last, m)
+    half = len(stack) // 2
+    where = (copies, starts, entries, stack[:half], stack[half:])
+    return count_gathered(*where, rows.support, first, last, k, m, keep, only_one, stop, exposed, unique)
 
 
 @nb.njit(cache=True, nogil=True)
@@ -109,7 +78,7 @@ def count_gathered(
     exposed,
     unique,
 ):
-    """As `count_itemsets`, over gathered tails; `entry_pos` and `entry_stop` are room for the places of a prefix's rows in them."""
+    """As `counted_itemsets`, over gathered tails; `entry_pos` and `entry_stop` are room for the places of a prefix's rows in them."""
     n_items = len(support_of)
     checked = np.zeros(m + 1, np.int64)
     rare = np.zeros(m + 1, np.int64)
@@ -186,7 +155,7 @@ def count_gathered(
                 continue
 
             if support == 1:
-                # Everything behind it may join or not: all have support 1. `gather` left the length of it as the entry.
+                # Everything behind it may join or not: all have support 1. `gathered` left the length of it as the entry.
                 # (Deeper down, children of one row were settled by their parent.)
                 _add_binomials(checked, rare, size, m, entry_pos[begin], k > 1)
                 continue
@@ -245,11 +214,11 @@ def count_gathered(
             mark = n_perfect
             n_children = frame_children[depth]
             if n_children + n_touched > len(child_item):
-                child_item = grown(child_item, n_children + n_touched)
-                child_from = grown(child_from, n_children + n_touched)
-                child_to = grown(child_to, n_children + n_touched)
+                child_item = longer(child_item, n_children + n_touched)
+                child_from = longer(child_from, n_children + n_touched)
+                child_to = longer(child_to, n_children + n_touched)
             if n_perfect + n_touched > len(perfect_items):
-                perfect_items = grown(perfect_items, n_perfect + n_touched)
+                perfect_items = longer(perfect_items, n_perfect + n_touched)
             at = frame_entries[depth]
             new_children = n_children
             for t in range(n_touched):
@@ -273,8 +242,8 @@ def count_gathered(
             for i in range(mark, n_perfect):
                 perfect[perfect_items[i]] = True
             if at > len(entry_pos):
-                entry_pos = grown(entry_pos, at)
-                entry_stop = grown(entry_stop, at)
+                entry_pos = longer(entry_pos, at)
+                entry_stop = longer(entry_stop, at)
             for i in range(begin, end):
                 row_stop = entry_stop[i]
                 for p in range(entry_pos[i] + 1, row_stop):

@@ -1,6 +1,6 @@
 """Per row, the support of the rarest itemset of up to m of its items: what whoever knows m items of a person can make of them.
 
-Items are numbered rarest first, and an itemset is met once, at its prefix in that order, as in `shoal.kernels.itemsets`. A
+Items are numbered rarest first, and an itemset is met once, at its prefix in that order, as in `shoal.kernels.audit.itemsets`. A
 prefix owns the list of its rows; one dense counter over what stands behind it in them gives the support of all extensions.
 A row's least support can only fall and stops at 1: a prefix all of whose rows are at 1 already is left at once.
 """
@@ -11,9 +11,9 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-from shoal.kernels.arrays import grown
-from shoal.kernels.parallel import even_blocks, over_blocks
-from shoal.kernels.rows import laid_out
+from shoal.kernels.audit.blocks import blocks_of_work, in_threads
+from shoal.kernels.audit.layout import numbered_rows
+from shoal.kernels.audit.lists import longer
 
 
 def least_supports(
@@ -28,25 +28,24 @@ def least_supports(
     n_items = len(rank)
     if not n_items:
         return
-    laid = laid_out(offsets, items, rank, n_items, threads)
-    starts, rows, places = occurrences(laid.offsets, laid.tails, laid.lengths, n_items)
-    longest = int(laid.lengths.max(initial=0))
+    laid = numbered_rows(offsets, items, rank, threads)
+    starts, rows, places = occurrences(laid.offsets, laid.tails, n_items)
 
     def run(first: int, last: int) -> npt.NDArray[np.int64]:
         own = least.copy()
-        walk(laid.tails, starts, rows, places, own, first, last, min(m, longest), n_items)
+        walk(laid.tails, starts, rows, places, own, first, last, min(m, laid.longest), n_items)
         return own
 
-    for own in over_blocks(run, even_blocks(laid.volume + 1.0, 4), threads):
+    for own in in_threads(run, blocks_of_work(laid.volume + 1.0, 4), threads):
         np.minimum(least, own, out=least)
 
 
 @nb.njit(cache=True, nogil=True)
-def occurrences(offsets, tails, lengths, n_items):
+def occurrences(offsets, tails, n_items):
     """(starts, rows, places): item i stands in `rows[starts[i]:starts[i + 1]]`, at these places of `tails`."""
     starts = np.zeros(n_items + 1, np.int64)
-    for row in range(len(lengths)):
-        for p in range(offsets[row] + row, offsets[row] + row + lengths[row]):
+    for row in range(len(offsets) - 1):
+        for p in range(offsets[row] + row, offsets[row + 1] + row):
             starts[tails[p] + 1] += 1
     for i in range(n_items):
         starts[i + 1] += starts[i]
@@ -55,8 +54,8 @@ def occurrences(offsets, tails, lengths, n_items):
         filled[i] = starts[i]
     rows = np.empty(starts[n_items], np.int64)
     places = np.empty(starts[n_items], np.int64)
-    for row in range(len(lengths)):
-        for p in range(offsets[row] + row, offsets[row] + row + lengths[row]):
+    for row in range(len(offsets) - 1):
+        for p in range(offsets[row] + row, offsets[row + 1] + row):
             at = filled[tails[p]]
             rows[at] = row
             places[at] = p
@@ -84,8 +83,8 @@ def walk(tails, starts, rows, places, least, first, last, m, n_items):
     for a in range(first, last):
         support = starts[a + 1] - starts[a]
         if support > len(entry_row):
-            entry_row = grown(entry_row, support)
-            entry_place = grown(entry_place, support)
+            entry_row = longer(entry_row, support)
+            entry_place = longer(entry_place, support)
         for i in range(support):
             entry_row[i] = rows[starts[a] + i]
             entry_place[i] = places[starts[a] + i]
@@ -124,8 +123,8 @@ def walk(tails, starts, rows, places, least, first, last, m, n_items):
             n_children, at = frame_stop[depth], frame_entries[depth]
             if size + 1 < m:
                 if n_children + n_touched > len(child_from):
-                    child_from = grown(child_from, n_children + n_touched)
-                    child_to = grown(child_to, n_children + n_touched)
+                    child_from = longer(child_from, n_children + n_touched)
+                    child_to = longer(child_to, n_children + n_touched)
                 for t in range(n_touched):
                     item = touched[t]
                     slot[item] = -1
@@ -135,8 +134,8 @@ def walk(tails, starts, rows, places, least, first, last, m, n_items):
                         at += count[item]
                         n_children += 1
                 if at > len(entry_row):
-                    entry_row = grown(entry_row, at)
-                    entry_place = grown(entry_place, at)
+                    entry_row = longer(entry_row, at)
+                    entry_place = longer(entry_place, at)
                 for i in range(begin, end):
                     p = entry_place[i] + 1
                     while tails[p] >= 0:

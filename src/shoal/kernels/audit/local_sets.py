@@ -11,7 +11,7 @@ interchangeable, so one representative per token that stands in these rows is en
 import numba as nb
 import numpy as np
 
-from shoal.kernels.arrays import grown, sort_range
+from shoal.kernels.audit.lists import ascend, longer
 
 
 @nb.njit(cache=True, nogil=True)
@@ -46,7 +46,7 @@ def rare_choice(offsets, tokens, holder_starts, holders, above, end, atoms_befor
         while t >= 0:
             size = holder_starts[t + 1] - holder_starts[t]
             if n_rows + size > len(row_stack):
-                row_stack = grown(row_stack, n_rows + size)
+                row_stack = longer(row_stack, n_rows + size)
             for p in range(holder_starts[t], holder_starts[t + 1]):
                 row_stack[n_rows] = holders[p]
                 n_rows += 1
@@ -75,7 +75,7 @@ def rare_choice(offsets, tokens, holder_starts, holders, above, end, atoms_befor
                             touched[n_touched] = t
                             n_touched += 1
                         count[t] += 1
-                sort_range(touched, 0, n_touched)
+                ascend(touched, 0, n_touched)
                 n_open = 0
                 for i in range(n_touched):
                     t = touched[i]
@@ -93,8 +93,8 @@ def rare_choice(offsets, tokens, holder_starts, holders, above, end, atoms_befor
                     open_tokens[n_open] = t
                     n_open += 1
                 if kids + n_touched > len(kid_token):
-                    kid_token = grown(kid_token, kids + n_touched)
-                    kid_atom = grown(kid_atom, kids + n_touched)
+                    kid_token = longer(kid_token, kids + n_touched)
+                    kid_atom = longer(kid_atom, kids + n_touched)
                 kid_next[depth] = kids
                 n_rows = rows_to[depth] - rows_from[depth]
                 for i in range(n_touched):
@@ -125,7 +125,7 @@ def rare_choice(offsets, tokens, holder_starts, holders, above, end, atoms_befor
             t = kid_token[kid]
             at = rows_to[depth]
             if at + at - rows_from[depth] > len(row_stack):
-                row_stack = grown(row_stack, 2 * at - rows_from[depth])
+                row_stack = longer(row_stack, 2 * at - rows_from[depth])
             for i in range(rows_from[depth], rows_to[depth]):
                 row = row_stack[i]
                 for p in range(offsets[row], offsets[row + 1]):
