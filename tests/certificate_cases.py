@@ -87,6 +87,7 @@ CASES = {
         "people.csv",
         "public.csv",
         TABLE | {"drop": "name,items", "sensitive": "illness", "knowledge": "rules.jsonl"},
+        {"knowledge": "rules.jsonl"},
     ),
     "anatomy": Case(
         shoal.MatchingDiversity(3),

@@ -39,8 +39,8 @@ from shoal.records.records import Records
 from shoal.records.row_digest import kept_as_texts, row_digest
 from shoal.records.scratch import Scratch
 from shoal.records.writing import csv_cell, write_to, written_tokens
+from shoal.report.certificate import ROWS_HASHED, certificate_file, check_certificate_name
 from shoal.report.certificate import certificate as certificate_of
-from shoal.report.certificate import certificate_file, check_certificate_name
 from shoal.report.owner_key import has_key, key_path
 from shoal.report.raw_risk import Exposed, raw_risk
 from shoal.report.signing import signer
@@ -631,7 +631,7 @@ class Release:
         given = {flag.removeprefix("--"): text for flag, text in zip(words[::2], words[1::2], strict=True)}
         stands = {"format": layout.format}
         if layout.format in DATABASES:
-            stands["sha256_of"] = "all rows, in any order"
+            stands["sha256_of"] = ROWS_HASHED
         if not isinstance(self.published, Records):
             return {**stands, **given}
         records = written_records(self.published, layout)

@@ -31,8 +31,15 @@ def test_everything_in_order_is_exit_code_0(shop, run):
         ["yes", "file"],
         ["yes", "promise"],
         ["yes", "statements"],
+        ["-", "not"],
+        ["-", "not"],
     ]
     assert "verified" in out
+    taken, owners = [line for line in out.splitlines() if "not checked" in line]
+    assert "guarantee.k" in taken
+    assert "loss" in owners
+    assert "deleted_shares" not in taken + owners.replace("deleted_shares", "", 1)  # named once, and only where it is
+    assert all("the holder of the key vouches for it" in line for line in (taken, owners))
     assert "compiling" in err or not err
 
 
@@ -57,6 +64,8 @@ def test_json_has_every_check(shop, run):
         ("page", "signature", "file", "promise", "statements"), True
     )
     assert found["audit"]["violations"] == 0
+    assert (found["verdict"], found["vouched"]) == ("verified", False)
+    assert any("loss" in part["places"] and "owner" in part["why"] for part in found["not_checked"])
     assert (found["certificate"], found["data"]) == ("certificate.html", "public.csv")
     assert len(found["signed_by"]) == 64
 

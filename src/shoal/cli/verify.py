@@ -89,7 +89,8 @@ def verify(
 
     What Spark wrote is known by its rows. It is read here, or by Spark where it lies (--engine spark).
 
-    Exit code 0: everything that was checked holds; 3: something does not, and is named.
+    Exit code 0: all that anyone can find out from the file is so; 3: something is not, or could not be found out, and is named. What only
+    the owner can know (the loss, the day) is named as not checked: a signature (--key) vouches for it.
 
     [bold]shoal verify public.csv.certificate.json public.csv[/bold]
 
@@ -165,14 +166,17 @@ def _verified_on_spark(
 def show_verification(found: Verification, out: Console) -> None:
     """The verdict, and every check."""
     out.print()
-    if found.holds:
-        out.print("verified", style="bold green")
-    else:
-        out.print("not verified", style="bold red")
+    out.print(found.verdict, style="bold green" if found.holds else "bold red")
     for check in found.checks:
         mark, style = {True: ("yes", "green"), False: ("NO", "bold red"), None: ("-", "yellow")}[check.holds]
         out.print(f"{mark:<4}", style=style, end="")
         out.print(f"{check.name:<12}{printable(check.says)}", soft_wrap=True)
+    vouching = "; the holder of the key vouches for it" if found.vouched else ""
+    for part in found.not_checked:
+        places = ", ".join(part.within(found.certificate))
+        if places:
+            out.print(f"{'-':<4}", style="yellow", end="")
+            out.print(f"not checked {printable(places)}: {printable(part.why)}{vouching}", soft_wrap=True)
 
 
 def _make_key(path: str, as_json: bool) -> int:

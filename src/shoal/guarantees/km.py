@@ -161,7 +161,8 @@ class _Walk:
     def __init__(self, baskets: Baskets, k: int, threads: int | None, progress: Callable[[float], None] | None) -> None:
         from shoal.kernels.audit.layout import numbered_rows
 
-        self.baskets, self.k, self.threads, self.progress = baskets, k, threads, progress
+        self.baskets, self.threads, self.progress = baskets, threads, progress
+        self.k = min(k, len(baskets) + 1)  # more is as rare, and need not be a number that machines have
         support = baskets.supports()
         self.by_rank = np.argsort(support, kind="stable")
         rank = np.empty(len(support), np.int32)

@@ -169,7 +169,8 @@ class _Published:
         next_atom = np.searchsorted(np.flatnonzero(self.has_leaf), np.arange(n + 1))
         next_atom = np.append(np.flatnonzero(self.has_leaf), n)[next_atom]
         stop = np.zeros(1, np.bool_)
-        m = int(guarantee.m)
+        # More than there are changes nothing, and need not be numbers that machines have.
+        k, m = min(int(guarantee.k), len(self.offsets)), min(int(guarantee.m), int(self._lengths.max(initial=1)))
         answers = in_threads(
             lambda a, b: rare_choice(
                 self.offsets,
@@ -182,7 +183,7 @@ class _Published:
                 next_atom,
                 a,
                 b,
-                int(guarantee.k),
+                k,
                 m,
                 stop,
             ),

@@ -79,7 +79,8 @@ class LmDiversity:
         of_row, sizes = classes(published)
         order = np.argsort(of_row, kind="stable").astype(np.int64)
         starts = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
-        m = min(int(self.m), items.longest)
+        # More than there are rows changes nothing, and need not be a number that machines have.
+        m, l = min(int(self.m), items.longest), min(int(self.l), len(published) + 1)  # noqa: E741
         parts = in_threads(
             lambda a, b: count_inferences(
                 items.offsets,
@@ -92,7 +93,7 @@ class LmDiversity:
                 starts,
                 a,
                 b,
-                int(self.l),
+                l,
                 m,
                 witnesses,
                 yes_or_no,

@@ -30,8 +30,12 @@ if TYPE_CHECKING:
     from shoal.report.raw_risk import Exposed
     from shoal.report.signing import Signer
 
-FORMAT = "shoal certificate 1"
+FORMATS = ("shoal certificate 1",)
+"""Those that can be read, the newest last."""
+FORMAT = FORMATS[-1]
 SUFFIXES = (".json", ".html", ".pdf")
+ROWS_HASHED = "all rows, in any order"
+"""What the hash of a table is of."""
 
 
 def certificate(

@@ -58,7 +58,7 @@ def sensitive_items_of(content: Mapping[str, Any]) -> int:
     if "sensitive items" in roles_in(content).values():
         return 0
     told = content["output"].get("sensitive_items", content["guarantee"].get("sensitive_items", 0))
-    if not isinstance(told, int):
+    if type(told) is not int or told < 0:
         raise InputError(f"the certificate counts {told!r} sensitive items; give the file that shoal wrote")
     return told
 

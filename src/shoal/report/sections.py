@@ -230,7 +230,7 @@ def _risk(content: Mapping[str, Any]) -> Iterator[Block]:
         )
 
 
-_LOSSES = {
+LOSSES = {
     "ncp": "detail lost (NCP)",
     "generalized": "of that, by generalizing",
     "deleted": "of that, by deleting",
@@ -241,10 +241,11 @@ _LOSSES = {
     "items_ncp": "detail of items lost (NCP)",
     "ambiguity": "rows dealt another value than their own",
 }
+"""What a certificate calls the losses that it holds."""
 
 
 def _cost(content: Mapping[str, Any]) -> Iterator[Block]:
-    names = _LOSSES | ({"ncp": "detail of columns lost (NCP)"} if "ncp_by_column" in content else {})
+    names = LOSSES | ({"ncp": "detail of columns lost (NCP)"} if "ncp_by_column" in content else {})
     losses = [(names.get(name, shown(name)), float(lost)) for name, lost in content["loss"].items()]
     losses += [(f"column {shown(name)} (NCP)", float(lost)) for name, lost in content.get("ncp_by_column", {}).items()]
     if losses:

@@ -8,6 +8,7 @@ imported where it is used; the same certificate signed with the same key gives t
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,6 +21,12 @@ from shoal.records.streams import reading_errors
 Path = str | os.PathLike[str]
 
 _LARGEST = 1 << 16  # a PEM key has a few hundred bytes
+_HEX = {length: re.compile(f"[0-9a-f]{{{2 * length}}}") for length in (32, 64)}
+_PRIME = 2**255 - 19
+_ORDER = 2**252 + 27742317777372353535851937790883648493
+_OF_ORDER_EIGHT = 0x05FC536D880238B13933C6D305ACDFD5F098EFF289F4C345B027B2C28F95E826
+_WEAK = (0, 1, _PRIME - 1, _OF_ORDER_EIGHT, _PRIME - _OF_ORDER_EIGHT)
+"""The y of the eight points of small order. With such a key, one signature fits a great part of all contents, or all of them."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +78,17 @@ def public_key(path: Path) -> str:
     if not isinstance(key, ed25519.Ed25519PublicKey):
         raise InputError(f"{name}: it is a key of another kind; give an ed25519 key")
     raw: bytes = key.public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw)
+    if is_weak(raw.hex()):
+        raise InputError(f"{name}: anyone can sign anything for this key; ask its owner for a new one")
     return raw.hex()
+
+
+def is_weak(key: str) -> bool:
+    """Whether a public key is a point of small order, or is written as no key is."""
+    if not _HEX[32].fullmatch(key):
+        return True
+    y = int.from_bytes(bytes.fromhex(key), "little") % 2**255  # without the bit that says which of two points it is
+    return y >= _PRIME or y in _WEAK
 
 
 def signature_holds(content: bytes, signature: str, key: str) -> bool:
@@ -79,6 +96,10 @@ def signature_holds(content: bytes, signature: str, key: str) -> bool:
     ed25519, _ = _cryptography()
     from cryptography.exceptions import InvalidSignature
 
+    if is_weak(key) or not _HEX[64].fullmatch(signature):
+        return False
+    if int.from_bytes(bytes.fromhex(signature)[32:], "little") >= _ORDER:  # a second spelling of the same signature
+        return False
     try:
         ed25519.Ed25519PublicKey.from_public_bytes(bytes.fromhex(key)).verify(bytes.fromhex(signature), content)
     except (InvalidSignature, ValueError):  # ValueError: what is no hex, or of another length

@@ -1,22 +1,41 @@
-"""What a certificate states about a file, held against what the file says by itself.
+"""What a certificate states about a file, place by place, held against what the file says by itself.
 
 Counts of the audit, rows, published names and the words of the promise are found out again; what follows from these (the risk that is
-left, the order of rows and its warning, the sizes of classes) must follow. What only the owner can know, such as the loss, is not
-among them: that is what a signature is for.
+left, the order of rows and its warning, the sizes of classes) must follow. All other places are known to be the owner's word, and are
+named as not checked: that is what a signature is for. What is neither does not belong into a certificate.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
 from typing import Any
 
 from shoal import __version__
+from shoal.algorithms import ALGORITHMS, kind_of
 from shoal.guarantees.audit import Audit
-from shoal.report.certificate import audit_facts, order_facts, risk_left
+from shoal.guarantees.diversity import MatchingDiversity
+from shoal.records.layout import DATABASES
+from shoal.report.certificate import FORMAT, ROWS_HASHED, audit_facts, order_facts, risk_left
+from shoal.report.places import OWNERS, TAKEN, NotChecked, Place, dotted, is_known, leaves, names_of
+from shoal.report.promised import roles_in
 from shoal.report.vouching import Check
+
+_NAMED = 3
+"""Places that a sentence has room for."""
+_WORDED = ("certificate", "promised", "not_promised", "guarantee.name", "audit.looked_at", "row_order")
+"""What another version may have worded otherwise."""
+_OF_RULES = ("fewest_values", "certain_rows", "contradicted_rows")
+"""What the audit of buckets counts that depends on the rules an attacker knows."""
+_VERSION = re.compile(r"[0-9][0-9a-z.]{0,20}")
+_MOST = 10**15
+"""Rules that a certificate may count: more is no count."""
+_ALWAYS = ("algorithm", "optimal", "bound", "loss", "risk", "changes", "parameters", "input", "key_id")
+"""Parts that every certificate has, whatever they say."""
 
 
 @dataclass(frozen=True)
@@ -35,93 +54,237 @@ class Recheck:
     """Different items in them, where rows have items."""
 
 
-def statements_check(content: Mapping[str, Any], found: Recheck, same: bool, sha256: str) -> Check:
-    """Whether the certificate says of this file what is so; `same` says whether it is the file that was certified."""
-    wrong = [*_of_the_promise(content, found), *_of_the_file(content, found, sha256)]
-    wrong += [*_of_the_audit(content, found), *_that_follow(content, found)] if same else []
+@dataclass(frozen=True)
+class StatedRules:
+    """The rules that a certificate counts and does not hold: as much of them as its words are about."""
+
+    facts: Mapping[str, Any]
+
+    def applied(self) -> range:
+        return range(self.facts["rules"] - self.facts["redundant"])
+
+    @property
+    def min_conf(self) -> float:
+        return float(self.facts["min_conf"])
+
+    def to_dict(self) -> dict[str, Any]:
+        return dict(self.facts)
+
+
+def stated_rules(content: Mapping[str, Any]) -> StatedRules | None:
+    """The rules that the promise is about, if it is about any; None also for what no certificate says about rules."""
+    facts = content["guarantee"].get("knowledge")
+    if content["guarantee"].get("model") != "diversity" or not isinstance(facts, Mapping):
+        return None
+    numbers = [facts.get(name) for name in ("rules", "redundant", "given", "longest")]
+    shares = [facts.get(name) for name in ("min_exp", "min_conf")]
+    if not all(type(n) is int and 0 <= n < _MOST for n in numbers) or not all(type(n) in (int, float) for n in shares):
+        return None
+    return StatedRules(facts) if facts["redundant"] <= facts["rules"] else None
+
+
+def statements_check(
+    content: Mapping[str, Any], found: Recheck, *, same: bool, sha256: str, name: str | None, rules_known: bool
+) -> tuple[Check, tuple[NotChecked, ...]]:
+    """Whether the certificate says of this file what is so, and of what in it that was not found out.
+
+    `same`: it is the file that was certified; `name`: what it is called; `rules_known`: it was audited with the rules of the certificate.
+    """
+    ours = made_by_this_version(content)
+    expected = _expected(content, found, same, rules_known)
+    off = [(place, told) for place, told in _differences(content, expected) if place != ("output", "sha256")]
+    uncounted = tuple(_not_counted(content, found, rules_known))
+    strange = list(_strange(content, expected, uncounted)) if same else []
+    reworded: list[Place] = []
+    if not ours:
+        reworded = [place for place, told in off if told is None or dotted(place) in _WORDED] + strange
+        off, strange = [(place, told) for place, told in off if place not in reworded], []
+    wrong = [f"{dotted(place)} ({told})" if told else f"{dotted(place)} is missing" for place, told in off[:_NAMED]]
+    wrong += [f"{len(off) - _NAMED:,} places more"] * (len(off) > _NAMED)
+    wrong += [f"it holds {dotted(place)}, which no certificate does" for place in strange[:1]]
+    wrong += ["the file changed while it was read"] * (found.sha256 != sha256)
+    wrong += [*_that_contradict(content), *(_that_do_not_follow(content, found) if same and ours else ())]
+    left = (*_not_checked(content, expected, name, reworded), *uncounted)
     if wrong:
-        return Check("statements", False, f"what the certificate says is not so: {'; '.join(wrong)}")
-    return Check("statements", True, "its counts and words are those of this file and promise")
+        return Check("statements", False, f"what the certificate says is not so: {'; '.join(wrong)}"), left
+    if reworded:
+        return Check("statements", None, f"its words were not compared: {made_by(content)}"), left
+    return Check("statements", True, "what anyone can find out from the file is as it says"), left
 
 
-def _of_the_promise(content: Mapping[str, Any], found: Recheck) -> Iterator[str]:
-    guarantee = content["guarantee"]
-    if content.get("holds") is not True or content["audit"].get("violations") != 0:
-        yield "it does not say that the promise holds"
-    if guarantee.get("knowledge"):
-        return  # its name and words depend on rules that the certificate does not hold
-    if guarantee.get("name") != str(found.guarantee):
-        yield f"it calls {found.guarantee} {guarantee.get('name')!r}"
-    words = (list(found.guarantee.promise()), list(found.guarantee.limits()))
-    if _of_this_version(content) and (content["promised"], content["not_promised"]) != words:
-        yield "its words are not those of its promise"
+def made_by_this_version(content: Mapping[str, Any]) -> bool:
+    return bool(content["versions"].get("shoal") == __version__ and content["certificate"] == FORMAT)
 
 
-def _of_the_file(content: Mapping[str, Any], found: Recheck, sha256: str) -> Iterator[str]:
+def made_by(content: Mapping[str, Any]) -> str:
+    """Which version made it, and what to do about that."""
+    version = content["versions"].get("shoal")
+    if not isinstance(version, str) or not _VERSION.fullmatch(version) or version == __version__:
+        return "it was made by another version of shoal; verify it with that one"
+    return f"it was made by version {version}; verify it with that one (pip install shoal=={version})"
+
+
+def _expected(content: Mapping[str, Any], found: Recheck, same: bool, rules_known: bool) -> dict[str, Any]:
+    """As much of the certificate as anyone can write who has the file; of another file only what does not depend on its rows."""
+    guarantee, stated = found.guarantee, stated_rules(content)
+    if stated is not None and isinstance(guarantee, MatchingDiversity):
+        guarantee = replace(guarantee, rules=stated)  # type: ignore[arg-type]
     output = content["output"]
-    if found.sha256 != sha256:
-        yield "the file changed while it was read"
-    if output.get("rows") != found.rows:
-        yield f"it counts {output.get('rows')!r} rows, there are {found.rows:,}"
-    if output.get("empty") != (found.empty or 0):
-        yield f"it counts {output.get('empty')!r} rows without items, there are {found.empty or 0:,}"
-    roles, read = content.get("columns"), output.get("columns")
+    expected: dict[str, Any] = {
+        "certificate": FORMAT,
+        "promised": list(guarantee.promise()),
+        "not_promised": list(guarantee.limits()),
+        "guarantee": guarantee.to_dict(),
+        "holds": True,
+        "audit": {"violations": 0},
+        "output": {"sha256": found.sha256, "rows": found.rows, "empty": found.empty or 0}
+        | ({"sha256_of": ROWS_HASHED} if output.get("format") in DATABASES else {})
+        | ({"digest": output["digest"]} if "digest" in output else {}),
+    }
+    if stated is not None:
+        expected["guarantee"].pop("knowledge")  # their number is the owner's word
+    if not same:
+        return expected
+    expected["audit"] = json.loads(json.dumps(audit_facts(found.audit)))
+    if not (found.audit.complete and content["audit"].get("complete")):  # it does not always stop at the same count
+        expected["audit"] = {name: expected["audit"][name] for name in ("looked_at", "complete")} | {"violations": 0}
+    if stated is not None and not rules_known:
+        expected["audit"] = {name: told for name, told in expected["audit"].items() if name not in _OF_RULES}
+    keep_order = _in(content.get("parameters"), "keep_order") is True
+    expected["row_order"] = order_facts(keep_order=keep_order, has_key=True)[0]
+    expected["input"] = {"rows": found.rows}
+    risk = content.get("risk")
+    if risk:
+        after = risk_left(found.audit, certain=_in(_in(risk, "after"), "value_certain") is not None)
+        known = stated is None or rules_known
+        expected["risk"] = {"rows": found.rows} | ({"after": after} if known or "fewer_than_k" in after else {})
+    if found.tokens is not None and _in(content.get("changes"), "tokens") is not None:
+        expected["changes"] = {"tokens": found.tokens}
+    if "buckets" in content:
+        expected["buckets"] = {name: told for name, told in expected["audit"].items() if "bucket" in name}
+    if "knowledge" in content:
+        expected["knowledge"] = None if stated is None else dict(stated.facts)
+    return expected
+
+
+def _differences(stated: Any, expected: Any, place: Place = ()) -> Iterator[tuple[Place, str | None]]:
+    """Where the certificate says something else than what is expected, and in which words; None where it says nothing."""
+    if isinstance(expected, Mapping) and isinstance(stated, Mapping):
+        for name, value in expected.items():
+            if name not in stated:
+                yield (*place, name), None
+            else:
+                yield from _differences(stated[name], value, (*place, name))
+    elif not _alike(stated, expected):
+        counts = type(stated) is int and type(expected) is int
+        yield (
+            place,
+            f"it says {stated:,}, there are {expected:,}" if counts and stated < 10**18 else "something else is so",
+        )
+
+
+def _strange(
+    content: Mapping[str, Any], expected: Mapping[str, Any], uncounted: Sequence[NotChecked]
+) -> Iterator[Place]:
+    """Places that no certificate has."""
+    counts = [tuple(place.split(".")) for part in uncounted for place in part.places]
+    columns = _columns(content)
+    by_column = columns and _in(content.get("hierarchy"), "leaves") is None
+    for place, value in leaves(content):
+        if place[0] in ("signature", "signer", "page") or place == ("output", "file"):
+            continue  # looked at by checks of their own
+        counted = any(place[: len(count)] == count for count in counts)
+        known = _is_expected(place, expected) or is_known(place, value) or counted
+        per_column = place[0] == "ncp_by_column" or (place[0] == "hierarchy" and by_column)
+        if not known or (per_column and len(place) > 1 and place[1] not in columns):
+            yield place
+
+
+def _is_expected(place: Place, expected: Any) -> bool:
+    for step in place:
+        if not isinstance(expected, Mapping):
+            return isinstance(expected, list)  # compared as a whole
+        if step not in expected:
+            return False
+        expected = expected[step]
+    return True
+
+
+def _columns(content: Mapping[str, Any]) -> set[str]:
+    return set(roles_in(content)) | ({"items"} if content["guarantee"].get("model") in ("rt", "lm") else set())
+
+
+def _that_contradict(content: Mapping[str, Any]) -> Iterator[str]:
+    """What cannot be so, or not beside other things that the certificate says."""
+    roles, read = content.get("columns"), content["output"].get("columns")
     if isinstance(roles, Mapping) and isinstance(read, Mapping):
         off = [column for column, role in roles.items() if role != "drop" and read.get(column) != role]
+        off += [column for column, role in read.items() if role in ("quasi", "sensitive") and column not in roles]
         if off:
             yield f"it gives column {off[0]!r} two roles"
+    knowledge = content["guarantee"].get("knowledge")
+    if knowledge is not None and stated_rules(content) is None:
+        yield "it counts rules that its promise is not about"
+    if not isinstance(content.get("created"), str) or not _is_day(content["created"]):
+        yield "it does not say on which day it was made"
 
 
-def _of_the_audit(content: Mapping[str, Any], found: Recheck) -> Iterator[str]:
-    """What was counted; another version may count more or less."""
-    if content["guarantee"].get("knowledge"):
-        return
-    stated, counted = content["audit"], json.loads(json.dumps(audit_facts(found.audit)))
-    names = [*counted, *(name for name in stated if name not in counted)]
-    if not _of_this_version(content):
-        names = [name for name in counted if name in stated and name != "looked_at"]
-    if not (found.audit.complete and stated.get("complete")):
-        names = ["complete"]  # an audit that stops early does not always stop at the same count
-    off = [name for name in names if not _alike(stated.get(name), counted.get(name))]
-    if off:
-        yield f"its audit has another {off[0]!r} than the one made now"
-
-
-def _that_follow(content: Mapping[str, Any], found: Recheck) -> Iterator[str]:
-    """What other parts of the certificate say about the same file."""
-    for place in ("input", "risk"):
-        if (stated := content.get(place)) and _in(stated, "rows") != found.rows:
-            yield f"it counts {_in(stated, 'rows')!r} rows in its {place}, there are {found.rows:,}"
-    tokens = _in(content.get("changes"), "tokens")
-    if None not in (found.tokens, tokens) and tokens != found.tokens:
-        yield f"it counts {tokens!r} different items, there are {found.tokens:,}"
-    if not _of_this_version(content):
-        return
-    risk, rules = content.get("risk"), content["guarantee"].get("knowledge")
-    if risk:
-        after = _in(risk, "after")
-        certain = isinstance(after, Mapping) and "value_certain" in after
-        if not (certain and rules) and after != risk_left(found.audit, certain=certain):
-            yield "the risk that it says is left is another"
+def _that_do_not_follow(content: Mapping[str, Any], found: Recheck) -> Iterator[str]:
+    """What is not so, given the file and what else the certificate says."""
+    lacking = [part for part in _ALWAYS if part not in content]
+    if lacking:
+        yield f"{lacking[0]} is missing"
     keep_order = _in(content.get("parameters"), "keep_order")
-    order, warnings = order_facts(keep_order=keep_order is True, has_key=content.get("key_id") is not None)
+    _, warnings = order_facts(keep_order=keep_order is True, has_key=content.get("key_id") is not None)
     said = content.get("warnings")
-    if not isinstance(keep_order, bool) or content.get("row_order") != order:
+    if not isinstance(keep_order, bool):
         yield "it does not say in which order the rows stand"
     if not isinstance(said, list) or any(warning not in said for warning in warnings):
         yield "a warning is missing"
+    if content.get("algorithm") not in list(ALGORITHMS[kind_of(found.guarantee)]):
+        yield "there is no such algorithm for its promise"
     classes = content.get("classes")
     if classes is not None and not _are_classes(classes, found.rows, found.audit.facts):
         yield f"its classes are not those of {found.rows:,} rows that were audited"
 
 
+def _not_checked(
+    content: Mapping[str, Any],
+    expected: Mapping[str, Any],
+    name: str | None,
+    reworded: Sequence[Place],
+) -> Iterator[NotChecked]:
+    yield NotChecked(
+        names_of(TAKEN, expected),
+        "taken as stated, and so it holds; whether the owner promised this, or more, only the owner can say",
+    )
+    about_rules = content["guarantee"].get("model") == "diversity"
+    owners = [pattern for pattern in OWNERS if about_rules or "knowledge." not in pattern]
+    owners = [pattern for pattern in owners if not _is_expected(tuple(pattern.split(".")), expected)]
+    yield NotChecked(names_of(owners, expected), "only the owner can know")
+    if content["output"].get("file") != name:
+        yield NotChecked(("output.file",), "the data have another name here, or none")
+    if reworded:
+        yield NotChecked(tuple(map(dotted, reworded)), made_by(content))
+
+
+def _not_counted(content: Mapping[str, Any], found: Recheck, rules_known: bool) -> Iterator[NotChecked]:
+    """Counts of the audit that cannot be compared."""
+    if not (found.audit.complete and content["audit"].get("complete")):
+        yield NotChecked(("audit.checked", "audit.by_size"), "an audit that stops early counts what it met")
+    if stated_rules(content) is not None and not rules_known:
+        yield NotChecked(
+            tuple(f"audit.{part}" for part in _OF_RULES), "it depends on the rules; give them with --knowledge"
+        )
+
+
 def _are_classes(stated: Any, rows: int, facts: Mapping[str, Any]) -> bool:
     """Whether classes of these sizes make so many rows. Two that are published alike are one for the audit."""
     count, smallest, largest, average = (_in(stated, name) for name in ("count", "smallest", "largest", "average"))
-    if not all(isinstance(n, int) and n > 0 for n in (count, smallest, largest)) or not isinstance(average, float):
+    if not all(type(n) is int and n > 0 for n in (count, smallest, largest)) or not isinstance(average, float):
         return False
     return (
-        math.isclose(average * count, rows)
+        math.isclose(average, rows / count)
         and smallest <= average <= largest
         and facts.get("classes", 0) <= count
         and smallest <= facts.get("smallest_class", rows)
@@ -129,8 +292,11 @@ def _are_classes(stated: Any, rows: int, facts: Mapping[str, Any]) -> bool:
     )
 
 
-def _of_this_version(content: Mapping[str, Any]) -> bool:
-    return bool(content["versions"].get("shoal") == __version__)
+def _is_day(text: str) -> bool:
+    try:
+        return date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
 
 
 def _in(stated: Any, name: str) -> Any:
@@ -138,6 +304,13 @@ def _in(stated: Any, name: str) -> Any:
 
 
 def _alike(one: Any, other: Any) -> bool:
-    if isinstance(one, float) and isinstance(other, float):
+    """Equal, and of the same kind all the way down: True is not 1, and 1.0 is not 1."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, float):
         return math.isclose(one, other)
-    return type(one) is type(other) and bool(one == other)
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(_alike, one, other))
+    if isinstance(one, Mapping):
+        return one.keys() == other.keys() and all(_alike(one[name], other[name]) for name in one)
+    return bool(one == other)

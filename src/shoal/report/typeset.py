@@ -64,6 +64,23 @@ def typeset(content: Mapping[str, Any]) -> bytes:
         raise InputError(
             "a certificate in PDF needs typst; pip install 'shoal[report]', or let its name end in .html"
         ) from None
+    text = _document(content)
+    files = {"main": _TEMPLATE, "document.json": text.encode(), "certificate.json": certificate_bytes(content)}
+    made: bytes = typst.compile(files, format="pdf", ignore_system_fonts=not _is_foreign(text))
+    return made
+
+
+def needs_system_fonts(content: Mapping[str, Any]) -> bool:
+    """Whether it holds a script that typst brings no font for, so that it may look otherwise elsewhere."""
+    return _is_foreign(_document(content))
+
+
+def _is_foreign(text: str) -> bool:
+    return any(ord(c) >= 0x590 and c != "…" for c in text)
+
+
+def _document(content: Mapping[str, Any]) -> str:
+    """What the template sets."""
     document = {
         "title": title(content),
         "verdict": verdict(content),
@@ -73,10 +90,7 @@ def typeset(content: Mapping[str, Any]) -> bytes:
             for section in sections(content)
         ],
     }
-    text = json.dumps(document, ensure_ascii=False)
-    files = {"main": _TEMPLATE, "document.json": text.encode(), "certificate.json": certificate_bytes(content)}
-    made: bytes = typst.compile(files, format="pdf", ignore_system_fonts=all(ord(c) < 0x590 or c == "…" for c in text))
-    return made
+    return json.dumps(document, ensure_ascii=False)
 
 
 def attached_facts(data: bytes, name: str) -> bytes:

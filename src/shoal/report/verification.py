@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +17,6 @@ from importlib import metadata
 from importlib.util import find_spec
 from typing import Any
 
-from shoal import __version__
 from shoal.errors import InputError, Unreachable
 from shoal.guarantees.audit import Audit
 from shoal.records.database_address import is_address
@@ -24,14 +24,17 @@ from shoal.records.folders import Entry, beside, entries_of
 from shoal.records.peeking import column_names
 from shoal.records.roles import texts_of
 from shoal.records.streams import Input, display_name, reading_errors
-from shoal.report.certificate import FORMAT
+from shoal.report.certificate import FORMATS
+from shoal.report.places import NotChecked
 from shoal.report.promised import known_by_rows, promised, reading_of, sensitive_items_of
-from shoal.report.statements import Recheck, statements_check
+from shoal.report.sections import shown
+from shoal.report.statements import Recheck, made_by, made_by_this_version, stated_rules, statements_check
 from shoal.report.vouching import Check, original_check, signature_check
 
 __all__ = [
     "CertificateFile",
     "Check",
+    "NotChecked",
     "Recheck",
     "Verification",
     "certificate_in",
@@ -47,6 +50,8 @@ Path = str | os.PathLike[str]
 
 _SHOWN = 3
 """Names of files that a sentence has room for."""
+_MAY_BE_LEFT_OUT = ("signature", "folder")
+"""Not every release is signed, and what Spark leaves beside one (_SUCCESS) is not read."""
 
 
 @dataclass(frozen=True)
@@ -57,11 +62,29 @@ class Verification:
     checks: tuple[Check, ...]
     audit: Audit | None = None
     """The new audit, where the file could be read."""
+    not_checked: tuple[NotChecked, ...] = ()
+    """Places of the certificate that nobody but its owner, its version or who knows its rules can check."""
+    vouched: bool = False
+    """Whether the holder of the given key signed all that it says and shows."""
 
     @property
     def holds(self) -> bool:
-        """Whether no check failed."""
-        return all(check.holds is not False for check in self.checks)
+        """Whether no check failed, and none that can be made on any certificate was left out, unless the signer vouches for it."""
+        return not self._failed and (self.vouched or not self._left_out)
+
+    @property
+    def verdict(self) -> str:
+        if self.holds:
+            return "verified"
+        return "not verified" if self._failed else "not verified in full"
+
+    @property
+    def _failed(self) -> list[str]:
+        return [check.name for check in self.checks if check.holds is False]
+
+    @property
+    def _left_out(self) -> list[str]:
+        return [check.name for check in self.checks if check.holds is None and check.name not in _MAY_BE_LEFT_OUT]
 
     def __bool__(self) -> bool:
         return self.holds
@@ -70,16 +93,19 @@ class Verification:
         """The verification itself where it holds; raises Unreachable, which carries the witnesses of the audit, where it does not."""
         if self.holds:
             return self
-        failed = ", ".join(check.name for check in self.checks if check.holds is False)
+        names = ", ".join(self._failed or self._left_out)
         raise Unreachable(
-            f"not verified: {failed}; its checks say why", () if self.audit is None else self.audit.witnesses
+            f"{self.verdict}: {names}; its checks say why", () if self.audit is None else self.audit.witnesses
         )
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "holds": self.holds,
+            "verdict": self.verdict,
             "guarantee": self.certificate["guarantee"],
             "checks": [check.to_dict() for check in self.checks],
+            "not_checked": [part.to_dict() for part in self.not_checked],
+            "vouched": self.vouched,
             "signed_by": self.certificate.get("signer", {}).get("public_key"),
             "audit": None if self.audit is None else self.audit.to_dict(),
         }
@@ -92,6 +118,8 @@ class CertificateFile:
     content: Mapping[str, Any]
     page: Check | None
     """None for JSON, which shows nothing but its facts."""
+    page_hashed: bool = True
+    """Whether the facts hold a hash of all that is shown, so that a signature covers it."""
 
 
 Auditor = Callable[[Any, Mapping[str, Any], bool], Recheck]
@@ -140,7 +168,9 @@ def verification(
             raise InputError("the certificate needs no --sensitive to be verified; leave it out")
         reading = {**reading, "sensitive": sensitive}
     checks = [] if file.page is None else [file.page]
-    checks += [signature_check(content, key)] + ([] if original is None else [original_check(content, original)])
+    signature = signature_check(content, key)
+    vouched = key is not None and bool(signature) and (file.page_hashed or bool(file.page))
+    checks += [signature] + ([] if original is None else [original_check(content, original)])
     checks += [] if folder is None else [folder]
     try:
         if data is not None:
@@ -159,12 +189,13 @@ def verification(
         )
     sha256 = sha256 or found.sha256
     same = _identity(content, sha256)
-    checks += [
-        same,
-        _promise(content, found, knows_rules),
-        statements_check(content, found, same.holds is True, sha256),
-    ]
-    return Verification(content, tuple(checks), found.audit)
+    rules_known = _rules_known(content, found, knows_rules)
+    name = None if data is None else display_name(data)
+    statements, left = statements_check(
+        content, found, same=bool(same), sha256=sha256, name=name, rules_known=rules_known
+    )
+    checks += [same, _promise(content, found, rules_known), statements]
+    return Verification(content, tuple(checks), found.audit, left, vouched)
 
 
 def folder_check(entries: Iterable[Entry]) -> Check:
@@ -191,16 +222,15 @@ def certificate_in(data: bytes, name: str) -> CertificateFile:
         from shoal.report.typeset import attached_facts
 
         content = _facts(attached_facts(data, name), name)
-        return CertificateFile(content, _same_pdf(content, data))
+        return CertificateFile(content, _same_pdf(content, data), page_hashed=False)
     if data.lstrip()[:9].lower().startswith((b"<!doctype", b"<html")):
         from shoal.report.pages import parted_page
 
         page, facts = parted_page(data, name)
         content = _facts(facts, name)
-        stated = content.get("page")
-        same = isinstance(stated, dict) and stated.get("sha256") == hashlib.sha256(page).hexdigest()
-        return CertificateFile(content, _shown(same))
-    return CertificateFile(_facts(data, name), None)
+        return CertificateFile(content, _same_page(content, data, page))
+    content = _facts(data, name)
+    return CertificateFile(content, _shown(False) if "page" in content else None)
 
 
 def _file_sha256(data: Path, by_rows: bool) -> str | None:
@@ -261,16 +291,22 @@ def _facts(data: bytes, name: str) -> dict[str, Any]:
             raise ValueError("a name stands twice")
         return found
 
+    def finite(text: str) -> float:
+        number = float(text)
+        if not math.isfinite(number):
+            raise ValueError("not a number")
+        return number
+
     try:
-        content = json.loads(data.decode("utf-8"), object_pairs_hook=once)
+        content = json.loads(data.decode("utf-8"), object_pairs_hook=once, parse_float=finite, parse_constant=finite)
     except (ValueError, RecursionError):  # also for what is no UTF-8
         raise InputError(
             f"{name}: it is not a certificate (no JSON, page or PDF that shoal wrote); check the file"
         ) from None
     if not isinstance(content, dict) or not isinstance(content.get("certificate"), str):
         raise InputError(f"{name}: it is not a certificate; give the file that shoal wrote beside the data")
-    if content["certificate"] != FORMAT:
-        raise InputError(f"{name}: it is a {content['certificate']!r}, and this version reads {FORMAT!r}; update shoal")
+    if content["certificate"] not in FORMATS:
+        raise InputError(f"{name}: it is a certificate of a kind that this version does not know; update shoal")
     parts = {"output": dict, "guarantee": dict, "audit": dict, "versions": dict, "promised": list, "not_promised": list}
     wrong = [part for part, kind in parts.items() if not isinstance(content.get(part), kind)]
     if wrong or not isinstance(content["output"].get("sha256"), str):
@@ -291,40 +327,76 @@ def _shown(same: bool) -> Check:
     return Check("page", False, "what it shows was changed: it does not belong to the facts within it")
 
 
+def _same_page(content: Mapping[str, Any], data: bytes, page: bytes) -> Check:
+    """Sets the page once more. Its hash alone says little: whoever forges the page forges that as well."""
+    from shoal.report import pages
+
+    if content.get("page") != {"sha256": hashlib.sha256(page).hexdigest()}:
+        return _shown(False)
+    again = _set_again(lambda: pages.page_with(pages.page(content), content))
+    if again != data and not made_by_this_version(content):
+        return Check("page", None, f"what it shows was not compared with its facts: {made_by(content)}")
+    return _shown(again == data)
+
+
 def _same_pdf(content: Mapping[str, Any], data: bytes) -> Check:
     """Sets the PDF once more, where that gives the same bytes."""
-    from shoal.report.typeset import typeset
+    from shoal.report import typeset
 
-    made_with = {name: content["versions"].get(name) for name in ("shoal", "typst")}
-    if made_with["typst"] is None:  # the facts of a certificate in another form
+    if content["versions"].get("typst") is None or "page" in content:  # the facts of a certificate in another form
         return _shown(False)
     if find_spec("typst") is None:
         return Check("page", None, "what it shows was not compared with its facts: pip install 'shoal[report]'")
-    if made_with != {"shoal": __version__, "typst": metadata.version("typst")}:
-        versions = " and ".join(f"{name} {version}" for name, version in made_with.items())
-        return Check("page", None, f"what it shows was not compared with its facts: it was set by {versions}")
+    again = _set_again(lambda: typeset.typeset(content))
+    if again == data:
+        return _shown(True)
+    made_with, here = content["versions"]["typst"], metadata.version("typst")
+    if not made_by_this_version(content):
+        return Check("page", None, f"what it shows was not compared with its facts: {made_by(content)}")
+    if made_with != here:
+        return Check(
+            "page",
+            None,
+            f"what it shows was not compared with its facts: it was set by typst {shown(made_with)}, not {here}",
+        )
+    if again is not None and typeset.needs_system_fonts(content):
+        return Check(
+            "page",
+            None,
+            "what it shows was not compared with its facts: a name needs fonts that differ between machines",
+        )
+    return _shown(False)
+
+
+def _set_again(setting: Callable[[], bytes]) -> bytes | None:
     try:
-        return _shown(typeset(content) == data)
-    except (KeyError, TypeError, ValueError, AttributeError):  # facts that no certificate has
-        return _shown(False)
+        return setting()
+    except Exception:  # facts that no certificate has, which may be anything
+        return None
 
 
-def _promise(content: Mapping[str, Any], found: Recheck, knows_rules: bool) -> Check:
+def _rules_known(content: Mapping[str, Any], found: Recheck, knows_rules: bool) -> bool:
+    """Whether the file was audited with as many rules as the certificate counts."""
+    rules = stated_rules(content)
+    return knows_rules and rules is not None and len(found.guarantee.rules.applied()) == len(rules.applied())
+
+
+def _promise(content: Mapping[str, Any], found: Recheck, rules_known: bool) -> Check:
     name, audit = str(found.guarantee), found.audit
     if not audit.holds:
         says = f"{name} does not hold: {audit.violations:,} of {audit.checked:,} counted break it"
         return Check("promise", False, says)
-    rules = content["guarantee"].get("knowledge")
-    if not rules:
+    if not content["guarantee"].get("knowledge"):
         return Check("promise", True, f"{name} holds; {audit.checked:,} counted")
-    if not knows_rules:
-        return Check(
-            "promise",
-            True,
-            f"{name} holds; for those who know the rules it was not checked: give them with --knowledge",
+    if rules_known:
+        given = len(found.guarantee.rules.applied())
+        return Check("promise", True, f"{name} holds for who knows the {given:,} rules given, as many as it counts")
+    rules, stated = getattr(found.guarantee, "rules", None), stated_rules(content)
+    if rules is None or stated is None:
+        why = "for those who know the rules it was not checked: give them with --knowledge"
+    else:
+        why = (
+            f"that was checked with {len(rules.applied()):,} rules, and the certificate counts {len(stated.applied()):,}: give those of "
+            "the release"
         )
-    given = len(found.guarantee.rules.applied())
-    told = f"{rules.get('rules')} rules, {rules.get('redundant')} of them redundant"
-    return Check(
-        "promise", True, f"{name} holds for who knows the {given:,} rules given; the certificate counts {told}"
-    )
+    return Check("promise", None, f"{name} holds; {why}")

@@ -35,7 +35,7 @@ class Check:
 
 def signature_check(content: Mapping[str, Any], key: Path | None) -> Check:
     """Whether it is as it was signed, and by the holder of the key, if one is given."""
-    from shoal.report.signing import public_key, signature_holds
+    from shoal.report.signing import is_weak, public_key, signature_holds
 
     wanted = None if key is None else public_key(key)
     signed_with, signature = content.get("signer", {}).get("public_key"), content.get("signature")
@@ -47,6 +47,10 @@ def signature_check(content: Mapping[str, Any], key: Path | None) -> Check:
         )
     if wanted is None and find_spec("cryptography") is None:
         return Check("signature", None, "it was not checked: pip install 'shoal[sign]'")
+    if is_weak(str(signed_with)):
+        return Check("signature", False, "it names a key for which anyone can sign anything")
+    if content["signer"] != {"algorithm": "ed25519", "public_key": signed_with}:
+        return Check("signature", False, "it names its signer in another way than shoal does")
     if not signature_holds(canonical(content), str(signature), str(signed_with)):
         return Check("signature", False, "it was changed after it was signed")
     if wanted is None:
