@@ -21,7 +21,7 @@ from shoal.records.database_address import address_of, is_address, queried, refu
 from shoal.records.layout import FORMATS, SEPARATORS, format_of
 from shoal.records.roles import Roles
 from shoal.records.streams import Input, display_name, fingerprint
-from shoal.records.values import is_number
+from shoal.records.values import Kind, is_number, kind_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,6 +48,8 @@ class Guess:
     """For sets in cells: what parts their items."""
     hierarchy: str | None = None
     """For a column that generalizes well under a form that needs no file."""
+    kind: Kind | None = None
+    """For a column of single values: whether they would be read as numbers, and why."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,9 @@ class Draft:
             | ({} if self.query is None else {"query": self.query}),
             "rows": self.rows,
             "complete": self.complete,
-            "columns": {guess.name: {"role": guess.role, "reason": guess.reason} for guess in self.guesses},
+            "columns": {
+                guess.name: {"role": guess.role, "reason": guess.reason} | _kind(guess) for guess in self.guesses
+            },
             "model": self.model,
             "reason": self.reason,
         }
@@ -130,13 +134,13 @@ def _drafted(
     path: str, form: str, named: bool, looked: tuple[list[Look], int, bool], sha256: str | None, query: str | None
 ) -> Draft:
     looks, rows, complete = looked
-    guesses = tuple(_guess(look) for look in looks)
+    guesses = tuple(replace(_guess(look), kind=look.kind) for look in looks)
     if form == "long":
         guesses = tuple(_long(guess, look) for guess, look in zip(guesses, looks, strict=True))
     separator, guesses = _one_separator(guesses)
     if all(guess.role == "drop" for guess in guesses):
         guesses = tuple(
-            Guess(guess.name, None, f"{guess.reason}; but without it nothing is left to release: decide")
+            replace(guess, role=None, reason=f"{guess.reason}; but without it nothing is left to release: decide")
             for guess in guesses
         )
     model, reason = _model(guesses)
@@ -147,7 +151,9 @@ def _drafted(
 
 
 def _left_open(guess: Guess) -> Guess:
-    return Guess(guess.name, None, f"{guess.reason}; as it stands beside items, decide: drop it, or let it be quasi")
+    return replace(
+        guess, role=None, reason=f"{guess.reason}; as it stands beside items, decide: drop it, or let it be quasi"
+    )
 
 
 def _begins_with_a_list(opened: Input) -> bool:
@@ -176,6 +182,8 @@ class Look:
     lists: bool
     cells: Mapping[str, Cells] = field(default_factory=dict)
     """Per mark that occurs, what the cells would be as sets."""
+    kind: Kind | None = None
+    """Whether its values would be read as numbers."""
 
 
 @dataclass(frozen=True)
@@ -254,6 +262,7 @@ def _look(name: str, arrays: Sequence[Any]) -> Look:
         texts = pa.concat_arrays([pc.fill_null(as_text(array), "") for array in arrays])
     except pa.ArrowException:  # a type without a text form: nothing can be said about it
         return Look(name, rows, 0, 0, False, False, False, False, False)
+    kind = kind_of(pc.unique(texts).to_pylist())
     texts = pc.utf8_trim_whitespace(texts)
     texts = texts.filter(pc.not_equal(texts, ""))
     values = pc.unique(texts).to_pylist()
@@ -269,6 +278,7 @@ def _look(name: str, arrays: Sequence[Any]) -> Look:
         len({len(value) for value in values}) == 1 and all(value.isdecimal() for value in values),
         False,
         {} if numeric else {mark: cells for mark in (*SEPARATORS, " ") if (cells := _cells(texts, mark)) is not None},
+        kind,
     )
 
 
@@ -500,7 +510,15 @@ def draft_yaml(found: Draft, *, folder: str = "") -> str:
 def _column_line(guess: Guess) -> str:
     role = f" {guess.role}" if guess.role else ""
     question = "" if guess.role else "OPEN: "
-    return f"  {_scalar(guess.name)}:{role}  # {question}{_comment(guess.reason)}"
+    kind = f"; read as {guess.kind}" if guess.kind is not None and guess.role in ("quasi", None) else ""
+    return f"  {_scalar(guess.name)}:{role}  # {question}{_comment(guess.reason)}{kind}"
+
+
+def _kind(guess: Guess) -> dict[str, Any]:
+    """Whether it would be read as numbers, for --json."""
+    if guess.kind is None or guess.role not in ("quasi", "sensitive", "keep", None):
+        return {}
+    return {"numeric": guess.kind.numeric, "numeric_reason": guess.kind.reason}
 
 
 def _promise_lines(found: Draft) -> list[str]:

@@ -36,7 +36,7 @@ from shoal.records.publication import Publication, StagedFile, check_targets, di
 from shoal.records.reading import Source, load
 from shoal.records.record_writing import flags_to_read, write_records_to, written_records
 from shoal.records.records import Records
-from shoal.records.row_digest import kept_as_texts, row_digest
+from shoal.records.row_digest import row_digest
 from shoal.records.scratch import Scratch
 from shoal.records.writing import csv_cell, write_to, written_tokens
 from shoal.report.certificate import ROWS_HASHED, certificate_file, check_certificate_name
@@ -277,9 +277,6 @@ def verify(
         roles = Roles(*(how.get(name) for name in ("sensitive", "quasi", "keep")))
         reading = {name: value for name, value in how.items() if not hasattr(roles, name)}
         source, guarantee = model_of(guarantee).read(data, guarantee, roles, reading)
-        # A kept column is hashed as it is written, whatever numbers its texts may be.
-        if by_rows and not isinstance(source, Source) and (numeric := kept_as_texts(source.records)) is not None:
-            source, guarantee = model_of(guarantee).read(data, guarantee, roles, {**reading, "numeric": numeric})
         rows = source.baskets if isinstance(source, Source) else source.records
         sha256 = row_digest(rows) if by_rows else source.sha256
         guarantee = informed(guarantee, source, knowledge, hierarchy)

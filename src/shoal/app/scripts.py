@@ -13,6 +13,7 @@ from typing import Any
 
 from shoal.plan import Plan, call_of
 from shoal.plan.running import MADE
+from shoal.records.columns import NO_COLUMN
 
 _SEVERAL = {"quasi": "--quasi", "keep": "--keep", "drop": "--drop"}
 _PAIRS = {"weights": "--weight", "item_weights": "--item-weight", "fuzzy": "--fuzzy"}
@@ -93,6 +94,10 @@ def _flags(plan: Plan) -> Iterator[str]:
         if mark in ("\\t", "\\n"):  # taken for a tab and a newline
             raise _Unsayable
         yield from _flag("--separator", {"\t": "\\t", "\n": "\\n"}.get(mark, mark))
+    if plan.input.numeric == []:
+        if NO_COLUMN in plan.columns:
+            raise _Unsayable
+        yield from _flag("--numeric", NO_COLUMN)
     for name in plan.input.numeric or ():
         yield from _flag("--numeric", _one_name(plan, name))
     if plan.keep_order:

@@ -146,8 +146,8 @@ Keep = Annotated[
 Numeric = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="COL,COL",
-        help="The columns of a table that hold numbers; found out by their values when not given.",
+        metavar="COL,COL|none",
+        help="The columns of a table that hold numbers, or none; found out by how their values are spelled when not given.",
         rich_help_panel=_READING,
     ),
 ]

@@ -107,6 +107,8 @@ def show_profile(found: Profile, out: Console, *, examples: bool = True) -> None
     )
     if found.columns:
         out.print(f"The attacker also knows {printable(', '.join(found.columns))}.")
+        for name, kind in found.columns.items():
+            out.print(f"{printable(name)} is read as {kind}", style="dim", soft_wrap=True)
     for exposure in found.exposures:
         risk.add_row(
             {0: "none", 1: "1"}.get(exposure.m, f"up to {exposure.m}"),

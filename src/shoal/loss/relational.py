@@ -177,7 +177,7 @@ def _laid_out(column: Column, tree: Hierarchy | None) -> _Laid:
 
 
 def _numbers(column: Column) -> _Laid:
-    """Ranks of the distinct numbers; values that stand for the same number share a rank and the first one's text."""
+    """Ranks of the distinct numbers; values that stand for the same number share a rank and the first one's text, without blanks."""
     assert column.numbers is not None
     numbers = np.asarray(column.numbers, np.float64)
     missing = np.isnan(numbers)
@@ -187,7 +187,7 @@ def _numbers(column: Column) -> _Laid:
     place[~missing] = rank + first
     texts = [""] * (len(known) + first)
     for value, at in zip(reversed(column.values), place[::-1].tolist(), strict=True):
-        texts[at] = value
+        texts[at] = value.strip()
     width = float(known[-1] - known[0]) if len(known) else 0.0
     unused = np.full(len(texts), -1, np.int32)
     ranks = np.concatenate((np.full(first, np.nan), known))

@@ -44,7 +44,7 @@ DEALT = (
 
 def read(data: Any, guarantee: Any, roles: Roles, reading: Mapping[str, Any]) -> tuple[RecordSource, Any]:
     """The table with its one sensitive column; a column called `bucket` without a role is that of a published release."""
-    asked = {name: value for name, value in reading.items() if value}
+    asked = {name: value for name, value in reading.items() if value is not None}
     items = asked.pop("items", None)
     if asked.pop("id", None) is not None or items not in (None, roles.sensitive):
         raise InputError(

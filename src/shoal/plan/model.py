@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
 
 from shoal.errors import InputError
 from shoal.plan.places import Origin, Place, sentence
+from shoal.records.columns import NO_COLUMN
 
 LARGEST = 10**9
 """Of k, l, m and the like: more people than any table holds, and safe in every counter."""
@@ -23,6 +24,11 @@ Positive = Annotated[int, Field(ge=1, le=LARGEST)]
 Crowd = Annotated[int, Field(ge=2, le=LARGEST)]
 Role = Literal["quasi", "items", "sensitive", "keep", "drop", "id"]
 ROLES: tuple[str, ...] = ("quasi", "items", "sensitive", "keep", "drop", "id")
+
+
+def _no_columns(given: Any) -> Any:
+    """The word for no column as a list without any."""
+    return [] if given == NO_COLUMN else given
 
 
 class _Part(BaseModel):
@@ -45,8 +51,10 @@ class Input(_Part):
     separator: Text | None = Field(
         default=None, description="What parts the items inside a cell; found out when it is not given."
     )
-    numeric: list[Text] | None = Field(
-        default=None, description="The columns that hold numbers; found out by their values when they are not given."
+    numeric: Annotated[list[Text], BeforeValidator(_no_columns)] | None = Field(
+        default=None,
+        description="The columns that hold numbers, or none if no column does; found out by how their values are spelled when it is not "
+        "given.",
     )
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = Field(
         default=None,

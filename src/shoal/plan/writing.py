@@ -14,7 +14,7 @@ from shoal.errors import InputError
 from shoal.plan.model import Plan
 from shoal.plan.reading import plan_of
 from shoal.plan.running import MADE
-from shoal.records.columns import comma_parts, named_columns
+from shoal.records.columns import comma_parts, named_columns, numeric_columns
 from shoal.records.database_address import is_address, moved, queried, without_password
 from shoal.records.layout import format_of
 from shoal.records.streams import display_name
@@ -105,7 +105,7 @@ def plan_from(
             "query": query,
             "format": format,
             "separator": separator,
-            "numeric": None if not numeric else named_columns(_texts(numeric), names),
+            "numeric": numeric_columns(None if numeric is None else _texts(numeric), names),
         },
         "columns": ordered,
         "sensitive_items": marked or None,

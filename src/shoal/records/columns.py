@@ -74,6 +74,28 @@ def named_columns(texts: Collection[str], columns: Collection[str]) -> list[str]
     return [name for text in texts for name in ([text] if text in columns else comma_parts(text))]
 
 
+NO_COLUMN = "none"
+"""What stands for no column at all where columns are named."""
+
+
+def numeric_columns(texts: Collection[str] | None, columns: Collection[str]) -> list[str] | None:
+    """The columns that are said to hold numbers; none at all where that is said, and None where nothing is."""
+    if texts is None:
+        return None
+    if NO_COLUMN not in columns and [text.strip() for text in texts] == [NO_COLUMN]:
+        return []
+    return list(dict.fromkeys(named_columns(texts, columns)))
+
+
+def check_numeric(names: Collection[str] | None, single: Sequence[str], source: str) -> None:
+    """Raises if a column that is said to hold numbers is not one of single values."""
+    for name in names or ():
+        if name not in single:
+            raise InputError(
+                f"{source}: {name!r} for --numeric is not one of its columns of single values ({listed(single)})"
+            )
+
+
 def check_repeats(columns: Sequence[str], source: str) -> None:
     """Raises if two columns have the same name."""
     repeated = [column for column, times in Counter(columns).items() if times > 1]

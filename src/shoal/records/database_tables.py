@@ -99,9 +99,9 @@ class DatabaseInput:
 
     def layout(self, items: str, separator: str, id: str | None = None) -> Layout:
         """How its sets stood there."""
-        types = tuple((column.name, column.type) for column in self._columns if column.type not in ("", "text"))
+        types = tuple((column.name, column.type) for column in self._columns if column.type)
         parted = separator if self.address.kind == "sqlite" else " "
-        return Layout(self.address.kind, items, parted, id, types=types if self.address.kind == "postgresql" else ())
+        return Layout(self.address.kind, items, parted, id, types=types)
 
     def sha256(self) -> str:
         """The hash of all rows. Reads them if they have not been read to their end."""
@@ -207,7 +207,7 @@ class _Asked:
     name: str
     asked: str
     type: str
-    """In PostgreSQL's words; in SQLite `bigint`, `double precision` or `text` after its values."""
+    """In PostgreSQL's words; in SQLite `bigint`, `double precision`, `text` or none of them after its values."""
     from_text: bool = False
 
     @cached_property
@@ -240,10 +240,15 @@ def _sqlite_column(name: str, whole: bool, real: bool, text: bool, blob: bool) -
     column = quoted(name)
     kind = "text" if text or blob or not (whole or real) else "double precision" if real else "bigint"
     spelled = f"CAST({column} AS TEXT)"
+    if real:  # a cast spells fifteen digits, which are not always enough
+        exact = f"CASE WHEN CAST({spelled} AS REAL) = {column} THEN {spelled} ELSE printf('%!.17g', {column}) END"
+        spelled = f"CASE typeof({column}) WHEN 'real' THEN {exact} ELSE {spelled} END"
     if blob:
         spelled = f"CASE typeof({column}) WHEN 'blob' THEN hex({column}) ELSE {spelled} END"
-    elif kind == "double precision":  # a cast spells fifteen digits, which are not always enough
-        spelled = f"CASE typeof({column}) WHEN 'real' THEN printf('%!.17g', {column}) ELSE {spelled} END"
+    if (
+        kind == "double precision" and whole
+    ):  # 34 and 34.0 are not spelled alike, and floats do not hold all whole numbers
+        kind = ""
     # The driver settles on a type by the first rows, and takes no value for a whole number.
     return _Asked(name, f"coalesce({spelled}, '')", kind, from_text=True)
 

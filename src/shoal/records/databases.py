@@ -55,7 +55,7 @@ def record_rows(records: Records, layout: Layout, target: str) -> tuple[Rows, La
     texts = [text for column in written.columns for text in column.values]
     _refuse_nul([*texts, *(() if written.items is None else written.items.vocabulary)], target)
     types = dict(_kept_types(written, layout)) if layout.format == "postgresql" else {}
-    frame = Frame(written, types)
+    frame = Frame(written, [(name, "text") for name, type in layout.types if name in types or type == "text"])
     if layout.format == "postgresql" or written.items is None:
         return Rows(frame.schema, frame.batches(), types), layout
     return _joined(frame, set_separators(written, layout)), layout
@@ -127,7 +127,8 @@ def _kept_types(records: Records, layout: Layout) -> Iterator[tuple[str, str]]:
     """The columns that still hold nothing but values of the type that they came in, spelled as it spells them."""
     came_in = dict(layout.types)
     for column in records.columns:
-        if (type := came_in.get(column.name)) is not None and _is_spelled(column, type):
+        type = came_in.get(column.name, "")
+        if (type in _SPELLED or type in _ARROW) and _is_spelled(column, type):
             yield column.name, type
 
 

@@ -44,7 +44,7 @@ def delimited_table(source: Input, delimiter: str | None) -> tuple[Table, str]:
         for batch in _parsed(feed, source.name, separator, header, names):
             yield pa.record_batch([_unguarded(column) for column in batch.columns], names=list(wanted))
 
-    return Table(columns, batches, source.name), delimiter
+    return Table(columns, batches, source.name, None), delimiter
 
 
 def refuse_missing_header(column: str, separator: str, vocabulary: Collection[str], source: str) -> None:

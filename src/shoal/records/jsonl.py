@@ -7,6 +7,7 @@ everything else. Only a refused block (mixed lists, very long integers, a fault 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,10 +21,12 @@ from shoal.errors import InputError
 from shoal.records.baskets import Baskets
 from shoal.records.columns import Choice, check_roles, listed, set_column
 from shoal.records.streams import Input, TextBlock
-from shoal.records.tables import Table
-from shoal.records.tokens import Tokens, baskets_of, list_tokens, row_of
+from shoal.records.tables import MIXED, NUMBER, Table, is_list
+from shoal.records.tokens import Tokens, as_text, baskets_of, is_text, list_tokens, row_of
 
 _SAMPLE = 20  # objects that show which type each field has
+_MINUS_ZERO = re.compile(rb"-0\s*[,\]}]")  # Arrow would take the sign off
+_TYPES = {"string": "text", "large_string": "text", "int64": NUMBER, "bool": "boolean"}
 _EXACT_WHOLE = 2.0**53  # a larger whole number written with a point or an exponent has lost digits on its way
 
 
@@ -80,18 +83,52 @@ def objects_table(source: Input, wanted: Collection[str]) -> Table:
         raise InputError(f"{source.name} has no rows; check that it is the right file")
 
     def batches(columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        for rows, arrays in blocks:
-            held = [arrays[column] if column in arrays else pa.nulls(rows) for column in columns]
+        for block in blocks:
+            held = [block.arrays[column] if column in block.arrays else pa.nulls(block.rows) for column in columns]
             yield pa.record_batch(held, names=list(columns))
 
-    return Table(list(seen), batches, source.name)
+    types = {name: type for name in seen if (type := _type_of(name, blocks, source.name)) is not None}
+    return Table(list(seen), batches, source.name, types)
 
 
-def _arrow_fields(
-    block: TextBlock, wanted: frozenset[str], seen: dict[str, None]
-) -> tuple[int, dict[str, pa.Array]] | None:
-    """The number of objects in a block, and its wanted fields as Arrow reads them; none if it might not read them as they stand."""
+@dataclass(frozen=True)
+class _Block:
+    """The objects of a block: their number, their fields, and which texts of a field stood bare, as numbers and truth values do."""
+
+    rows: int
+    arrays: dict[str, pa.Array]
+    bare: dict[str, frozenset[str]] = field(default_factory=dict)
+    """For fields that are text here, and were not only texts in the file."""
+
+
+def _type_of(name: str, blocks: Sequence[_Block], source: str) -> str | None:
+    """The type of a field in all blocks; raises if one text stands both in quotes and bare, for these are not the same value."""
+    kinds = {_TYPES.get(str(block.arrays[name].type)) for block in blocks if name in block.arrays} - {None}
+    mixed = [block for block in blocks if name in block.bare]
+    if not mixed and len(kinds) <= 1:
+        return next(iter(kinds), None)
+    bare, quoted = set[str](), set[str]()
+    for block in blocks:
+        if name in block.arrays and not is_list(block.arrays[name].type):
+            texts = {text for text in pc.unique(as_text(block.arrays[name])).to_pylist() if text}
+            here = block.bare.get(name, frozenset() if is_text(block.arrays[name].type) else texts)
+            bare |= here
+            quoted |= texts - here
+    if not quoted:
+        words = bare & {"true", "false"}
+        return NUMBER if not words else "boolean" if bare == words else MIXED
+    if both := bare & quoted:
+        raise InputError(
+            f"{source}: field {name!r} holds {len(both):,} of its values both in quotes and without; write them in one way"
+        )
+    return MIXED
+
+
+def _arrow_fields(block: TextBlock, wanted: frozenset[str], seen: dict[str, None]) -> _Block | None:
+    """The objects of a block, and their wanted fields as Arrow reads them; none if it might not read them as they stand."""
     text = block.data.strip()
+    if _MINUS_ZERO.search(text):
+        return None
     kinds: dict[str, pa.DataType] = {}
     for line in text.split(b"\n", _SAMPLE)[:_SAMPLE]:
         try:
@@ -116,7 +153,7 @@ def _arrow_fields(
     if len(table) != text.count(b"\n") + 1 or not exact or any(_lacks_names(array) for array in arrays.values()):
         return None
     seen.update(dict.fromkeys(table.column_names))
-    return len(table), arrays
+    return _Block(len(table), arrays)
 
 
 def _kind_of(value: Any) -> pa.DataType | None:
@@ -138,9 +175,7 @@ def _lacks_names(array: pa.Array) -> bool:
     return is_text and bool(pc.any(pc.equal(items, "")).as_py())
 
 
-def _line_fields(
-    block: TextBlock, source: str, wanted: frozenset[str], seen: dict[str, None]
-) -> tuple[int, dict[str, pa.Array]]:
+def _line_fields(block: TextBlock, source: str, wanted: frozenset[str], seen: dict[str, None]) -> _Block:
     """As `_arrow_fields`, line by line, with every fault named: lists of names, or single values as text."""
     objects: list[dict[str, Any]] = []
     numbers: list[int] = []
@@ -158,7 +193,9 @@ def _line_fields(
             numbers.append(number)
     values = {name: [found.get(name) for found in objects] for name in seen if name in wanted}
     try:
-        return len(numbers), {name: _field_array(name, column, numbers, source) for name, column in values.items()}
+        arrays = {name: _field_array(name, column, numbers, source) for name, column in values.items()}
+        bare = {name: _bare(column) for name, column in values.items() if not is_list(arrays[name].type)}
+        return _Block(len(numbers), arrays, {name: texts for name, texts in bare.items() if texts})
     except UnicodeEncodeError as error:
         lines = zip(numbers, zip(*values.values(), strict=True), strict=True)
         number = next(number for number, held in lines if _holds(held, error.object))
@@ -172,12 +209,12 @@ def _holds(values: Iterable[Any], text: str) -> bool:
 def _field_array(name: str, values: list[Any], numbers: list[int], source: str) -> pa.Array:
     """A field of all objects of a block, from what JSON made of it."""
     kinds = set(map(type, values)) - {type(None)}
-    if kinds <= {str}:
-        return pa.array(values, pa.large_string())
     if kinds == {list}:
-        for number, items in zip(numbers, values, strict=True):
-            _check_items(items or (), f"{source}: line {number}")
-        return pa.array(values, pa.large_list(pa.large_string()))
+        lists = [
+            None if items is None else _item_names(items, f"{source}: line {number}")
+            for number, items in zip(numbers, values, strict=True)
+        ]
+        return pa.array(lists, pa.large_list(pa.large_string()))
     texts: list[str | None] = []
     for number, value in zip(numbers, values, strict=True):
         if isinstance(value, list | dict):
@@ -189,13 +226,16 @@ def _field_array(name: str, values: list[Any], numbers: list[int], source: str) 
 
 
 def _value_text(value: Any) -> str | None:
-    """A single value as text; NaN is missing."""
-    if isinstance(value, _Refused):
-        return value.text if value.text != "NaN" else None
+    """A single value as text, numbers as they are spelled; NaN is missing."""
     if isinstance(value, bool):
         return "true" if value else "false"
     text: str | None = value
-    return text
+    return None if isinstance(value, _Number) and value == "NaN" else text
+
+
+def _bare(values: Iterable[Any]) -> frozenset[str]:
+    """The texts of values that stand without quotes."""
+    return frozenset(text for value in values if isinstance(value, bool | _Number) and (text := _value_text(value)))
 
 
 def _stretches(source: Input, fields: _Fields) -> Iterator[Tokens]:
@@ -278,12 +318,11 @@ def _items_of(line: bytes, number: int, fields: _Fields) -> list[str]:
         return []
     if not isinstance(value, list):
         raise InputError(f"{where} holds no list of items; give a list, or an object with the list in a field")
-    _check_items(value, where)
-    return value
+    return _item_names(value, where)
 
 
 def _parsed(line: bytes, where: str) -> Any:
-    """What stands in a line: whole numbers as their text, others as `_Refused`."""
+    """What stands in a line, numbers as they are spelled."""
     try:
         return _DECODER.decode(line.decode().removeprefix("\ufeff"))
     except json.JSONDecodeError as error:
@@ -293,17 +332,21 @@ def _parsed(line: bytes, where: str) -> Any:
         raise InputError(f"{where} is not JSON ({error}); give each line one list or one object") from None
 
 
-def _check_items(items: Collection[Any], where: str) -> None:
-    if set(map(type, items)) - {str} or "" in items:
-        wrong = next(item for item in items if type(item) is not str or not item)
-        raise InputError(f"{where} holds the item {_shown(wrong)}; items are texts or whole numbers")
+def _item_names(items: Sequence[Any], where: str) -> list[str]:
+    """The names of items: texts, or whole numbers."""
+    if not set(map(type, items)) - {str} and "" not in items:
+        return list(items)
+    names = []
+    for item in items:
+        name = _whole(item) if isinstance(item, _Number) else item
+        if not isinstance(name, str) or not name:
+            raise InputError(f"{where} holds the item {_shown(item)}; items are texts or whole numbers")
+        names.append(name)
+    return names
 
 
-@dataclass(frozen=True)
-class _Refused:
-    """A number that names no item, as it was written."""
-
-    text: str
+class _Number(str):
+    """A number as it is spelled."""
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -313,27 +356,18 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return value
 
 
-def _integer(text: str) -> str:
-    return "0" if text == "-0" else text
-
-
-def number_text(text: str) -> str:
-    """What a number in JSON reads as."""
-    if text.lstrip("-").isdecimal():
-        return _integer(text)
-    whole = _whole(text)
-    return whole.text if isinstance(whole, _Refused) else whole
-
-
-def _whole(text: str) -> str | _Refused:
-    value = float(text)
-    return str(int(value)) if value.is_integer() and abs(value) <= _EXACT_WHOLE else _Refused(text)
+def _whole(number: _Number) -> str | None:
+    """A whole number as the name of an item, if it is one."""
+    if number.lstrip("-").isdecimal():
+        return "0" if number == "-0" else str(number)
+    value = float(number)
+    return str(int(value)) if value.is_integer() and abs(value) <= _EXACT_WHOLE else None
 
 
 def _shown(item: Any) -> str:
     if isinstance(item, list | dict):
         return "[...]" if isinstance(item, list) else "{...}"
-    return item.text if isinstance(item, _Refused) else json.dumps(item)
+    return str(item) if isinstance(item, _Number) else json.dumps(item)
 
 
-_DECODER = json.JSONDecoder(parse_int=_integer, parse_float=_whole, parse_constant=_Refused, object_pairs_hook=_object)
+_DECODER = json.JSONDecoder(parse_int=_Number, parse_float=_Number, parse_constant=_Number, object_pairs_hook=_object)

@@ -53,7 +53,7 @@ class Layout:
     delimiter: str = ","
     """What parts the columns of `csv` and `long`; in `tsv` it is always a tab."""
     types: tuple[tuple[str, str], ...] = ()
-    """Of columns that came from a PostgreSQL database: their names and types there, to be written back in."""
+    """Of columns that came in a format with types: their names, and what they held there, to be written back in."""
 
     def __post_init__(self) -> None:
         if self.format not in (*FORMATS, *DATABASES):
@@ -119,5 +119,4 @@ def layout_for(target: str | os.PathLike[str], like: Layout | None = None) -> La
         id=like.id if form == "long" else None,
         compression=compression,
         delimiter=delimiter if form in ("csv", "tsv", "long") else ",",
-        types=(),
     )

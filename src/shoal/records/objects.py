@@ -65,6 +65,8 @@ def _stream_table(data: pa.Table | pa.RecordBatchReader, source: str) -> Table:
 
 def _pandas_batches(frame: Any, wanted: Sequence[str], source: str, array: _PandasArray) -> Iterator[pa.RecordBatch]:
     places = [[str(name) for name in frame.columns].index(column) for column in wanted]
+    for place in places:
+        _refuse_both(frame.iloc[:, place], source)
     for start in range(0, len(frame), _ROWS):
         rows = frame.iloc[start : start + _ROWS]
         arrays = [array(rows.iloc[:, place], start, source) for place in places]
@@ -105,6 +107,18 @@ def pandas_values(column: Any, rows_before: int, source: str) -> pa.Array:
         raise InputError(f"{source}: a column cannot stand as text ({error}); change its type") from None
     mixed = ", ".join(sorted(kind.__name__ for kind in kinds))
     raise InputError(f"{source}: column {str(column.name)!r} mixes types ({mixed}); give it one type")
+
+
+def _refuse_both(column: Any, source: str) -> None:
+    """Raises if a column of Python objects holds a value both as text and as number: these are not the same value."""
+    if column.dtype != object:
+        return
+    texts = {value for value in column if isinstance(value, str)}
+    numbers = {_spelled(value) for value in column if isinstance(value, int | float | np.number) and value == value}
+    if texts and (both := texts & numbers):
+        raise InputError(
+            f"{source}: column {str(column.name)!r} holds {len(both):,} of its values both as text and as number; give it one type"
+        )
 
 
 def _spelled(value: Any) -> str:

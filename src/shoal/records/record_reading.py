@@ -92,7 +92,8 @@ def load_records(
             form = _format(opened, format)
             table, delimiter = file_table(opened, form, asked)
             found = _table_records(table, asked, numeric, separator)
-            layout = Layout(form, found.records.items_name, found.separator, None, opened.compression, delimiter)
+            items = found.records.items_name
+            layout = Layout(form, items, found.separator, None, opened.compression, delimiter, found.types)
             return RecordSource(found.records, layout, opened.sha256(), opened.name, found.notes)
     from shoal.records.database_tables import DatabaseInput
     from shoal.records.objects import object_table, pandas_values
@@ -104,7 +105,7 @@ def load_records(
     if made is None:
         raise InputError(f"{name} has no columns; give a path, a data frame or an Arrow table")
     found = _table_records(made, asked, numeric, separator)
-    layout = Layout("arrow", found.records.items_name)
+    layout = Layout("arrow", found.records.items_name, types=found.types)
     return RecordSource(found.records, layout, records_fingerprint(found.records), name, found.notes)
 
 

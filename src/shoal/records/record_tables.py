@@ -17,12 +17,12 @@ import pyarrow.compute as pc
 
 from shoal.errors import InputError
 from shoal.records.baskets import Baskets
-from shoal.records.columns import listed, named_columns
+from shoal.records.columns import check_numeric, listed, numeric_columns
 from shoal.records.records import Column, Records
 from shoal.records.roles import SENSITIVE_MARKS, Roles
-from shoal.records.tables import SetColumn, Table, is_list
-from shoal.records.tokens import Tokens, as_text, baskets_of, compact_codes, joined_codes
-from shoal.records.values import MISSING, is_number
+from shoal.records.tables import MIXED, SetColumn, Table, is_list
+from shoal.records.tokens import Tokens, as_text, baskets_of, compact_codes, is_text, joined_codes
+from shoal.records.values import MISSING, is_number, kind_of, same_numbers
 
 _NEARLY = 0.9  # from this share of numbers on, a column that is not numeric deserves a word
 
@@ -35,6 +35,8 @@ class TableRecords:
     separator: str
     """What parted the items of cells."""
     notes: tuple[str, ...]
+    types: tuple[tuple[str, str], ...]
+    """What columns of single values hold, where the format tells."""
 
 
 def table_records(table: Table, asked: Roles, numeric: tuple[str, ...] | None, separator: str | None) -> TableRecords:
@@ -42,12 +44,8 @@ def table_records(table: Table, asked: Roles, numeric: tuple[str, ...] | None, s
     source = table.source
     roles = asked.of(table.columns, source)
     single = [name for name in table.columns if name in (*roles.quasi, *roles.sensitive, *roles.keep)]
-    numbers = None if numeric is None else named_columns(numeric, table.columns)
-    for name in numbers or ():
-        if name not in single:
-            raise InputError(
-                f"{source}: {name!r} for --numeric is not one of its columns of single values ({listed(single)})"
-            )
+    numbers = numeric_columns(numeric, table.columns)
+    check_numeric(numbers, single, source)
     values = [_Values(name, source) for name in single]
     remedy = "give lists or text"
     sets = [SetColumn(name, source, separator, remedy=remedy) for name in roles.items]
@@ -67,14 +65,26 @@ def table_records(table: Table, asked: Roles, numeric: tuple[str, ...] | None, s
         what = "its sets stand in lists" if sets else "it has no set column"
         raise InputError(f"{source}: {what}; leave out --separator")
 
+    types = _types(values, table)
+    for name in (*roles.sensitive, *roles.keep):
+        if types.get(name) == MIXED:
+            raise InputError(
+                f"{source}: column {name!r} holds numbers or truth values beside texts, and would not be published as it is; "
+                "write all of them as texts"
+            )
     role_of = {name: role for role in ("quasi", "sensitive", "keep") for name in getattr(roles, role)}
     columns = []
     for column in values:
         wanted = None if numbers is None else column.name in numbers
         columns.append(column.column(role_of[column.name], wanted))
-    notes = tuple(note for column in columns if numbers is None for note in _number_notes(column))
+    counts = [np.bincount(column.codes, minlength=len(column.values)) for column in columns]
+    notes = tuple(
+        note
+        for column, rows_of in zip(columns, counts, strict=True)
+        for note in number_notes(column, rows_of, numbers is not None)
+    )
     if not sets:
-        return TableRecords(Records(tuple(columns)), " ", notes)
+        return TableRecords(Records(tuple(columns)), " ", notes, tuple(types.items()))
     baskets = [baskets_of(stretch, source) for stretch in stretches]
     own = len(roles.items)
     folded, name = _one_domain(baskets[:own], roles.items, source)
@@ -88,7 +98,7 @@ def table_records(table: Table, asked: Roles, numeric: tuple[str, ...] | None, s
         marked,
         next(iter(roles.sensitive_sets), None),
     )
-    return TableRecords(records, sets[0].separator or " ", notes)
+    return TableRecords(records, sets[0].separator or " ", notes, tuple(types.items()))
 
 
 class _Values:
@@ -99,6 +109,7 @@ class _Values:
         self._source = source
         self._codes: list[npt.NDArray[np.unsignedinteger]] = []
         self._dictionaries: list[pa.Array] = []
+        self._types: list[str] = []
 
     def add(self, cells: pa.Array) -> None:
         if is_list(cells.type):
@@ -114,6 +125,28 @@ class _Values:
             ) from None
         self._codes.append(compact_codes(encoded))
         self._dictionaries.append(encoded.dictionary)
+        self._types.append("text" if is_text(cells.type) else "boolean" if pa.types.is_boolean(cells.type) else "")
+
+    @property
+    def type(self) -> str:
+        """`text`, `boolean`, or nothing for what is told by how it is spelled; raises if a value stands both as text and not."""
+        held = [type for type, names in zip(self._types, self._dictionaries, strict=True) if _texts_in(names)]
+        if len(set(held)) <= 1:
+            return held[0] if held else ""
+        texts, others = (
+            {
+                text
+                for type, names in zip(self._types, self._dictionaries, strict=True)
+                if (type == "text") == is_one
+                for text in _texts_in(names)
+            }
+            for is_one in (True, False)
+        )
+        if both := texts & others:
+            raise InputError(
+                f"{self._source}: column {self.name!r} holds {len(both):,} of its values both as text and not; give it one type"
+            )
+        return MIXED if texts else ""
 
     def column(self, role: str, numeric: bool | None) -> Column:
         names, codes = joined_codes(self._codes, self._dictionaries, self._source)
@@ -121,6 +154,17 @@ class _Values:
             return Column.from_codes(self.name, role, np.concatenate(codes), names, numeric=numeric)
         except InputError as error:
             raise InputError(f"{self._source}: {error}") from None
+
+
+def _texts_in(names: pa.Array) -> list[str]:
+    return [text for text in names.to_pylist() if text != MISSING]
+
+
+def _types(columns: Sequence[_Values], table: Table) -> dict[str, str]:
+    """What columns hold, where the format tells."""
+    if table.types is None:
+        return {}
+    return {column.name: type for column in columns if (type := table.types.get(column.name) or column.type)}
 
 
 def _encoded(cells: pa.Array) -> pa.DictionaryArray:
@@ -135,18 +179,32 @@ def _encoded(cells: pa.Array) -> pa.DictionaryArray:
     return pc.fill_null(as_text(cells), MISSING).dictionary_encode()
 
 
-def _number_notes(column: Column) -> list[str]:
-    """A word about a column that would be numeric but for a few values."""
+def number_notes(column: Column, counts: npt.NDArray[np.int64], said: bool) -> list[str]:
+    """A word about a column that would be numeric but for its spelling or a few values, and about one number in several spellings.
+
+    `counts` has the rows of each value; `said`: the caller says which columns are numeric.
+    """
     if column.numbers is not None:
-        return []
-    counts = np.bincount(column.codes, minlength=len(column.values))
+        repeated = len(column.values) - len(np.unique(column.numbers))
+        return [_one_number(column.name, repeated)] if repeated and column.role == "quasi" else []
+    if column.role == "sensitive" and (repeated := same_numbers(column.values)):
+        return [
+            f"column {column.name!r}: {repeated:,} of its values are numbers that others spell differently, as 5.0 and 5.00; they count as "
+            "different sensitive values: spell them alike unless they are codes"
+        ]
     read = np.array([is_number(value) for value in column.values], bool)
     missing = np.array([value == MISSING for value in column.values], bool)
-    others = np.flatnonzero(~read & ~missing)
-    if len(others) == 0 or counts[read].sum() < _NEARLY * counts[~missing].sum():
+    if said or not read.any() or counts[read].sum() < _NEARLY * counts[~missing].sum():
         return []
-    shown = listed([column.values[i] for i in others[:3].tolist()]) + (", ..." if len(others) > 3 else "")
-    return [f"column {column.name!r} is taken for categories, for not all of its values are numbers ({shown})"]
+    reason = kind_of(column.values).reason
+    return [f"column {column.name!r} is taken for categories: {reason}; if it holds numbers, name it with --numeric"]
+
+
+def _one_number(name: str, repeated: int) -> str:
+    return (
+        f"column {name!r} is said to hold numbers, and {repeated:,} of its values are numbers that others spell differently, as 5.0 and "
+        "5.00; the shortest spelling is published for all"
+    )
 
 
 def _one_domain(parts: Sequence[Baskets], columns: Sequence[str], source: str) -> tuple[Baskets, str]:

@@ -3,16 +3,17 @@
 Every distinct value is made ready once (quoted, guarded, as JSON) and gathered by its code; the sets of a block of rows are joined
 in one go. A row is its single values, then the items, then the sensitive items if they stood in a column of their own. A numeric
 column whose values are all spelled as its type would spell them is written as numbers where the format has some, all others as text,
-so that 00501 stays 00501. Missing values are empty cells, or null where there is one.
+so that 00501 stays 00501; what came as text is text again. Missing values are empty cells, or null where there is one.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import sys
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -26,6 +27,7 @@ from shoal.records.publication import Publication, StagedFile, Target, display_n
 from shoal.records.record_reading import FORMATS_WITH_COLUMNS, load_records, mark_sensitive
 from shoal.records.records import Column, Records, same_records
 from shoal.records.roles import SENSITIVE_MARKS, flag_of
+from shoal.records.tables import NUMBER
 from shoal.records.values import MISSING
 from shoal.records.writing import (
     bytes_of,
@@ -50,6 +52,7 @@ _Texts = Callable[[int, int], Any]  # the text of a column from one row to anoth
 _BLOCK = 1 << 17  # rows that are put together at a time
 _OCCURRENCES = 1 << 20  # and items in them
 _GUARDED = r"^'*[=+\-@\t\r]"
+_JSON_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?", re.ASCII)
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 
 
@@ -78,10 +81,10 @@ def write_records_to(
     layout = settled_record_layout(records, layout, target)
     written = written_records(records, layout, target)
     if layout.format in ("parquet", "arrow"):
-        table = Frame(written)
+        table = Frame(written, layout.types)
         write_batches(file, table.schema, table.batches(), layout.format)
         return layout
-    text = _json_lines(written) if layout.format == "jsonl" else _delimited(written, layout)
+    text = _json_lines(written, dict(layout.types)) if layout.format == "jsonl" else _delimited(written, layout)
     with packed_output(file, layout.compression) as packed:
         for block in text:
             packed.write(block)
@@ -272,13 +275,14 @@ def _lists(baskets: Baskets, tokens: pa.Array, start: int, stop: int) -> pa.Arra
 
 
 class Frame:
-    """The records as Arrow batches; `as_text` names columns that are not to become numbers."""
+    """The records as Arrow batches, columns in the types that they came in where these are given."""
 
-    def __init__(self, records: Records, as_text: Collection[str] = ()) -> None:
+    def __init__(self, records: Records, types: Sequence[tuple[str, str]] = ()) -> None:
         import pyarrow as pa
 
         self._records = records
-        self._values = [_texts(column) if column.name in as_text else _typed(column) for column in records.columns]
+        came_in = dict(types)
+        self._values = [_typed(column, came_in.get(column.name)) for column in records.columns]
         self._sets = _set_columns(records)
         self._tokens = [pa.array(baskets.vocabulary, pa.string()) for _, baskets in self._sets]
         types = [values.type for values in self._values] + [pa.list_(pa.string())] * len(self._sets)
@@ -299,11 +303,18 @@ class Frame:
             yield pa.record_batch(arrays, self.schema)
 
 
-def _typed(column: Column) -> pa.Array:
-    """The values of a column in the type that they are written in: whole numbers or numbers if that spells each as it is, else text."""
+def _typed(column: Column, came_in: str | None) -> pa.Array:
+    """The values of a column in the type that they are written in: whole numbers or numbers if that spells each as it is, else text.
+
+    What came as text stays text, whatever it looks like.
+    """
     import pyarrow as pa
 
     texts = _texts(column)
+    if came_in == "text":
+        return texts
+    if came_in == "boolean" and {"true", "false", MISSING}.issuperset(column.values):
+        return texts.cast(pa.bool_())
     # From 2^53 on, what turns whole numbers into floats (pandas, where values are missing) would change them: text then.
     if column.numbers is not None and np.nanmax(np.abs(column.numbers), initial=0.0) <= 2.0**53 - 1:
         for kind in (pa.int64(), pa.float64()):
@@ -351,23 +362,23 @@ def _rows(records: Records, columns: Sequence[_Texts], begin: str, between: str,
         yield bytes_of(pc.binary_join_element_wise(opening, *parts, closing, nothing))
 
 
-def _json_lines(records: Records) -> Iterator[memoryview]:
+def _json_lines(records: Records, types: Mapping[str, str]) -> Iterator[memoryview]:
     """One object a line."""
-    fields = [_value_texts(column, _json_form(column)) for column in records.columns]
+    fields = [_value_texts(column, _json_form(column, types.get(column.name))) for column in records.columns]
     for name, baskets in _set_columns(records):
         quoted = [_json(token) for token in baskets.vocabulary]
         fields.append(_set_texts(baskets, quoted, ", ", _json_lists(name)))
     return _rows(records, fields, "{", ", ", "}\n")
 
 
-def _json_form(column: Column) -> Callable[[str], str]:
+def _json_form(column: Column, came_in: str | None) -> Callable[[str], str]:
     """What a value looks like in an object, with the name of its field."""
     import pyarrow as pa
 
-    from shoal.records.jsonl import number_text
-
-    typed = not pa.types.is_string(_typed(column).type)
-    bare = typed and all(number_text(value) == value for value in column.values if value != MISSING)
+    kind = _typed(column, came_in).type
+    is_number = came_in == NUMBER or not pa.types.is_string(kind)
+    spelled = all(_JSON_NUMBER.fullmatch(value) for value in column.values if value != MISSING)
+    bare = pa.types.is_boolean(kind) or (is_number and spelled)
 
     def form(value: str) -> str:
         return f"{_json(column.name)}: {'null' if value == MISSING else value if bare else _json(value)}"

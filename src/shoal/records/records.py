@@ -1,8 +1,8 @@
 """Records: a table about people, every column with a role, and one domain of items beside it.
 
 A column is kept as codes into its distinct values, so that a class of equal values is a class of equal codes, whatever the
-values are. Numbers carry their value besides. Published records are the same noun: a generalized number is then the text
-`[19:22]`, a generalized category the label of its node, and items are tokens.
+values are. A value is the text that stood there; numbers carry their value besides. Published records are the same noun: a
+generalized number is then the text `[19:22]`, a generalized category the label of its node, and items are tokens.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Column:
     values: tuple[str, ...]
     """Distinct values in natural order, numbers ascending; `MISSING` first where values are missing."""
     numbers: npt.NDArray[np.float64] | None = None
-    """For a numeric column, the number each value stands for, NaN for `MISSING`."""
+    """For a numeric column, the number each value stands for, NaN for `MISSING`. Ascending; equal where values spell one number."""
 
     def __post_init__(self) -> None:
         self.codes.setflags(write=False)

@@ -32,7 +32,7 @@ Hashes = npt.NDArray[np.bytes_]
 
 
 def row_digest(rows: Baskets | Records) -> str:
-    """The hash of sets, or of a table with its roles. Kept columns must be read as texts: see `kept_as_texts`."""
+    """The hash of sets, or of a table with its roles."""
     if isinstance(rows, Baskets):
         return _digest(len(rows), [*rows.vocabulary], _packed(set_hashes(rows.offsets, rows.items), len(rows)))
     coded = [column for column in rows.columns if column.role != "keep"]
@@ -46,13 +46,6 @@ def row_digest(rows: Baskets | Records) -> str:
     ]
     vocabulary = () if rows.items is None else rows.items.vocabulary
     return _digest(len(rows), [columns, names, *vocabulary], _packed(_hashes_of(rows), len(rows)))
-
-
-def kept_as_texts(records: Records) -> tuple[str, ...] | None:
-    """The columns to be read as numbers so that kept ones stay as they were written (1.0 is not 1 there); None where they are already."""
-    if all(column.numbers is None for column in records.of_role("keep")):
-        return None
-    return tuple(column.name for column in records.columns if column.numbers is not None and column.role != "keep")
 
 
 def set_hashes(offsets: npt.NDArray[np.int64], ids: npt.NDArray[np.int32]) -> Iterable[bytes]:

@@ -6,8 +6,8 @@ lists, or as text with a separator inside the cell, or, in a long table, as one 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,11 @@ from shoal.records.tokens import (
     list_tokens,
 )
 
+NUMBER = "number"
+"""The type of a column of numbers that are texts without quotes, as in JSON: of any size, and spelled in any way."""
+MIXED = "mixed"
+"""The type of a column that holds texts as well as numbers or truth values."""
+
 
 @dataclass(frozen=True)
 class Table:
@@ -39,6 +44,8 @@ class Table:
     batches: Callable[[Sequence[str]], Iterator[pa.RecordBatch]]
     """The rows, batch by batch, with the given columns alone."""
     source: str
+    types: Mapping[str, str] | None = field(default_factory=dict)
+    """What columns hold (`text`, `boolean`, `NUMBER`, `MIXED`) where their arrays do not tell; None for a format without types."""
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from shoal.records.columns import OR_QUASI, NoRoleError
 from shoal.records.peeking import column_names
 from shoal.records.reading import load
 from shoal.records.record_reading import load_records
+from shoal.records.values import Kind, kind_of
 from shoal.report.advice import described, prospects
 from shoal.report.uniqueness import uniqueness
 
@@ -48,8 +49,8 @@ class Profile:
     rare_categories: tuple[RareCategories, ...] = ()
     """What would force a release to the root of the hierarchy, each set from m = its size on."""
     notes: tuple[str, ...] = ()
-    columns: tuple[str, ...] = ()
-    """The quasi-identifier columns that the attacker knows besides."""
+    columns: Mapping[str, Kind] = field(default_factory=dict)
+    """The quasi-identifier columns that the attacker knows besides: whether each is read as numbers, and why."""
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -65,6 +66,7 @@ class Profile:
             "duplicates": self.duplicates,
             "exposures": [asdict(exposure) for exposure in self.exposures],
             "columns": list(self.columns),
+            "kinds": {name: asdict(kind) for name, kind in self.columns.items()},
             "hierarchy": self.hierarchy,
             "rare_categories": [
                 {"names": list(c.names), "support": c.support, "from_m": len(c.names)} for c in self.rare_categories
@@ -153,11 +155,11 @@ def _table_profile(
     if reading.get("id") is not None:
         raise InputError("--id is for long tables of items; a table with --quasi has one row per person")
     KmAnonymity(k, up_to)
-    asked = {name: value for name, value in reading.items() if value and name != "id"}
+    asked = {name: value for name, value in reading.items() if value is not None and name != "id"}
     if "items" not in asked and "items" in column_names(data, asked.get("format")):
         asked["items"] = "items"
     source = load_records(data, quasi=quasi, keep=keep or (), **asked)
-    records = source.records
+    records, numeric = source.records, asked.get("numeric")
     of_row, sizes = classes(records)
     small = np.flatnonzero(sizes < k)
     worst = small[np.argsort(sizes[small], kind="stable")][:examples].tolist()
@@ -194,5 +196,8 @@ def _table_profile(
         source.sha256,
         tuple(found),
         notes=source.notes,
-        columns=tuple(column.name for column in records.of_role("quasi")),
+        columns={
+            column.name: kind_of(column.values, None if numeric is None else column.numbers is not None)
+            for column in records.of_role("quasi")
+        },
     )

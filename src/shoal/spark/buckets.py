@@ -14,9 +14,7 @@ from shoal.guarantees.diversity import MatchingDiversity
 from shoal.hierarchy.tree import Hierarchy
 from shoal.models import buckets
 from shoal.records.knowledge import Rules
-from shoal.records.records import Records
 from shoal.records.roles import Roles, texts_of
-from shoal.records.values import ordering
 from shoal.spark.proposing import SparkProposal, check_specs, forgetting, options_of, refuse_empty
 
 if TYPE_CHECKING:
@@ -60,7 +58,6 @@ def proposal(df: DataFrame, guarantee: MatchingDiversity, asked: Mapping[str, An
         cells |= {column: sf.col("kept")[i] for i, column in enumerate(seen.kept)}
         columns = [sf.nullif(cells[column], sf.lit("")).alias(column) for column in df.columns if column in cells]
         quasi, sensitive = (tuple(column.name for column in table.of_role(role)) for role in ("quasi", "sensitive"))
-        numeric = None if _reads_alike(table) else asked["numeric"]
         by_role = {column.name: column.role for column in table.columns} | dict.fromkeys(seen.kept, "keep")
         details = {
             "columns": by_role,
@@ -80,10 +77,10 @@ def proposal(df: DataFrame, guarantee: MatchingDiversity, asked: Mapping[str, An
             | {"facts": found.facts, "hierarchy": {column: tree.source for column, tree in trees.items()}},
             rows=len(seen),
             input_sha256=records_digest(seen),
-            read=lambda frame: published_as(frame, guarantee, None, quasi, sensitive, numeric, seen.kept)[0],
+            read=lambda frame: published_as(frame, guarantee, None, quasi, sensitive, None, seen.kept)[0],
             certified=details,
             warnings=(buckets.DEALT,),
-            notes=found.notes,
+            notes=seen.notes + found.notes,
             forget=forgetting(seen, found.stored),
         )
     except BaseException:
@@ -173,8 +170,3 @@ def _read(df: DataFrame, asked: Mapping[str, Any], *, bucketed: bool) -> SparkRe
             "name one of them"
         )
     return coded(df, quasi=roles["quasi"], sensitive=roles["sensitive"], keep=roles["keep"], numeric=asked["numeric"])
-
-
-def _reads_alike(table: Records) -> bool:
-    """Whether the published values read as the same ones without being told which columns are numeric."""
-    return all(set(ordering(column.values).values) == set(column.values) for column in table.columns)

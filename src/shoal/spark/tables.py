@@ -111,7 +111,9 @@ def proposal(df: DataFrame, guarantee: Any, asked: Mapping[str, Any], options: O
                 },
             },
             warnings=kept_as_it_is,
-            notes=(basket_notes(alike, empty_stay=True) if table.items is not None else ()) + kept_as_it_is,
+            notes=seen.notes
+            + (basket_notes(alike, empty_stay=True) if table.items is not None else ())
+            + kept_as_it_is,
             forget=forgetting(seen, found.rows),
         )
     except BaseException:

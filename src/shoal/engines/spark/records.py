@@ -1,7 +1,7 @@
 """Records on Spark: rows of codes with a row number each, kept by the executors; values and names with their counts on the driver.
 
-Cells become texts on the workers by the code that reads tables here, and what is a number, a missing value or one value in two
-spellings is decided from all different values of a column, as it is here. So a value has the code that it would have
+Cells become texts on the workers by the code that reads tables here, and what is a number or a missing value is decided from all
+different values of a column, as it is here. So a value has the code that it would have
 locally, and a class of equal codes is the local class, in the local order. Kept columns are not coded: they travel as texts.
 """
 
@@ -29,7 +29,8 @@ from shoal.engines.spark.sets import (
 from shoal.engines.spark.workers import collected, on_workers
 from shoal.errors import InputError
 from shoal.records.baskets import Baskets
-from shoal.records.columns import comma_parts
+from shoal.records.columns import check_numeric, comma_parts, numeric_columns
+from shoal.records.record_tables import number_notes
 from shoal.records.records import MISSING, Column, Records
 from shoal.records.row_digest import record_hash
 from shoal.records.values import NumberError, ordering
@@ -54,6 +55,8 @@ class SparkRecords:
     """The names of the columns that travel as they are."""
     sets: SparkSets
     """The items of the same rows; of no names where the table has none."""
+    notes: tuple[str, ...] = ()
+    """For the owner: what was taken for something else than one might expect."""
 
     def __len__(self) -> int:
         return len(self.sets)
@@ -83,6 +86,8 @@ def coded(
     single = [name for name in df.columns if name in (*quasi, *sensitive)]
     kept = [name for name in df.columns if name in keep]
     _check_columns(df, (*quasi, *sensitive, *keep))
+    said = numeric_columns(numeric, df.columns)
+    check_numeric(said, (*single, *kept), "the data frame")
     chosen = [_column(name).alias(f"c{i}") for i, name in enumerate((*single, *kept))]
     given = (
         df.select(
@@ -102,7 +107,7 @@ def coded(
         together = given.withColumn("items", sf.concat("items", "hidden")) if sensitive_sets else given
         starts, lengths, of_length, duplicates = lengths_of(together)
         roles = {name: "quasi" if name in quasi else "sensitive" for name in single}
-        columns, places = _columns(given, single, roles, numeric)
+        columns, places, notes = _columns(given, single, roles, said)
         vocabulary, counts = _one_domain(names, hidden)
         rows = together.mapInArrow(on_workers(_coded, names=vocabulary, starts=starts, places=places), SCHEMA).persist(
             StorageLevel.MEMORY_AND_DISK
@@ -133,7 +138,7 @@ def coded(
         sensitive_sets,
     )
     sets = SparkSets(rows, vocabulary, counts, lengths, of_length, duplicates, items or "")
-    return SparkRecords(rows, template, tuple(kept), sets)
+    return SparkRecords(rows, template, tuple(kept), sets, notes)
 
 
 def of_rows(table: pa.Table | pa.RecordBatch, template: Records) -> tuple[Longs, Records]:
@@ -262,23 +267,26 @@ def _one_domain(names: dict[str, int], hidden: dict[str, int]) -> tuple[tuple[st
 
 def _columns(
     given: DataFrame, single: list[str], roles: dict[str, str], numeric: Sequence[str] | None
-) -> tuple[tuple[Column, ...], list[dict[str, int]]]:
-    """The columns with all their values, and per column the code of each text."""
+) -> tuple[tuple[Column, ...], list[dict[str, int]], tuple[str, ...]]:
+    """The columns with all their values, per column the code of each text, and notes."""
     from pyspark.sql import functions as sf
 
     texts: list[list[str]] = [[] for _ in single]
+    rows: list[list[int]] = [[] for _ in single]
     if single:
         each = given.select(sf.posexplode("values").alias("column", "text")).groupBy("column", "text").count()
-        found = collected(each.select("column", "text").limit(MOST_VALUES + 1))
+        found = collected(each.limit(MOST_VALUES + 1))
         if found.num_rows > MOST_VALUES:
             raise InputError(
                 f"the columns {', '.join(single)} have more than {MOST_VALUES:,} different values, which the driver does not take; "
                 "round the numbers, or use the local engine"
             )
-        for column, text in zip(found["column"].to_pylist(), found["text"].to_pylist(), strict=True):
+        for column, text, count in zip(*(found[name].to_pylist() for name in ("column", "text", "count")), strict=True):
             texts[column].append(text)
+            rows[column].append(count)
     columns, places = [], []
-    for name, names in zip(single, texts, strict=True):
+    notes: list[str] = []
+    for name, names, counts in zip(single, texts, rows, strict=True):
         try:
             known = ordering(names, None if numeric is None else name in numeric)
         except NumberError as error:
@@ -287,7 +295,10 @@ def _columns(
             ) from None
         columns.append(Column(name, roles[name], np.zeros(0, np.int32), known.values, known.numbers))
         places.append(dict(zip(names, known.place.tolist(), strict=True)))
-    return tuple(columns), places
+        ordered = np.zeros(len(names), np.int64)
+        ordered[known.place] = counts
+        notes += number_notes(columns[-1], ordered, numeric is not None)
+    return tuple(columns), places, tuple(notes)
 
 
 def _coded(
