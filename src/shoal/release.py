@@ -144,12 +144,17 @@ def anonymize(
     options.tell("counting what the raw data gives away", 0.0)
     risk = raw_risk(source, guarantee, threads=threads)
     published = proposal.published if keep_order else shuffled(proposal.published)
-    verdict = _audited(published, proposal.guarantee, threads=threads, progress=progress)
+    try:
+        verdict = _audited(published, proposal.guarantee, threads=threads, progress=progress)
+    except InputError as error:
+        raise _refused(proposal, str(error)) from error
     if not verdict.holds:
-        raise ShoalError(
-            f"the audit refuses what {proposal.algorithm} proposed: {guarantee} does not hold ({verdict.violations:,} of "
-            f"{verdict.checked:,} counted break it); this is a fault of ours, please report it; nothing was written"
+        raise _refused(
+            proposal,
+            f"{guarantee} does not hold ({verdict.violations:,} of {verdict.checked:,} counted break it)",
         )
+    if len(published) != len(source):
+        raise _refused(proposal, f"of {len(source):,} rows it has {len(published):,}")
     return Release(
         published=published,
         proposal=proposal,
@@ -171,6 +176,12 @@ def anonymize(
         + ((SECRET_SHOWN,) if is_address(data) and address_of(data).secrets else ()),
         risk=risk,
         origin=source.origin,
+    )
+
+
+def _refused(proposal: Proposal, why: str) -> ShoalError:
+    return ShoalError(
+        f"the audit refuses what {proposal.algorithm} proposed: {why}; this is a fault of ours, please report it; nothing was written"
     )
 
 
@@ -248,8 +259,7 @@ def _audited(published: Baskets | Records, guarantee: Any, *, progress: Progress
     if progress is not None:
         watching = progress
         tell = lambda share: watching("auditing", share)  # noqa: E731
-    seen = getattr(model_of(guarantee), "auditable", lambda rows: rows)(published)
-    verdict: Audit = guarantee.audit(seen, progress=tell, **how)
+    verdict: Audit = guarantee.audit(published, progress=tell, **how)
     return verdict
 
 

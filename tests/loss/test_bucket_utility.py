@@ -17,7 +17,7 @@ from shoal.algorithms.buckets.negative_rules import negative_rules
 from shoal.algorithms.recoding import Options
 from shoal.attacks.background import background_attack
 from shoal.errors import InputError
-from shoal.guarantees.diversity import MatchingDiversity
+from shoal.guarantees.diversity import MatchingDiversity, buckets_of
 from shoal.hierarchy.columns import flat, intervals
 from shoal.loss.associations import (
     associations,
@@ -27,7 +27,6 @@ from shoal.loss.associations import (
     recounted,
 )
 from shoal.loss.queries import Among, Between, Query, answers, are, estimates, relative_errors, subset_workload
-from shoal.models.buckets import auditable
 from shoal.records.buckets import Buckets
 from shoal.records.records import Column, Records
 from strategies import trees
@@ -322,7 +321,7 @@ def test_subset_queries_that_cannot_be_are_refused():
 
 def test_published_labels_are_used_for_buckets():
     label = Column.from_texts("bucket", "keep", ["7"] * 3 + ["x"] * 3 + ["1"] * 3)
-    published = auditable(Records((*patients().columns, label)))
+    published = buckets_of(Records((*patients().columns, label)))
     assert published.labels == ("7", "x", "1")
     assert published.label(1) == "x"
     audit = MatchingDiversity(3).audit(published)

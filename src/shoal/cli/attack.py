@@ -82,7 +82,7 @@ def attack(
 
     [bold]shoal attack buckets.csv --raw adult.csv --quasi age,sex --sensitive occupation --l 3[/bold]
     """
-    from shoal.models.buckets import BUCKET
+    from shoal.guarantees.diversity import BUCKET
     from shoal.records.database_address import queried
     from shoal.records.peeking import column_names
 
@@ -112,7 +112,7 @@ def attack(
             raise InputError(f"--{name} is for linkage, and {data} has buckets; leave it out")
     from shoal.algorithms.recoding import Options
     from shoal.attacks.background import background_attack
-    from shoal.guarantees.diversity import MatchingDiversity
+    from shoal.guarantees.diversity import MatchingDiversity, buckets_of
     from shoal.models import Roles
     from shoal.models import buckets as model
     from shoal.report.risk_plots import values_left_plot
@@ -127,7 +127,7 @@ def attack(
         if raw is not None:
             records = model.read(raw, promise, roles, options.reading(None, None, drop, None, None, numeric))[0].records
         trees = model.hierarchies(records, options.hierarchies(hierarchy), None)
-        mined = records if raw is not None or knowledge is not None else model.possible_pairs(model.auditable(records))
+        mined = records if raw is not None or knowledge is not None else model.possible_pairs(buckets_of(records))
         if raw is None and knowledge is not None:
             known = model.edits_of(records, trees, knowledge).added
         else:
@@ -139,7 +139,7 @@ def attack(
                 knowledge=knowledge,
                 options=Options(threads=threads, progress=tell),
             )
-        found = background_attack(model.auditable(source.records), known, wanted, examples=examples, threads=threads)
+        found = background_attack(buckets_of(source.records), known, wanted, examples=examples, threads=threads)
     write_plot(plot, values_left_plot(found))
     if json:
         print_json(found.to_dict() | {"input": without_password(data), "input_sha256": source.sha256})

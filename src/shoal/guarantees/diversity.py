@@ -18,11 +18,15 @@ import numpy.typing as npt
 
 from shoal.errors import InputError
 from shoal.guarantees.audit import Audit, Witness
+from shoal.guarantees.soundness import check_buckets, check_table
+from shoal.guarantees.table import canonical
 from shoal.hierarchy.tree import Hierarchy
-from shoal.records.buckets import Buckets
+from shoal.records.buckets import Buckets, sensitive_column
 from shoal.records.knowledge import Rules
 from shoal.records.records import Column, Records
 
+BUCKET = "bucket"
+"""The column of a release that says which rows share their sensitive values."""
 KINDS = ("distinct", "entropy", "recursive")
 NAMED = 100
 """Rows that a witness names: rows that are alike in a large bucket may be many."""
@@ -97,7 +101,7 @@ class MatchingDiversity:
 
     def audit(
         self,
-        published: Buckets,
+        published: Buckets | Records,
         *,
         witnesses: int = 10,
         yes_or_no: bool = False,
@@ -107,6 +111,7 @@ class MatchingDiversity:
         """Count the valid sensitive values of every row. All is counted also with `yes_or_no`: it takes one pass over the buckets."""
         from shoal.kernels.audit.assignments import open_values
 
+        published = buckets_of(published)
         kind, excluded = kinds_of_rows(published.rows, self.rules, published.vocabulary, threads)
         if progress:
             progress(0.5)
@@ -163,6 +168,46 @@ class MatchingDiversity:
         reason = f"bucket {published.label(bucket)}: {len(left[this_kind]):,} of {self.l:,} values are possible"
         reason += f" for {len(rows):,} rows alike" if len(rows) > NAMED else ""
         return Witness(left[this_kind], len(left[this_kind]), numbers, reason)
+
+
+def buckets_of(published: Buckets | Records) -> Buckets:
+    """What is published, as the audit sees it: of a table, the rows with their `bucket`, and what each bucket holds."""
+    if isinstance(published, Buckets):
+        check_buckets(published)
+        return published
+    check_table(published)
+    bucket = next((column for column in published.of_role("keep") if column.name == BUCKET), None)
+    if bucket is None:
+        raise InputError(
+            f"there is no column {BUCKET!r} that says which rows share their sensitive values; is this a release?"
+        )
+    sensitive = sensitive_column(published)
+    others = tuple(column for column in published.columns if column is not bucket and column is not sensitive)
+    if not others:
+        raise InputError(f"{sensitive.name!r} is the only column; there is nothing to publish beside the buckets")
+    # Labels that read the same are the same bucket, values that read the same the same value. Buckets are numbered as they appear.
+    label, value = (canonical(column.values)[column.codes] for column in (bucket, sensitive))
+    first = np.full(len(bucket.values), len(published), np.int64)
+    np.minimum.at(first, label, np.arange(len(published)))
+    used = np.argsort(first, kind="stable")[: np.count_nonzero(first < len(published))]
+    number = np.empty(len(bucket.values), np.int32)
+    number[used] = np.arange(len(used))
+    of_row = number[label]
+    order = np.lexsort((value, of_row))
+    new = np.ones(len(order), np.bool_)
+    new[1:] = (np.diff(of_row[order]) != 0) | (np.diff(value[order]) != 0)
+    start = np.flatnonzero(new)
+    names, place = np.unique(canonical(sensitive.values), return_inverse=True)
+    return Buckets(
+        Records(others),
+        of_row,
+        sensitive.name,
+        tuple(sensitive.values[i] for i in names.tolist()),
+        np.searchsorted(of_row[order][start], np.arange(len(used) + 1)).astype(np.int64),
+        place.reshape(-1)[value[order][start]].astype(np.int32),
+        np.diff(np.append(start, len(order))).astype(np.int64),
+        tuple(bucket.values[i] for i in used.tolist()),
+    )
 
 
 def contradiction_notes(rows: int) -> tuple[str, ...]:
@@ -258,7 +303,7 @@ class PlainDiversity:
 
     def audit(
         self,
-        published: Buckets,
+        published: Buckets | Records,
         *,
         witnesses: int = 10,
         yes_or_no: bool = False,
@@ -266,6 +311,7 @@ class PlainDiversity:
         progress: Callable[[float], None] | None = None,
     ) -> Audit:
         """Look at the counts of every bucket."""
+        published = buckets_of(published)
         found = diversities(published, self.l)[self.kind]
         # The sum of logarithms may end just below that of l equal shares.
         bad = found >= self.c if self.kind == "recursive" else found < self.l * (1 - 1e-12)

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from shoal.errors import InputError
 from shoal.guarantees.audit import Audit, Witness
+from shoal.guarantees.soundness import check_sets
 from shoal.records.baskets import Baskets
 from shoal.records.records import Records
 
@@ -102,6 +103,7 @@ class KAnonymity:
         rows = published.items if isinstance(published, Records) else published
         if rows is None:
             raise InputError("there are no items; name the column that holds them with --items")
+        check_sets(rows, threads)
         quasi, sensitive = parted(rows, self.sensitive)
         order, bounds = twins(quasi)
         sizes = np.diff(bounds)

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from shoal.errors import InputError
 from shoal.guarantees.audit import Audit, Witness
+from shoal.guarantees.soundness import check_sets
 from shoal.records.baskets import Baskets
 
 COUNTED = 2e10
@@ -69,6 +70,7 @@ class KmAnonymity:
         progress: Callable[[float], None] | None = None,
     ) -> Audit:
         """Count every itemset of up to m published tokens; with `yes_or_no`, stop at the first that is too rare."""
+        check_sets(published, threads)
         walk = _Walk(published, int(self.k), threads, progress)
         m = min(int(self.m), walk.rows.longest)
         if yes_or_no:

@@ -113,15 +113,17 @@ class _Published:
         np.add.at(covered, self.above, h.leaf_count[self.nodes])
         self.has_leaf = h.leaf_count[self.nodes] > covered[:n]
         self.atoms_before = np.concatenate(([0], np.cumsum(self.has_leaf)))
-        names = tuple(map(str, range(n)))
-        rows = Baskets.from_codes(published.lengths, place[token][published.items] if n else published.items, names)
-        row = np.repeat(np.arange(len(rows), dtype=np.int64), rows.lengths)
+        # Each token of each row once, row after row: several names may stand for the same node.
+        n_rows = len(published.offsets) - 1
+        held_by = np.repeat(np.arange(n_rows, dtype=np.int64), np.diff(published.offsets))
+        here = np.unique(held_by * (n + 1) + (place[token][published.items] if n else 0))
+        row, tokens = here // (n + 1), here % (n + 1)
         # The furthest end so far in the row, as one running maximum over all rows.
-        reach = np.maximum.accumulate(row * (n + 1) + self.end[rows.items]) if n else row
+        reach = np.maximum.accumulate(row * (n + 1) + self.end[tokens]) if n else row
         outer = np.ones(len(row), np.bool_)
-        outer[1:] = row[1:] * (n + 1) + rows.items[1:] >= reach[:-1]
-        self.offsets = np.concatenate(([0], np.cumsum(np.bincount(row[outer], minlength=len(rows)))))
-        self.tokens = rows.items[outer]
+        outer[1:] = here[1:] >= reach[:-1]
+        self.offsets = np.concatenate(([0], np.cumsum(np.bincount(row[outer], minlength=n_rows))))
+        self.tokens = tokens[outer].astype(np.int32)
         self.row = row[outer]
 
     @cached_property

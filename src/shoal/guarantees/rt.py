@@ -19,6 +19,7 @@ from shoal.errors import InputError
 from shoal.guarantees.audit import Audit, Witness
 from shoal.guarantees.k import parted
 from shoal.guarantees.km import KmAnonymity
+from shoal.guarantees.soundness import check_table
 from shoal.guarantees.table import class_facts, classes, group_of, rows_of, whole_number
 from shoal.records.baskets import Baskets
 from shoal.records.records import Records
@@ -75,6 +76,7 @@ class RTAnonymity:
         progress: Callable[[float], None] | None = None,
     ) -> Audit:
         """Count the rows of each class, and every set of up to m published items in each."""
+        check_table(published, threads)
         items, _ = known_items(published)
         of_row, sizes = classes(published)
         small = np.flatnonzero(sizes < self.k)

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from shoal.errors import InputError
 from shoal.guarantees.audit import Audit, Witness
+from shoal.guarantees.soundness import check_table
 from shoal.records.records import Records
 
 
@@ -83,6 +84,7 @@ class TableAnonymity:
             raise InputError(
                 f"l = {self.l}, but no column is sensitive; say with --sensitive which one, or leave l out"
             )
+        check_table(published, threads)
         of_row, sizes = classes(published)
         fewest = fewest_values(published, of_row, len(sizes))
         if progress:

@@ -116,8 +116,7 @@ def model_of(guarantee: Any) -> ModuleType:
     """The module of a guarantee's model. It has two functions:
 
     `read(data, guarantee, roles, reading) -> (source, guarantee)` reads what the promise is about, the guarantee then knowing what in
-    it is sensitive; `proposal(source, guarantee, request, options) -> Proposal`. Where the audit looks at published records in
-    another form, `auditable(published)` gives it.
+    it is sensitive; `proposal(source, guarantee, request, options) -> Proposal`.
     """
     home = _HOMES.get(kind_of(guarantee)) if hasattr(guarantee, "model") else None
     if home is None:

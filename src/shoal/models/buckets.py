@@ -19,7 +19,7 @@ from shoal.algorithms.buckets.negative_rules import negative_rules, value_hierar
 from shoal.algorithms.buckets.rule_files import edited, rule_edits
 from shoal.algorithms.recoding import Options
 from shoal.errors import InputError
-from shoal.guarantees.diversity import MatchingDiversity
+from shoal.guarantees.diversity import BUCKET, MatchingDiversity
 from shoal.hierarchy.columns import column_hierarchy
 from shoal.hierarchy.tree import Hierarchy
 from shoal.models import Proposal, Roles
@@ -29,8 +29,6 @@ from shoal.records.peeking import column_names
 from shoal.records.record_reading import RecordSource, load_records
 from shoal.records.records import Column, Records
 
-BUCKET = "bucket"
-"""The column of a release that says which rows share their sensitive values."""
 MIN_EXP = 0.9
 MAX_LENGTH = 1
 """Longer rules soon leave some rows a single possible value: then no buckets can be formed."""
@@ -85,17 +83,6 @@ def _single_items(records: Records, source: str) -> Records:
         )
     column = Column(records.items_name, "sensitive", records.items.items, records.items.vocabulary)
     return Records((*records.columns, column))
-
-
-def auditable(published: Records) -> Buckets:
-    """A published table as the audit sees it."""
-    bucket = next((column for column in published.of_role("keep") if column.name == BUCKET), None)
-    if bucket is None:
-        raise InputError(
-            f"there is no column {BUCKET!r} that says which rows share their sensitive values; is this a release?"
-        )
-    others = tuple(column for column in published.columns if column is not bucket)
-    return Buckets.of(replace(published, columns=others), bucket.codes, names=bucket.values)
 
 
 def proposal(source: RecordSource, guarantee: Any, request: Mapping[str, Any], options: Options) -> Proposal:

@@ -19,6 +19,7 @@ from shoal.algorithms.km.learning import learner
 from shoal.attacks.linkage import SAMPLE, Linkage, linkage
 from shoal.attacks.prosecutor import ProsecutorRisk, crowds, prosecutor
 from shoal.errors import InputError
+from shoal.guarantees.diversity import BUCKET
 from shoal.guarantees.k import parted
 from shoal.guarantees.km import Exposure, KmAnonymity
 from shoal.guarantees.rt import told_apart
@@ -60,8 +61,6 @@ Progress = Callable[[str, float], None]
 QUERIES = 100
 ASSOCIATED = 2
 """Conditions in a rule about a sensitive column, at most."""
-BUCKET = "bucket"
-"""The column of a bucketized release that says which rows share their sensitive values."""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from shoal.algorithms import check_options, entry
 from shoal.algorithms.recoding import Options, Progress
 from shoal.errors import InputError
-from shoal.guarantees.diversity import MatchingDiversity
+from shoal.guarantees.diversity import BUCKET, MatchingDiversity
 from shoal.hierarchy.tree import Hierarchy
 from shoal.models import buckets
 from shoal.records.knowledge import Rules
@@ -65,7 +65,7 @@ def proposal(df: DataFrame, guarantee: MatchingDiversity, asked: Mapping[str, An
             "knowledge": None if guarantee.rules is None else guarantee.rules.to_dict(),
         }
         return SparkProposal(
-            published=shuffled(found.rows, TEXTS).select(*columns, sf.col("bucket").alias(buckets.BUCKET)),
+            published=shuffled(found.rows, TEXTS).select(*columns, sf.col("bucket").alias(BUCKET)),
             guarantee=guarantee,
             algorithm=name,
             loss={"ambiguity": found.ambiguity},
@@ -160,9 +160,9 @@ def _read(df: DataFrame, asked: Mapping[str, Any], *, bucketed: bool) -> SparkRe
     if not bucketed:
         drop = tuple(named_columns(asked["drop"], df.columns))
         Roles(**roles, drop=drop).of(df.columns, "the data frame")
-        if buckets.BUCKET in df.columns and buckets.BUCKET not in drop:
+        if BUCKET in df.columns and BUCKET not in drop:
             raise InputError(
-                f"the data frame: a release gets a column {buckets.BUCKET!r}, and there is one already; rename or drop it"
+                f"the data frame: a release gets a column {BUCKET!r}, and there is one already; rename or drop it"
             )
     if len(roles["sensitive"]) != 1:
         raise InputError(

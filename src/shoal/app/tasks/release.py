@@ -72,8 +72,8 @@ def check_name(name: str) -> None:
 def look_at(plan: Plan, release: Release, folder: Path) -> dict[str, Any]:
     """Tables for the page, and the sizes of classes before and after."""
     from shoal.app.tables import class_bins, class_sizes, write_tables
+    from shoal.guarantees.diversity import BUCKET
     from shoal.models import Roles, model_of
-    from shoal.models.buckets import BUCKET
     from shoal.records.reading import Source
 
     call = call_of(plan)

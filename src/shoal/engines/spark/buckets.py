@@ -5,6 +5,7 @@ The rules that the attacker knows, with the hierarchies they speak of, travel to
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -15,12 +16,15 @@ from shoal.engines.spark.blocks import answers, by_bucket
 from shoal.engines.spark.records import SparkRecords, of_rows
 from shoal.engines.spark.tables import first
 from shoal.guarantees.audit import Audit, Witness
-from shoal.guarantees.diversity import MatchingDiversity, PlainDiversity, contradiction_notes, diversities
-from shoal.records.buckets import Buckets
-from shoal.records.records import Records
-
-BUCKET = "bucket"
-"""The column of a bucketized release that says which rows share their sensitive values."""
+from shoal.guarantees.diversity import (
+    BUCKET,
+    MatchingDiversity,
+    PlainDiversity,
+    buckets_of,
+    contradiction_notes,
+    diversities,
+)
+from shoal.records.records import Column, Records
 
 
 def diversity_audited(records: SparkRecords, guarantee: MatchingDiversity | PlainDiversity, witnesses: int) -> Audit:
@@ -67,7 +71,8 @@ def _audited(
     names, bucket = np.unique(
         np.array([kept[i][place] for i in order.tolist()], object).astype(str), return_inverse=True
     )
-    buckets = Buckets.of(records, bucket.reshape(-1), names=names.tolist())
+    label = Column(BUCKET, "keep", bucket.reshape(-1).astype(np.int32), tuple(names.tolist()))
+    buckets = buckets_of(replace(records, columns=(*records.columns, label)))
     verdict = guarantee.audit(buckets, witnesses=keep, threads=1)
     # Locally, buckets are numbered as they first appear.
     appears = rows[np.unique(buckets.of_row, return_index=True)[1]]

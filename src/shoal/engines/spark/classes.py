@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from shoal.engines.spark.itemsets import check_rows
 from shoal.engines.spark.packing import pieces
 from shoal.engines.spark.ragged import lists, row_of
 from shoal.engines.spark.sets import SparkSets, rows_holding
@@ -108,6 +109,7 @@ def k_audited(sets: SparkSets, guarantee: KAnonymity, witnesses: int) -> Audit:
 def _known(batches: Iterator[pa.RecordBatch], hidden: npt.NDArray[np.bool_]) -> Iterator[pa.RecordBatch]:
     """On a worker: what may be known of each row, once for the row itself and once for each of its sensitive items."""
     for rows, baskets in pieces(batches):
+        check_rows(baskets, len(hidden))
         open_to_all = ~hidden[baskets.items]
         offsets = np.concatenate(([0], np.cumsum(open_to_all)))[baskets.offsets]
         known = lists(offsets, baskets.items[open_to_all])

@@ -21,6 +21,7 @@ from shoal.engines.spark.sets import SparkSets, rows_holding
 from shoal.engines.spark.workers import collected, on_workers, summed
 from shoal.guarantees.audit import Audit, Witness
 from shoal.guarantees.km import COUNTED, KmAnonymity
+from shoal.records.baskets import Baskets
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -97,6 +98,7 @@ def _behind(batches: Iterator[pa.RecordBatch], rank: Ints, first: Longs) -> Iter
     from shoal.kernels.audit.layout import numbered_rows
 
     for rows, baskets in pieces(batches):
+        check_rows(baskets, len(rank))
         tails = numbered_rows(baskets.offsets, baskets.items, rank, threads=1).tails
         numbers = tails[tails >= 0]  # without the ends rows lie where they lay
         row, block = row_of(baskets.offsets), np.searchsorted(first, numbers, side="right") - 1
@@ -108,6 +110,14 @@ def _behind(batches: Iterator[pa.RecordBatch], rank: Ints, first: Longs) -> Iter
         for some in np.array_split(np.arange(len(start)), 1 + int(lengths.sum()) // (1 << 22)):
             at = start[some]
             yield from packed_by(block[at], rows[row[at]], at, lengths[some], numbers)
+
+
+def check_rows(rows: Baskets, n_items: int) -> None:
+    """On a worker: raises unless the rows are sets of items; what is counted from them would mean nothing."""
+    from shoal.kernels.audit.soundness import first_unsound_row
+
+    if first_unsound_row(rows.offsets, rows.items, n_items, 1) >= 0:
+        raise RuntimeError("published rows are not sound: one has items twice, out of order or without a name")
 
 
 def _itemsets(

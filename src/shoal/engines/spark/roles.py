@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from shoal.engines.spark.buckets import BUCKET
 from shoal.engines.spark.encoding import encoded
 from shoal.engines.spark.records import SparkRecords, coded
 from shoal.engines.spark.sets import SparkSets, check_session, items_column
 from shoal.errors import InputError
+from shoal.guarantees.diversity import BUCKET
 from shoal.guarantees.k import KAnonymity
 from shoal.guarantees.km import KmAnonymity
 from shoal.records.columns import comma_parts, named_columns
