@@ -377,7 +377,7 @@ class Targets:
                 if os.path.exists(target) and os.path.exists(given) and os.path.samefile(target, given):
                     what = "the database" if given in database else "an input"
                     raise InputError(f"{target}: it is {what} of this release; write to another file")
-        check_targets(self.files, force=force)
+        check_targets(self.files, force=force, database=self.data if is_address(self.data) else None)
 
 
 @dataclass(frozen=True)
@@ -506,16 +506,14 @@ class Release:
         return layout, file.sha256, _reading_notes(targets, flags)
 
     def _write_table(self, targets: Targets, force: bool, progress: Progress) -> tuple[Layout, str, tuple[str, ...]]:
-        """One transaction, committed when the table was read again and the files lie ready, which then get their names."""
+        """One transaction, committed when the table was read again and the files have their names."""
         from shoal.records.database_writing import TableTarget, same_file
         from shoal.records.databases import basket_rows, record_rows
 
         origins = () if self.origin is None else (self.origin,)
         shares_file = same_file(targets.data, origins)
-        with (
-            TableTarget(targets.data, force=force, sources=origins) as table,
-            Publication(targets.files, force=force) as publication,
-        ):
+        with Publication(targets.files, force=force, database=targets.data) as publication:
+            table = publication.table(TableTarget(targets.data, force=force, sources=origins, id=publication.id))
             staged = {target: publication.file(target, private=target in targets.private) for target in targets.files}
             progress("writing", 0.0)
             wanted = layout_for(targets.data, self.layout)
@@ -525,12 +523,10 @@ class Release:
                 rows, layout = basket_rows(self.published, wanted, targets.data)
             table.write(rows)
             progress("reading it again", 0.0)
-            again = table.read_again()
-            as_written, flags = self._read_again(again, layout)
-            sha256 = again.sha256()
+            as_written, flags = self._read_again(table.read_again(), layout)
+            sha256 = table.sha256
             self._write_papers(staged, targets, sha256, as_written, self._reading(layout, flags))
             progress("committing", 0.0)
-            publication.after(table.commit)
         return layout, sha256, _reading_notes(targets, flags) + ((SAME_FILE,) if shares_file else ())
 
     def _write_papers(
@@ -729,7 +725,7 @@ def _ways_to_read(layout: Layout) -> list[tuple[str, dict[str, Any]]]:
 def _passing_through() -> Iterator[StagedFile]:
     """A file for data on its way to standard output: it is checked on disk before the first byte leaves."""
     with tempfile.TemporaryDirectory() as folder:
-        file = StagedFile(os.path.join(folder, "data"))
+        file = StagedFile(os.path.join(folder, "data"), os.path.join(folder, "data"))
         file.create()
         try:
             yield file

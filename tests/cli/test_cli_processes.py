@@ -165,39 +165,61 @@ KILLED = """
     from shoal.cli import main
     from shoal.records import publication
 
-    def now(*_, **__):
+    calls = 0
+
+    def now(*given, **more):
+        global calls
+        calls += 1
+        if calls < {calls}:
+            return once(*given, **more)
         os.kill(os.getpid(), signal.{signal})
 
-    {where} = now
-    sys.exit(main(["anonymize", "raw.dat", "-o", "public.dat", "--force", "--k", "2"]))
+    once, {where} = {where}, now
+    sys.exit(main(["anonymize", "raw.dat", "-o", "public.dat", "--rules", "rules.csv", "--force", "--k", "2"]))
 """
 MOMENTS = {
-    "before the check": "release.Release._flags_to_read",
-    "before the first file is in place": "publication._replaced",
-    "after all files are in place": "publication._sync_folder",
+    "before the check": ("release.Release._flags_to_read", 1),
+    "before the first file is in place": ("publication._place", 1),
+    "before the second file is in place": ("publication._place", 2),
+    "before the third file is in place": ("publication._place", 3),
+    "before all of it is final": ("publication.Journal.commit", 1),
+    "after that": ("publication.Journal.settle", 1),
+}
+NEXT = {
+    "verify": ["verify", "public.dat.certificate.json", "public.dat"],
+    "audit": ["audit", "public.dat"],
+    "evaluate": ["evaluate", "raw.dat", "public.dat"],
+    "attack": ["attack", "public.dat"],
+    "profile": ["profile", "raw.dat"],
+    "init": ["init", "public.dat"],
+    "anonymize": ["anonymize", "raw.dat", "-o", "other.csv", "--certificate", "public.dat"],
 }
 
 
-@pytest.mark.parametrize("moment", MOMENTS)
-def test_a_killed_process_leaves_the_old_file_or_the_new_one(tmp_path, moment):
+@pytest.mark.parametrize(("moment", "following"), list(zip(MOMENTS, NEXT, strict=False)))
+def test_a_killed_process_leaves_all_old_files_or_all_new_ones_to_the_next(
+    tmp_path, run, monkeypatch, moment, following
+):
     (tmp_path / "raw.dat").write_text(ROWS)
-    old = b"an older release\n"
-    (tmp_path / "public.dat").write_bytes(old)
-    script = textwrap.dedent(KILLED).format(signal="SIGKILL", where=MOMENTS[moment])
+    names = ("public.dat", "public.dat.certificate.json", "rules.csv")
+    for name in names:
+        (tmp_path / name).write_text("an older one")
+    where, calls = MOMENTS[moment]
+    script = textwrap.dedent(KILLED).format(signal="SIGKILL", where=where, calls=calls)
     done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, check=False)
     assert done.returncode == -signal.SIGKILL
-    found = (tmp_path / "public.dat").read_bytes()
-    if moment == "after all files are in place":
-        assert found.count(b"\n") == ROWS.count("\n")
-        assert (tmp_path / "public.dat.certificate.json").exists()
-    else:
-        assert found == old
-        assert not (tmp_path / "public.dat.certificate.json").exists()
+    assert any(name.startswith(".") for name in os.listdir(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    run(*NEXT[following])
+    assert sorted(os.listdir(tmp_path)) == sorted((*names, "raw.dat"))
+    old = {(tmp_path / name).read_text() == "an older one" for name in names}
+    assert old == {moment != "after that"}
 
 
 def test_a_terminated_process_cleans_up(tmp_path):
     (tmp_path / "raw.dat").write_text(ROWS)
-    script = textwrap.dedent(KILLED).format(signal="SIGTERM", where=MOMENTS["before the check"])
+    where, calls = MOMENTS["before the check"]
+    script = textwrap.dedent(KILLED).format(signal="SIGTERM", where=where, calls=calls)
     done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, check=False)
     assert done.returncode == 143
     assert [file.name for file in tmp_path.iterdir()] == ["raw.dat"]

@@ -24,6 +24,7 @@ from shoal.hierarchy.columns import column_hierarchy
 from shoal.hierarchy.tree import Hierarchy
 from shoal.models import Proposal, Roles
 from shoal.records.buckets import Buckets, sensitive_column
+from shoal.records.journal import settle
 from shoal.records.knowledge import Rules
 from shoal.records.peeking import column_names
 from shoal.records.record_reading import RecordSource, load_records
@@ -189,6 +190,7 @@ def informed(guarantee: Any, records: Records, path: str | os.PathLike[str], giv
 def edits_of(records: Records, trees: Mapping[str, Hierarchy], path: str | os.PathLike[str]) -> Any:
     """What a file of rules asks for."""
     name = os.path.basename(path)
+    settle(path)
     try:
         with open(path, encoding="utf-8-sig") as file:
             lines = file.read().splitlines()

@@ -20,6 +20,7 @@ from shoal.plan.combinations import check_combinations
 from shoal.plan.faults import fault
 from shoal.plan.model import Plan
 from shoal.plan.places import Origin, Place, dotted, line_of, sentence, shown
+from shoal.records.journal import settle
 from shoal.records.streams import display_name, reading_errors
 
 MOST_BYTES = 1_000_000
@@ -33,6 +34,7 @@ def read_plan(path: str | os.PathLike[str]) -> Plan:
 def read_document(path: str | os.PathLike[str]) -> tuple[Any, Origin]:
     """What stands in a file of YAML or JSON, and where it stood."""
     name = display_name(path)
+    settle(path)
     with reading_errors(path), open(path, "rb") as file:
         data = file.read(MOST_BYTES + 1)
     if len(data) > MOST_BYTES:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any
 from urllib.parse import quote
@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from shoal.errors import InputError
 from shoal.records.database_address import Address
+from shoal.records.journal import InDoubt
 
 _TIMEOUT = 10  # seconds until a server that does not answer counts as unreachable
 
@@ -152,10 +153,20 @@ class Session:
             else:
                 cursor.adbc_ingest(name, rows, mode="append")
 
-    def commit(self) -> None:
-        self._undone = "; whether the commit took place is not known: look for the table, which has no certificate then"
-        with self.faults():
+    def commit(self, is_in: Callable[[], bool | None]) -> None:
+        """Commits; where the database does not say that it did, `is_in` finds out (None if it cannot)."""
+        try:
             self._connection.commit()
+        except Exception as error:
+            if not _is_of_driver(error):
+                raise
+            self.close()
+            found = is_in()
+            if found is None:
+                self._undone = "; whether the commit took place is not known: the next command that names the certificate finds out"
+                raise InDoubt(self._sentence(error)) from None
+            if not found:
+                raise InputError(self._sentence(error)) from None
 
     def close(self) -> None:
         """Ends the session; what was not committed is gone."""

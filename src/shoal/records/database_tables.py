@@ -25,6 +25,7 @@ from shoal.errors import InputError
 from shoal.records.columns import check_repeats
 from shoal.records.database_address import Address, address_of
 from shoal.records.database_sessions import Session, literal, quoted
+from shoal.records.journal import settle
 from shoal.records.layout import Layout
 from shoal.records.tables import Table, is_list
 from shoal.records.tokens import as_text, is_text
@@ -71,6 +72,8 @@ class DatabaseInput:
         if self.address.table is None and self.address.query is None:
             raise InputError(f"{self.address.shown}: it names no table; add ?table=NAME, or ask with --query")
         self.name = self.address.name
+        if session is None:
+            settle(text)
         self._session = session or Session(self.address)
         self._owned = session is None
         self._hash: RowHash | None = None

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -20,6 +21,8 @@ from shoal.records.database_address import Address, address_of
 from shoal.records.database_sessions import Session, literal, quoted
 from shoal.records.database_tables import DatabaseInput, Identity, identity_of
 
+_ATTEMPTS, _PAUSE = 20, 0.25
+_TIMEOUT = 10  # seconds
 _LONGEST = 63  # bytes of a name in PostgreSQL, which cuts what is longer
 
 
@@ -34,15 +37,15 @@ class Rows:
 
 
 class TableTarget:
-    """A table that does not exist until `commit`."""
+    """A table that does not exist until `commit`. `id` is that of the publication it belongs to."""
 
-    def __init__(self, target: str, *, force: bool = False, sources: Sequence[Identity] = ()) -> None:
+    def __init__(self, target: str, *, force: bool = False, sources: Sequence[Identity] = (), id: str = "") -> None:
         self.address = _named(target)
-        is_file = self.address.kind == "sqlite"
-        self._is_new_file = is_file and not os.path.exists(self.address.uri)
-        self._committed = False
+        self._id = id
+        self._again: DatabaseInput | None = None
         self._session = Session(self.address, write=True)
         try:
+            _wait_for(self._session, id)
             self._old = _replaceable(self._session, self.address, force, sources)
             self._name = _full_name(self._session, self.address) if self._old is None else self._old.name
         except BaseException:
@@ -82,21 +85,31 @@ class TableTarget:
     def read_again(self) -> DatabaseInput:
         """The new table as it stands, before anybody else sees it."""
         shown = quoted(*self._name) if self.address.kind == "postgresql" else quoted(self._name[1])
-        return DatabaseInput(replace(self.address, table=shown).shown, self._session)
+        self._again = DatabaseInput(replace(self.address, table=shown).shown, self._session)
+        return self._again
+
+    @property
+    def sha256(self) -> str:
+        """The hash of the rows that were read again."""
+        assert self._again is not None
+        return self._again.sha256()
 
     def commit(self) -> None:
-        """Makes the table appear."""
-        self._session.commit()
-        self._committed = True
+        """Makes the table appear, or raises if it did not; `InDoubt` if nobody can tell."""
+        sha256 = self.sha256
+
+        def is_in() -> bool | None:
+            for _ in range(_ATTEMPTS):  # a server that was interrupted may be back in a moment
+                with contextlib.suppress(InputError):
+                    return holds_rows(self.address, sha256, self._id)
+                time.sleep(_PAUSE)
+            return None
+
+        self._session.commit(is_in)
 
     def close(self) -> None:
         """Ends the transaction; without a commit nothing is left."""
         self._session.close()
-        if self._is_new_file and not self._committed:
-            for ending in ("", "-journal", "-wal", "-shm"):
-                with contextlib.suppress(FileNotFoundError):
-                    if ending or os.path.getsize(self.address.uri) == 0:
-                        os.unlink(self.address.uri + ending)
 
     @property
     def _quoted(self) -> str:
@@ -118,6 +131,44 @@ def check_table(target: str, *, force: bool = False, sources: Sequence[str | Ide
                 raise InputError(
                     f"{address.database}: you may not make tables in schema {schema!r}; ask for the right, or name another"
                 )
+
+
+def holds_rows(target: str | Address, sha256: str, id: str) -> bool:
+    """Whether a table has exactly these rows, once the publication of this id has ended; raises if that cannot be found out."""
+    address = address_of(target) if isinstance(target, str) else target
+    if address.kind == "sqlite" and not os.path.exists(address.uri):
+        return False
+    with Session(address, write=True) as session:  # only a writer may take back what SQLite finds half done
+        _wait_for(session, id)
+        if identity_of(session, address) is None:
+            return False
+        return DatabaseInput(address.shown, session).sha256() == sha256
+
+
+def take_back_file(path: str, *, is_new: bool) -> None:
+    """Makes a file of SQLite what it was before a transaction that was never committed: without its journal, or not there at all."""
+    if not os.path.exists(path):
+        return
+    with Session(Address("sqlite", path), write=True) as session:
+        if session.rows("SELECT 1 FROM sqlite_master LIMIT 1"):  # which also takes back what was written
+            is_new = False
+        if not is_new and os.path.exists(f"{path}-journal"):
+            # SQLite leaves a journal that was begun and not used until somebody writes.
+            version = session.rows("PRAGMA user_version")[0][0]
+            session.execute(f"PRAGMA user_version = {version}")
+            session.commit(lambda: None)
+    if is_new:
+        for ending in ("", "-journal", "-wal", "-shm"):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path + ending)
+
+
+def _wait_for(session: Session, id: str) -> None:
+    """Waits until no other transaction of the same publication is open in the server: its process may be gone, and it not yet."""
+    if session.kind == "postgresql" and id:
+        session.execute(f"SET LOCAL lock_timeout = '{_TIMEOUT}s'")
+        session.execute(f"SELECT pg_advisory_xact_lock({int.from_bytes(bytes.fromhex(id), signed=True)})")
+        session.execute("SET LOCAL lock_timeout = 0")
 
 
 def same_file(target: str, sources: Sequence[Identity]) -> bool:

@@ -1,9 +1,8 @@
 """Publication: files that appear whole and together, or not at all.
 
-Each file is written under a hidden name in its target's folder, synced to disk, and only then put in place by one atomic step
-of the file system: whoever looks, or kills the process, at any moment finds the old file or nothing, never half a file. If a
-later file cannot be put in place, the earlier ones are taken back. What a killed process left under hidden names is removed by the
-next one that writes the same target.
+Each file is written under a hidden name in its target's folder and synced to disk. When all are complete they get their names, and one
+atomic step makes that final (`shoal.records.journal`): whoever kills the process before it finds, after the next start, what was there
+before, whoever kills it later the new files, and never half of them. A table that belongs to the files is committed with them.
 """
 
 from __future__ import annotations
@@ -12,26 +11,23 @@ import contextlib
 import hashlib
 import io
 import os
-import re
-import secrets
 import signal
 import stat
 import threading
-import time
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from types import FrameType
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from shoal.errors import InputError, ShoalError
-from shoal.records.database_address import address_of, is_address
+from shoal.errors import InputError
+from shoal.records.database_address import address_of, file_of, is_address
+from shoal.records.journal import InDoubt, Journal, Seen, TableRows, Target, settle, sync_folder
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
-Target = str | os.PathLike[str]
+    from shoal.records.database_writing import TableTarget
 
-_ABANDONED = 600.0  # seconds without a write
+__all__ = ["Publication", "StagedFile", "Target", "check_targets", "display_name", "writing_errors"]
 
 
 def display_name(target: Target) -> str:
@@ -61,8 +57,10 @@ def writing_errors(target: Target) -> Iterator[None]:
         raise InputError(f"{name}: it cannot be written ({reason}); check the disk, or choose another place") from error
 
 
-def check_targets(targets: Iterable[Target], *, force: bool = False) -> None:
-    """Raises if a file could not be published: said before the work, not after it."""
+def check_targets(targets: Iterable[Target], *, force: bool = False, database: str | None = None) -> None:
+    """Raises if a file could not be published: said before the work, not after it. `database` is where its table goes, if it has one."""
+    targets = tuple(targets)
+    settle(*targets, database)
     seen = set()
     for target in targets:
         name, path = display_name(target), os.path.realpath(target)
@@ -92,12 +90,12 @@ def check_targets(targets: Iterable[Target], *, force: bool = False) -> None:
 class StagedFile(io.RawIOBase):
     """A file on its way to its target, under a hidden name. Hashes what is written; closing it brings it safely to disk."""
 
-    def __init__(self, target: Target, *, private: bool = False) -> None:
+    def __init__(self, target: Target, path: str, *, private: bool = False) -> None:
         super().__init__()
         self.target = os.path.realpath(target)
+        self.path = path
         self.private = private
-        folder, name = os.path.split(self.target)
-        self.path = os.path.join(folder, f".{name[:40]}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
+        self.size = 0
         self._digest = hashlib.sha256()
         self._file: BinaryIO | None = None
 
@@ -116,6 +114,7 @@ class StagedFile(io.RawIOBase):
         with writing_errors(self.target):
             written = self._file.write(data)
         self._digest.update(data)
+        self.size += written
         return written
 
     def close(self) -> None:
@@ -131,177 +130,164 @@ class StagedFile(io.RawIOBase):
         return self._digest.hexdigest()
 
 
-@dataclass(frozen=True)
-class _Placed:
-    """A target that has its new content, and where its old content is kept until all targets have theirs."""
-
-    target: str
-    backup: str | None
-    replaced: bool
-
-
 class Publication:
-    """The files of one release. They are put in place when the `with` block ends well, in the order in which they were staged:
+    """The files of one release, put in place together when the `with` block ends well:
 
     with Publication([data, certificate]) as publication:
         with publication.file(certificate) as file:
             file.write(...)
         with publication.file(data) as file:
             file.write(...)
+
+    `database` is the address of the table that belongs to them, if there is one (see `table`).
     """
 
-    def __init__(self, targets: Iterable[Target], *, force: bool = False) -> None:
+    def __init__(self, targets: Iterable[Target], *, force: bool = False, database: str | None = None) -> None:
         self._targets = tuple(os.fspath(target) for target in targets)
         self._force = force
+        self._address = database
         self._staged: list[StagedFile] = []
-        self._commit: Callable[[], None] | None = None
+        self._journal: Journal | None = None
+        self._table: TableTarget | None = None
+        self._table_is_in: bool | None = False
         self._on_terminate: Any = None
-        check_targets(self._targets, force=force)
-        for target in self._targets:
-            _remove_leftovers(target)
+        check_targets(self._targets, force=force, database=database)
+        self._file: str | None = None
+        """That of SQLite, where the table goes there."""
+        if database is not None and file_of(database) != database:
+            self._file = os.path.realpath(file_of(database))
+            if not os.path.isdir(os.path.dirname(self._file)):
+                raise InputError(f"{address_of(database).database}: its folder is not there; make the folder first")
 
     def file(self, target: Target, *, private: bool = False) -> StagedFile:
         """A new file that will become `target`. Close it when it is complete.
 
         A private one is for its owner alone, whatever the umask and whatever it replaces; others keep the rights of what they replace.
         """
-        if os.fspath(target) not in self._targets:
+        if os.fspath(target) not in self._targets or self._journal is None:
             raise ValueError(f"{target!r} is not among the targets of this publication")
-        staged = StagedFile(target, private=private)
-        self._staged.append(staged)  # before it exists, so that an interrupt cannot leave it behind
+        staged = StagedFile(target, self._journal.staged(os.path.realpath(target)), private=private)
         staged.create()
+        self._staged.append(staged)
         return staged
 
-    def after(self, commit: Callable[[], None]) -> None:
-        """Lets the files appear only after `commit` succeeded, which is called when all of them lie ready on disk."""
-        self._commit = commit
+    def table(self, table: TableTarget) -> TableTarget:
+        """Takes over a table: it is committed when all files have their names, and closed in any case."""
+        self._table = table
+        return table
+
+    @property
+    def id(self) -> str:
+        """What databases know this publication by."""
+        return "" if self._journal is None else self._journal.entries.id
 
     def __enter__(self) -> Publication:
         # SIGTERM ends a process without a chance to clean up, unless it is turned into an exception.
         if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
             self._on_terminate = signal.signal(signal.SIGTERM, _exit_on_signal)
+        kinds = {os.path.realpath(target): "file" for target in self._targets}
+        if self._file is not None:
+            kinds[self._file] = "database"
+        try:
+            if kinds:
+                with writing_errors(next(iter(kinds))):
+                    self._journal = Journal(kinds)
+        except BaseException:
+            self._hear_signals_as_before()
+            raise
         return self
 
     def __exit__(self, failure: type[BaseException] | None, *_: object) -> None:
         try:
-            for staged in self._staged:
-                with contextlib.suppress(InputError) if failure else contextlib.nullcontext():
-                    staged.close()
-            if failure is None and self._commit is not None:
-                check_targets(self._targets, force=self._force)  # the last chance to say no
-                self._commit()
-                self._put_each_in_place()
-            elif failure is None:
-                self._put_all_in_place()
+            if failure is None:
+                self._put_in_place()
         finally:
-            for staged in self._staged:
-                _remove(staged.path)
-            if self._on_terminate is not None:
-                signal.signal(signal.SIGTERM, self._on_terminate)
-
-    def _put_each_in_place(self) -> None:
-        """What was committed cannot be taken back: a file that cannot get its name any more keeps its content under another."""
-        for staged in tuple(self._staged):
             try:
-                with writing_errors(staged.target):
-                    placed = _replaced(staged) if self._force else _linked(staged)
-            except InputError as error:
-                kept = f"{staged.target}.{secrets.token_hex(4)}"
-                os.rename(staged.path, kept)
-                raise ShoalError(
-                    f"the table was written, but {error}; the file is kept as {kept!r}: give it its name"
-                ) from error
-            if placed.backup:
-                _remove(placed.backup)
-            _sync_folder(os.path.dirname(staged.target))
+                self._end()
+            finally:
+                self._hear_signals_as_before()
 
-    def _put_all_in_place(self) -> None:
-        done: list[_Placed] = []
+    def _put_in_place(self) -> None:
+        if self._journal is None:
+            return
+        for staged in self._staged:
+            staged.close()
+            if not staged.private:  # a file that others may not read must not become one that they may
+                with contextlib.suppress(OSError):
+                    os.chmod(staged.path, stat.S_IMODE(os.stat(staged.target).st_mode))
+        rows = None if self._table is None else TableRows(self._table.address.shown, self._table.sha256)
+        contents = {staged.target: (staged.size, staged.sha256) for staged in self._staged}
+        with writing_errors(self._targets[0]):
+            self._journal.place(contents, rows)
+        for staged in self._staged:
+            with writing_errors(staged.target):
+                _place(staged.path, staged.target, self._journal, self._force)
+        for folder in dict.fromkeys(os.path.dirname(staged.target) for staged in self._staged):
+            with writing_errors(folder):
+                sync_folder(folder)
+        if self._table is not None:
+            self._commit_table(self._table)
+        with writing_errors(self._targets[0]):
+            self._journal.commit()
+
+    def _commit_table(self, table: TableTarget) -> None:
+        self._table_is_in = None
         try:
-            for staged in self._staged:
-                with writing_errors(staged.target):
-                    done.append(_replaced(staged) if self._force else _linked(staged))
-            for folder in {os.path.dirname(staged.target) for staged in self._staged}:
-                _sync_folder(folder)
-        except BaseException:
-            for placed in reversed(done):
-                if placed.backup:
-                    os.replace(placed.backup, placed.target)
-                elif not placed.replaced:
-                    _remove(placed.target)
+            table.commit()
+        except InDoubt:  # whoever comes next, and reaches the database, finds out
+            assert self._journal is not None
+            self._journal.release()
+            self._journal = None
             raise
-        finally:
-            for placed in done:
-                if placed.backup:
-                    _remove(placed.backup)
+        except InputError:
+            self._table_is_in = False
+            raise
+        self._table_is_in = True
+
+    def _end(self) -> None:
+        if self._table is not None:
+            self._table.close()
+        for staged in self._staged:
+            with contextlib.suppress(InputError):
+                staged.close()
+        if self._journal is not None:
+            with contextlib.suppress(OSError):  # whoever comes next does it
+                self._journal.settle(self._address, table_is_in=self._table_is_in)
+
+    def _hear_signals_as_before(self) -> None:
+        if self._on_terminate is not None:
+            signal.signal(signal.SIGTERM, self._on_terminate)
 
 
-def _linked(staged: StagedFile) -> _Placed:
+def _place(staged: str, target: str, journal: Journal, force: bool) -> None:
+    """Gives a file its name. What is there stays within reach under a second one; what appeared meanwhile is never replaced."""
+    before = journal.before(target)
+    if before is None:
+        _link(staged, target)
+    elif not force:
+        raise FileExistsError
+    else:
+        kept = journal.kept(target)
+        try:
+            os.link(target, kept, follow_symlinks=False)
+        except OSError:  # a file system without links
+            os.rename(target, kept)
+        if Seen.at(kept) != before:
+            raise InputError(
+                f"{display_name(target)}: it was changed while the release was made; look at it, and try again"
+            )
+        os.replace(staged, target)
+
+
+def _link(staged: str, target: str) -> None:
     """Puts a file in place only if nothing is there: unlike a rename, a link never replaces."""
     try:
-        os.link(staged.path, staged.target)
+        os.link(staged, target)
     except FileExistsError:
         raise
-    except OSError:  # a file system without links: look, then rename
-        if os.path.lexists(staged.target):
-            raise FileExistsError from None
-        os.replace(staged.path, staged.target)
-    return _Placed(staged.target, None, replaced=False)
-
-
-def _replaced(staged: StagedFile) -> _Placed:
-    """Puts a file in place of whatever is there, which stays within reach under a second name."""
-    backup: str | None = f"{staged.path.removesuffix('.tmp')}.old"
-    existed = os.path.lexists(staged.target)
-    try:
-        os.link(staged.target, str(backup))
-    except OSError:  # nothing was there, or the file system has no links
-        backup = None
-    if existed and not staged.private:  # a file that others may not read must not become one that they may
-        with contextlib.suppress(OSError):
-            os.chmod(staged.path, stat.S_IMODE(os.stat(staged.target).st_mode))
-    os.replace(staged.path, staged.target)
-    return _Placed(staged.target, backup, replaced=existed)
-
-
-def _remove_leftovers(target: str) -> None:
-    """Removes hidden files of a process that is gone. Young ones stay: their process may live on another machine."""
-    if os.name == "nt":  # where asking for a process ends it
-        return
-    folder, name = os.path.split(os.path.realpath(target))
-    hidden = re.compile(rf"\.{re.escape(name[:40])}\.([0-9]{{1,9}})-[0-9a-f]{{8}}\.tmp")
-    for entry in os.listdir(folder):
-        if found := hidden.fullmatch(entry):
-            path = os.path.join(folder, entry)
-            with contextlib.suppress(OSError):
-                if time.time() - os.lstat(path).st_mtime > _ABANDONED and not _is_alive(int(found[1])):
-                    os.unlink(path)
-
-
-def _is_alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:  # somebody else's
-        return True
-    return True
-
-
-def _sync_folder(folder: str) -> None:
-    """Makes the new names in a folder survive a power cut."""
-    if os.name == "nt":  # Windows syncs folders by itself and opens none
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def _remove(path: str) -> None:
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(path)
+    except OSError:  # a file system without links: hold the place, then fill it
+        os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        os.replace(staged, target)
 
 
 def _exit_on_signal(number: int, _: FrameType | None) -> None:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from shoal.errors import InputError
 from shoal.records.database_address import address_of, is_address
 from shoal.records.folders import data_files, entries_of, folder_sha256
+from shoal.records.journal import settle
 from shoal.records.layout import format_of
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ class Input:
     def __init__(self, source: str | os.PathLike[str]) -> None:
         self.source = source
         self.name = display_name(source)
+        settle(source)
         self.is_folder = not is_address(source) and os.path.isdir(source)
         if os.fspath(source) == "-" and sys.stdin is None:
             raise InputError("standard input is closed; pipe the data into it, or name a file")

@@ -19,6 +19,7 @@ from typing import Any
 
 from shoal.errors import InputError
 from shoal.loss.queries import Among, Between, Query
+from shoal.records.journal import settle
 from shoal.records.streams import display_name, reading_errors
 
 Path = str | os.PathLike[str]
@@ -154,6 +155,7 @@ def _is_number(given: Any) -> bool:
 
 
 def _text(path: Path) -> str:
+    settle(path)
     with reading_errors(path), open(path, "rb") as file:
         raw = file.read()
     try:

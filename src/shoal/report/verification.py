@@ -21,6 +21,7 @@ from shoal.errors import InputError, Unreachable
 from shoal.guarantees.audit import Audit
 from shoal.records.database_address import is_address
 from shoal.records.folders import Entry, beside, entries_of
+from shoal.records.journal import settle
 from shoal.records.peeking import column_names
 from shoal.records.roles import texts_of
 from shoal.records.streams import Input, display_name, reading_errors
@@ -141,6 +142,7 @@ def verification(
 
     `sensitive` names what the certificate must not; `folder` is what was found beside the data.
     """
+    settle(None if isinstance(certificate, CertificateFile) else certificate, data)  # with the address at hand
     file = certificate if isinstance(certificate, CertificateFile) else read_certificate(certificate)
     content = file.content
     by_rows = known_by_rows(content)
@@ -212,6 +214,7 @@ def folder_check(entries: Iterable[Entry]) -> Check:
 
 def read_certificate(path: Path) -> CertificateFile:
     """The certificate in a JSON file, a page or a PDF."""
+    settle(path)
     with reading_errors(path), open(path, "rb") as file:
         return certificate_in(file.read(), display_name(path))
 
