@@ -101,7 +101,12 @@ def progress() -> Iterator[Callable[[str, float], None] | None]:
 
 def announce_compilation() -> None:
     """Says once after an install why the first run takes longer."""
-    from shoal.kernels import compiled
+    from shoal.kernels import compiled, kept
 
-    if not compiled():
+    if not kept():
+        say(
+            "compiling the counting kernels for this run alone, for neither the package's folder nor your cache may be written; "
+            "NUMBA_CACHE_DIR names a folder of yours to keep them in"
+        )
+    elif not compiled():
         say("compiling the counting kernels, once after an install (about ten seconds)")
