@@ -24,7 +24,7 @@ import numpy as np
 
 from shoal.algorithms import check_options, kind_of
 from shoal.algorithms.recoding import Options, Progress
-from shoal.errors import InputError, ShoalError
+from shoal.errors import InputError, ShoalError, Unavailable
 from shoal.guarantees.audit import Audit
 from shoal.hierarchy.tree import Hierarchy
 from shoal.models import AnySource, Proposal, Roles, model_of
@@ -618,6 +618,8 @@ class Release:
         for flags, options in _ways_to_read(layout):
             try:
                 found = load(path, format=layout.format, memory_limit=expected.scratch, **options).baskets
+            except Unavailable:
+                raise
             except InputError as error:
                 reading = f"cannot be read again ({error})"
                 continue
@@ -724,7 +726,13 @@ def _ways_to_read(layout: Layout) -> list[tuple[str, dict[str, Any]]]:
 @contextlib.contextmanager
 def _passing_through() -> Iterator[StagedFile]:
     """A file for data on its way to standard output: it is checked on disk before the first byte leaves."""
-    with tempfile.TemporaryDirectory() as folder:
+    try:
+        private = tempfile.TemporaryDirectory()
+    except OSError as error:
+        raise InputError(
+            f"there is no temporary folder to check the data in ({error.strerror}); name one in TMPDIR"
+        ) from None
+    with private as folder:
         file = StagedFile(os.path.join(folder, "data"), os.path.join(folder, "data"))
         file.create()
         try:

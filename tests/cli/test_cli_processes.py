@@ -125,7 +125,7 @@ def test_a_full_standard_output_is_said_in_a_sentence(tmp_path, more):
     command = [sys.executable, "-m", "shoal", "anonymize", "raw.dat", *more]
     with open("/dev/full", "wb") as full:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, cwd=tmp_path, check=False)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert b"standard output cannot be written (No space left on device)" in done.stderr
     assert b"Traceback" not in done.stderr
     assert (tmp_path / "public.dat").exists() == ("-o" in more)
@@ -140,6 +140,46 @@ def test_data_for_a_full_standard_output_leaves_no_certificate(tmp_path):
     assert done.returncode == 2
     assert b"standard output: it cannot be written" in done.stderr
     assert [file.name for file in tmp_path.iterdir()] == ["raw.dat"]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs limits on address space")
+@pytest.mark.parametrize("limit", [300_000, 500_000, 900_000, 1_600_000, 2_000_000])
+@pytest.mark.parametrize(
+    "command", [["hierarchy", "check"], ["anonymize", "raw.dat"], ["anonymize", "raw.dat", "--json"]]
+)
+def test_a_limit_on_address_space_is_said_in_a_sentence_or_is_wide_enough(tmp_path, limit, command):
+    if limit == 2_000_000 and os.cpu_count() > 2:
+        limit = 8_000_000
+    (tmp_path / "raw.dat").write_text(ROWS)
+    line = f"ulimit -v {limit}; exec {shlex.quote(sys.executable)} -m shoal {' '.join(command)}"
+    done = subprocess.run(line, shell=True, capture_output=True, cwd=tmp_path, check=False, timeout=60)
+    if limit < 1_900_000:
+        assert done.returncode == 2
+        assert f"(ulimit -v {limit}) leaves no room".encode() in done.stderr
+        assert len(done.stderr.splitlines()) == 1
+    else:
+        assert done.returncode == (0 if command[0] == "anonymize" else 2)
+
+
+def test_what_the_machine_has_no_room_for_is_said_in_a_sentence(run, monkeypatch):
+    errors = {
+        OSError(28, "No space left on device", "/tmp/some/file"): "file: it cannot be read or written",
+        OSError(122, "Disk quota exceeded", "x"): "x: it cannot be read or written (Disk quota exceeded)",
+        OSError(30, "Read-only file system", "x"): "x: it cannot be read or written",
+        OSError(12, "Cannot allocate memory"): "there is not enough memory",
+        ImportError("core.so: failed to map segment from shared object"): "there is not enough memory",
+        RuntimeError("can't start new thread"): "there is not enough memory",
+        MemoryError(): "there is not enough memory (it ran out)",
+    }
+    for error, sentence in errors.items():
+
+        def failing(*_, error=error):
+            raise error
+
+        monkeypatch.setattr("shoal.records.datasets.listing", failing)
+        code, out, err = run("datasets", "list")
+        assert (code, out) == (2, "")
+        assert sentence in err
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a shell that closes streams")

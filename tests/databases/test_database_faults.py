@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+from types import SimpleNamespace
 
 import pytest
 
@@ -14,11 +15,13 @@ from database_server import PASSWORD
 from shoal.cli import main
 from shoal.errors import InputError
 from shoal.records import database_sessions, databases
+from shoal.records.database_tables import DatabaseInput
 from shoal.records.database_writing import TableTarget
 from shoal.records.journal import settle
 from shoal.release import anonymize
 
 ROLES = {"quasi": "age,sex", "items": "codes", "drop": "id,paid,share,insured,seen,at"}
+CLINIC = "id,age,sex,share,seen"
 OTHERS = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'shoal' AND pid <> pg_backend_pid()"
 
 
@@ -51,7 +54,9 @@ def answered(ask, statement):
 
 
 @pytest.mark.parametrize("how", ["terminated", "killed"])
-@pytest.mark.parametrize("when", ["while rows are sent", "before the table is read again", "before the commit"])
+@pytest.mark.parametrize(
+    "when", ["while rows are sent", "before the table is read again", "while it is read again", "before the commit"]
+)
 def test_a_lost_connection_leaves_nothing(server, visits, ask, release, tmp_path, monkeypatch, how, when):
     if when == "while rows are sent":
         honest = databases.record_rows
@@ -68,6 +73,9 @@ def test_a_lost_connection_leaves_nothing(server, visits, ask, release, tmp_path
             return databases.Rows(rows.schema, batches(), rows.types), layout
 
         monkeypatch.setattr(databases, "record_rows", cut_rows)
+    elif when == "while it is read again":
+        batches = DatabaseInput._batches
+        monkeypatch.setattr(DatabaseInput, "_batches", lambda self, wanted: (cut(ask, how), batches(self, wanted))[1])
     else:
         name = "read_again" if when.startswith("before the table") else "commit"
         once = getattr(TableTarget, name)
@@ -77,6 +85,57 @@ def test_a_lost_connection_leaves_nothing(server, visits, ask, release, tmp_path
     assert PASSWORD not in str(raised.value)
     assert answered(ask, f"SELECT to_regclass('{visits}_public')") == [(None,)]
     assert left_behind(tmp_path) == []
+
+
+def test_sets_that_cannot_be_read_again_are_no_fault_of_ours(server, visits, ask, tmp_path, monkeypatch):
+    sets = anonymize(server.address(visits), shoal.KmAnonymity(2, 1), items="codes", drop="age,sex," + ROLES["drop"])
+    batches = DatabaseInput._batches
+    monkeypatch.setattr(DatabaseInput, "_batches", lambda self, want: (cut(ask, "terminated"), batches(self, want))[1])
+    with pytest.raises(InputError, match="the connection was lost; nothing was written"):
+        sets.write(server.address(f"{visits}_public"), "public.json")
+    assert left_behind(tmp_path) == []
+
+
+def test_a_disk_that_is_full_at_the_commit_is_known_to_hold_nothing_new(clinic, tables, monkeypatch):
+    release = anonymize("sqlite:clinic.db?table=visits", shoal.KmAnonymity(2, 1), items="codes", drop=CLINIC)
+    once = database_sessions.Session.commit
+
+    def full(self, is_in):
+        connection = self._connection
+
+        def commit():
+            connection.rollback()
+            raise OSError(28, "[SQLite] Failed to commit: database or disk is full")
+
+        self._connection = SimpleNamespace(commit=commit, rollback=connection.rollback, close=connection.close)
+        once(self, is_in)
+
+    monkeypatch.setattr(database_sessions.Session, "commit", full)
+    with pytest.raises(InputError, match=r"it cannot be written .*; nothing was written; make room on its disk"):
+        release.write("sqlite:clinic.db?table=public", "public.json", "rules.csv")
+    assert tables(clinic) == {"visits"}
+    assert left_behind(clinic.parent) == ["clinic.db"]
+
+
+def test_a_commit_that_arrived_is_a_release_whatever_became_of_its_answer(clinic, monkeypatch):
+    release = anonymize("sqlite:clinic.db?table=visits", shoal.KmAnonymity(2, 1), items="codes", drop=CLINIC)
+    once = database_sessions.Session.commit
+
+    def unanswered(self, is_in):
+        connection = self._connection
+
+        def commit():
+            connection.commit()
+            raise OSError(5, "disk I/O error")
+
+        self._connection = SimpleNamespace(commit=commit, rollback=connection.rollback, close=connection.close)
+        once(self, is_in)
+
+    monkeypatch.setattr(database_sessions.Session, "commit", unanswered)
+    release.write("sqlite:clinic.db?table=public", "public.json", "rules.csv")
+    monkeypatch.undo()
+    assert shoal.verify(clinic.parent / "public.json", f"sqlite:{clinic}?table=public").holds
+    assert left_behind(clinic.parent) == ["clinic.db", "public.json", "rules.csv"]
 
 
 def test_a_lost_connection_leaves_the_old_table(server, visits, ask, release, tmp_path, monkeypatch):

@@ -23,6 +23,7 @@ from shoal.cli.datasets import app as datasets
 from shoal.cli.demo import demo
 from shoal.cli.evaluate import evaluate
 from shoal.cli.hierarchy import app as hierarchy
+from shoal.cli.machine import check_room, is_of_standard_output, sentence_of
 from shoal.cli.options import flag
 from shoal.cli.plans import init, run, schema
 from shoal.cli.profile import profile
@@ -82,6 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     _spell_out_what_cannot_be_shown()
     try:
+        check_room(arguments)
         code = app(arguments, standalone_mode=False, prog_name="shoal")
         sys.stdout.flush()
         if code == INTERRUPTED:
@@ -97,14 +99,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _left_alone() if isinstance(stop.__context__, BrokenPipeError) else int(stop.code or 0)
     except BrokenPipeError:
         return _left_alone()
-    except MemoryError as error:
-        needed = str(error).partition(" for an array")[0] or "it ran out"
-        return _failed(f"there is not enough memory ({needed}); take fewer rows, or a larger machine", 2, as_json)
     except Exception as error:
         if hasattr(error, "format_message"):  # Typer's usage errors share no public class
             return _failed(_usage(error), 2, as_json)
-        if isinstance(error, OSError) and error.filename is None:
+        if is_of_standard_output(error):
             return _not_shown(error)
+        if (sentence := sentence_of(error)) is not None:
+            return _failed(sentence, 2, as_json)
         if os.environ.get("SHOAL_DEBUG"):
             raise
         return _failed(
@@ -142,12 +143,12 @@ def _usage(error: Exception) -> str:
     return f"{message.rstrip('.')}; see {context.command_path} --help" if context else message
 
 
-def _not_shown(error: OSError) -> int:
-    """Files are named when they fail, so this is standard output: a full disk, for one."""
+def _not_shown(error: Exception) -> int:
+    """Standard output cannot be written: a full disk, for one."""
     _left_alone()
-    reason = f"standard output cannot be written ({error.strerror})"
+    reason = f"standard output cannot be written ({getattr(error, 'strerror', None)})"
     say(f"{reason}, so the result is not shown; files that were asked for are complete")
-    return 1
+    return 2
 
 
 def _left_alone() -> int:

@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 import pyarrow as pa
 
-from shoal.errors import InputError
+from shoal.errors import InputError, Unavailable
 from shoal.records.database_address import Address
 from shoal.records.journal import InDoubt
 
@@ -166,7 +166,7 @@ class Session:
                 self._undone = "; whether the commit took place is not known: the next command that names the certificate finds out"
                 raise InDoubt(self._sentence(error)) from None
             if not found:
-                raise InputError(self._sentence(error)) from None
+                raise Unavailable(self._sentence(error)) from None
 
     def close(self) -> None:
         """Ends the session; what was not committed is gone."""
@@ -187,7 +187,7 @@ class Session:
         except Exception as error:
             if not _is_of_driver(error):
                 raise
-            raise InputError(self._sentence(error)) from None
+            raise Unavailable(self._sentence(error)) from None
 
     def _sentence(self, error: Exception) -> str:
         text = f"{error} {getattr(error, 'sqlstate', None) or ''}"

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.errors import InputError, ShoalError
+from shoal.errors import InputError, ShoalError, Unavailable
 from shoal.records.baskets import Baskets
 from shoal.records.columns import Choice
 from shoal.records.database_tables import DatabaseInput
@@ -87,6 +87,8 @@ def basket_flags(written: DatabaseInput, expected: Baskets, ways: Sequence[tuple
             found = database_sets(
                 written, Choice(options.get("items"), options.get("id"), options.get("separator"), ())
             )
+        except Unavailable:
+            raise
         except InputError as error:
             reading = f"cannot be read again ({error})"
             continue

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import InputError, ShoalError
+from shoal.errors import InputError, ShoalError, Unavailable
 from shoal.records.baskets import Baskets
 from shoal.records.layout import CELLED, DATABASES, Layout, layout_for
 from shoal.records.publication import Publication, StagedFile, Target, display_name, writing_errors
@@ -166,6 +166,8 @@ def flags_to_read(written: str | os.PathLike[str] | DatabaseInput, records: Reco
                 found = mark_sensitive(
                     found, [name for name in found.items.vocabulary if name in expected.sensitive_items]
                 )
+        except Unavailable:
+            raise
         except InputError as error:
             reading = f"cannot be read again ({error})"
             continue

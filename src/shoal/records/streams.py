@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from shoal.errors import InputError
+from shoal.errors import InputError, Unavailable
 from shoal.records.database_address import address_of, is_address
 from shoal.records.folders import data_files, entries_of, folder_sha256
 from shoal.records.journal import settle
@@ -59,17 +59,17 @@ def reading_errors(source: str | os.PathLike[str]) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError:
-        raise InputError(f"{name}: there is no such file; check the path {os.fspath(source)!r}") from None
+        raise Unavailable(f"{name}: there is no such file; check the path {os.fspath(source)!r}") from None
     except IsADirectoryError:
         raise InputError(f"{name}: it is a folder; name a file in it") from None
     except PermissionError:
-        raise InputError(f"{name}: it may not be read; ask for the right to read it") from None
+        raise Unavailable(f"{name}: it may not be read; ask for the right to read it") from None
     except OSError as error:
         if error.errno is None:  # raised by the decompressor, not by the system
             raise InputError(
                 f"{name}: its compressed data are damaged or cut short ({error}); copy or download it again"
             ) from error
-        raise InputError(f"{name}: it cannot be read ({error.strerror}); check the disk or the connection") from error
+        raise Unavailable(f"{name}: it cannot be read ({error.strerror}); check the disk or the connection") from error
 
 
 class Input:
