@@ -32,7 +32,7 @@ from shoal.models.km import resolve_hierarchy
 from shoal.records.baskets import Baskets
 from shoal.records.database_address import address_of, file_of, is_address, queried, without_password
 from shoal.records.layout import CELLED, DATABASES, Layout, layout_for
-from shoal.records.publication import Publication, StagedFile, check_targets, display_name, writing_errors
+from shoal.records.publication import Publication, StagedFile, check_apart, check_targets, display_name, writing_errors
 from shoal.records.reading import Source, load
 from shoal.records.record_writing import flags_to_read, write_records_to, written_records
 from shoal.records.records import Records
@@ -41,7 +41,7 @@ from shoal.records.scratch import Scratch
 from shoal.records.writing import csv_cell, write_to, written_tokens
 from shoal.report.certificate import ROWS_HASHED, certificate_file, check_certificate_name
 from shoal.report.certificate import certificate as certificate_of
-from shoal.report.owner_key import has_key, key_path
+from shoal.report.owner_key import has_key, key_path, owner_files
 from shoal.report.raw_risk import Exposed, raw_risk
 from shoal.report.signing import signer
 from shoal.report.verification import Recheck, Verification, verification
@@ -371,12 +371,10 @@ class Targets:
             inputs = (*inputs, self.sign)
         if self.rules == "-":
             raise InputError("rules go to a file of their own, not to standard output")
-        database = (file_of(self.data),) if is_address(self.data) else ()
-        for target in self.files:
-            for given in (*map(file_of, inputs), *database):
-                if os.path.exists(target) and os.path.exists(given) and os.path.samefile(target, given):
-                    what = "the database" if given in database else "an input"
-                    raise InputError(f"{target}: it is {what} of this release; write to another file")
+        kept = [("an input of this release", file_of(given)) for given in inputs if os.path.exists(file_of(given))]
+        if is_address(self.data):
+            kept.append(("the database of this release", file_of(self.data)))
+        check_apart(self.files, [*kept, *owner_files()])
         check_targets(self.files, force=force, database=self.data if is_address(self.data) else None)
 
 

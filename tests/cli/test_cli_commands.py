@@ -307,3 +307,32 @@ def test_results_do_not_depend_on_the_number_of_threads(shop, run):
     one, two = (json.loads(run("anonymize", "raw.csv", "--threads", n, "--json")[1]) for n in (1, 2))
     for figure in ("loss", "levels", "audit", "optimal"):
         assert one[figure] == two[figure]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["init", "raw.csv"],
+        ["rules", "raw.csv", "--quasi", "what"],
+        ["datasets", "make"],
+        ["hierarchy", "build", "raw.csv"],
+        ["hierarchy", "convert", "tree.csv"],
+        ["anonymize", "raw.csv"],
+    ],
+)
+def test_no_command_writes_over_the_key_of_the_owner(shop, run, monkeypatch, command):
+    key = shop / "owner.csv"
+    key.write_bytes(b"k" * 32)
+    monkeypatch.setenv("SHOAL_KEY", str(key))
+    code, _, err = run(*command, "-o", "owner.csv", "--force")
+    assert code == 2
+    assert "owner.csv: it is your key for the hashes in certificates; write to another file" in err
+    assert key.read_bytes() == b"k" * 32
+
+
+def test_rules_and_trees_are_not_written_over_the_data(shop, run):
+    before = (shop / "raw.csv").read_bytes()
+    for command in (["rules", "raw.csv", "--quasi", "x"], ["hierarchy", "build", "raw.csv"]):
+        code, _, err = run(*command, "-o", "raw.csv", "--force")
+        assert (code, (shop / "raw.csv").read_bytes()) == (2, before)
+        assert "raw.csv: it is an input; write to another file" in err

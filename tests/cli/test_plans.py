@@ -188,7 +188,7 @@ def test_schema_is_json(run):
         (["init", "-"], "save the data to a file"),
         (["init", "raw.csv", "--force"], "--force needs -o"),
         (["init", "raw.csv", "-o", "p.yaml", "--json"], "leave out -o"),
-        (["init", "raw.csv", "-o", "raw.csv", "--force"], "it is the data"),
+        (["init", "raw.csv", "-o", "raw.csv", "--force"], "it is an input"),
         (["init", "raw.csv", "--format", "xls"], "is not known"),
         (["run", "none.yaml"], "no such file"),
         (["run", "raw.csv"], "raw.csv: "),

@@ -238,6 +238,32 @@ def test_an_input_is_never_overwritten(tmp_path):
     assert raw.read_bytes() == before
 
 
+@pytest.mark.parametrize("what", ["path", "certificate", "rules"])
+@pytest.mark.parametrize("by", ["name", "link", "hard link"])
+def test_keys_are_never_written_over(tmp_path, monkeypatch, what, by):
+    from shoal.report.signing import new_key
+
+    owner, board = ("owner.csv", "board.csv") if what == "path" else ("owner.json", "board.json")
+    release = shoal.anonymize(ROWS, KmAnonymity(5, 2), hierarchy=SHOP)
+    monkeypatch.setenv("SHOAL_KEY", str(tmp_path / owner))
+    given = {"path": tmp_path / "public.csv"}
+    if by == "name":  # also before there is a key
+        with pytest.raises(InputError, match="your key for the hashes in certificates"):
+            release.write(**given | {what: tmp_path / owner}, force=True)
+    (tmp_path / owner).write_bytes(b"k" * 32)
+    new_key(tmp_path / board)
+    for key, says in ((owner, "your key for the hashes"), (board, "an input of this release")):
+        target = tmp_path / key
+        if by != "name":
+            target = tmp_path / f"other-{key}"
+            (target.symlink_to if by == "link" else target.hardlink_to)(tmp_path / key)
+        before = (tmp_path / key).read_bytes()
+        with pytest.raises(InputError, match=says):
+            release.write(**given | {what: target}, sign=tmp_path / board, force=True)
+        assert (tmp_path / key).read_bytes() == before
+    assert not (tmp_path / "public.csv").exists()
+
+
 @pytest.mark.parametrize(
     ("files", "complaint"),
     [

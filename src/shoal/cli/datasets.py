@@ -105,14 +105,13 @@ def make(
     """
     from shoal.records.generators import quest
     from shoal.records.layout import layout_for
-    from shoal.records.publication import check_targets
     from shoal.records.writing import write
 
     if output == "-" and json:
         raise InputError("-o - and --json both need standard output; write to a file, or leave --json out")
     if output != "-":
         layout_for(output)
-        check_targets([output], force=force)
+        options.check_output(output, force)
     with progress() as tell:
 
         def made(done: int, total: int) -> None:

@@ -76,6 +76,7 @@ def build(
     from shoal.models.km import HIERARCHY
     from shoal.records.reading import read
 
+    options.check_apart_from(output, data)
     baskets = read(data, **options.reading(items, id, drop, separator, format))
     spec = hierarchy or HIERARCHY
     if (k is None) != (m is None):
@@ -181,6 +182,7 @@ def convert(
     """
     from shoal.hierarchy.files import read_hierarchy, write_hierarchy
 
+    options.check_apart_from(output)
     columns = [name.strip() for name in levels.split(",")] if levels else None
     tree = read_hierarchy(file, source_format, levels=columns, root=add_root)
     write_hierarchy(tree, output, to, force=force)

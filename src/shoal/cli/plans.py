@@ -52,11 +52,7 @@ def init(
     if output is None and force:
         raise InputError("--force needs -o; without it nothing is written")
     if output is not None:
-        from shoal.records.publication import check_targets
-
-        check_targets([output], force=force)
-        if os.path.exists(output) and os.path.exists(data) and os.path.samefile(output, data):
-            raise InputError(f"{output}: it is the data; write the plan to another file")
+        options.check_output(output, force, data)
     found = draft(data, format=format, query=query, bind=bind)
     if json:
         print_json(found.to_dict())

@@ -59,11 +59,12 @@ def rules(
     from shoal.models import Roles
     from shoal.models import buckets as model
     from shoal.records.database_address import queried, without_password
-    from shoal.records.publication import Publication, check_targets
+    from shoal.records.publication import Publication
 
     data = queried(data, query)
     if output is not None:
-        check_targets([output], force=force)
+        specs = options.hierarchies(hierarchy)
+        options.check_output(output, force, data, knowledge, *(specs.values() if isinstance(specs, dict) else [specs]))
     announce_compilation()
     with progress() as tell:
         reading = options.reading(None, None, drop, None, format, numeric)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from shoal.records.database_writing import TableTarget
 
-__all__ = ["Publication", "StagedFile", "Target", "check_targets", "display_name", "writing_errors"]
+__all__ = ["Publication", "StagedFile", "Target", "check_apart", "check_targets", "display_name", "writing_errors"]
 
 
 def display_name(target: Target) -> str:
@@ -85,6 +85,16 @@ def check_targets(targets: Iterable[Target], *, force: bool = False, database: s
                 raise InputError(f"{name}: it is there already; pass --force to replace it, or name another file")
         if not os.access(folder, os.W_OK | os.X_OK):
             raise InputError(f"{name}: it may not be written; choose a folder where you may write")
+
+
+def check_apart(targets: Iterable[Target], kept: Iterable[tuple[str, Target]]) -> None:
+    """Raises if a target is, by whatever name or link, one of the files that must stay; each comes with what it is called."""
+    kept = [(what, os.fspath(path)) for what, path in kept]
+    for target in targets:
+        for what, path in kept:
+            same = os.path.exists(target) and os.path.exists(path) and os.path.samefile(target, path)
+            if same or os.path.realpath(target) == os.path.realpath(path):
+                raise InputError(f"{os.fspath(target)}: it is {what}; write to another file")
 
 
 class StagedFile(io.RawIOBase):

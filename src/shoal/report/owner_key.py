@@ -32,6 +32,14 @@ def has_key() -> bool:
         return False
 
 
+def owner_files() -> list[tuple[str, Path]]:
+    """What no command may write over, with what it is called."""
+    try:
+        return [("your key for the hashes in certificates", key_path())]
+    except RuntimeError:  # the user has no home
+        return []
+
+
 def owner_key() -> bytes | None:
     """The key, made now if there is none yet; None where it can neither be read nor stored."""
     try:
