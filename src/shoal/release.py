@@ -29,6 +29,7 @@ from shoal.guarantees.audit import Audit
 from shoal.hierarchy.tree import Hierarchy
 from shoal.models import AnySource, Proposal, Roles, model_of
 from shoal.models.km import resolve_hierarchy
+from shoal.numbers import whole_number
 from shoal.records.baskets import Baskets
 from shoal.records.database_address import address_of, file_of, is_address, queried, without_password
 from shoal.records.layout import CELLED, DATABASES, Layout, layout_for
@@ -128,7 +129,6 @@ def anonymize(
     }
     model = model_of(guarantee)
     check_options(kind_of(guarantee), algorithm, asked | for_tables)
-    _check(asked, threads)
     options = Options(
         **{name: value for name, value in asked.items() if value is not None}, threads=threads, progress=progress
     )
@@ -205,6 +205,9 @@ def audit(
 
     For MatchingDiversity, `knowledge` is a file of rules that the attacker knows, and `hierarchy` has those that they speak of.
     """
+    whole_number("witnesses", witnesses, 0)
+    if threads is not None:
+        whole_number("threads", threads, 1)
     data = queried(data, reading.pop("query", None))
     if memory_limit is not None:
         reading["memory_limit"] = scratch_for(memory_limit, threads, guarantee)
@@ -282,6 +285,9 @@ def verify(
     sensitive items of the release, which its certificate does not; `knowledge` (and `hierarchy`, where its rules speak of categories) what
     an attacker is taken to know of a release in buckets, which is otherwise audited without.
     """
+
+    if threads is not None:
+        whole_number("threads", threads, 1)
 
     def auditor(guarantee: Any, how: Mapping[str, Any], by_rows: bool) -> Recheck:
         roles = Roles(*(how.get(name) for name in ("sensitive", "quasi", "keep")))
@@ -678,19 +684,6 @@ def _paths(*given: Any) -> tuple[str, ...]:
 
 
 _TOLD_ELSEWHERE = ("guarantee", "holds", "witnesses", "notes")
-
-
-def _check(asked: Mapping[str, Any], threads: int | None) -> None:
-    suppress, limit = asked["suppress"], asked["time_limit"]
-    if suppress is not None and not 0 <= suppress <= 1:
-        raise InputError(f"suppress is {suppress}; give a share from 0 to 1, such as 0.02")
-    if limit is not None and not limit > 0:
-        raise InputError(f"the time limit is {limit}; give seconds, more than 0")
-    for name, least in (("seed", 0), ("segments", 1), ("population", 1), ("generations", 0)):
-        if asked[name] is not None and asked[name] < least:
-            raise InputError(f"{name} is {asked[name]}; give a whole number of at least {least}")
-    if threads is not None and threads < 1:
-        raise InputError(f"threads is {threads}; give 1 or more")
 
 
 SAME_FILE = "the table stands in the same file as what it was made from: give away the table, not the file"

@@ -122,5 +122,5 @@ def test_no_items_no_people_and_refusals():
     empty = Baskets.from_rows([[], []])
     assert linkage(empty, empty).after.tolist() == [2, 2]
     assert linkage(empty, empty, sample=0).to_dict()["after"]["median"] == 0.0
-    with pytest.raises(InputError, match="linkage attack"):
+    with pytest.raises(InputError, match="m must be a whole number of at least 0"):
         linkage(empty, empty, m=-1)

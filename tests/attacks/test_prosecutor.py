@@ -112,7 +112,7 @@ def test_long_rows_and_many_threads_give_the_same():
             assert risk == pytest.approx(1 / min(support[pair] for pair in combinations(sorted(row), 2)))
 
 
-@pytest.mark.parametrize(("k", "m", "complaint"), [(0, None, "k must be"), (2, -1, "m is -1")])
+@pytest.mark.parametrize(("k", "m", "complaint"), [(0, None, "k must be"), (2, -1, "m must be")])
 def test_refusals(k, m, complaint):
     with pytest.raises(InputError, match=complaint):
         prosecutor(Baskets.from_rows([["a"]]), k, m)

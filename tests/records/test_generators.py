@@ -116,18 +116,18 @@ def test_quest_tells_its_progress_up_to_the_last_row() -> None:
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"transactions": 0}, "transactions is 0; give 1 or more"),
+        ({"transactions": 0}, "transactions must be a whole number of at least 1, not 0"),
         ({"length": 0.5}, "length is 0.5; give 1 or more"),
         ({"length": float("nan")}, "length is nan; give 1 or more"),
-        ({"items": 0}, "items is 0; give 1 or more"),
-        ({"items": 10**9}, "items is 1,000,000,000; give 1,000,000 or fewer"),
+        ({"items": 0}, "items must be a whole number of at least 1, not 0"),
+        ({"items": 10**9}, "items must be a whole number from 1 to 1,000,000, not 1000000000"),
         ({"patterns": 10**8}, "100,000,000 patterns of 4 items are too many; give fewer or shorter ones"),
-        ({"patterns": 0}, "patterns is 0; give 1 or more"),
+        ({"patterns": 0}, "patterns must be a whole number of at least 1, not 0"),
         ({"pattern_length": 0}, "pattern_length is 0; give 1 or more"),
         ({"items": 5}, "length is 10, but there are only 5 items; give a smaller length or more items"),
         ({"correlation": 1.5}, "correlation is 1.5; give a share from 0 to 1"),
         ({"corruption": -0.1}, "corruption is -0.1; give a share from 0 to 1"),
-        ({"seed": -1}, "seed is -1; give 0 or more"),
+        ({"seed": -1}, "seed must be a whole number of at least 0, not -1"),
     ],
 )
 def test_quest_names_the_parameter_it_cannot_use(wrong: dict[str, float], said: str) -> None:
@@ -210,7 +210,7 @@ def test_grocery_is_the_same_for_the_same_seed_and_grows_at_the_end() -> None:
 
 
 def test_grocery_refuses_numbers_it_cannot_use() -> None:
-    with pytest.raises(InputError, match="transactions is 0; give 1 or more"):
+    with pytest.raises(InputError, match="transactions must be a whole number of at least 1"):
         grocery(0)
-    with pytest.raises(InputError, match="seed is -3; give 0 or more"):
+    with pytest.raises(InputError, match="seed must be a whole number of at least 0"):
         grocery(seed=-3)

@@ -169,7 +169,7 @@ def test_a_crowd_larger_than_the_data_is_out_of_reach():
         ({"suppress": 1.5}, "a share from 0 to 1"),
         ({"suppress": float("nan")}, "a share from 0 to 1"),
         ({"time_limit": 0}, "seconds, more than 0"),
-        ({"threads": 0}, "threads is 0"),
+        ({"threads": 0}, "threads must be"),
         ({"algorithm": "magic"}, "choose one of exact"),
         ({"algorithm": "aa", "suppress": 0.1}, "--suppress is for --algorithm exact"),
         ({"algorithm": "da", "time_limit": 5.0}, "--time-limit is for --algorithm exact"),

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.hierarchy.cut import Cut
+from shoal.numbers import seconds, share, whole_number
 from shoal.ordering import natural_order
 from shoal.records.baskets import Baskets
 
@@ -39,6 +40,14 @@ class Options:
     """Loops that the genetic algorithm of Gray-TSP keeps."""
     generations: int = 100
     """Rounds of its evolution."""
+
+    def __post_init__(self) -> None:
+        share("suppress", self.suppress, "0.02")
+        if self.time_limit is not None:
+            seconds("the time limit", self.time_limit)
+        for name, least in (("threads", 1), ("seed", 0), ("segments", 1), ("population", 1), ("generations", 0)):
+            if getattr(self, name) is not None:
+                whole_number(name, getattr(self, name), least)
 
     def tell(self, doing: str, share: float) -> None:
         if self.progress:

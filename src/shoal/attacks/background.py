@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import InputError
 from shoal.guarantees.diversity import kinds_of_rows
+from shoal.numbers import whole_number
 from shoal.records.buckets import Buckets
 from shoal.records.knowledge import Rules, covers
 
@@ -99,8 +99,8 @@ def background_attack(
     """How many rows the rules narrow down to fewer than l values, and to a single one."""
     from shoal.kernels.audit.assignments import open_values
 
-    if isinstance(l, bool) or not isinstance(l, int | np.integer) or l < 1:
-        raise InputError(f"l must be a whole number of at least 1, not {l!r}")
+    whole_number("l", l, 1)
+    whole_number("examples", examples, 0)
     used = rules.applied()
     kind, excluded = kinds_of_rows(published.rows, rules, published.vocabulary, threads)
     group, bucket, kind_of, number = open_values(

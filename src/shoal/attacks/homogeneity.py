@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from shoal.attacks.prosecutor import crowds
 from shoal.errors import InputError
+from shoal.numbers import whole_number
 from shoal.records.records import Records
 
 Ints = npt.NDArray[np.int64]
@@ -66,15 +67,18 @@ def homogeneity(
     examples: int = 5,
 ) -> Homogeneity:
     """How sure an attacker is who finds the crowd of a person and guesses its most frequent sensitive value."""
-    if l is not None and l < 2:
-        raise InputError(f"l is {l}; a guess that is sure in one of l cases needs l of at least 2")
+    if l is not None:
+        whole_number("l", l, 2)
+    whole_number("examples", examples, 0)
     if not records.of_role("sensitive") and not records.sensitive_items:
         raise InputError("there is nothing sensitive to guess; name it with --sensitive")
     of_row, sizes = crowds(records)
     most, value = _likeliest(records, of_row, len(sizes))
     certain, likely = most == sizes, most == sizes
     if l is not None:
-        likely = most * l > sizes
+        likely = (
+            most * min(l, len(records) + 1) > sizes
+        )  # a larger l changes nothing, and may be no number of the machine
     sure = most / np.maximum(1, sizes)
     band = np.where(certain, 10, np.minimum(9, np.ceil(sure * 10 - 1e-9).astype(np.int64) - 1).clip(0))
     # The surest guesses first, and among them those about the most people.

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import InputError
 from shoal.hierarchy.meanings import CellMeanings, TokenMeanings, cell_meanings, token_meanings
 from shoal.hierarchy.tree import Hierarchy
+from shoal.numbers import whole_number
 from shoal.records.baskets import Baskets
 from shoal.records.records import Records
 
@@ -76,10 +76,8 @@ def linkage(
     `hierarchies` and `rules` (per token, the items that became it) say what published values mean; `meanings`, where at hand, does so
     for tokens.
     """
-    if sample < 0 or m < 0 or k < 1:
-        raise InputError(
-            "a linkage attack needs a sample of 0 or more people, m of 0 or more items, and k of 1 or more"
-        )
+    for name, value, least in (("sample", sample, 0), ("m", m, 0), ("k", k, 1), ("seed", seed, 0)):
+        whole_number(name, value, least)
     original, published = _records(original), _records(published)
     trees = {original.items_name: hierarchies} if isinstance(hierarchies, Hierarchy) else dict(hierarchies or {})
     columns = tuple(column.name for column in original.of_role("quasi"))

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import InputError
 from shoal.guarantees.k import twins
+from shoal.numbers import whole_number
 from shoal.records.baskets import Baskets
 from shoal.records.records import Records
 
@@ -67,8 +67,8 @@ def crowds(data: Records | Baskets, *, items: bool = True) -> tuple[Ints, Ints]:
 def risks(data: Records | Baskets, m: int | None = None, *, threads: int | None = None) -> npt.NDArray[np.float64]:
     """The risk of each record; `m` limits the items that the attacker knows."""
     records = _records(data)
-    if m is not None and m < 0:
-        raise InputError(f"m is {m}; an attacker knows 0 items or more")
+    if m is not None:
+        whole_number("m", m, 0)
     if m is None or records.items is None:
         of_row, sizes = crowds(records)
         found: npt.NDArray[np.float64] = 1.0 / sizes[of_row]
@@ -82,7 +82,7 @@ def risks(data: Records | Baskets, m: int | None = None, *, threads: int | None 
         support = known.supports()
         rank = np.empty(len(support), np.int32)
         rank[np.argsort(support, kind="stable")] = np.arange(len(support), dtype=np.int32)
-        least_supports(known.offsets, known.items, rank, crowd, m, threads)
+        least_supports(known.offsets, known.items, rank, crowd, min(int(m), known.longest), threads)
     limited: npt.NDArray[np.float64] = 1.0 / crowd
     return limited
 
@@ -91,8 +91,7 @@ def prosecutor(
     data: Records | Baskets, k: int = 5, m: int | None = None, *, threads: int | None = None
 ) -> ProsecutorRisk:
     """The risk of all records: how many are over 1/k, the highest and the average."""
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-        raise InputError(f"k must be a whole number of at least 1, not {k!r}")
+    whole_number("k", k, 1)
     found = risks(data, m, threads=threads)
     size = np.rint(1.0 / found).astype(np.int64) if len(found) else np.zeros(0, np.int64)
     return ProsecutorRisk(

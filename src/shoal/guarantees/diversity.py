@@ -21,6 +21,7 @@ from shoal.guarantees.audit import Audit, Witness
 from shoal.guarantees.soundness import check_buckets, check_table
 from shoal.guarantees.table import canonical
 from shoal.hierarchy.tree import Hierarchy
+from shoal.numbers import whole_number
 from shoal.records.buckets import Buckets, sensitive_column
 from shoal.records.knowledge import Rules
 from shoal.records.records import Column, Records
@@ -312,9 +313,10 @@ class PlainDiversity:
     ) -> Audit:
         """Look at the counts of every bucket."""
         published = buckets_of(published)
-        found = diversities(published, self.l)[self.kind]
+        l = min(self.l, len(published.of_row) + 1)  # noqa: E741 - more changes nothing, and may be too large for a float
+        found = diversities(published, l)[self.kind]
         # The sum of logarithms may end just below that of l equal shares.
-        bad = found >= self.c if self.kind == "recursive" else found < self.l * (1 - 1e-12)
+        bad = found >= self.c if self.kind == "recursive" else found < l * (1 - 1e-12)
         worst = np.flatnonzero(bad)
         worst = worst[np.argsort(-found[worst] if self.kind == "recursive" else found[worst], kind="stable")][
             :witnesses
@@ -365,5 +367,4 @@ def _owner(published: Buckets) -> npt.NDArray[np.int64]:
 
 
 def _check_l(l: object) -> None:  # noqa: E741
-    if isinstance(l, bool) or not isinstance(l, int | np.integer) or l < 2:
-        raise InputError(f"l must be a whole number of at least 2, not {l!r}")
+    whole_number("l", l, 2)

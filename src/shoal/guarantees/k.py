@@ -18,6 +18,7 @@ import numpy.typing as npt
 from shoal.errors import InputError
 from shoal.guarantees.audit import Audit, Witness
 from shoal.guarantees.soundness import check_sets
+from shoal.numbers import whole_number
 from shoal.records.baskets import Baskets
 from shoal.records.records import Records
 
@@ -35,8 +36,7 @@ class KAnonymity:
 
     def __post_init__(self) -> None:
         for name, value, least in (("k", self.k, 2), ("l", self.l, 1)):
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-                raise InputError(f"{name} must be a whole number of at least {least}, not {value!r}")
+            whole_number(name, value, least)
         if isinstance(self.sensitive, str):
             raise InputError(f"sensitive is {self.sensitive!r}; give a list of items")
         object.__setattr__(self, "sensitive", frozenset(map(str, self.sensitive)))

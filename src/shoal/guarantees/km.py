@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import InputError
 from shoal.guarantees.audit import Audit, Witness
 from shoal.guarantees.soundness import check_sets
+from shoal.numbers import whole_number
 from shoal.records.baskets import Baskets
 
 COUNTED = 2e10
@@ -33,8 +33,7 @@ class KmAnonymity:
 
     def __post_init__(self) -> None:
         for name, value in (("k", self.k), ("m", self.m)):
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-                raise InputError(f"{name} must be a whole number of at least 1, not {value!r}")
+            whole_number(name, value, 1)
 
     def __str__(self) -> str:
         return f"{self.k}^{self.m}-anonymity"

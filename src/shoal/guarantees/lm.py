@@ -16,7 +16,8 @@ import numpy.typing as npt
 
 from shoal.guarantees.audit import Audit, Witness
 from shoal.guarantees.rt import RTAnonymity, known_items
-from shoal.guarantees.table import classes, group_of, whole_number
+from shoal.guarantees.table import classes, group_of
+from shoal.numbers import whole_number
 from shoal.records.records import Records
 
 

@@ -20,7 +20,8 @@ from shoal.guarantees.audit import Audit, Witness
 from shoal.guarantees.k import parted
 from shoal.guarantees.km import KmAnonymity
 from shoal.guarantees.soundness import check_table
-from shoal.guarantees.table import class_facts, classes, group_of, rows_of, whole_number
+from shoal.guarantees.table import class_facts, classes, group_of, rows_of
+from shoal.numbers import whole_number
 from shoal.records.baskets import Baskets
 from shoal.records.records import Records
 

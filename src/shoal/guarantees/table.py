@@ -16,6 +16,7 @@ import numpy.typing as npt
 from shoal.errors import InputError
 from shoal.guarantees.audit import Audit, Witness
 from shoal.guarantees.soundness import check_table
+from shoal.numbers import whole_number
 from shoal.records.records import Records
 
 
@@ -152,8 +153,3 @@ def class_facts(sizes: npt.NDArray[np.int64]) -> dict[str, Any]:
         "largest_class": int(sizes.max(initial=0)),
         "average_class": float(sizes.mean()) if len(sizes) else 0.0,
     }
-
-
-def whole_number(name: str, value: object, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise InputError(f"{name} must be a whole number of at least {least}, not {value!r}")

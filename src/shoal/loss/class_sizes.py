@@ -20,7 +20,7 @@ def class_figures(sizes: npt.NDArray[np.int64], k: int, suppressed: int = 0) -> 
         "smallest": int(sizes.min()) if classes else 0,
         "largest": int(sizes.max(initial=0)),
         "average": rows / classes if classes else 0.0,
-        "relative": rows / classes / k if classes else 0.0,
+        "relative": rows / (classes * int(k)) if classes else 0.0,
         "discernibility": discernibility(sizes, suppressed),
         "discernibility_share": discernibility(sizes, suppressed) / max(1, rows + suppressed) ** 2,
     }

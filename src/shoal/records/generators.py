@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InputError
+from shoal.numbers import is_finite, whole_number
 from shoal.records.baskets import Baskets
 
 _BLOCK = 1 << 18
@@ -191,11 +192,11 @@ def _check_numbers(
 ) -> None:
     at_least_one = {"transactions": transactions, "length": length, "items": items}
     at_least_one |= {"patterns": patterns, "pattern_length": pattern_length}
+    for name, count in (("transactions", transactions), ("items", items), ("patterns", patterns)):
+        whole_number(name, count, 1)
     for name, value in at_least_one.items():
-        if not (math.isfinite(value) and value >= 1):
+        if not (is_finite(value) and value >= 1):
             raise InputError(f"{name} is {value}; give 1 or more")
-    if items > 1_000_000:
-        raise InputError(f"items is {items:,}; give 1,000,000 or fewer")
     if patterns * pattern_length > 20_000_000:  # they are held in memory, all of them
         raise InputError(f"{patterns:,} patterns of {pattern_length} items are too many; give fewer or shorter ones")
     if length > items:
@@ -203,5 +204,4 @@ def _check_numbers(
     for name, value in {"correlation": correlation, "corruption": corruption}.items():
         if not 0 <= value <= 1:
             raise InputError(f"{name} is {value}; give a share from 0 to 1")
-    if seed < 0:
-        raise InputError(f"seed is {seed}; give 0 or more")
+    whole_number("seed", seed, 0)

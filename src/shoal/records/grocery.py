@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import InputError
+from shoal.numbers import whole_number
 from shoal.records.baskets import Baskets
 
 _STORE: dict[str, dict[str, tuple[float, str]]] = {
@@ -113,10 +113,8 @@ _BLOCK = 1 << 14
 
 def grocery(transactions: int = 10_000, seed: int = 7) -> tuple[Baskets, list[tuple[str, ...]]]:
     """Baskets of about 6 products (1 to 25), and the path of every product on sale: product, category, department, store."""
-    if transactions < 1:
-        raise InputError(f"transactions is {transactions}; give 1 or more")
-    if seed < 0:
-        raise InputError(f"seed is {seed}; give 0 or more")
+    whole_number("transactions", transactions, 1)
+    whole_number("seed", seed, 0)
     paths = _paths()
     share, chance = _chances(paths)
     sizes: list[npt.NDArray[np.int64]] = []

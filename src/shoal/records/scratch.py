@@ -185,13 +185,17 @@ def reading_scratch() -> Scratch | None:
     return _reading.get()
 
 
+_NO_LIMIT = float(1 << 60)
+
+
 def size_in_bytes(size: int | str) -> int:
     """What `2GB`, `1.5 GiB`, `800M` or a number of bytes stands for."""
     found = _SIZE.fullmatch(str(size))
     unit = _UNITS.get(found[2].upper()) if found else None
     if isinstance(size, bool) or found is None or unit is None:
         raise InputError(f"memory limit {size!r} is not a size; give a number with a unit, such as 2GB or 800MB")
-    return int(float(found[1]) * unit)
+    # More than any machine has is no limit at all.
+    return int(min(float(found[1]) * unit, _NO_LIMIT))
 
 
 def _array(file: int, size: int, kind: np.dtype[Any], home: Scratch) -> npt.NDArray[Any]:

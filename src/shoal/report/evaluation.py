@@ -24,7 +24,6 @@ from shoal.guarantees.k import parted
 from shoal.guarantees.km import Exposure, KmAnonymity
 from shoal.guarantees.rt import told_apart
 from shoal.guarantees.table import classes as column_classes
-from shoal.guarantees.table import whole_number
 from shoal.hierarchy.columns import column_hierarchy
 from shoal.hierarchy.meanings import (
     CellMeanings,
@@ -44,6 +43,7 @@ from shoal.loss.pairs import TOP, Pairs, RuleErrors, pair_survival, rule_errors
 from shoal.loss.published import ItemsLoss, columns_loss, items_loss
 from shoal.loss.queries import Query, random_workload, relative_errors
 from shoal.loss.ul import ul
+from shoal.numbers import whole_number
 from shoal.records.baskets import Baskets
 from shoal.records.buckets import Buckets
 from shoal.records.columns import OR_QUASI, Choice, NoRoleError, comma_parts, set_column
@@ -194,6 +194,8 @@ def evaluate(
         whole_number(name, value, least)
     for name, value in (("pairs", pairs), ("sample", sample)):
         whole_number(name, value, 0)
+    if threads is not None:
+        whole_number("threads", threads, 1)
     if _is_stdin(original) and _is_stdin(published):
         raise InputError("only one of the two files can come from standard input; name the other")
     tell: Progress = progress or (lambda doing, share: None)

@@ -95,6 +95,7 @@ def affordable(lengths: npt.NDArray[np.int64], m: int) -> int:
     lengths = np.flatnonzero(rows)
     ways = (rows[lengths] * lengths).astype(np.float64)
     total = ways.sum()
+    m = min(m, int(lengths.max(initial=1)))  # nobody has more
     for size in range(2, m + 1):
         ways *= np.maximum(lengths - size + 1, 0) / size
         total += ways.sum()

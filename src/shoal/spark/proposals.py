@@ -42,10 +42,6 @@ def check_reachable(guarantee: Any, asked: Mapping[str, Any]) -> None:
         buckets.check(guarantee, asked)
     else:
         raise InputError(f"{guarantee} cannot be reached on Spark; use the local engine")
-    if asked["suppress"] is not None and not 0 <= asked["suppress"] <= 1:
-        raise InputError(f"suppress is {asked['suppress']}; give a share from 0 to 1, such as 0.02")
-    if asked["time_limit"] is not None and not asked["time_limit"] > 0:
-        raise InputError(f"the time limit is {asked['time_limit']}; give seconds, more than 0")
 
 
 def proposal(df: DataFrame, guarantee: Any, asked: Mapping[str, Any], options: Options) -> SparkProposal:

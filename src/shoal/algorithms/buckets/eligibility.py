@@ -36,7 +36,7 @@ def check_shares_of_counts(
 ) -> None:
     """As `check_shares`, from the rows of each value. `at_most` is a bound on l from elsewhere, for the message."""
     n = int(counts.sum())
-    if n == 0 or counts.max() * guarantee.l <= n:
+    if n == 0 or int(counts.max()) * guarantee.l <= n:
         return
     value = int(counts.argmax())
     largest = n // int(counts[value])

@@ -212,7 +212,7 @@ def search_for(
         need=need[by_need],
         min_exp=min_exp,
         min_conf=min_conf,
-        max_length=len(names) if max_length is None else max_length,
+        max_length=len(names) if max_length is None else min(max_length, len(names)),
         redundant=redundant,
     )
 

@@ -124,7 +124,7 @@ def _refuse_frequent(promise: str, items: Baskets, sensitive: Baskets, l: int) -
         support = np.bincount(sensitive.items[rows[row]], minlength=len(sensitive.vocabulary))
         total = int(np.count_nonzero(rows))
         worst = int(support.argmax()) if len(support) else -1
-        if worst >= 0 and support[worst] * l > total:
+        if worst >= 0 and int(support[worst]) * l > total:
             raise Unreachable(
                 f"{promise} cannot be reached: sensitive item {sensitive.vocabulary[worst]!r} is in {support[worst]:,} of "
                 f"{among if total != len(items) else 'all'} {total:,} rows, more than 1/{l}; choose a smaller l, or do not name it as "

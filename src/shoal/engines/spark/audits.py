@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from shoal.engines.spark.buckets import diversity_audited
@@ -20,8 +21,11 @@ from shoal.guarantees.km_local import LocalKmAnonymity
 from shoal.guarantees.lm import LmDiversity
 from shoal.guarantees.rt import RTAnonymity
 from shoal.guarantees.table import TableAnonymity
+from shoal.numbers import whole_number
 
 OF_SETS = (KmAnonymity, LocalKmAnonymity, KAnonymity)
+LARGEST = 2**31
+"""The largest k or l that is counted with as it is."""
 OF_RECORDS = (RTAnonymity, LmDiversity, TableAnonymity, MatchingDiversity, PlainDiversity)
 
 
@@ -36,6 +40,18 @@ def audited(
 ) -> Audit:
     """Whether what was published keeps the guarantee."""
     check_auditable(guarantee)
+    whole_number("witnesses", witnesses, 0)
+    verdict = _audited(published, _countable(guarantee, len(published)), witnesses, yes_or_no)
+    return replace(verdict, guarantee=guarantee.to_dict())
+
+
+def _countable(guarantee: Any, rows: int) -> Any:
+    """The guarantee in numbers that executors can count with: a crowd larger than all rows is as large as any other."""
+    large = {name: max(2, rows + 1) for name in ("k", "l") if getattr(guarantee, name, 0) > LARGEST}
+    return replace(guarantee, **large) if large else guarantee
+
+
+def _audited(published: SparkSets | SparkRecords, guarantee: Any, witnesses: int, yes_or_no: bool) -> Audit:
     if isinstance(guarantee, OF_SETS):
         sets = published.sets if isinstance(published, SparkRecords) else published
         if isinstance(guarantee, KAnonymity):

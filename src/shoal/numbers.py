@@ -1,0 +1,66 @@
+"""Numbers that a user gives: which are possible, and how large they may be.
+
+k, l and m may be of any size: more than there are rows, or items in a row, asks for as much as there is. What is done so many times, or
+takes room for each, has a largest value, so that a slip of the keyboard is a sentence and not an hour.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from shoal.errors import InputError
+
+MOST = {
+    "threads": 1_024,
+    "seed": 2**63 - 1,
+    "segments": 10**9,
+    "population": 100_000,
+    "generations": 1_000_000,
+    "queries": 1_000_000,
+    "pairs": 10_000_000,
+    "sample": 10**9,
+    "witnesses": 10_000,
+    "examples": 10_000,
+    "transactions": 10**9,
+    "items": 1_000_000,
+    "patterns": 10**9,
+}
+"""The largest value of what takes time or room for each."""
+_SHORT = 10**40
+LONGEST = 1e9
+"""Seconds that a time limit may have: thirty years."""
+
+
+def whole_number(name: str, value: Any, least: int) -> None:
+    """Raises unless the value is a whole number that this name may have."""
+    most = MOST.get(name)
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise InputError(f"{name} must be a whole number of at least {least}, not {_shown(value)}")
+    if most is not None and value > most:
+        raise InputError(f"{name} must be a whole number from {least} to {most:,}, not {_shown(value)}")
+
+
+def share(name: str, value: Any, example: str) -> None:
+    """Raises unless the value is a number from 0 to 1."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 <= value <= 1:
+        raise InputError(f"{name} is {_shown(value)}; give a share from 0 to 1, such as {example}")
+
+
+def seconds(name: str, value: Any) -> None:
+    """Raises unless the value is a time that can be waited for."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 < value <= LONGEST:
+        raise InputError(f"{name} is {_shown(value)}; give seconds, more than 0 and at most {LONGEST:,.0f}")
+
+
+def is_finite(value: Any) -> bool:
+    """Whether it is a number like any other: no text, no truth, neither infinite nor undefined."""
+    return not isinstance(value, bool) and isinstance(value, int | float | np.number) and math.isfinite(value)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, int) and abs(value) >= _SHORT:
+        return "one of many digits"
+    return repr(value)
