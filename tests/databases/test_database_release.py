@@ -255,3 +255,29 @@ def test_the_rows_of_a_replaced_table_are_not_left_in_the_file(clinic):
     release.write("sqlite:open.db?table=public", "open.json", force=True)
     assert b"zqsecret" not in Path("open.db").read_bytes()
     assert shoal.verify("open.json", "sqlite:open.db?table=public").holds
+
+
+def test_text_columns_stay_text_and_codes_as_they_are_spelled(server, visits, ask):
+    codes = "('34'), ('35'), ('250.0'), ('250.00'), ('007'), ('-0'), ('9007199254740993'), ('1e400')"
+    ask(f"CREATE TABLE {visits}_codes AS SELECT c AS code, '5'::text AS whole, 'x' AS sex FROM (VALUES {codes}) v(c)")
+    release = anonymize(server.address(f"{visits}_codes"), shoal.TableAnonymity(8), quasi="sex", keep="code,whole")
+    release.write(server.address(f"{visits}_out"), "out.json")
+    release.write("sqlite:out.db?table=t", "sqlite.json")
+    assert types_of(ask, f"{visits}_out") == {"sex": "text", "code": "text", "whole": "text"}
+    original = sorted(ask(f"SELECT code, whole FROM {visits}_codes"))
+    assert sorted(ask(f"SELECT code, whole FROM {visits}_out")) == original
+    with closing(sqlite3.connect("out.db")) as connection:
+        assert sorted(connection.execute("SELECT code, whole FROM t")) == original
+
+
+def test_sqlite_tells_whole_numbers_from_others_in_one_column(tmp_path):
+    with closing(sqlite3.connect("mixed.db")) as connection, connection:
+        connection.execute("CREATE TABLE t (n, m)")
+        rows = [(34, 1), (34.0, 2.5), (9007199254740993, 3), (9007199254740992.0, 0.1)]
+        connection.executemany("INSERT INTO t VALUES (?, ?)", rows)
+    records = load_records("sqlite:mixed.db?table=t", quasi="n", keep="m").records
+    assert len(records["n"].values) == 4
+    assert records["n"].numbers is None
+    assert records["m"].texts() == ["1", "2.5", "3", "0.1"]
+    verdict = shoal.audit("sqlite:mixed.db?table=t", shoal.TableAnonymity(2), quasi="n", keep="m")
+    assert verdict.violations == 4
