@@ -1,6 +1,7 @@
 """Hierarchies over the values of one column: flat, intervals, mask, and the forms that items have."""
 
 import os
+from datetime import date
 from fractions import Fraction
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from hypothesis import given
 
 from shoal.errors import InputError
 from shoal.hierarchy.columns import column_hierarchy, intervals, mask
+from shoal.hierarchy.spec import resolve
 from shoal.hierarchy.tree import Hierarchy
 from shoal.records.record_reading import load_records
 from shoal.records.records import Column
@@ -130,8 +132,17 @@ def test_mask_fills_shorter_values_up_on_the_right():
     assert paths(mask(["a"])) == {"a": ["*"]}
 
 
-def test_what_all_values_begin_with_is_the_root():
-    assert paths(mask(["10", "11"])) == {"10": ["*"], "11": ["*"]}
+def test_what_all_values_begin_with_stays_at_the_root():
+    assert paths(mask(["10", "11"])) == {"10": ["1*"], "11": ["1*"]}
+    assert paths(mask(["4711", "4720", "4721"])) == {
+        "4711": ["47**"],
+        "4720": ["472*", "47**"],
+        "4721": ["472*", "47**"],
+    }
+    # A missing value begins with nothing.
+    with_gap = column("10", "", "11")
+    assert paths(column_hierarchy(with_gap, "mask")) == {"10": ["1*", "*"], "11": ["1*", "*"], "": ["*"]}
+    assert paths(column_hierarchy(with_gap, "prefix")) == {"10": ["1*", "*"], "11": ["1*", "*"], "": ["*"]}
 
 
 @given(st.sets(st.text("ab1", min_size=1, max_size=5), min_size=1, max_size=20))
@@ -149,7 +160,7 @@ def test_masked_labels_are_what_the_values_below_them_share(values):
             beginning = label.rstrip("*")
             assert len(label) == length
             assert leaves == {value for value in ordered if value.startswith(beginning)}
-            assert 1 < len(leaves) < len(ordered)
+            assert len(leaves) > 1
     # Two values have a node below the root exactly if they share more than all do.
     common = shared_by(ordered) if len(ordered) > 1 else 0
     for one in ordered:
@@ -228,3 +239,83 @@ def test_adult_has_its_hierarchies(public):
         assert len(tree.leaves_of(source.records[name].values)) == len(source.records[name].values)
     ages = column_hierarchy(source.records["age"], "intervals:5,10,20")
     assert ages.height == 4
+
+
+# Groups of neighbours
+
+
+def labels_of(tree):
+    return list(tree.labels[tree.n_leaves :])
+
+
+def test_groups_of_numbers_are_called_by_ranges():
+    tree = column_hierarchy(column("17", "19", "24", "31", "38", "52", "103"), "balanced:3")
+    assert labels_of(tree) == ["[10:29]", "[30:99]", "[100:109]", "*"]
+    tree = column_hierarchy(column("2.5", "10", "0.25", "11"), "balanced:2")
+    assert paths(tree)["10"] == ["[10:14)", "*"]
+    assert paths(tree)["0.25"] == ["[0:10)", "*"]
+    tree = column_hierarchy(column("-7", "-2", "3", "9"), "balanced:2")
+    assert labels_of(tree) == ["[-10:-1]", "[0:10]", "*"]
+
+
+def test_groups_of_dates_are_called_by_ranges():
+    days = ["2019-11-03", "2019-12-24", "2020-02-01", "2020-02-17", "2020-02-18", "2020-07-01"]
+    tree = column_hierarchy(column(*days), "balanced:2")
+    assert labels_of(tree)[:3] == [
+        "[2019-01-01 to 2019-12-31]",
+        "[2020-01-01 to 2020-02-17]",
+        "[2020-02-18 to 2020-12-31]",
+    ]
+    times = ["2020-02-01 10:15", "2020-02-01 10:45", "2020-02-01 11:05", "2020-02-03 00:00"]
+    tree = column_hierarchy(column(*times), "balanced:2")
+    assert labels_of(tree)[:2] == ["[2020-01-01 00:00 to 2020-02-01 11:00)", "[2020-02-01 11:00 to 2020-12-31]"]
+
+
+def test_groups_of_texts_are_counted_unless_their_names_are_allowed():
+    towns = column("Aachen", "Bonn", "Cologne", "Dresden", "", numeric=False)
+    assert labels_of(column_hierarchy(towns, "balanced:2")) == ["x[1:2]", "x[3:4]", "*"]
+    assert labels_of(column_hierarchy(towns, "named:2")) == ["Aachen..Bonn", "Cologne..Dresden", "*"]
+    # Not a day of the calendar, not in one format, not spelled in one way.
+    for texts in (("2020-02-30", "2020-03-01"), ("2020-02", "2020-03-01"), ("5.0", "5.00"), ("5", "5.0")):
+        assert labels_of(column_hierarchy(column(*texts, "2021-01-01"), "balanced:2"))[0] == "x[1:2]"
+    assert labels_of(column_hierarchy(column("5", "5.0", "6", numeric=True), "balanced:2"))[0] == "x[1:2]"
+    with pytest.raises(InputError, match="'named:2' is for the columns of a table"):
+        resolve("named:2", ["a", "b"], np.ones(2, np.int64))
+    with pytest.raises(InputError, match=r"column .x.: .*named:1"):
+        column_hierarchy(towns, "named:1")
+
+
+@given(
+    st.one_of(
+        st.sets(st.integers(-300, 300), min_size=2, max_size=30),
+        st.sets(st.decimals(-5, 5, places=3), min_size=2, max_size=30),
+        st.sets(st.floats(0, 2**-10, width=16), min_size=2, max_size=10),
+    ),
+    st.integers(2, 4),
+)
+def test_a_range_holds_the_numbers_of_its_group_and_no_others(numbers, n):
+    texts = [str(number) for number in numbers]
+    values = Column.from_texts("x", "quasi", texts, numeric=True)
+    tree = column_hierarchy(values, f"balanced:{n}")
+    for v in range(tree.n_leaves, tree.n_nodes - 1):
+        low, _, high = tree.labels[v][1:-1].partition(":")
+        closed = tree.labels[v].endswith("]")
+        inside = {
+            text
+            for text in values.values
+            if Fraction(low) <= Fraction(text)
+            and (Fraction(text) <= Fraction(high) if closed else Fraction(text) < Fraction(high))
+        }
+        start, stop = tree.span[v]
+        assert inside == {tree.labels[leaf] for leaf in tree.leaf_order[start:stop]}
+
+
+@given(st.sets(st.dates(date(1999, 1, 1), date(2003, 12, 31)), min_size=2, max_size=30), st.integers(2, 4))
+def test_a_range_of_dates_holds_the_days_of_its_group_and_no_others(days, n):
+    values = column(*map(str, days))
+    tree = column_hierarchy(values, f"balanced:{n}")
+    for v in range(tree.n_leaves, tree.n_nodes - 1):
+        low, _, high = tree.labels[v][1:-1].partition(" to ")
+        start, stop = tree.span[v]
+        held = {tree.labels[leaf] for leaf in tree.leaf_order[start:stop]}
+        assert {day for day in values.values if low <= day <= high} == held

@@ -240,9 +240,24 @@ def test_profile_and_init_say_which_columns_are_numbers_and_why(tmp_path, capsys
     assert profile(path, k=2, quasi=list(COLUMNS), numeric="none").columns["age"].reason == "as you say"
     assert run(["profile", str(path), "--k", "2", "--quasi", ",".join(COLUMNS)]) == 0
     shown = capsys.readouterr().out
-    assert "age is read as numbers: whole numbers" in shown
-    assert "icd is read as categories: its numbers are not all spelled in one way" in shown
+    assert (
+        "Read as numbers: age (whole numbers), weight (each in its shortest spelling), price (all with 2 decimals); "
+        in shown
+    )
+    assert "categories: icd (its numbers are not all spelled in one way" in shown
     drafted = draft(str(path))
     assert {guess.name: guess.kind.numeric for guess in drafted.guesses} == {n: n in NUMERIC for n in COLUMNS}
     assert "read as numbers: whole numbers" in draft_yaml(drafted)
     assert drafted.to_dict()["columns"]["age"]["numeric"] is True
+
+
+def test_durations_are_seconds():
+    stays = pandas.to_timedelta(["1 days", "2 days 12:00:00", None, "0.5s", "-1s"])
+    records = load_records(pandas.DataFrame({"stay": stays}), quasi="stay").records
+    assert records["stay"].texts() == ["86400", "216000", "", "0.5", "-1"]
+    assert records["stay"].numbers is not None
+    for unit, one in (("s", 1), ("ms", 1000), ("us", 10**6), ("ns", 10**9)):
+        table = pa.table({"stay": pa.array([90 * one, None], pa.duration(unit))})
+        assert load_records(table, quasi="stay").records["stay"].texts() == ["90", ""]
+    huge = pa.table({"stay": pa.array([-(2**63) + 1, 2**63 - 1], pa.duration("ns"))})
+    assert load_records(huge, keep="stay").records["stay"].values == ("-9223372036.854775807", "9223372036.854775807")

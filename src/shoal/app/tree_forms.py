@@ -49,8 +49,16 @@ _FREQUENCY = Form(
 _BALANCED = Form(
     "balanced",
     "Built: neighbours by name together",
-    "Values are ordered by name, and neighbours are put together, again and again up to the top. Good where the order of names means "
-    "something, as with shelf numbers.",
+    "Values are ordered, and neighbours are put together, again and again up to the top. Groups of numbers and dates are called by ranges, "
+    "of others by places (“town[4:6]”). Good where the order means something, as with shelf numbers.",
+    "How many in a group",
+    "5",
+)
+_NAMED = Form(
+    "named",
+    "Built: neighbours by name together, called by their first and last",
+    "As above, and a group is called “Aachen..Bonn”. These two values are published even if only one row holds them: for values that "
+    "everybody may know to occur.",
     "How many in a group",
     "5",
 )
@@ -106,9 +114,9 @@ def forms_for(need: Need, values: Values) -> list[Form]:
         none = [] if need.must_have else [_SETS]
         return [*none, FILE, _LEARNED, _FREQUENCY, _BALANCED, _PREFIX]
     if values.numeric:
-        return [_RANGES if need.model != "diversity" else _FLAT, _INTERVALS, FILE, _MASK, _PREFIX]
+        return [_RANGES if need.model != "diversity" else _FLAT, _INTERVALS, _BALANCED, FILE, _MASK, _PREFIX]
     dates = [DATES] if order_of(values.names, GLANCE) is not None else []
-    return [_FLAT, *dates, FILE, _MASK, _PREFIX, _BALANCED, _FREQUENCY]
+    return [_FLAT, *dates, FILE, _MASK, _PREFIX, _BALANCED, _NAMED, _FREQUENCY]
 
 
 def form_of(spec: str | None) -> tuple[str, str]:

@@ -174,7 +174,7 @@ def _made(spec: str | None, need: Need, values: Values) -> Hierarchy:
         assert spec is not None
         return resolve(spec, values.names, values.counts)
     codes = np.repeat(np.arange(len(values.names), dtype=np.int32), values.counts)
-    numbers = np.zeros(len(values.names)) if values.numeric else None
+    numbers = np.array([float(name) for name in values.names]) if values.numeric else None
     tree = column_hierarchy(Column(need.column, "quasi", codes, values.names, numbers), spec)
     assert tree is not None
     return tree

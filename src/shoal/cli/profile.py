@@ -11,9 +11,12 @@ from shoal.cli.plots import Plot, check_plot, write_plot
 from shoal.cli.terminal import announce_compilation, console, print_json, printable, progress, table
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rich.console import Console
 
     from shoal.guarantees.audit import Witness
+    from shoal.records.values import Kind
     from shoal.report.profile import Profile
 
 
@@ -107,8 +110,7 @@ def show_profile(found: Profile, out: Console, *, examples: bool = True) -> None
     )
     if found.columns:
         out.print(f"The attacker also knows {printable(', '.join(found.columns))}.")
-        for name, kind in found.columns.items():
-            out.print(f"{printable(name)} is read as {kind}", style="dim", soft_wrap=True)
+        out.print(f"Read as {printable(_kinds(found.columns))}.", soft_wrap=True)
     for exposure in found.exposures:
         risk.add_row(
             {0: "none", 1: "1"}.get(exposure.m, f"up to {exposure.m}"),
@@ -124,6 +126,17 @@ def show_profile(found: Profile, out: Console, *, examples: bool = True) -> None
             out.print(f"for example: {example(witness)}", soft_wrap=True)
     for note in found.notes:
         out.print(f"note: {printable(note)}", style="yellow", soft_wrap=True)
+
+
+def _kinds(columns: Mapping[str, Kind]) -> str:
+    """Which columns are numbers and which are not; why, where it may surprise."""
+    from shoal.records.values import NO_NUMBER
+
+    told: dict[str, list[str]] = {"numbers": [], "categories": []}
+    for name, kind in columns.items():
+        why = "" if kind.reason == NO_NUMBER else f" ({kind.reason})"
+        told["numbers" if kind.numeric else "categories"].append(name + why)
+    return "; ".join(f"{what}: {', '.join(names)}" for what, names in told.items() if names)
 
 
 def example(witness: Witness) -> str:

@@ -29,7 +29,7 @@ _CLOSED = {
     "among": r"all|the rows with other items",
     "cuts": r"[0-9,]+|10\^[0-9]+ or more|more than 10\^1000",
     "while": r"longer than the world will last|about [0-9,]+ (?:hours|days)|about [0-9]e[-+][0-9]+ years",
-    "kind": r"balanced:[0-9]+|frequency:[0-9]+|learned:[0-9]+|prefix|mask|intervals[0-9:,]*",
+    "kind": r"balanced:[0-9]+|named:[0-9]+|frequency:[0-9]+|learned:[0-9]+|prefix|mask|intervals[0-9:,]*",
     "algorithm": r"[a-z]+(?:-[a-z]+)*",
     "roles": "[a-z_, ]+",
     "form": "Parquet|Arrow|Feather|CSV|JSON",

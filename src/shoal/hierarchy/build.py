@@ -28,7 +28,7 @@ def balanced(vocabulary: Sequence[str], n: int) -> Hierarchy:
     first and last item might be rare ones.
     """
     items = [vocabulary[i] for i in natural_order(distinct(vocabulary))]
-    return _grouped(items, n, f"balanced:{n}", lambda first, last: f"items[{first + 1}:{last + 1}]")
+    return grouped(items, n, f"balanced:{n}", lambda first, last: f"items[{first + 1}:{last + 1}]")
 
 
 def frequency(vocabulary: Sequence[str], supports: npt.NDArray[np.int64], n: int) -> Hierarchy:
@@ -38,7 +38,7 @@ def frequency(vocabulary: Sequence[str], supports: npt.NDArray[np.int64], n: int
         raise InputError(f"frequency:{n} needs one support for each of the {len(vocabulary):,} items")
     ranked = order[np.argsort(-np.asarray(supports, np.int64)[order], kind="stable")]
     items = [vocabulary[i] for i in ranked.tolist()]
-    return _grouped(items, n, f"frequency:{n}", lambda first, last: f"rank[{first + 1}:{last + 1}]")
+    return grouped(items, n, f"frequency:{n}", lambda first, last: f"rank[{first + 1}:{last + 1}]")
 
 
 def prefix(vocabulary: Sequence[str]) -> Hierarchy:
@@ -59,9 +59,10 @@ def prefix(vocabulary: Sequence[str]) -> Hierarchy:
         return length, len(labels) - 1
 
     # The stack holds the open nodes above the current leaf as (length of the shared beginning, node), the root at the bottom.
-    stack = [opened(min(shared, default=0), 0)]
-    root = stack[0][1]
-    labels[root] = ROOT
+    common = min(shared, default=0)  # what all begin with
+    stack = [opened(common, 0)]
+    if not common:
+        labels[stack[0][1]] = ROOT
     for leaf in range(len(keyed)):
         ahead = shared[leaf] if leaf < len(shared) else stack[0][0]
         if ahead > stack[-1][0]:
@@ -85,7 +86,7 @@ def distinct(vocabulary: Sequence[str]) -> Sequence[str]:
     return vocabulary
 
 
-def _grouped(items: list[str], n: int, source: str, label: Callable[[int, int], str]) -> Hierarchy:
+def grouped(items: Sequence[str], n: int, source: str, label: Callable[[int, int], str]) -> Hierarchy:
     """Groups of n, level by level; `label` names a node by the positions of its first and last item."""
     if n < 2:
         raise InputError(f"hierarchy {source}: groups need at least 2 members; use for example balanced:5")

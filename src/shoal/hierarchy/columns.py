@@ -3,7 +3,9 @@
     None                 a flat tree for categories; none at all for numbers, which are generalized to ranges
     intervals:5,10,20    numbers in intervals of width 5 under intervals of width 10 under ... under the root
     mask                 texts with more and more of their last characters hidden: 4711 under 471* under 47**
-    prefix, balanced:N, frequency:N, a file, a Hierarchy    as for items
+    balanced:N           groups of N neighbours, again and again: called by ranges of numbers and dates, else by places (`town[4:6]`)
+    named:N              the same, called by the first and the last value of each group, which are so published
+    prefix, frequency:N, a file, a Hierarchy    as for items
 
 The leaves are the values of the column; a missing value is a leaf right under the root, whatever the spec.
 """
@@ -20,18 +22,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.errors import InputError
-from shoal.hierarchy.build import ROOT
+from shoal.hierarchy.build import ROOT, grouped
+from shoal.hierarchy.ranges import first_and_last, interval, names_of
 from shoal.hierarchy.spec import FORMS, resolve
 from shoal.hierarchy.tree import Hierarchy
 
 if TYPE_CHECKING:
     from shoal.records.records import Column
 
-COLUMN_FORMS = "intervals:5,10,20 (for numbers), mask, prefix, balanced:N, frequency:N, or a hierarchy file"
+COLUMN_FORMS = "intervals:5,10,20 (for numbers), mask, prefix, balanced:N, named:N, frequency:N, or a hierarchy file"
 
 _MISSING = ""
 _INTERVALS = re.compile(r"intervals(:.*)?", re.DOTALL)
-_MADE = re.compile(r"(intervals|balanced|frequency):.*|mask|prefix", re.DOTALL)
+_MADE = re.compile(r"(intervals|balanced|named|frequency):.*|mask|prefix", re.DOTALL)
+_NEIGHBOURS = re.compile(r"(balanced|named):([0-9]{1,9})", re.ASCII)
 _WIDTH = re.compile(r"[0-9]{1,15}(\.[0-9]{1,15})?", re.ASCII)
 
 
@@ -49,7 +53,11 @@ def column_hierarchy(
         tree = _tree(column, values, spec, unknown)
     except InputError as error:
         raise InputError(f"column {column.name!r}: {str(error).replace(FORMS, COLUMN_FORMS)}") from None
-    return tree.with_unknown((_MISSING,)) if len(values) < len(column.values) else tree
+    if len(values) == len(column.values):
+        return tree
+    if isinstance(spec, str) and _MADE.fullmatch(spec):
+        tree = _rooted(tree)
+    return tree.with_unknown((_MISSING,))
 
 
 def _tree(
@@ -68,9 +76,21 @@ def _tree(
                 f"{spec} is for numbers, but its values are not numeric; use mask, prefix or a hierarchy file"
             )
         return intervals(values, (found[1] or ":")[1:])
+    if isinstance(spec, str) and (found := _NEIGHBOURS.fullmatch(spec)) and int(found[2]) >= 2:
+        numbers = None if column.numbers is None else column.numbers[~np.isnan(column.numbers)].tolist()
+        names = first_and_last(values) if found[1] == "named" else names_of(column.name, values, numbers)
+        return grouped(values, int(found[2]), spec, names)
     counts = np.bincount(column.codes, minlength=len(column.values))
     supports = np.array([n for n, value in zip(counts, column.values, strict=True) if value != _MISSING], np.int64)
     return resolve(spec, values, supports, unknown=unknown)
+
+
+def _rooted(tree: Hierarchy) -> Hierarchy:
+    """The same tree under `*`, if its root says anything about the values under it."""
+    if tree.labels[tree.root] == ROOT:
+        return tree
+    parent = np.append(np.where(tree.parent < 0, tree.n_nodes, tree.parent), -1)
+    return Hierarchy.from_parents(parent.tolist(), [*tree.labels, ROOT], tree.source)
 
 
 def flat(values: Sequence[str]) -> Hierarchy:
@@ -100,7 +120,7 @@ def intervals(values: Sequence[str], widths: str) -> Hierarchy:
             place = number // step
             if place not in nodes:
                 nodes[place] = len(labels)
-                labels.append(_interval(place * step, (place + 1) * step, whole))
+                labels.append(interval(place * step, (place + 1) * step, whole))
                 parent.append(-1)
                 above.append((nodes[place], place * step))
             parent[node] = nodes[place]
@@ -115,12 +135,13 @@ def mask(values: Sequence[str]) -> Hierarchy:
     """Texts whose last characters are hidden one after the other, up to the root.
 
     Values of different length are filled up on the right: 47 is as long as 4711 once its end is hidden (`47**`). A node stands only
-    where values part: one that would cover the same leaves as its single child is left out.
+    where values part: one that would cover the same leaves as its single child is left out. What all values begin with stays at the
+    root.
     """
     ordered = sorted(values)
     length = max(map(len, ordered))
     shared = [_shared(one, other) for one, other in pairwise(ordered)]
-    common = min(shared, default=0)  # what all begin with is the root's
+    common = min(shared, default=0)
     beginnings = {one[:n] for one, n in zip(ordered, shared, strict=False) if n > common}
     inner = sorted(beginnings, key=len, reverse=True)
     node = {text: len(values) + i for i, text in enumerate(inner)}
@@ -132,7 +153,8 @@ def mask(values: Sequence[str]) -> Hierarchy:
         return next((node[text[:n]] for n in lengths if n <= limit and text[:n] in node), root)
 
     parent = [above(value, len(value)) for value in values] + [above(text, len(text) - 1) for text in inner] + [-1]
-    labels = [*values, *(text + "*" * (length - len(text)) for text in inner), ROOT]
+    top = ordered[0][:common] + "*" * (length - common) if common else ROOT
+    labels = [*values, *(text + "*" * (length - len(text)) for text in inner), top]
     return Hierarchy(np.array(parent, np.int32), tuple(labels), len(values), "mask")
 
 
@@ -155,16 +177,3 @@ def _widths(text: str, source: str) -> list[Fraction]:
                 "give widths of which each divides the next, as in intervals:5,10,20"
             )
     return widths
-
-
-def _interval(low: Fraction, high: Fraction, whole: bool) -> str:
-    return f"[{low}:{high - 1}]" if whole else f"[{_decimal(low)}:{_decimal(high)})"
-
-
-def _decimal(number: Fraction) -> str:
-    """A multiple of a decimal number, in full."""
-    if number.denominator == 1:
-        return str(number.numerator)
-    digits = next(n for n in range(1, 20) if 10**n % number.denominator == 0)
-    shown = f"{abs(number.numerator) * 10**digits // number.denominator:0{digits + 1}}"
-    return f"{'-' if number < 0 else ''}{shown[:-digits]}.{shown[-digits:]}"

@@ -18,7 +18,7 @@ from shoal.hierarchy.tree import Hierarchy
 FORMS = "learned:N, balanced:N, frequency:N (N = 2 or more), prefix, or a hierarchy file"
 _GROUPS = re.compile(r"(balanced|frequency|learned):([0-9]{1,9})", re.ASCII)
 _MALFORMED = re.compile(r"(balanced|frequency|learned|prefix)(:.*)?", re.DOTALL)
-_FOR_COLUMNS = re.compile(r"(intervals|mask)(:.*)?", re.DOTALL)
+_FOR_COLUMNS = re.compile(r"(intervals|mask|named)(:.*)?", re.DOTALL)
 
 
 def resolve(

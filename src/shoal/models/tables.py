@@ -121,13 +121,13 @@ def proposal(source: RecordSource, guarantee: Any, request: Mapping[str, Any], o
             "ncp_by_column": details["ncp_by_column"],
             "hierarchy": {column: None if tree is None else hierarchy_facts(tree) for column, tree in trees.items()},
         },
-        warnings=tuple(_warnings(records)),
+        warnings=tuple(_warnings(records, trees)),
         notes=source.notes
         + (basket_notes(records.items, empty_stay=True) if records.items is not None else ())
         + recoding.notes
         + _advice(recoding, trees.get(records.items_name))
         + _bound_advice(recoding, rt)
-        + tuple(_warnings(records)),
+        + tuple(_warnings(records, trees)),
         rules=lambda written: _rules(recoding, sizes, written),
         rules_note="names every original item of every cluster, rare ones too",
     )
@@ -195,6 +195,17 @@ def _rules(recoding: ClusterRecoding, sizes: Any, written: Callable[[str], str])
         yield str(number + 1), str(sizes[number]), "items", item, written(token)
 
 
-def _warnings(records: Records) -> Iterator[str]:
+def _warnings(records: Records, trees: Mapping[str, Hierarchy | None]) -> Iterator[str]:
     for column in records.of_role("keep"):
         yield f"Column {column.name!r} is published as it is: whoever knows it of a person may use it."
+    yield from naming_warnings(trees)
+
+
+def naming_warnings(trees: Mapping[str, Hierarchy | None]) -> Iterator[str]:
+    """About trees whose labels name values that may be rare."""
+    for column, tree in trees.items():
+        if tree is not None and tree.source.startswith("named:"):
+            yield (
+                f"Groups of column {column!r} are called by their first and last value ({tree.source}): these are published however rare "
+                "they are."
+            )

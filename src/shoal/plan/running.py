@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from shoal.release import Release, Targets
     from shoal.spark.running import OnSpark
 
-MADE = re.compile(r"(balanced|frequency|learned):[0-9]+|prefix|mask|intervals(:.*)?", re.DOTALL)
+MADE = re.compile(r"(balanced|named|frequency|learned):[0-9]+|prefix|mask|intervals(:.*)?", re.DOTALL)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 
 import numpy as np
 import numpy.typing as npt
@@ -211,7 +212,19 @@ def as_text(values: pa.Array) -> pa.Array:
     """Values of any type that has a text form. Categories are spelled out one by one: Arrow cannot gather some kinds of text itself."""
     if pa.types.is_dictionary(values.type):
         return as_text(values.dictionary).take(values.indices)
+    if pa.types.is_duration(values.type):
+        return _seconds(values)
     return values.cast(pa.large_string())
+
+
+def _seconds(durations: pa.Array) -> pa.Array:
+    """Durations as seconds: Arrow would spell them in whatever unit they are kept in."""
+    distinct = durations.dictionary_encode()
+    digits = {"s": 0, "ms": 3, "us": 6, "ns": 9}[durations.type.unit]
+    counts = distinct.dictionary.cast(pa.int64()).to_pylist()
+    texts = [f"{Decimal(count).scaleb(-digits):f}" for count in counts]
+    spelled = [text.rstrip("0").rstrip(".") if "." in text else text for text in texts]
+    return pa.array(spelled, pa.large_string()).take(distinct.indices)
 
 
 def is_text(kind: pa.DataType) -> bool:

@@ -23,6 +23,9 @@ from shoal.ordering import natural_order
 MISSING = ""
 """How a missing value stands among the values of a column: a value of its own."""
 
+NO_NUMBER = "no value is spelled as numbers are"
+"""Why a column of plain texts holds categories."""
+
 _BLANKS = " \t\n\v\f\r"
 # A whole number with an exponent but without its sign (1E5, 12E3) is more often a code; programs write 1e+05.
 _SPELLED = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.([0-9]+))?(e[+-][0-9]{1,3})?", re.ASCII)
@@ -75,7 +78,7 @@ def kind_of(names: Sequence[str], numeric: bool | None = None) -> Kind:
     spelled = [_SPELLED.fullmatch(text) for text in texts]
     strange = sum(found is None for found in spelled)
     if strange == len(texts):
-        return Kind(False, "no value is spelled as numbers are")
+        return Kind(False, NO_NUMBER)
     if strange:
         return Kind(False, f"{strange:,} of {len(texts):,} different values are not spelled as numbers are")
     decimals = [found[1] or "" for found in spelled if found is not None]

@@ -78,6 +78,7 @@ def proposal(df: DataFrame, guarantee: Any, asked: Mapping[str, Any], options: O
         kept_as_it_is = tuple(
             f"Column {column!r} is published as it is: whoever knows it of a person may use it." for column in seen.kept
         )
+        warnings = (*kept_as_it_is, *tables.naming_warnings(trees))
         return SparkProposal(
             published=shuffled(found.rows, TEXTS).select(*columns),
             guarantee=guarantee,
@@ -110,10 +111,8 @@ def proposal(df: DataFrame, guarantee: Any, asked: Mapping[str, Any], options: O
                     column: None if tree is None else hierarchy_facts(tree) for column, tree in trees.items()
                 },
             },
-            warnings=kept_as_it_is,
-            notes=seen.notes
-            + (basket_notes(alike, empty_stay=True) if table.items is not None else ())
-            + kept_as_it_is,
+            warnings=warnings,
+            notes=seen.notes + (basket_notes(alike, empty_stay=True) if table.items is not None else ()) + warnings,
             forget=forgetting(seen, found.rows),
         )
     except BaseException:
