@@ -87,14 +87,56 @@ def impossible(rows, found, trees):
     ]
 
 
-def valid(sets, values):
-    """Per row of a bucket, the values it has in some assignment that obeys the impossible sets; all empty if there is none."""
+def valid(sets, values, unknown=()):
+    """Per row of a bucket, the values it has in some assignment that obeys the impossible sets; all empty if there is none.
+
+    What is unknown may be any value: no set keeps it from a row, and it is none of the values.
+    """
     found = [set() for _ in sets]
     for assignment in set(permutations(values)):
-        if all(value not in bad for value, bad in zip(assignment, sets, strict=True)):
+        if all(value in unknown or value not in bad for value, bad in zip(assignment, sets, strict=True)):
             for row, value in enumerate(assignment):
                 found[row].add(value)
-    return found
+    return [held - set(unknown) for held in found]
+
+
+def completions(values, domain, unknown=""):
+    """All ways to fill in what is unknown."""
+    return product(*(domain if value == unknown else [value] for value in values))
+
+
+def partitions(n):
+    """All ways to put n rows into buckets, as a bucket per row."""
+    if n == 0:
+        yield []
+        return
+    for rest in partitions(n - 1):
+        for bucket in range(max(rest, default=-1) + 2):
+            yield [*rest, bucket]
+
+
+def largest_l(sets, values, unknown=()):
+    """The largest l that some partition keeps: in the best one, the fewest values valid for a row; 0 if none fits the rules."""
+    best = 0
+    for of_row in partitions(len(values)):
+        fewest = len(values)
+        for bucket in set(of_row):
+            members = [i for i, b in enumerate(of_row) if b == bucket]
+            left = valid([sets[i] for i in members], [values[i] for i in members], unknown)
+            fewest = min(fewest, *map(len, left))
+        best = max(best, fewest)
+    return best
+
+
+def largest_l_without_repeats(values, unknown=()):
+    """The largest l for which some partition gives every bucket l values, none of them twice."""
+    best = 0
+    for of_row in partitions(len(values)):
+        buckets = [[v for v, b in zip(values, of_row, strict=True) if b == bucket] for bucket in set(of_row)]
+        known = [[v for v in bucket if v not in unknown] for bucket in buckets]
+        if all(len(set(bucket)) == len(bucket) for bucket in known):
+            best = max(best, min(map(len, known)))
+    return best
 
 
 def incompatible(one, other):

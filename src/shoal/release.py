@@ -39,6 +39,7 @@ from shoal.records.record_writing import flags_to_read, write_records_to, writte
 from shoal.records.records import Records
 from shoal.records.row_digest import row_digest
 from shoal.records.scratch import Scratch
+from shoal.records.set_cells import parting_mark
 from shoal.records.writing import csv_cell, write_to, written_tokens
 from shoal.report.certificate import ROWS_HASHED, certificate_file, check_certificate_name
 from shoal.report.certificate import certificate as certificate_of
@@ -650,9 +651,14 @@ class Release:
             roles |= {records.items_name: "items"} | ({apart: "sensitive items"} if apart is not None else {})
         return (
             {**stands, "columns": roles}
-            | ({"separator": given["separator"]} if "separator" in given else {})
+            | ({"separator": given["separator"]} if "separator" in given else self._told_separator(records))
             | ({"sensitive_items": len(records.sensitive_items)} if records.sensitive_items else {})
         )
+
+    def _told_separator(self, records: Records) -> dict[str, str]:
+        """What the owner said parts items, where sensitive values would otherwise be taken for sets."""
+        taken = any(parting_mark(column.values) is not None for column in records.of_role("sensitive"))
+        return {"separator": self.layout.separator} if taken and records.items is None else {}
 
     def _certificate(
         self, output: str, output_sha256: str, written: Callable[[str], str], reading: Mapping[str, Any]

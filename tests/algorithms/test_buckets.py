@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 
 import numpy as np
@@ -14,7 +15,8 @@ from shoal.algorithms.buckets.anatomy import anatomy
 from shoal.algorithms.buckets.balanced import balanced, evenly_grouped
 from shoal.algorithms.buckets.cells import cells_of_rows
 from shoal.algorithms.buckets.injector import injector, nit_grouped
-from shoal.algorithms.buckets.negative_rules import negative_rules
+from shoal.algorithms.buckets.negative_rules import negative_rules, value_hierarchies
+from shoal.algorithms.buckets.rule_files import rule_edits
 from shoal.algorithms.recoding import Options
 from shoal.errors import InputError, Unreachable
 from shoal.guarantees.diversity import MatchingDiversity, PlainDiversity
@@ -61,19 +63,17 @@ def check_release(records, buckets):
 def test_the_promise_is_kept_or_said_to_be_out_of_reach(method, records, l, min_exp, min_conf, seed):  # noqa: E741
     rules = negative_rules(records, min_exp=min_exp, min_conf=min_conf)
     guarantee = MatchingDiversity(l, rules)
-    counts = np.bincount(records["s"].codes)
     whole = guarantee.audit(Buckets.of(records, np.zeros(len(records))))
     try:
         found = method(records, guarantee, None, Options(seed=seed))
     except Unreachable as error:
-        # No partition keeps it: even a single bucket of all rows does not, or a value is too frequent.
-        assert counts.max() * l > len(records) or not whole.holds
+        # No partition keeps it: even a single bucket of all rows does not.
+        assert not whole.holds
         if "largest l that works is" in str(error):
             largest = int(str(error).rsplit(" ", 1)[1])
             assert largest < l
             method(records, MatchingDiversity(largest, rules), None, Options())
         return
-    assert counts.max() * l <= len(records)
     assert whole.holds
     check_release(records, found.buckets)
     audit = guarantee.audit(found.buckets)
@@ -87,7 +87,8 @@ def test_the_promise_is_kept_or_said_to_be_out_of_reach(method, records, l, min_
 def test_anatomy_never_repeats_a_value_in_a_bucket(records, l, seed):  # noqa: E741
     counts = np.bincount(records["s"].codes)
     if counts.max() * l > len(records):
-        with pytest.raises(Unreachable, match="more than one in"):
+        why = "more than one in" if np.count_nonzero(counts) >= l else "different values"
+        with pytest.raises(Unreachable, match=why):
             anatomy(records, MatchingDiversity(l), None, Options(seed=seed))
         return
     found = anatomy(records, MatchingDiversity(l), None, Options(seed=seed))
@@ -213,16 +214,85 @@ def test_table_1_in_two_buckets_that_hold():
     }
 
 
-def test_a_value_that_is_too_frequent_is_named_with_its_share():
+def test_a_value_that_is_too_frequent_for_anatomy_is_told_with_its_share():
     records = records_of("ppppqqrrst", a="x" * 10)
-    for method in (injector, balanced, anatomy):
-        with pytest.raises(Unreachable) as error:
-            method(records, MatchingDiversity(3), None, Options())
-        assert str(error.value) == (
-            "3-diversity cannot be reached: 4 of 10 rows (40.00%) have 'p' as their s, more than one in 3; the largest l that works is 2"
-        )
-        assert error.value.exit_code == 3
+    with pytest.raises(Unreachable) as error:
+        anatomy(records, MatchingDiversity(3), None, Options())
+    assert str(error.value) == (
+        "3-diversity cannot be reached by anatomy: 4 of 10 rows (40.00%) have the same s, more than one in 3, and it gives no value to two "
+        "rows of a bucket; with anatomy the largest l that works is 2; injector and balanced have no such bound"
+    )
+    assert error.value.exit_code == 3
     assert len(anatomy(records, MatchingDiversity(2), None, Options()).buckets) == 5
+    for method in (injector, balanced):
+        assert MatchingDiversity(3).audit(method(records, MatchingDiversity(3), None, Options()).buckets).holds
+
+
+@pytest.mark.parametrize("method", [injector, balanced])
+def test_definition_1_puts_no_bound_on_how_frequent_a_value_is(method):
+    records = records_of(["Flu"] * 6 + ["Cold", "Asthma", "Gout"], a="x" * 9)
+    for l in (2, 3, 4):  # noqa: E741
+        assert MatchingDiversity(l).audit(method(records, MatchingDiversity(l), None, Options()).buckets).holds
+    with pytest.raises(Unreachable, match=r"only 4 different values of s; the largest l that works is 4$"):
+        method(records, MatchingDiversity(5), None, Options())
+
+
+@st.composite
+def tiny_tables(draw):
+    """(records, rules, impossible values of each row, values): few enough rows to try every partition; some values are missing."""
+    rows = draw(
+        st.lists(st.tuples(st.sampled_from("xyz"), st.sampled_from(["p", "q", "r", "s", ""])), max_size=6, min_size=1)
+    )
+    records = records_of([value for _, value in rows], a=[who for who, _ in rows])
+    lines = [
+        json.dumps({"if": {"a": who}, "never": value})
+        for who in "xyz"
+        for value in draw(st.sets(st.sampled_from("pqrs"), max_size=2))
+        if who in records["a"].values and value in records["s"].values
+    ]
+    rules = rule_edits(lines, value_hierarchies(records, {}), records["s"]).added
+    never = [{rule.value for rule in rules if rule.conditions["a"] == who} for who, _ in rows]
+    return records, rules, never, [value for _, value in rows]
+
+
+@pytest.mark.parametrize("missing", ["unknown", "value"])
+@given(tiny_tables(), st.integers(2, 5))
+@settings(max_examples=80, deadline=None)
+def test_what_is_refused_cannot_be_kept_and_the_largest_l_is_true(missing, table, l):  # noqa: E741
+    """Against every partition of the rows."""
+    records, rules, never, values = table
+    unknown = {""} if missing == "unknown" else set()
+    bests = {
+        injector: naive_buckets.largest_l(never, values, unknown),
+        balanced: naive_buckets.largest_l(never, values, unknown),
+        anatomy: naive_buckets.largest_l_without_repeats(values, unknown),
+    }
+    for method, best in bests.items():
+        guarantee = MatchingDiversity(l, None if method is anatomy else rules, missing)
+        if best >= l:
+            assert guarantee.audit(method(records, guarantee, None, Options()).buckets).holds
+            continue
+        told = rf"the largest l that works is {best}\b" if best >= 2 else "no l of at least 2 works"
+        with pytest.raises(Unreachable, match=told if best else f"{told}|contradict"):
+            method(records, guarantee, None, Options())
+
+
+@pytest.mark.parametrize("method", [injector, balanced])
+@given(tiny_tables())
+@settings(max_examples=60, deadline=None)
+def test_who_knows_whose_value_is_missing_learns_no_more_where_that_can_be(method, table):
+    """The known values of each bucket keep the promise by themselves if those of the whole table do."""
+    records, rules, never, values = table
+    known = [i for i, value in enumerate(values) if value]
+    if not known or min(map(len, naive_buckets.valid([never[i] for i in known], [values[i] for i in known]))) < 2:
+        return
+    try:
+        buckets = method(records, MatchingDiversity(2, rules), None, Options()).buckets
+    except Unreachable:  # a row whose value is missing has too few possible ones
+        return
+    for bucket in range(len(buckets)):
+        own = [i for i in known if buckets.of_row[i] == bucket]
+        assert all(len(left) >= 2 for left in naive_buckets.valid([never[i] for i in own], [values[i] for i in own]))
 
 
 def test_a_row_that_rules_leave_too_few_values_is_named():

@@ -119,6 +119,30 @@ def test_sensitive_items_travel_with_the_models_that_have_a_use_for_them():
     assert promises.sensitive_names(" A, B\nA,, C d ") == ["A", "B", "C d"]
 
 
+def test_what_a_missing_sensitive_value_is_can_be_said_where_it_counts():
+    document = document_with(age="quasi", pay="sensitive")
+    document["input"].pop("separator")
+    promises.choose_model(document, "table", {})
+    promises.turn(document, "l", 2)
+    assert promises.counts_missing(document)
+    assert promises.guarantee_of(document).missing == promises.missing_of(document) == "unknown"
+    assert "missing ones not counted" in promises.promise_of(document)[1]
+    promises.read_missing(document, "value")
+    assert plan_of(document).guarantee.missing == promises.guarantee_of(document).missing == "value"
+    assert "a missing value counted as one of them" in promises.promise_of(document)[1]
+    promises.turn(document, "l", 1)
+    assert not promises.counts_missing(document)
+    assert "missing" not in document["guarantee"]
+    plan_of(document)
+    promises.choose_model(document, "diversity", {})
+    promises.read_missing(document, "value")
+    assert promises.guarantee_of(document).missing == "value"
+    promises.read_missing(document, "unknown")
+    assert "missing" not in document["guarantee"]
+    promises.choose_model(document, "table", {})
+    assert promises.missing_of(document) == "unknown"
+
+
 def test_knobs_stay_within_what_plans_allow():
     document = document_with(codes="items")
     promises.choose_model(document, "km", {})

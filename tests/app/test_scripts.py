@@ -57,7 +57,7 @@ PLANS = {
         "input": {"path": "people.csv"},
         "columns": {"age": "quasi", 'se"x': "quasi", "items": "drop", "ill": "sensitive", "na,me": "drop"},
         "hierarchies": {"age": "intervals:5,10,20"},
-        "guarantee": {"model": "k", "k": 4, "l": 2},
+        "guarantee": {"model": "k", "k": 4, "l": 2, "missing": {"ill": "value"}},
         "options": {"weights": {"age": 2.0}},
     },
     "rt": {
@@ -71,7 +71,7 @@ PLANS = {
     "diversity": {
         "input": {"path": "people.csv", "numeric": ["age"]},
         "columns": {"age": "quasi", 'se"x': "quasi", "items": "drop", "ill": "sensitive", "na,me": "drop"},
-        "guarantee": {"model": "diversity", "l": 3},
+        "guarantee": {"model": "diversity", "l": 3, "missing": "value"},
     },
 }  # fmt: skip
 

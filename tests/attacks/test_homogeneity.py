@@ -31,16 +31,19 @@ def table(given: list[tuple[str, frozenset[str], str]]) -> Records:
     )
 
 
-@given(rows, st.integers(2, 4))
-def test_it_equals_counting_by_hand(given: list[tuple[str, frozenset[str], str]], l: int) -> None:  # noqa: E741
+@given(rows, st.integers(2, 4), st.sampled_from(["unknown", "value"]))
+def test_it_equals_counting_by_hand(given: list[tuple[str, frozenset[str], str]], l: int, missing: str) -> None:  # noqa: E741
     crowds = defaultdict(list)
     for sex, items, ill in given:
         crowds[sex, items - {"S"}].append((items & {"S"}, ill))
     sure = []
     for crowd in crowds.values():
-        held = Counter(ill for _, ill in crowd) + Counter(item for items, _ in crowd for item in items)
-        sure += [(max(held.values()), len(crowd))] * len(crowd)
-    found = homogeneity(table(given), l)
+        unknown = sum(ill == "" for _, ill in crowd) if missing == "unknown" else 0
+        held = Counter(ill for _, ill in crowd if ill or missing == "value")
+        held = Counter({ill: count + unknown for ill, count in held.items()})
+        held += Counter(item for items, _ in crowd for item in items)
+        sure += [(max(held.values(), default=0), len(crowd))] * len(crowd)
+    found = homogeneity(table(given), l, missing=missing)
     assert found.rows == len(given)
     assert found.crowds == len(crowds)
     assert found.certain == sum(most == size for most, size in sure)

@@ -136,7 +136,7 @@ def cells_of(records, known):
     there = pretended_records(records)
     kinds = cells.kinds_told_by(there, known)
     told = there.rows.mapInArrow(on_workers(cells._counted, kinds=kinds), "").toArrow()
-    return there, kinds, cells.of_counts(told, kinds.n_values)
+    return there, kinds, cells.of_counts(told, kinds.counted)
 
 
 @many
@@ -196,13 +196,13 @@ def test_what_parts_publish_keeps_the_promise_together(table, l, name, size):  #
     known = None if name == "anatomy" else local.negative_rules(records, grown, min_exp=0.7, max_length=1)
     guarantee = MatchingDiversity(l, known)
     there, kinds, found = cells_of(records, known)
-    knows = name != "anatomy"
+    once = name == "anatomy"
     here, refusal = outcome(lambda: algorithm("diversity", name)(records, guarantee, None, Options()))
-    assert refusal == outcome(lambda: bucketing.check_whole(records, found, guarantee, knows_rules=knows))[1]
+    assert refusal == outcome(lambda: bucketing.check_whole(records, found, guarantee, once=once))[1]
     if refusal:
         return
     n_parts = max(1, len(records) // size)
-    group = dealing.groups_of_parts(found, guarantee, n_parts)
+    group = dealing.groups_of_parts(found, guarantee, n_parts, once=once)
     sent = there.rows.mapInArrow(
         on_workers(cells.dealt, kinds=kinds, cells=found, n_parts=n_parts, group=group), ""
     ).toArrow()
@@ -254,7 +254,7 @@ def test_a_part_is_able_if_the_local_engine_would_not_refuse_it(table, l, n_part
         for part in range(n_parts):
             own = records.take(np.sort(sent.filter(pa.compute.equal(sent["part"], part))["row"].to_numpy()))
             kind, excluded = kinds_of_rows(own, known, own["s"].values)
-            check = (own["s"], MatchingDiversity(l, known), kind, excluded)
+            check = (own["s"], MatchingDiversity(l, known), kind, excluded, np.ones(excluded.shape[1], bool))
             refusal = outcome(lambda check=check: eligibility.check_reachable(*check))[1]
             assert able[part] == (len(own) > 0 and refusal is None)
 
@@ -269,11 +269,12 @@ def test_a_value_of_one_row_in_l_is_spread_so_that_all_parts_are_able():
     )
     _, _, found = cells_of(records, None)
     parts = dealing.rows_of_parts(found.rows, 8)
-    assert not dealing.able_parts(parts, found, 2)[0]
-    group = dealing.groups_of_parts(found, MatchingDiversity(2), 8)
+    assert dealing.able_parts(parts, found, 2).all()
+    assert not dealing.able_parts(parts, found, 2, once=True)[0]
+    group = dealing.groups_of_parts(found, MatchingDiversity(2), 8, once=True)
     assert 2 <= group.max() + 1 < 8
     together = np.array([parts[group == g].sum(axis=0) for g in range(group.max() + 1)])
-    assert dealing.able_parts(together, found, 2).all()
+    assert dealing.able_parts(together, found, 2, once=True).all()
 
 
 def choosy():
@@ -411,7 +412,7 @@ def test_a_table_is_released_in_buckets_as_locally_and_in_parts_nearly_so(spark,
 def test_a_part_that_fails_all_the_same_is_joined_with_another(spark, monkeypatch):
     data, _, known = choosy()
     monkeypatch.setattr(dealing, "ROWS", 15)
-    monkeypatch.setattr(bucketing, "groups_of_parts", lambda cells, guarantee, n: np.arange(n, dtype=np.int32))
+    monkeypatch.setattr(bucketing, "groups_of_parts", lambda cells, guarantee, n, once: np.arange(n, dtype=np.int32))
     told = []
     how = {"quasi": "a", "sensitive": "s", "algorithm": "balanced"}
     df = spark.createDataFrame(data)

@@ -17,6 +17,7 @@ from rt_tables import as_records, tables
 from shoal.algorithms.rt.recoding import RTOptions
 from shoal.engines.spark import clusters, parts
 from shoal.errors import InputError, Unreachable
+from shoal.guarantees.diversity import MatchingDiversity
 from shoal.guarantees.lm import LmDiversity
 from shoal.guarantees.rt import RTAnonymity
 from shoal.guarantees.table import TableAnonymity
@@ -142,6 +143,45 @@ def test_a_table_without_items_and_one_with_sensitive_items_are_released_in_one_
     assert dict(release.loss) == pytest.approx(dict(here.loss), abs=1e-12)
     assert release.audit.by_size == here.audit.by_size
     release.forget()
+
+
+def test_missing_sensitive_values_and_sets_in_cells_are_read_as_locally(spark, tmp_path):
+    data = pa.table({"age": [str(20 + i // 3 % 6) for i in range(36)], "ill": (["flu", "hiv", None] * 12)})
+    df, how = spark.createDataFrame(data), {"quasi": "age", "sensitive": "ill"}
+    for promise in (TableAnonymity(6, 2), TableAnonymity(6, 3, missing="value")):
+        release = shoal.spark.anonymize(df, promise, **how)
+        assert release.audit.holds
+        assert release.guarantee.missing == promise.missing
+    release.write(tmp_path / "public")
+    written, proof = spark.read.parquet(str(tmp_path / "public")), tmp_path / "public.certificate.json"
+    assert shoal.spark.verify(written, proof).holds
+    assert not shoal.spark.audit(written, TableAnonymity(6, 3), **how).holds
+    with pytest.raises(Unreachable, match="only 2 different values"):
+        shoal.spark.anonymize(df, TableAnonymity(6, 3), **how)
+    buckets = shoal.spark.anonymize(df, MatchingDiversity(2), **how)
+    assert buckets.audit.holds
+    assert all(
+        len({row["ill"] for row in rows} - {None}) >= 2
+        for rows in _by_bucket(buckets.published.toArrow().to_pylist()).values()
+    )
+    with pytest.raises(Unreachable, match="only 2 different values of ill; the largest l that works is 2"):
+        shoal.spark.anonymize(df, MatchingDiversity(3), **how)
+    for guarantee in (TableAnonymity(6, 2, missing={"age": "value"}), MatchingDiversity(2, missing={"age": "value"})):
+        with pytest.raises(InputError, match="the column is not sensitive"):
+            shoal.spark.anonymize(df, guarantee, **how)
+    sets = spark.createDataFrame(data.set_column(1, "ill", pa.array(["flu", "asthma|flu", "gout"] * 12)))
+    for guarantee in (TableAnonymity(6, 2), MatchingDiversity(2)):
+        with pytest.raises(InputError, match="1 of the 3 values of 'ill' hold several items"):
+            shoal.spark.anonymize(sets, guarantee, **how)
+    with pytest.raises(InputError, match="hold several items"):
+        shoal.spark.audit(sets, TableAnonymity(6, 2), **how)
+
+
+def _by_bucket(rows):
+    found = {}
+    for row in rows:
+        found.setdefault(row["bucket"], []).append(row)
+    return found
 
 
 def test_a_column_without_a_role_and_a_promise_out_of_reach_are_refused(spark):

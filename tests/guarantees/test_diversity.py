@@ -177,7 +177,12 @@ def test_words_of_the_promise():
     assert str(guarantee) == "matching 2-diversity"
     assert str(MatchingDiversity(2)) == "2-diversity"
     assert guarantee.to_dict()["knowledge"]["rules"] == 1
-    assert MatchingDiversity(3).to_dict() == {"model": "diversity", "l": 3, "name": "3-diversity"}
+    assert MatchingDiversity(3).to_dict() == {
+        "model": "diversity",
+        "l": 3,
+        "name": "3-diversity",
+        "missing": "unknown",
+    }
     assert any("the one rule" in line for line in guarantee.promise())
     assert guarantee.limits()
     assert MatchingDiversity(2).promise()

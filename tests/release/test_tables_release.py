@@ -69,6 +69,16 @@ def test_a_delta_that_cannot_be_met_is_exit_code_3_with_one_that_can(patients):
         shoal.anonymize(patients, shoal.RTAnonymity(5, 2), delta=0.001, drop="id", **ROLES)
 
 
+@pytest.mark.parametrize("spec", ["balanced:2", "frequency:2", "learned:2", "prefix"])
+def test_a_hierarchy_where_all_items_are_sensitive_is_told_so(tmp_path, spec):
+    path = tmp_path / "t.csv"
+    path.write_text("age,codes\n" + "1,a b\n" * 4)
+    asked = {"quasi": "age", "items": "codes", "sensitive": "a,b"}
+    with pytest.raises(InputError, match=r"all items of 'codes' are sensitive.* leave out their hierarchy"):
+        shoal.anonymize(path, shoal.RTAnonymity(2, 1), hierarchy={"codes": spec}, **asked)
+    assert shoal.anonymize(path, shoal.RTAnonymity(2, 1), **asked).audit.holds
+
+
 def test_hierarchies_per_column(patients, tmp_path):
     release = shoal.anonymize(
         patients,

@@ -12,6 +12,7 @@ from shoal.algorithms import ALGORITHMS
 from shoal.app.knobs import KNOBS
 from shoal.app.promise_words import MODELS, Model
 from shoal.drafting import K, L, M
+from shoal.guarantees.missing import UNKNOWN
 
 Document = dict[str, Any]
 
@@ -153,8 +154,29 @@ def turn(document: Document, name: str, value: float) -> None:
     value = min(knob.most, max(least_of(kind_of(document) or "", name), value))
     if name in _DEFAULTS:
         document.setdefault("guarantee", {})[name] = round(value)
+        if not counts_missing(document):
+            document["guarantee"].pop("missing", None)
     else:
         document.setdefault("options", {})[name] = round(value, 4)
+
+
+def missing_of(document: Mapping[str, Any]) -> Any:
+    """What a missing sensitive value is read as."""
+    return (document.get("guarantee") or {}).get("missing") or UNKNOWN
+
+
+def counts_missing(document: Mapping[str, Any]) -> bool:
+    """Whether it makes a difference what a missing sensitive value is."""
+    kind = kind_of(document)
+    return kind == "diversity" or (kind == "table" and _is_sensitive(document) and value_of(document, "l") > 1)
+
+
+def read_missing(document: Document, reading: str) -> None:
+    """Says what a missing sensitive value is; the safe reading needs no word."""
+    promise = document.setdefault("guarantee", {})
+    promise.pop("missing", None)
+    if reading != UNKNOWN:
+        promise["missing"] = reading
 
 
 def guarantee_of(document: Mapping[str, Any]) -> Any:
@@ -176,7 +198,7 @@ def guarantee_of(document: Mapping[str, Any]) -> Any:
     if kind == "table":
         from shoal.guarantees.table import TableAnonymity
 
-        return TableAnonymity(k, l)
+        return TableAnonymity(k, l, missing_of(document) if l > 1 else UNKNOWN)
     if kind == "rt":
         from shoal.guarantees.rt import RTAnonymity
 
@@ -188,7 +210,8 @@ def guarantee_of(document: Mapping[str, Any]) -> Any:
     from shoal.guarantees.diversity import MatchingDiversity
 
     entry = ALGORITHMS[kind].get(algorithm_of(document))
-    return MatchingDiversity(max(l, 2), _no_rules_yet() if entry and "min_exp" in entry.options else None)
+    rules = _no_rules_yet() if entry and "min_exp" in entry.options else None
+    return MatchingDiversity(max(l, 2), rules, missing_of(document))
 
 
 def promise_of(document: Mapping[str, Any]) -> list[str]:

@@ -40,6 +40,8 @@ def script_of(plan: Plan) -> str:
     promise = call.guarantee
     name = type(promise).__name__
     numbers = ", ".join(f"{key}={getattr(promise, key)!r}" for key in ("k", "l", "m") if hasattr(promise, key))
+    if getattr(promise, "missing", "unknown") != "unknown":
+        numbers += f", missing={_literal(promise.missing)}"
     asked = [repr(call.data), f"{name}({numbers})"]
     asked += [f"{key}={_literal(value)}" for key, value in call.arguments.items()]
     lines = [
@@ -70,8 +72,11 @@ def _flags(plan: Plan) -> Iterator[str]:
     for name in ("certificate", "rules", "sign"):
         if (path := getattr(plan.outputs, name)) is not None:
             yield from _flag(f"--{name}", _joined(plan, path))
-    for name, value in plan.guarantee.model_dump().items():
-        if name != "l" or plan.guarantee.model != "k" or value != 1:
+    for name, value in plan.guarantee.model_dump(exclude_none=True).items():
+        if isinstance(value, dict):
+            for column, reading in value.items():
+                yield from _flag(f"--{name}", f"{column}={reading}")
+        elif name != "l" or plan.guarantee.model != "k" or value != 1:
             yield from _flag(f"--{name}", value)
     for role, flag in _SEVERAL.items():
         for name in plan.of_role(role):

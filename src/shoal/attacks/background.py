@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.guarantees.diversity import kinds_of_rows
+from shoal.guarantees.diversity import counted_in, kinds_of_rows
+from shoal.guarantees.missing import UNKNOWN, Missing
 from shoal.numbers import whole_number
 from shoal.records.buckets import Buckets
 from shoal.records.knowledge import Rules, covers
@@ -41,7 +42,7 @@ class Narrowed:
     def __str__(self) -> str:
         who = ", ".join(f"{name}={value}" for name, value in self.known.items())
         by = f"; {'; '.join(self.rules)}" if self.rules else ""
-        left = " or ".join(self.left) if self.left else "nothing: the rules contradict the bucket"
+        left = " or ".join(self.left) if self.left else "no value that is known"
         others = "" if len(self.rules) >= len(self.values) - len(self.left) else " (other rows need the rest)"
         return f"row {self.row:,} ({who}) is in bucket {self.bucket} with {', '.join(self.values)}{by}: that leaves {left}{others}"
 
@@ -93,22 +94,24 @@ def background_attack(
     rules: Rules,
     l: int,  # noqa: E741
     *,
+    missing: Missing = UNKNOWN,
     examples: int = 5,
     threads: int | None = None,
 ) -> BackgroundAttack:
-    """How many rows the rules narrow down to fewer than l values, and to a single one."""
+    """How many rows the rules narrow down to fewer than l values, and to a single one. `missing` is as for MatchingDiversity."""
     from shoal.kernels.audit.assignments import open_values
 
     whole_number("l", l, 1)
     whole_number("examples", examples, 0)
     used = rules.applied()
-    kind, excluded = kinds_of_rows(published.rows, rules, published.vocabulary, threads)
+    counted = counted_in(published, missing)
+    kind, excluded = kinds_of_rows(published.rows, rules, published.vocabulary, threads, counted)
     group, bucket, kind_of, number = open_values(
-        published.of_row, kind, excluded, published.offsets, published.values, published.counts, threads
+        published.of_row, kind, excluded, published.offsets, published.values, published.counts, counted, threads
     )
     many = np.bincount(group, minlength=len(number))
-    not_excluded = _open(published, bucket, kind_of, excluded)
-    weak = (number < l) & (number > 0)
+    not_excluded = _open(published, bucket, kind_of, excluded, counted)
+    weak = (number < l) & (number >= 0)
     worst = np.flatnonzero(weak)
     worst = worst[np.argsort(number[worst], kind="stable")][:examples]
     first_row = np.full(len(number), len(group), np.int64)
@@ -121,9 +124,9 @@ def background_attack(
         int(many[not_excluded < l].sum()),
         int(many[weak].sum()),
         int(many[number == 1].sum()),
-        int(many[number == 0].sum()),
-        tuple(np.bincount(number, many).astype(int).tolist()) if len(number) else (),
-        tuple(_example(published, used, kind, excluded, int(first_row[g])) for g in worst.tolist()),
+        int(many[number < 0].sum()),
+        tuple(np.bincount(number.clip(0), many).astype(int).tolist()) if len(number) else (),
+        tuple(_example(published, used, kind, excluded, counted, int(first_row[g])) for g in worst.tolist()),
     )
 
 
@@ -132,17 +135,24 @@ def _open(
     bucket: npt.NDArray[np.int64],
     kind_of: npt.NDArray[np.int64],
     excluded: npt.NDArray[np.bool_],
+    counted: npt.NDArray[np.bool_],
 ) -> npt.NDArray[np.int64]:
-    """Per group of rows, the values of its bucket that the rules do not exclude for it."""
+    """Per group of rows, the values of its bucket that count and that the rules do not exclude for it."""
     lengths = np.diff(published.offsets)[bucket]
     owner = np.repeat(np.arange(len(bucket)), lengths)
     within = np.arange(len(owner)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     values = published.values[published.offsets[bucket][owner] + within]
-    return np.bincount(owner, ~excluded[kind_of[owner], values], minlength=len(bucket)).astype(np.int64)
+    open_to = ~excluded[kind_of[owner], values] & counted[values]
+    return np.bincount(owner, open_to, minlength=len(bucket)).astype(np.int64)
 
 
 def _example(
-    published: Buckets, rules: Rules, kind: npt.NDArray[np.int32], excluded: npt.NDArray[np.bool_], row: int
+    published: Buckets,
+    rules: Rules,
+    kind: npt.NDArray[np.int32],
+    excluded: npt.NDArray[np.bool_],
+    counted: npt.NDArray[np.bool_],
+    row: int,
 ) -> Narrowed:
     from shoal.kernels.audit.assignments import keep_open
 
@@ -152,7 +162,7 @@ def _example(
     kinds, rows = np.unique(kind[published.of_row == b], return_counts=True)
     allowed = ~excluded[kinds][:, values]
     keep_open(rows.astype(np.int64), published.counts[part], allowed)
-    left = values[allowed[np.searchsorted(kinds, kind[row])]]
+    left = values[allowed[np.searchsorted(kinds, kind[row])] & counted[values]]
     shown = {published.vocabulary[v] for v in values.tolist()}
     columns = {name: published.rows[name] for name in rules.hierarchies}
     above = covers(published.rows.take(np.array([row])), rules.hierarchies)
@@ -169,7 +179,7 @@ def _example(
         row + 1,
         published.label(b),
         {name: column.values[column.codes[row]] for name, column in columns.items()},
-        tuple(published.vocabulary[v] for v in values.tolist()),
-        tuple(published.vocabulary[v] for v in left.tolist()),
+        tuple(published.vocabulary[v] or "(missing)" for v in values.tolist()),
+        tuple(published.vocabulary[v] or "(missing)" for v in left.tolist()),
         tuple(used.values()),
     )

@@ -66,6 +66,7 @@ def anonymize(
     m: options.M = None,
     l: options.L = None,  # noqa: E741
     sensitive: options.Sensitive = None,
+    missing: options.Missing = None,
     hierarchy: options.HierarchySpecs = None,
     unknown: options.Unknown = None,
     algorithm: Annotated[
@@ -226,7 +227,7 @@ def anonymize(
         raise InputError("-o - and --json both need standard output; write to a file, or leave --json out")
     if output is None and (certificate or rules or force or sign):
         raise InputError("--certificate, --rules, --sign and --force need -o; without it nothing is written")
-    guarantee = options.promise(model, k, m, l, quasi)
+    guarantee = options.promise(model, k, m, l, quasi, missing=missing)
     trees = options.hierarchies(hierarchy)
     on_spark = options.is_spark(engine)
     if output is not None and not on_spark:

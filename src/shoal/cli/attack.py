@@ -48,6 +48,7 @@ def attack(
     ] = None,
     quasi: options.Quasi = None,
     sensitive: options.Sensitive = None,
+    missing: options.Missing = None,
     hierarchy: options.HierarchySpecs = None,
     examples: Annotated[int, typer.Option(min=0, help="Buckets: rows to show.")] = 5,
     threads: options.Threads = None,
@@ -101,7 +102,9 @@ def attack(
             for name, given in (("m", m), ("rules", rules), ("hierarchy", hierarchy), ("min-exp", min_exp)):
                 if given is not None:
                     raise InputError(f"--{name} has no use without --raw; leave it out")
-            return _homogeneity(data, sensitive, quasi, keep, l, examples, plot, json, reading)
+            return _homogeneity(data, sensitive, quasi, keep, l, missing, examples, plot, json, reading)
+        if missing is not None:
+            raise InputError("--missing is for homogeneity and buckets; leave it out, or leave out --raw")
         if l is not None:
             raise InputError("--l is for homogeneity and buckets; leave it out, or leave out --raw")
         between = {"quasi": quasi, "sensitive": sensitive, "keep": keep, "rules": rules}
@@ -117,11 +120,11 @@ def attack(
     from shoal.models import buckets as model
     from shoal.report.risk_plots import values_left_plot
 
-    wanted = 3 if l is None else l
+    wanted, unsaid = 3 if l is None else l, options.missing_values(missing)
     announce_compilation()
     with progress() as tell:
         reading = options.reading(None, None, drop, None, format, numeric)
-        roles, promise = Roles(sensitive, quasi, keep), MatchingDiversity(wanted)
+        roles, promise = Roles(sensitive, quasi, keep), MatchingDiversity(wanted, missing=unsaid)
         source, _ = model.read(data, promise, roles, reading)
         records = source.records
         if raw is not None:
@@ -137,9 +140,12 @@ def attack(
                 min_exp=min_exp,
                 max_length=max_length,
                 knowledge=knowledge,
+                missing=unsaid,
                 options=Options(threads=threads, progress=tell),
             )
-        found = background_attack(buckets_of(source.records), known, wanted, examples=examples, threads=threads)
+        found = background_attack(
+            buckets_of(source.records), known, wanted, missing=unsaid, examples=examples, threads=threads
+        )
     write_plot(plot, values_left_plot(found))
     if json:
         print_json(found.to_dict() | {"input": without_password(data), "input_sha256": source.sha256})
@@ -172,6 +178,7 @@ def _homogeneity(
     quasi: Any,
     keep: Any,
     l: int | None,  # noqa: E741
+    missing: list[str] | None,
     examples: int,
     plot: str | None,
     json: bool,
@@ -184,7 +191,8 @@ def _homogeneity(
 
     announce_compilation()
     records, side = read_release(data, quasi=quasi, sensitive=sensitive, keep=keep, **reading)
-    found = homogeneity(records, l, examples=examples)
+    how = {"missing": options.missing_values(missing), "separator": reading["separator"]}
+    found = homogeneity(records, l, examples=examples, **how)
     write_plot(plot, confidence_plot(found))
     if json:
         named = {"input": without_password(data), "input_sha256": side.sha256, "found": bool(found.likely)}

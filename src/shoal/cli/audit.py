@@ -24,6 +24,7 @@ def audit(
     m: options.M = None,
     l: options.L = None,  # noqa: E741
     sensitive: options.Sensitive = None,
+    missing: options.Missing = None,
     knowledge: options.Knowledge = None,
     hierarchy: options.HierarchySpecs = None,
     kind: Annotated[
@@ -64,7 +65,7 @@ def audit(
     from shoal.models import Roles, model_of
     from shoal.records.database_address import queried, without_password
 
-    guarantee = options.promise(model, k, m, l, quasi, kind)
+    guarantee = options.promise(model, k, m, l, quasi, kind, missing)
     if options.is_spark(engine):
         from shoal.cli.spark import audit_on_spark
 

@@ -82,6 +82,16 @@ Sensitive = Annotated[
         rich_help_panel=_PROMISE,
     ),
 ]
+Missing = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="[COL=]unknown|value",
+        help="k with --l, diversity: what a missing sensitive value is. [bold]unknown[/bold]: it may be any value, and counts for none. "
+        "[bold]value[/bold]: a value of its own. For all sensitive columns, or per column; may be repeated.",
+        show_default="unknown",
+        rich_help_panel=_PROMISE,
+    ),
+]
 MinExp = Annotated[
     float | None,
     typer.Option(
@@ -268,12 +278,18 @@ def promise(
     l: int | None = None,  # noqa: E741 (the papers' name)
     quasi: list[str] | None = None,
     kind: str | None = None,
+    missing: list[str] | None = None,
 ) -> Any:
-    """The guarantee that --model, --k, --m and --l stand for; with --quasi, --model k is about a table."""
+    """The guarantee that --model, --k, --m, --l and --missing stand for; with --quasi, --model k is about a table."""
     if model == "diversity":
         _refuse(model, k=k, m=m)
     else:
         _refuse(model, kind=kind)
+    if missing and model != "diversity" and not (model == "k" and quasi):
+        raise InputError(
+            "--missing is for the sensitive column of a table, one value a row (--model k with --quasi and --l, or diversity); in sets an "
+            "empty cell means that there are no items; leave it out"
+        )
     k = 5 if k is None else k
     if model == "km":
         _refuse(model, l=l)
@@ -285,7 +301,8 @@ def promise(
         from shoal.guarantees.k import KAnonymity
         from shoal.guarantees.table import TableAnonymity
 
-        return (TableAnonymity if quasi else KAnonymity)(k, 1 if l is None else l)
+        least = 1 if l is None else l
+        return TableAnonymity(k, least, missing_values(missing)) if quasi else KAnonymity(k, least)
     if model == "rt":
         _refuse(model, l=l)
         from shoal.guarantees.rt import RTAnonymity
@@ -299,8 +316,22 @@ def promise(
         from shoal.guarantees.diversity import MatchingDiversity, PlainDiversity
 
         least = 3 if l is None else l
-        return MatchingDiversity(least) if kind is None else PlainDiversity(least, kind)
+        read_as = missing_values(missing)
+        return (
+            MatchingDiversity(least, missing=read_as) if kind is None else PlainDiversity(least, kind, missing=read_as)
+        )
     raise InputError(f"--model {model!r} is not known; choose one of km, k, rt, lm and diversity")
+
+
+def missing_values(given: list[str] | None) -> str | dict[str, str]:
+    """What --missing says: one reading for all sensitive columns, or one for each that is named."""
+    found: dict[str, str] = {}
+    for text in given or ["unknown"]:
+        column, _, reading = text.rpartition("=")
+        if column in found or (found and "" in (column, *found)):
+            raise InputError("--missing is given twice; give one for all columns, or one for each, as COL=value")
+        found[column] = reading
+    return found[""] if set(found) == {""} else found
 
 
 def hierarchies(given: list[str] | None) -> Any:

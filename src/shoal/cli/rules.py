@@ -38,6 +38,7 @@ def rules(
     show: Annotated[int, typer.Option(min=0, help="Rules to show.")] = 20,
     hierarchy: options.HierarchySpecs = None,
     unknown: options.Unknown = None,
+    missing: options.Missing = None,
     threads: options.Threads = None,
     keep: options.Keep = None,
     drop: options.Drop = None,
@@ -79,6 +80,7 @@ def rules(
             fuzzy=options.numbers(fuzzy, "--fuzzy", "age=5"),
             knowledge=knowledge,
             redundant=redundant,
+            missing=options.missing_values(missing),
             options=Options(threads=threads, progress=tell),
         )
         impossible = _impossible(source.records, found)

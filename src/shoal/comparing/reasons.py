@@ -23,7 +23,7 @@ _CLOSED = {
     "n": r"-?[0-9][0-9,]*(?:\.[0-9]+)?(?:e[-+]?[0-9]+)?%?",
     "promise": r"(?:matching )?[0-9]+-diversity|[0-9]+\^[0-9]+-anonymity|\([0-9]+,[0-9]+\^[0-9]+\)-(?:anonymity|diversity)"
     r"|[0-9]+-anonymity(?: with [0-9]+-diversity)?",
-    "remedy": r"the largest l that works is [0-9]+|no l of at least 2 works",
+    "remedy": r"the largest l that works is [0-9]+|no l of at least 2 works|no l above [0-9]+ works",
     "are": r"is|are|has|have|holds|hold|stands|stand",
     "nouns": r"items?|labels?|values?|rows?|does|do",
     "among": r"all|the rows with other items",
@@ -45,7 +45,11 @@ SENTENCES = (
     "<promise> cannot be reached: there are only <n> transactions, fewer than k = <n>; choose a smaller k",
     "<promise> cannot be reached: in all, the data holds only <n> of the sensitive items; choose an l of at most that",
     "<promise> cannot be reached: column <name> has only <n> different values; choose a smaller l",
-    "<promise> cannot be reached: <n> of <n> rows (<n>) have <value> as their <name>, more than one in <n>; <remedy>",
+    "<promise> cannot be reached by anatomy: <n> of <n> rows (<n>) have the same <name>, more than one in <n>, and it gives no value to "
+    "two rows of a bucket; with anatomy <remedy>; injector and balanced have no such bound",
+    "<promise> cannot be reached: there are only <n> different values of <name>; with anatomy <remedy>",
+    "<promise> cannot be reached: there are only <n> different values of <name>; <remedy>",
+    "<algorithm> found no buckets that keep <promise>, which does not mean that there are none; ask for a smaller l or fewer rules",
     "<promise> cannot be reached: sensitive item <value> is in <n> of <among> <n> rows, more than 1/<n>; choose a smaller l, or do not "
     "name it as sensitive",
     "<promise> cannot be reached: the rules contradict the data, no assignment of the values of <name> to the rows obeys them; strike "
@@ -71,6 +75,8 @@ SENTENCES = (
     "sensitive <nouns> <value> <nouns> not occur in the data; check the spelling, or leave out what is not there",
     "<value> is named as sensitive, but no transaction holds it; correct the name or leave it out",
     "hierarchy <name>: a category is called like a sensitive item (<value>)",
+    "all items of <name> are sensitive, and those are published as they are, so that none is left to generalize; leave out their "
+    "hierarchy, or name fewer as sensitive",
     # Hierarchies.
     "hierarchy <name>: <n> <nouns> <are> not among its leaves (<value>); add them, or pass options: {unknown: root} to hang them under "
     "the root",

@@ -4,6 +4,7 @@ A bucket shows which sensitive values its rows have, not whose they are. Whoever
 that every value belongs to exactly one row, may narrow a row down to few values or to one. Matching l-diversity promises that
 at least l values stay possible for every row against an attacker who knows the given rules. The audit sees what is published
 and the rules, nothing else: one assignment of its values per bucket, and the exchanges that it allows, say what is possible for whom.
+A missing value, unless it is read as a value, may be any, so that no rule excludes it for anybody, and is none of the l.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy.typing as npt
 
 from shoal.errors import InputError
 from shoal.guarantees.audit import Audit, Witness
+from shoal.guarantees.missing import UNKNOWN, Missing, check_named, checked_missing, counted_values, words_of
 from shoal.guarantees.soundness import check_buckets, check_table
 from shoal.guarantees.table import canonical
 from shoal.hierarchy.tree import Hierarchy
@@ -40,18 +42,21 @@ class MatchingDiversity:
     l: int  # noqa: E741 (the papers' name)
     rules: Rules | None = None
     """What the attacker is taken to know; without rules it is plain l-diversity, at least l different values in each bucket."""
+    missing: Missing = UNKNOWN
+    """What a missing value counts for: `unknown` (nothing, and it may be any) or `value`."""
 
     model = "diversity"
 
     def __post_init__(self) -> None:
         _check_l(self.l)
+        object.__setattr__(self, "missing", checked_missing(self.missing))
 
     def __str__(self) -> str:
         return f"{self.l}-diversity" if self.rules is None else f"matching {self.l}-diversity"
 
     def to_dict(self) -> dict[str, Any]:
         """For --json and certificates: how many rules, not which."""
-        return {"model": self.model, "l": int(self.l), "name": str(self)} | (
+        return {"model": self.model, "l": int(self.l), "name": str(self), "missing": self.missing} | (
             {} if self.rules is None else {"knowledge": self.rules.to_dict()}
         )
 
@@ -59,14 +64,14 @@ class MatchingDiversity:
         """Which attacker is stopped, in plain words."""
         if self.rules is None:
             return (
-                f"Whoever finds a person's row and its bucket learns a list of at least {self.l} different sensitive values, one of "
-                "which is the person's.",
+                f"Whoever finds a person's row and its bucket learns a list of at least {self.l} different sensitive "
+                f"values{words_of(self.missing)}, one of which is the person's unless that is missing.",
             )
         rules = len(self.rules.applied())
         known = "the one rule" if rules == 1 else f"all of {rules:,} rules"
         return (
             f"Whoever finds a person's row and its bucket, and knows {known} of the kind 'such people never have that "
-            f"value', still finds at least {self.l} different sensitive values possible for the person.",
+            f"value', still finds at least {self.l} different sensitive values possible for the person{words_of(self.missing)}.",
             "This takes into account that every value of a bucket belongs to exactly one of its rows, and was computed from the published "
             "buckets and the rules alone.",
         )
@@ -82,7 +87,8 @@ class MatchingDiversity:
                 ]
                 if rules is None
                 else [
-                    "An attacker who knows more than the rules, for example about a single person, may rule out further values."
+                    "An attacker who knows more than the rules, for example about a single person or whose value is missing, may rule "
+                    "out further values."
                 ]
             ),
             *(
@@ -113,11 +119,12 @@ class MatchingDiversity:
         from shoal.kernels.audit.assignments import open_values
 
         published = buckets_of(published)
-        kind, excluded = kinds_of_rows(published.rows, self.rules, published.vocabulary, threads)
+        counted = counted_in(published, self.missing)
+        kind, excluded = kinds_of_rows(published.rows, self.rules, published.vocabulary, threads, counted)
         if progress:
             progress(0.5)
         group, bucket, kind_of, number = open_values(
-            published.of_row, kind, excluded, published.offsets, published.values, published.counts, threads
+            published.of_row, kind, excluded, published.offsets, published.values, published.counts, counted, threads
         )
         if progress:
             progress(1.0)
@@ -126,8 +133,7 @@ class MatchingDiversity:
         order = np.argsort(group, kind="stable")  # rows of a group, ascending
         bounds = np.searchsorted(group[order], np.arange(len(number) + 1))
         worst = bad[np.argsort(number[bad], kind="stable")][:witnesses]
-        largest_share = float((published.counts / published.sizes[_owner(published)]).max()) if len(published) else 0.0
-        broken = int(np.count_nonzero(per_row == 0))
+        broken = int(np.count_nonzero(per_row < 0))
         return Audit(
             guarantee=self.to_dict(),
             holds=not len(bad),
@@ -135,7 +141,13 @@ class MatchingDiversity:
             violations=int(np.count_nonzero(per_row < self.l)),
             witnesses=tuple(
                 self._witness(
-                    published, int(bucket[g]), kind, int(kind_of[g]), excluded, order[bounds[g] : bounds[g + 1]]
+                    published,
+                    int(bucket[g]),
+                    kind,
+                    int(kind_of[g]),
+                    excluded,
+                    counted,
+                    order[bounds[g] : bounds[g + 1]],
                 )
                 for g in worst.tolist()
             ),
@@ -145,10 +157,12 @@ class MatchingDiversity:
                 "smallest_bucket": int(published.sizes.min()) if len(published) else 0,
                 "largest_bucket": int(published.sizes.max(initial=0)),
                 "average_bucket": float(published.sizes.mean()) if len(published) else 0.0,
-                "fewest_values": int(per_row.min()) if len(per_row) else 0,
+                "fewest_values": max(0, int(per_row.min())) if len(per_row) else 0,
                 "certain_rows": int(np.count_nonzero(per_row == 1)),
                 "contradicted_rows": broken,
-                "largest_share": largest_share,
+                "largest_share": float((likeliest(published, counted) / published.sizes).max())
+                if len(published)
+                else 0.0,
             },
         )
 
@@ -159,9 +173,10 @@ class MatchingDiversity:
         kind: npt.NDArray[np.int32],
         this_kind: int,
         excluded: npt.NDArray[np.bool_],
+        counted: npt.NDArray[np.bool_],
         rows: npt.NDArray[np.int64],
     ) -> Witness:
-        left = values_left(published, bucket, kind, excluded)
+        left = values_left(published, bucket, kind, excluded, counted)
         numbers = tuple((rows[:NAMED] + 1).tolist())
         if left is None:
             reason = f"bucket {published.label(bucket)}: the rules contradict it, no assignment of its values to its rows obeys them"
@@ -221,15 +236,26 @@ def contradiction_notes(rows: int) -> tuple[str, ...]:
     )
 
 
+def counted_in(published: Buckets, missing: Missing) -> npt.NDArray[np.bool_]:
+    """Which values of buckets count towards l."""
+    check_named(missing, [published.sensitive])
+    return counted_values(published.vocabulary, published.sensitive, missing)
+
+
 def kinds_of_rows(
-    rows: Records, rules: Rules | None, vocabulary: tuple[str, ...], threads: int | None = None
+    rows: Records,
+    rules: Rules | None,
+    vocabulary: tuple[str, ...],
+    threads: int | None = None,
+    counted: npt.NDArray[np.bool_] | None = None,
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]:
-    """(kind, excluded): the kind of each row, and per kind which sensitive values the rules exclude."""
+    """(kind, excluded): the kind of each row, and per kind which sensitive values the rules exclude, of those that count (None: all):
+    what does not count may be any value."""
     from shoal.kernels.audit.exclusions import excluded_kinds
 
     # All rules, also those that are marked as following from others: who marked them is not asked.
     value = np.zeros(0, np.int32) if rules is None else rules.values_among(vocabulary)
-    which = np.flatnonzero(value >= 0)
+    which = np.flatnonzero((value >= 0) if counted is None else (value >= 0) & counted[value])
     if rules is None or not len(which) or not len(rows):
         return np.zeros(len(rows), np.int32), np.zeros((min(len(rows), 1), len(vocabulary)), np.bool_)
     named = np.flatnonzero((rules.nodes >= 0).any(axis=0))
@@ -254,9 +280,13 @@ def _leaves(column: Column, tree: Hierarchy) -> npt.NDArray[np.int32]:
 
 
 def values_left(
-    published: Buckets, bucket: int, kind: npt.NDArray[np.int32], excluded: npt.NDArray[np.bool_]
+    published: Buckets,
+    bucket: int,
+    kind: npt.NDArray[np.int32],
+    excluded: npt.NDArray[np.bool_],
+    counted: npt.NDArray[np.bool_],
 ) -> dict[int, tuple[str, ...]] | None:
-    """Per kind of row in a bucket, the values that are valid for it; None if no assignment obeys the rules."""
+    """Per kind of row in a bucket, the values that are valid for it and count; None if no assignment obeys the rules."""
     from shoal.kernels.audit.assignments import keep_open
 
     kinds, rows = np.unique(kind[published.of_row == bucket], return_counts=True)
@@ -266,7 +296,7 @@ def values_left(
     if not keep_open(rows.astype(np.int64), published.counts[part], allowed):
         return None
     return {
-        k: tuple(published.vocabulary[v] for v in values[valid].tolist())
+        k: tuple(published.vocabulary[v] for v in values[valid & counted[values]].tolist())
         for k, valid in zip(kinds.tolist(), allowed, strict=True)
     }
 
@@ -276,17 +306,20 @@ class PlainDiversity:
     """l-diversity of the buckets alone (Machanavajjhala and others 2006), for comparison: no knowledge of the attacker counts.
 
     `distinct`: at least l different values in each bucket. `entropy`: the entropy of each bucket is at least log(l). `recursive`: the
-    most frequent value of a bucket is less than c times as frequent as all values from the l-th most frequent one on together.
+    most frequent value of a bucket is less than c times as frequent as all values from the l-th most frequent one on together. A missing
+    value that is unknown is taken for the most frequent one, which is the worst it can be.
     """
 
     l: int  # noqa: E741
     kind: str = "distinct"
     c: float = 3.0
+    missing: Missing = UNKNOWN
 
     model = "diversity"
 
     def __post_init__(self) -> None:
         _check_l(self.l)
+        object.__setattr__(self, "missing", checked_missing(self.missing))
         if self.kind not in KINDS:
             raise InputError(f"diversity of kind {self.kind!r} is not known; choose one of {', '.join(KINDS)}")
         if not (isinstance(self.c, int | float) and math.isfinite(self.c) and self.c > 0):
@@ -298,9 +331,13 @@ class PlainDiversity:
         return f"{self.kind} {self.l}-diversity"
 
     def to_dict(self) -> dict[str, Any]:
-        return {"model": self.model, "kind": self.kind, "l": int(self.l), "name": str(self)} | (
-            {"c": float(self.c)} if self.kind == "recursive" else {}
-        )
+        return {
+            "model": self.model,
+            "kind": self.kind,
+            "l": int(self.l),
+            "name": str(self),
+            "missing": self.missing,
+        } | ({"c": float(self.c)} if self.kind == "recursive" else {})
 
     def audit(
         self,
@@ -314,7 +351,7 @@ class PlainDiversity:
         """Look at the counts of every bucket."""
         published = buckets_of(published)
         l = min(self.l, len(published.of_row) + 1)  # noqa: E741 - more changes nothing, and may be too large for a float
-        found = diversities(published, l)[self.kind]
+        found = diversities(published, l, self.missing)[self.kind]
         # The sum of logarithms may end just below that of l equal shares.
         bad = found >= self.c if self.kind == "recursive" else found < l * (1 - 1e-12)
         worst = np.flatnonzero(bad)
@@ -343,22 +380,42 @@ class PlainDiversity:
         )
 
 
-def diversities(published: Buckets, l: int) -> dict[str, npt.NDArray[np.float64]]:  # noqa: E741
+def diversities(
+    published: Buckets,
+    l: int,  # noqa: E741
+    missing: Missing = UNKNOWN,
+) -> dict[str, npt.NDArray[np.float64]]:
     """Per bucket: its different values (`distinct`), the l its entropy stands for (`entropy`, the exponential of it), and how many times
-    as frequent its first value is as the l-th and all rarer ones together (`recursive`, infinite with fewer than l values)."""
+    as frequent its first value is as the l-th and all rarer ones together (`recursive`, infinite with fewer than l values).
+
+    Values that are unknown count as copies of the most frequent one: any other way to fill them in leaves more entropy, and more behind
+    the first value.
+    """
+    counted = counted_in(published, missing)
     owner = _owner(published)
     n = len(published)
-    share = published.counts / published.sizes[owner]
-    order = np.lexsort((-published.counts, owner))
-    rank = np.arange(len(order)) - published.offsets[owner[order]]
-    rest = np.bincount(owner[order], np.where(rank >= l - 1, published.counts[order], 0), minlength=n)
-    most = np.zeros(n)
-    most[owner[order][rank == 0]] = published.counts[order][rank == 0]
+    order = np.lexsort((-published.counts, ~counted[published.values], owner))  # unknown ones last
+    owner, known = owner[order], counted[published.values[order]]
+    first = np.arange(len(order)) == published.offsets[owner]
+    counts = np.where(first, likeliest(published, counted)[owner], np.where(known, published.counts[order], 0))
+    rank = np.arange(len(order)) - published.offsets[owner]
+    share = counts / published.sizes[owner]
+    rest = np.bincount(owner, np.where(rank >= l - 1, counts, 0), minlength=n)
+    most = np.bincount(owner, np.where(first, counts, 0), minlength=n)
+    surprise = share * np.log(share, out=np.zeros(len(share)), where=share > 0)
     return {
-        "distinct": np.diff(published.offsets).astype(np.float64),
-        "entropy": np.exp(-np.bincount(owner, share * np.log(share), minlength=n)),
+        "distinct": np.bincount(owner, known, minlength=n).astype(np.float64),
+        "entropy": np.exp(-np.bincount(owner, surprise, minlength=n)),
         "recursive": np.divide(most, rest, out=np.full(n, np.inf), where=rest > 0),
     }
+
+
+def likeliest(published: Buckets, counted: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+    """Per bucket, how many rows the most frequent value can have: its own, and those whose value is unknown."""
+    owner, known = _owner(published), counted[published.values]
+    most = np.zeros(len(published), np.int64)
+    np.maximum.at(most, owner[known], published.counts[known])
+    return most + np.bincount(owner, np.where(known, 0, published.counts), minlength=len(published)).astype(np.int64)
 
 
 def _owner(published: Buckets) -> npt.NDArray[np.int64]:

@@ -1,7 +1,8 @@
 """k-anonymity of a table without items (Samarati and Sweeney 1998): every combination of published quasi-identifier values has k rows.
 
-With l, every such class holds at least l different values of each sensitive column (distinct l-diversity). The classes of a
-table are also what (k,k^m)-anonymity and (k,l^m)-diversity look into; `classes` is here for all of them.
+With l, every such class holds at least l different values of each sensitive column (distinct l-diversity); a missing value counts for
+none unless it is read as a value. The classes of a table are also what (k,k^m)-anonymity and (k,l^m)-diversity look into; `classes` is
+here for all of them.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy.typing as npt
 
 from shoal.errors import InputError
 from shoal.guarantees.audit import Audit, Witness
+from shoal.guarantees.missing import UNKNOWN, Missing, check_named, checked_missing, counted_values, words_of
 from shoal.guarantees.soundness import check_table
 from shoal.numbers import whole_number
 from shoal.records.records import Records
@@ -26,6 +28,8 @@ class TableAnonymity:
 
     k: int
     l: int = 1  # noqa: E741 (the papers' name)
+    missing: Missing = UNKNOWN
+    """What a missing sensitive value counts for: `unknown` (nothing) or `value`, for all sensitive columns or by column."""
 
     model = "k"
     family = "table"
@@ -33,12 +37,17 @@ class TableAnonymity:
     def __post_init__(self) -> None:
         for name, value, least in (("k", self.k, 2), ("l", self.l, 1)):
             whole_number(name, value, least)
+        object.__setattr__(self, "missing", checked_missing(self.missing))
+        if self.l == 1 and self.missing != UNKNOWN:
+            raise InputError("missing values have no use without l: nothing sensitive is counted; leave out --missing")
 
     def __str__(self) -> str:
         return f"{self.k}-anonymity" + (f" with {self.l}-diversity" if self.l > 1 else "")
 
     def to_dict(self) -> dict[str, Any]:
-        return {"model": self.model, "k": int(self.k), "l": int(self.l), "name": str(self)}
+        return {"model": self.model, "k": int(self.k), "l": int(self.l), "name": str(self)} | (
+            {"missing": self.missing} if self.l > 1 else {}
+        )
 
     def promise(self) -> tuple[str, ...]:
         """Which attacker is stopped, in plain words."""
@@ -46,7 +55,9 @@ class TableAnonymity:
             f"Whoever knows all quasi-identifier values of a person still faces at least {self.k} published records that are equal "
             "in them.",
             *(
-                [f"Every such crowd holds at least {self.l} different values of each sensitive column."]
+                [
+                    f"Every such crowd holds at least {self.l} different values of each sensitive column{words_of(self.missing)}."
+                ]
                 if self.l > 1
                 else ["Equal records were counted on the published data itself."]
             ),
@@ -85,9 +96,10 @@ class TableAnonymity:
             raise InputError(
                 f"l = {self.l}, but no column is sensitive; say with --sensitive which one, or leave l out"
             )
+        check_named(self.missing, [column.name for column in sensitive])
         check_table(published, threads)
         of_row, sizes = classes(published)
-        fewest = fewest_values(published, of_row, len(sizes))
+        fewest = fewest_values(published, of_row, len(sizes), self.missing)
         if progress:
             progress(1.0)
         small, plain = sizes < self.k, fewest < (self.l if self.l > 1 else 0)
@@ -121,11 +133,15 @@ def classes(published: Records) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.i
     return of_row, np.bincount(of_row).astype(np.int64)
 
 
-def fewest_values(published: Records, of_row: npt.NDArray[np.int64], n_classes: int) -> npt.NDArray[np.int64]:
+def fewest_values(
+    published: Records, of_row: npt.NDArray[np.int64], n_classes: int, missing: Missing
+) -> npt.NDArray[np.int64]:
     """Per class, the different values of the sensitive column that has fewest there; very many where no column is sensitive."""
     fewest = np.full(n_classes, np.iinfo(np.int64).max)
     for column in published.of_role("sensitive"):
-        pairs = np.unique(of_row * (len(column.values) + 1) + canonical(column.values)[column.codes])
+        counted = counted_values(column.values, column.name, missing)[column.codes]
+        value = canonical(column.values)[column.codes]
+        pairs = np.unique(of_row[counted] * (len(column.values) + 1) + value[counted])
         fewest = np.minimum(fewest, np.bincount(pairs // (len(column.values) + 1), minlength=n_classes))
     return fewest
 

@@ -337,12 +337,12 @@ def evenly_grouped_cells(
 
 
 @nb.njit(cache=True, nogil=True)
-def assigned_rest(l, group, n_groups, pending, cell_of, cell_value, cell_kind, excluded, n_values, looked):  # noqa: E741
+def assigned_rest(l, group, n_groups, pending, cell_of, cell_value, cell_kind, excluded, counted, looked):  # noqa: E741
     """Lines 18 to 23 of Figure 2: put the remaining rows into groups, merging groups until every row of theirs has l valid values.
 
-    `pending` are the places without a group, those of a cell together, and last those whose own value the rules exclude. Among at most
-    `looked` groups, taken in turn, the one with the fewest rows that are incompatible is chosen. `group` is changed; returns how many
-    merges there were.
+    `pending` are the places without a group, those of a cell together, and last those whose own value the rules exclude or is not
+    `counted` among the l. Among at most `looked` groups, taken in turn, the one with the fewest rows that are incompatible is chosen.
+    `group` is changed; returns how many merges there were.
     """
     n_places = len(group)
     head = np.full(max(n_groups, 1), -1, np.int64)
@@ -360,10 +360,10 @@ def assigned_rest(l, group, n_groups, pending, cell_of, cell_value, cell_kind, e
             group[p] = 0
         return 0
     score = np.empty(n_groups, np.int64)
-    seen = np.full(n_values, -1, np.int64)
+    seen = np.full(len(counted), -1, np.int64)
     stamp = 0
     kind_at = np.full(len(excluded), -1, np.int64)
-    value_at = np.full(n_values, -1, np.int64)
+    value_at = np.full(len(counted), -1, np.int64)
     cursor = merges = 0
     i = 0
     while i < len(pending):
@@ -394,11 +394,14 @@ def assigned_rest(l, group, n_groups, pending, cell_of, cell_value, cell_kind, e
             stamp += 1
             if (
                 not excluded[k, s]
-                and _exchangeable(s, k, head[g], following, cell_of, cell_value, cell_kind, excluded, seen, stamp) >= l
+                and _exchangeable(
+                    s, k, head[g], following, cell_of, cell_value, cell_kind, excluded, counted, seen, stamp
+                )
+                >= l
             ):
                 continue
             while n_alive > 1 and not _holds(
-                l, head[g], following, cell_of, cell_value, cell_kind, excluded, kind_at, value_at
+                l, head[g], following, cell_of, cell_value, cell_kind, excluded, counted, kind_at, value_at
             ):
                 stamp += 1
                 p = head[g]
@@ -416,7 +419,7 @@ def assigned_rest(l, group, n_groups, pending, cell_of, cell_value, cell_kind, e
                     p = head[candidate]
                     while p >= 0:
                         v = cell_value[cell_of[p]]
-                        if seen[v] != mine and seen[v] != stamp:
+                        if counted[v] and seen[v] != mine and seen[v] != stamp:
                             number += 1
                             seen[v] = stamp
                         p = following[p]
@@ -449,14 +452,15 @@ def _append(g, p, head, tail, following):
 
 
 @nb.njit(cache=True, nogil=True)
-def _exchangeable(s, k, first, following, cell_of, cell_value, cell_kind, excluded, seen, stamp):
-    """The values that a row of value s and kind k can get by exchange with one other row of its group, and its own: all are valid."""
-    number = 1
+def _exchangeable(s, k, first, following, cell_of, cell_value, cell_kind, excluded, counted, seen, stamp):
+    """The values that count and that a row of value s and kind k can get by exchange with one other row of its group, and its own: all
+    are valid."""
+    number = 1 if counted[s] else 0
     seen[s] = stamp
     p = first
     while p >= 0:
         s2, k2 = cell_value[cell_of[p]], cell_kind[cell_of[p]]
-        if seen[s2] != stamp and not excluded[k, s2] and not excluded[k2, s]:
+        if counted[s2] and seen[s2] != stamp and not excluded[k, s2] and not excluded[k2, s]:
             seen[s2] = stamp
             number += 1
         p = following[p]
@@ -464,8 +468,8 @@ def _exchangeable(s, k, first, following, cell_of, cell_value, cell_kind, exclud
 
 
 @nb.njit(cache=True, nogil=True)
-def _holds(l, first, following, cell_of, cell_value, cell_kind, excluded, kind_at, value_at):  # noqa: E741
-    """Whether every row of a group has at least l valid values. `kind_at` and `value_at` hold -1, and do so again afterwards."""
+def _holds(l, first, following, cell_of, cell_value, cell_kind, excluded, counted, kind_at, value_at):  # noqa: E741
+    """Whether every row of a group has at least l valid values that count. `kind_at` and `value_at` hold -1, and do so again afterwards."""
     n_kinds = n_values = 0
     p = first
     while p >= 0:
@@ -501,7 +505,7 @@ def _holds(l, first, following, cell_of, cell_value, cell_kind, excluded, kind_a
     for i in range(n_kinds):
         number = 0
         for j in range(n_values):
-            number += allowed[i, j]
+            number += allowed[i, j] and counted[values[j]]
         if number < l:
             return False
     return True

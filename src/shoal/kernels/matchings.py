@@ -10,46 +10,18 @@ from __future__ import annotations
 
 import numba as nb
 import numpy as np
-import numpy.typing as npt
 
 from shoal.kernels.arrays import sort_range
-from shoal.kernels.parallel import even_blocks, over_blocks
-
-BLOCKS = 64
-
-
-def valid_values(
-    of_row: npt.NDArray[np.int32],
-    kind: npt.NDArray[np.int32],
-    excluded: npt.NDArray[np.bool_],
-    offsets: npt.NDArray[np.int64],
-    values: npt.NDArray[np.int32],
-    counts: npt.NDArray[np.int64],
-    threads: int | None = None,
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """(group of each row, its bucket, its kind, its number of valid values): a group is the rows of a bucket of the same kind.
-
-    The number is 0 where the bucket has no perfect matching at all: then the rules contradict the data.
-    """
-    n_kinds = max(len(excluded), 1)
-    keys, group, many = np.unique(of_row.astype(np.int64) * n_kinds + kind, return_inverse=True, return_counts=True)
-    bucket, kind_of = np.divmod(keys, n_kinds)
-    first = np.searchsorted(bucket, np.arange(len(offsets))).astype(np.int64)
-    number = np.zeros(len(keys), np.int64)
-    work = (np.diff(first) * np.diff(offsets)).astype(np.float64) + 1
-
-    def run(low: int, high: int) -> None:
-        count_valid(low, high, first, kind_of, many.astype(np.int64), offsets, values, counts, excluded, number)
-
-    over_blocks(run, even_blocks(work, BLOCKS), threads)
-    return group.reshape(-1).astype(np.int64), bucket, kind_of, number
 
 
 @nb.njit(cache=True, nogil=True)
-def count_valid(low, high, first, kind_of, many, offsets, values, counts, excluded, number):
-    """Fill in the number of valid values of every group of the buckets from `low` to `high`."""
+def count_valid(low, high, first, kind_of, many, offsets, values, counts, excluded, counted, number):
+    """Fill in the number of valid values that count of every group of the buckets from `low` to `high`, -1 without a perfect matching."""
     for b in range(low, high):
         n_kinds, n_values = first[b + 1] - first[b], offsets[b + 1] - offsets[b]
+        n_counted = 0
+        for p in range(offsets[b], offsets[b + 1]):
+            n_counted += counted[values[p]]
         free = True
         for g in range(first[b], first[b + 1]):
             for p in range(offsets[b], offsets[b + 1]):
@@ -58,7 +30,7 @@ def count_valid(low, high, first, kind_of, many, offsets, values, counts, exclud
                     break
         if free:  # no rule says anything here: every value is valid for every row
             for g in range(first[b], first[b + 1]):
-                number[g] = n_values
+                number[g] = n_counted
             continue
         allowed = np.empty((n_kinds, n_values), np.bool_)
         rows = np.empty(n_kinds, np.int64)
@@ -69,10 +41,11 @@ def count_valid(low, high, first, kind_of, many, offsets, values, counts, exclud
                 allowed[i, j] = not excluded[kind_of[first[b] + i], values[offsets[b] + j]]
         for j in range(n_values):
             wanted[j] = counts[offsets[b] + j]
-        if valid_pairs(rows, wanted, allowed):
-            for i in range(n_kinds):
-                for j in range(n_values):
-                    number[first[b] + i] += allowed[i, j]
+        matched = valid_pairs(rows, wanted, allowed)
+        for i in range(n_kinds):
+            number[first[b] + i] = 0 if matched else -1
+            for j in range(n_values if matched else 0):
+                number[first[b] + i] += allowed[i, j] and counted[values[offsets[b] + j]]
 
 
 @nb.njit(cache=True, nogil=True)

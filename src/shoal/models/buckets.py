@@ -17,9 +17,11 @@ from shoal.algorithms import algorithm, entry
 from shoal.algorithms.buckets.bucketization import Bucketization, chances, figures
 from shoal.algorithms.buckets.negative_rules import negative_rules, value_hierarchies
 from shoal.algorithms.buckets.rule_files import edited, rule_edits
+from shoal.algorithms.known_values import known_values
 from shoal.algorithms.recoding import Options
 from shoal.errors import InputError
 from shoal.guarantees.diversity import BUCKET, MatchingDiversity
+from shoal.guarantees.missing import UNKNOWN, Missing, check_named
 from shoal.hierarchy.columns import column_hierarchy
 from shoal.hierarchy.tree import Hierarchy
 from shoal.models import Proposal, Roles
@@ -29,6 +31,7 @@ from shoal.records.knowledge import Rules
 from shoal.records.peeking import column_names
 from shoal.records.record_reading import RecordSource, load_records
 from shoal.records.records import Column, Records
+from shoal.records.set_cells import check_single_values
 
 MIN_EXP = 0.9
 MAX_LENGTH = 1
@@ -68,7 +71,10 @@ def read(data: Any, guarantee: Any, roles: Roles, reading: Mapping[str, Any]) ->
         raise InputError(
             f"{source.name}: no column is named as quasi-identifier; name what an attacker may know with --quasi"
         )
-    sensitive_column(source.records)
+    column = sensitive_column(source.records)
+    check_named(guarantee.missing, [column.name])
+    if items is None:
+        check_single_values(source.records, source.name, asked.get("separator"))
     return source, guarantee
 
 
@@ -99,7 +105,9 @@ def proposal(source: RecordSource, guarantee: Any, request: Mapping[str, Any], o
     asked = {option: request[option] for option in KNOWLEDGE}
     if "min_exp" in home.options and guarantee.rules is None:
         options.tell("mining rules", 0.0)
-        guarantee = replace(guarantee, rules=knowledge(records, trees, options=options, **asked))
+        guarantee = replace(
+            guarantee, rules=knowledge(records, trees, missing=guarantee.missing, options=options, **asked)
+        )
     found: Bucketization = algorithm(guarantee.model, name)(records, guarantee, trees, options)
     buckets = found.apply()
     published = _table(buckets, records)
@@ -144,12 +152,14 @@ def knowledge(
     fuzzy: Mapping[str, float] | None = None,
     knowledge: str | os.PathLike[str] | None = None,
     redundant: bool = False,
+    missing: Missing = UNKNOWN,
     options: Options | None = None,
     mine: Callable[..., Rules] = negative_rules,
     count: Callable[[Rules], Rules] | None = None,
 ) -> Rules:
     """The rules that the data shows, with those that a file adds and without those that it strikes.
 
+    A missing value that is unknown may be any, so that there are no rules about it.
     Another engine mines, and counts the rows of added rules, by functions of its own; of the records it gives names and values.
     """
     given = effective({"min_exp": min_exp, "min_conf": min_conf, "max_length": max_length})
@@ -164,6 +174,7 @@ def knowledge(
         threads=options.threads if options else None,
         progress=(lambda share: options.tell("mining rules", share)) if options else None,
     )
+    mined = mined.take(known_values(sensitive_column(records), missing)[mined.value])
     if knowledge is None:
         return mined
     return edited(mined, edits_of(records, trees, knowledge), records, count=count)

@@ -17,6 +17,7 @@ from shoal.algorithms.recoding import Options
 from shoal.algorithms.rt.recoding import ClusterRecoding, RTOptions
 from shoal.errors import InputError
 from shoal.guarantees.km import KmAnonymity
+from shoal.guarantees.missing import check_named
 from shoal.hierarchy.columns import column_hierarchy
 from shoal.hierarchy.spec import resolve
 from shoal.hierarchy.tree import Hierarchy
@@ -24,6 +25,7 @@ from shoal.models import Proposal, Roles, basket_details, basket_notes
 from shoal.records.peeking import column_names
 from shoal.records.record_reading import RecordSource, load_records, mark_sensitive
 from shoal.records.records import Records
+from shoal.records.set_cells import check_single_values
 from shoal.report.certificate import hierarchy_facts
 
 WORTH_A_LOOK = 0.2
@@ -54,6 +56,8 @@ def read(data: Any, guarantee: Any, roles: Roles, reading: Mapping[str, Any]) ->
         raise InputError(
             f"{source.name}: no column is named as quasi-identifier; name what an attacker may know with --quasi"
         )
+    if not with_items and guarantee.l > 1:
+        check_single_values(records, source.name, asked.get("separator"))
     if items is not None:
         records = mark_sensitive(records, items)
         source = RecordSource(records, source.layout, source.sha256, source.name, source.notes)
@@ -77,6 +81,8 @@ def proposal(source: RecordSource, guarantee: Any, request: Mapping[str, Any], o
     name, home = entry(kind, request["algorithm"])
     if guarantee.model == "lm" and not records.sensitive_items:
         raise InputError(f"{guarantee} needs sensitive items; name them, or their column, with --sensitive")
+    if kind == "table":
+        check_named(guarantee.missing, [column.name for column in records.of_role("sensitive")])
     if kind == "table" and guarantee.l > 1 and not records.of_role("sensitive"):
         raise InputError(f"l = {guarantee.l}, but no column is named as sensitive; name it with --sensitive")
     trees = hierarchies(records, request["hierarchy"], request["unknown"], guarantee, options)
@@ -153,6 +159,11 @@ def hierarchies(
     }
     if records.items is not None and records.items_name in specs:
         items = records.items.parted(records.sensitive_items)[0]
+        if records.items.vocabulary and not items.vocabulary:
+            raise InputError(
+                f"all items of {records.items_name!r} are sensitive, and those are published as they are, so that none is left to "
+                "generalize; leave out their hierarchy, or name fewer as sensitive"
+            )
         found[records.items_name] = resolve(
             specs[records.items_name],
             items.vocabulary,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shoal.algorithms import ALGORITHMS
 from shoal.errors import InputError
-from shoal.plan.model import K, Plan
+from shoal.plan.model import Diversity, K, Plan
 from shoal.plan.places import Place, dotted, shown
 from shoal.records.columns import listed
 from shoal.records.database_address import address_of, is_address, queried
@@ -147,6 +147,21 @@ def _check_sensitive(plan: Plan) -> None:
         raise plan.refusal(
             ("guarantee", "model"), "lm needs sensitive items; add sensitive_items, or a column with that role"
         )
+    if isinstance(plan.guarantee, K | Diversity) and plan.guarantee.missing is not None:
+        asked: Place = ("guarantee", "missing")
+        if kind == "k":
+            raise plan.refusal(
+                asked,
+                "it is for a sensitive column of a table, one value a row; in sets an empty cell means no items; leave it out",
+            )
+        if kind == "table" and plan.guarantee.l == 1:
+            raise plan.refusal(asked, "it has no use without l: nothing sensitive is counted; leave it out")
+        for name in plan.guarantee.missing if isinstance(plan.guarantee.missing, dict) else ():
+            if name not in apart:
+                raise plan.refusal(
+                    (*asked, name),
+                    "the column is not sensitive, and its missing values are a value of their own; leave it out",
+                )
     if isinstance(plan.guarantee, K) and plan.guarantee.l > 1 and not ways:
         raise plan.refusal(
             ("guarantee", "l"), f"it is {plan.guarantee.l}, but nothing is sensitive; name what is, or leave it out"

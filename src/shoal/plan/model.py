@@ -62,6 +62,14 @@ class Input(_Part):
     )
 
 
+Missing = Literal["unknown", "value"]
+"""What a missing sensitive value is: any value, which counts for none, or a value of its own."""
+_MISSING = (
+    "What a missing sensitive value is: unknown (it may be any, and counts for none) or value (one of its own); for all sensitive columns, "
+    "or by column."
+)
+
+
 class Km(_Part):
     """Whoever knows up to m items of a person faces at least k rows."""
 
@@ -76,6 +84,9 @@ class K(_Part):
     model: Literal["k"]
     k: Crowd
     l: Positive = Field(default=1, description="Different sensitive values in every class of equal rows.")  # noqa: E741
+    missing: Missing | dict[str, Missing] | None = Field(
+        default=None, description=f"For columns of a table, with l. {_MISSING}"
+    )
 
 
 class Rt(_Part):
@@ -100,6 +111,7 @@ class Diversity(_Part):
 
     model: Literal["diversity"]
     l: Crowd  # noqa: E741
+    missing: Missing | dict[str, Missing] | None = Field(default=None, description=_MISSING)
 
 
 class RunOptions(_Part):

@@ -235,7 +235,9 @@ def _guarantee(plan: Plan) -> Any:
         from shoal.guarantees.k import KAnonymity
         from shoal.guarantees.table import TableAnonymity
 
-        return (TableAnonymity if plan.kind == "table" else KAnonymity)(promise.k, promise.l)
+        if plan.kind == "table":
+            return TableAnonymity(promise.k, promise.l, _missing(promise.missing))
+        return KAnonymity(promise.k, promise.l)
     if isinstance(promise, Rt):
         from shoal.guarantees.rt import RTAnonymity
 
@@ -246,7 +248,11 @@ def _guarantee(plan: Plan) -> Any:
         return LmDiversity(promise.k, promise.l, promise.m)
     from shoal.guarantees.diversity import MatchingDiversity
 
-    return MatchingDiversity(promise.l)
+    return MatchingDiversity(promise.l, missing=_missing(promise.missing))
+
+
+def _missing(given: Any) -> Any:
+    return "unknown" if given is None else given
 
 
 _FLAG = re.compile(r"--hierarchy COL=SPEC|--unknown root|--(?:model|algorithm) [\w-]+|--[a-z][a-z-]*")
@@ -262,7 +268,7 @@ _KEYS = {
     "--rules": "outputs.rules",
     "--sign": "outputs.sign",
     "--engine": "engine",
-    **{f"--{name}": f"guarantee.{name}" for name in ("k", "m", "l", "model")},
+    **{f"--{name}": f"guarantee.{name}" for name in ("k", "m", "l", "missing", "model")},
     **{f"--{role}": f"the role {role}" for role in ROLES},
     **{f"--{name.replace('_', '-')}": f"options.{name}" for name in RunOptions.model_fields},
 }

@@ -112,7 +112,8 @@ def plan_from(
         "sensitive_file": there(file),
         "hierarchies": _specs(hierarchy, columns, folder),
         "guarantee": {"model": guarantee.model}
-        | {name: int(getattr(guarantee, name)) for name in ("k", "m", "l") if hasattr(guarantee, name)},
+        | {name: int(getattr(guarantee, name)) for name in ("k", "m", "l") if hasattr(guarantee, name)}
+        | ({"missing": guarantee.missing} if getattr(guarantee, "missing", "unknown") != "unknown" else {}),
         "algorithm": algorithm,
         "engine": engine,
         "options": {name: value for name, value in options.items() if value is not None},

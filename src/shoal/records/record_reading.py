@@ -105,7 +105,7 @@ def load_records(
     if made is None:
         raise InputError(f"{name} has no columns; give a path, a data frame or an Arrow table")
     found = _table_records(made, asked, numeric, separator)
-    layout = Layout("arrow", found.records.items_name, types=found.types)
+    layout = Layout("arrow", found.records.items_name, found.separator, types=found.types)
     return RecordSource(found.records, layout, records_fingerprint(found.records), name, found.notes)
 
 

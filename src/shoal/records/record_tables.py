@@ -61,7 +61,8 @@ def table_records(table: Table, asked: Roles, numeric: tuple[str, ...] | None, s
         rows += len(batch)
     if not rows:
         raise InputError(f"{source} has no rows; check that it is the right file")
-    if separator is not None and all(column.holds_lists for column in sets):
+    # Cells of a sensitive column may hold sets as well.
+    if separator is not None and not roles.sensitive and all(column.holds_lists for column in sets):
         what = "its sets stand in lists" if sets else "it has no set column"
         raise InputError(f"{source}: {what}; leave out --separator")
 
@@ -84,7 +85,7 @@ def table_records(table: Table, asked: Roles, numeric: tuple[str, ...] | None, s
         for note in number_notes(column, rows_of, numbers is not None)
     )
     if not sets:
-        return TableRecords(Records(tuple(columns)), " ", notes, tuple(types.items()))
+        return TableRecords(Records(tuple(columns)), separator or " ", notes, tuple(types.items()))
     baskets = [baskets_of(stretch, source) for stretch in stretches]
     own = len(roles.items)
     folded, name = _one_domain(baskets[:own], roles.items, source)

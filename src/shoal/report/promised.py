@@ -32,7 +32,9 @@ def promised(content: Mapping[str, Any]) -> Any:
             f"the certificate promises {facts.get('name')!r}, which this version does not know; update shoal"
         )
     make, names = known[facts["model"]]
-    return make(*(facts.get(name) for name in names))
+    # A certificate that does not say how missing values were read is held to the safe reading.
+    read_as = {"missing": facts["missing"]} if "missing" in facts and hasattr(make, "missing") else {}
+    return make(*(facts.get(name) for name in names), **read_as)
 
 
 def reading_of(content: Mapping[str, Any]) -> dict[str, Any]:

@@ -41,10 +41,10 @@ def proposal(df: DataFrame, guarantee: MatchingDiversity, asked: Mapping[str, An
     from shoal.engines.spark.bucketing import TEXTS, bucketized
     from shoal.engines.spark.publishing import shuffled
     from shoal.engines.spark.records import records_digest
-    from shoal.engines.spark.roles import published_as
+    from shoal.engines.spark.roles import published_as, single_valued
 
     name, home = entry(guarantee.model, cast(str, asked["algorithm"]))
-    seen = _read(df, asked, bucketed=False)
+    seen = single_valued(_read(df, asked, bucketed=False), guarantee)
     table = seen.template
     try:
         refuse_empty(len(seen))
@@ -52,7 +52,8 @@ def proposal(df: DataFrame, guarantee: MatchingDiversity, asked: Mapping[str, An
         knowledge = {option: asked[option] for option in buckets.KNOWLEDGE}
         if "min_exp" in home.options and guarantee.rules is None:
             options.tell("mining rules", 0.0)
-            guarantee = replace(guarantee, rules=_knowledge(seen, trees, options, **knowledge))
+            rules = _knowledge(seen, trees, options, missing=guarantee.missing, **knowledge)
+            guarantee = replace(guarantee, rules=rules)
         found = bucketized(seen, guarantee, name, options)
         cells = {column.name: sf.col("values")[i] for i, column in enumerate(table.columns)}
         cells |= {column: sf.col("kept")[i] for i, column in enumerate(seen.kept)}

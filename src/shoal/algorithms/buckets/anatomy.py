@@ -1,7 +1,8 @@
 """Anatomy (Xiao and Tao 2006): rounds that take one row of each of the l most numerous values; the rest joins where it is new.
 
 Every bucket then holds each value at most once, and at least l of them. Which rows of a value go together is drawn by lot, so rows
-land beside values that nobody who knows them would believe: Injector's rules show how much that gives away.
+land beside values that nobody who knows them would believe: Injector's rules show how much that gives away. Rows whose value is
+unknown help no bucket to its l values: they are dealt to the buckets that the others make.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import numpy as np
 
 from shoal.algorithms.buckets.bucketization import Bucketization, figures
 from shoal.algorithms.buckets.eligibility import check_shares
+from shoal.algorithms.known_values import known_values
 from shoal.algorithms.recoding import Options
 from shoal.guarantees.diversity import MatchingDiversity
 from shoal.hierarchy.tree import Hierarchy
@@ -26,13 +28,15 @@ def anatomy(
     from shoal.kernels.bucketing import anatomy_groups
 
     column = sensitive_column(records)
-    check_shares(column, guarantee)
+    counted = known_values(column, guarantee.missing)
+    counts = np.where(counted, np.bincount(column.codes, minlength=len(column.values)), 0)
+    check_shares(column.name, counts, len(records), guarantee)
     options.tell("rounds", 0.0)
     n = len(records)
     random = np.random.default_rng(options.seed)
     drawn = random.permutation(n)
-    places = drawn[np.argsort(column.codes[drawn], kind="stable")]  # rows by value, those of a value by lot
-    counts = np.bincount(column.codes, minlength=len(column.values))
+    # Rows by value, those of a value by lot, and last those whose value is unknown.
+    places = drawn[np.lexsort((column.codes[drawn], ~counted[column.codes[drawn]]))]
     start = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
     group, n_groups = anatomy_groups(int(guarantee.l), start, np.argsort(-counts, kind="stable"))
     rest = np.flatnonzero(group < 0)
@@ -42,7 +46,8 @@ def anatomy(
         held = group[start[value] : start[value + 1]]
         taken[held[held >= 0]] = True
         group[place] = random.choice(np.flatnonzero(~taken))
+    unknown = n - len(group)
     of_row = np.empty(n, np.int32)
-    of_row[places] = group
+    of_row[places] = np.concatenate((group, random.permutation(unknown) % max(1, n_groups))).astype(np.int32)
     buckets = Buckets.of(records, of_row)
-    return Bucketization(buckets, "anatomy", figures(buckets) | {"remaining": len(rest)})
+    return Bucketization(buckets, "anatomy", figures(buckets) | {"remaining": len(rest) + unknown})

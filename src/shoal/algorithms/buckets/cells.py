@@ -14,8 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.algorithms.buckets.bucketization import Bucketization, figures
-from shoal.algorithms.buckets.eligibility import check_reachable
+from shoal.algorithms.buckets.eligibility import LARGEST, check_reachable
+from shoal.algorithms.known_values import known_values
 from shoal.algorithms.recoding import Options
+from shoal.errors import Unreachable
 from shoal.guarantees.diversity import MatchingDiversity
 from shoal.records.buckets import Buckets, sensitive_column
 from shoal.records.knowledge import Rules, covers
@@ -32,7 +34,8 @@ Groups = tuple[npt.NDArray[np.int32], int]
 class Cells:
     """Rows by sensitive value and impossible values: the entries N[s][S'] of the paper, with the rows they count.
 
-    Rows whose own value the rules exclude (there are none with min_conf = 1) have cells of their own at the end.
+    Rows whose own value the rules exclude (there are none with min_conf = 1) and, after them, rows whose value is unknown have cells of
+    their own at the end: no group is formed of them.
     """
 
     rows: npt.NDArray[np.int64]
@@ -42,7 +45,8 @@ class Cells:
     value: npt.NDArray[np.int32]
     kind: npt.NDArray[np.int32]
     n_obedient_cells: int
-    """Cells of rows that the rules do not contradict; they are sorted by value, small sets of impossible values first."""
+    """Cells of rows whose value is known and that the rules do not contradict; they are sorted by value, small sets of impossible values
+    first."""
     excluded: npt.NDArray[np.bool_]
     """Per kind, the impossible values."""
 
@@ -71,15 +75,22 @@ class Cells:
 
 
 def cells_of_rows(
-    codes: npt.NDArray[np.int32], kind: npt.NDArray[np.int32], excluded: npt.NDArray[np.bool_], seed: int
+    codes: npt.NDArray[np.int32],
+    kind: npt.NDArray[np.int32],
+    excluded: npt.NDArray[np.bool_],
+    seed: int,
+    counted: npt.NDArray[np.bool_] | None = None,
 ) -> Cells:
-    """The cells of rows with the given sensitive values and kinds."""
+    """The cells of rows with the given sensitive values and kinds; `counted` are the values that are known, all of them if None."""
     n_kinds, n_values = excluded.shape
     by_size = np.argsort(excluded.sum(axis=1), kind="stable")
     rank = np.empty(n_kinds, np.int64)
     rank[by_size] = np.arange(n_kinds)
-    contradicted = excluded[kind, codes]
-    key = (contradicted * np.int64(n_values) + codes) * n_kinds + rank[kind]
+    apart = excluded[kind, codes].astype(np.int64)
+    if counted is not None:
+        # Unknown ones come last of all: the others then keep the promise without them, also from one who knows whose value is missing.
+        apart[~counted[codes]] = 2
+    key = (apart * n_values + codes) * n_kinds + rank[kind]
     drawn = np.random.default_rng(seed).permutation(len(codes))
     rows = drawn[np.argsort(key[drawn], kind="stable")]
     keys, first = np.unique(key[rows], return_index=True)
@@ -106,12 +117,13 @@ def bucketized(
 
     column = sensitive_column(records)
     options.tell("impossible values", 0.0)
-    kind, excluded = _kinds_of_rows(records, guarantee.rules, column.values, options.threads)
-    check_reachable(column, guarantee, kind, excluded, options.threads)
+    counted = known_values(column, guarantee.missing)
+    kind, excluded = _kinds_of_rows(records, guarantee.rules, column.values, counted, options.threads)
+    check_reachable(column, guarantee, kind, excluded, counted, options.threads)
     n, l = len(records), int(guarantee.l)  # noqa: E741
     if n == 0:
         return Bucketization(Buckets.of(records, np.zeros(0, np.int32)), algorithm)
-    cells = cells_of_rows(column.codes, kind, excluded, options.seed)
+    cells = cells_of_rows(column.codes, kind, excluded, options.seed, counted)
     options.tell("groups", 0.1)
     group, n_groups = grouped(cells, l)
     options.tell("remaining rows", 0.8)
@@ -127,13 +139,18 @@ def bucketized(
         cells.value,
         cells.kind,
         cells.excluded,
-        cells.n_values,
+        counted,
         max(64, int(looked)),
     )
     of_row = np.empty(n, np.int32)
     of_row[cells.rows] = group
     buckets = Buckets.of(records, of_row)
-    exceptions = n - cells.n_obedient
+    if excluded.size > LARGEST and not guarantee.audit(buckets, witnesses=0, threads=options.threads).holds:
+        raise Unreachable(
+            f"{algorithm} found no buckets that keep {guarantee}, which does not mean that there are none; ask for a smaller l or fewer "
+            "rules"
+        )
+    exceptions = int(np.count_nonzero(excluded[kind, column.codes]))
     return Bucketization(
         buckets,
         algorithm,
@@ -144,17 +161,17 @@ def bucketized(
 
 
 def _kinds_of_rows(
-    records: Records, rules: Rules | None, values: tuple[str, ...], threads: int | None
+    records: Records, rules: Rules | None, values: tuple[str, ...], counted: npt.NDArray[np.bool_], threads: int | None
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]:
-    """(kind, excluded): the kind of each row, and per kind which sensitive values the rules exclude."""
+    """(kind, excluded): the kind of each row, and per kind which of the values that count the rules exclude."""
     from shoal.kernels.impossible import impossible_kinds
 
     if rules is None or not len(rules):
         return np.zeros(len(records), np.int32), np.zeros((min(len(records), 1), len(values)), np.bool_)
     used = rules.applied()
-    return impossible_kinds(
-        covers(records, used.hierarchies), used.nodes, used.values_among(values), len(values), threads
-    )
+    value = used.values_among(values)
+    value = np.where((value >= 0) & counted[value], value, -1).astype(np.int32)
+    return impossible_kinds(covers(records, used.hierarchies), used.nodes, value, len(values), threads)
 
 
 def exception_notes(rows: int) -> tuple[str, ...]:

@@ -1,13 +1,14 @@
 """Whether buckets can keep the promise at all, before any is formed.
 
-Two things are in the way: a value that more than one row in l has (Xiao and Tao 2006: no partition gives it to at most one row
-in l everywhere), and rules that leave a row fewer than l values. Merging buckets never makes a value invalid, so it is enough to look at
-a single bucket of all rows: what is not valid there is valid nowhere. That also tells the largest l that works.
+Merging buckets never makes a value invalid: assignments of two buckets are one of both together. So buckets that keep matching
+l-diversity exist just if a single bucket of all rows keeps it, and the values that are valid there for the row with the fewest are the
+largest l that works. Definition 1 counts values and puts no bound on how frequent one is. Anatomy promises more, that no value stands
+twice in a bucket: it can do so just if no value has more than one row in l (Xiao and Tao 2006).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -21,28 +22,18 @@ LARGEST = 2**28
 BLOCKS = 64
 
 
-def check_shares(column: Column, guarantee: MatchingDiversity) -> None:
-    """Raises `Unreachable` if a value is more frequent than 1/l."""
-    counts = np.bincount(column.codes, minlength=len(column.values))
-    check_shares_of_counts(column.name, column.values, counts, guarantee)
-
-
-def check_shares_of_counts(
-    name: str,
-    values: Sequence[str],
-    counts: npt.NDArray[np.int64],
-    guarantee: MatchingDiversity,
-    at_most: int | None = None,
-) -> None:
-    """As `check_shares`, from the rows of each value. `at_most` is a bound on l from elsewhere, for the message."""
-    n = int(counts.sum())
-    if n == 0 or int(counts.max()) * guarantee.l <= n:
+def check_shares(name: str, counts: npt.NDArray[np.int64], rows: int, guarantee: MatchingDiversity) -> None:
+    """Raises `Unreachable` if Anatomy cannot give each of its buckets l values that stand there once, from the rows of each known value
+    and all rows."""
+    n, different, most = int(counts.sum()), int(np.count_nonzero(counts)), int(counts.max(initial=0))
+    if (most * guarantee.l <= n and different >= guarantee.l) or not rows:
         return
-    value = int(counts.argmax())
-    largest = n // int(counts[value])
+    remedy = f"with anatomy {_remedy(n // max(1, most))}"
+    if different < guarantee.l:
+        raise Unreachable(_few(name, different, guarantee) + remedy)
     raise Unreachable(
-        f"{guarantee} cannot be reached: {counts[value]:,} of {n:,} rows ({counts[value] / n:.2%}) have {values[value]!r} "
-        f"as their {name}, more than one in {guarantee.l}; {_remedy(largest if at_most is None else min(largest, at_most))}"
+        f"{guarantee} cannot be reached by anatomy: {most:,} of {n:,} rows ({most / n:.2%}) have the same {name}, more than one in "
+        f"{guarantee.l}, and it gives no value to two rows of a bucket; {remedy}; injector and balanced have no such bound"
     )
 
 
@@ -51,9 +42,10 @@ def check_reachable(
     guarantee: MatchingDiversity,
     kind: npt.NDArray[np.int32],
     excluded: npt.NDArray[np.bool_],
+    counted: npt.NDArray[np.bool_],
     threads: int | None = None,
 ) -> None:
-    """Raises `Unreachable` if a value is too frequent, or if the rules leave a row fewer than l values however rows are grouped."""
+    """Raises `Unreachable` if there are fewer than l values that count, or if the rules leave a row fewer however rows are grouped."""
 
     def first_row(kinds: npt.NDArray[np.int64]) -> tuple[int, int]:
         row = int(np.argmax(np.isin(kind, kinds)))
@@ -61,11 +53,11 @@ def check_reachable(
 
     check_counts(
         column.name,
-        column.values,
         guarantee,
         np.bincount(kind, minlength=len(excluded)),
         np.bincount(column.codes, minlength=len(column.values)),
         excluded,
+        counted,
         first_row,
         threads,
     )
@@ -73,48 +65,57 @@ def check_reachable(
 
 def check_counts(
     name: str,
-    values: Sequence[str],
     guarantee: MatchingDiversity,
     rows_of_kind: npt.NDArray[np.int64],
     rows_of_value: npt.NDArray[np.int64],
     excluded: npt.NDArray[np.bool_],
+    counted: npt.NDArray[np.bool_],
     first_row: Callable[[npt.NDArray[np.int64]], tuple[int, int]],
     threads: int | None = None,
 ) -> None:
     """As `check_reachable`, from the rows of each kind and of each value; `first_row` says where some kinds appear first, and which."""
     if not rows_of_value.sum():
         return
-    number = valid_numbers(rows_of_kind[None], rows_of_value[None], excluded, threads)[0]
+    there = (rows_of_value > 0) & counted
+    different = int(np.count_nonzero(there))
+    number = valid_numbers(rows_of_kind[None], rows_of_value[None], excluded, counted, threads)[0]
     least = int(number.min())
-    check_shares_of_counts(name, values, rows_of_value, guarantee, least)
     if least >= guarantee.l:
         return
-    if least == 0:
+    if least < 0:
         raise Unreachable(
             f"{guarantee} cannot be reached: the rules contradict the data, no assignment of the values of {name} to the rows "
             "obeys them; strike the rules that have exceptions"
         )
+    remedy = _remedy(least) if least < 2 or excluded.size <= LARGEST else f"no l above {least} works"
+    if different < guarantee.l:
+        raise Unreachable(_few(name, different, guarantee) + remedy)
     row, kind = first_row(np.flatnonzero((number == least) & (rows_of_kind > 0)))
-    open_values = int(np.count_nonzero(~excluded[kind] & (rows_of_value > 0)))
+    open_values = int(np.count_nonzero(~excluded[kind] & there))
     why = (
         f"the rules leave row {row + 1:,} {open_values:,} possible values of {name}"
         if open_values == least
         else f"of the {open_values:,} values of {name} that the rules leave row {row + 1:,}, others need all but {least:,}"
     )
-    largest = min(least, int(rows_of_value.sum()) // int(rows_of_value.max()))
     raise Unreachable(
         f"{guarantee} cannot be reached: {why}; ask for fewer rules (a larger min_exp, fewer conditions) or strike some: with these "
-        f"{_remedy(largest)}"
+        f"{remedy}"
     )
+
+
+def _few(name: str, different: int, guarantee: MatchingDiversity) -> str:
+    return f"{guarantee} cannot be reached: there are only {different:,} different values of {name}; "
 
 
 def valid_numbers(
     rows_of_kind: npt.NDArray[np.int64],
     rows_of_value: npt.NDArray[np.int64],
     excluded: npt.NDArray[np.bool_],
+    counted: npt.NDArray[np.bool_],
     threads: int | None = None,
 ) -> npt.NDArray[np.int64]:
-    """(groups, kinds): how many values are valid for rows of a kind in a group, of which all rows would be one bucket.
+    """(groups, kinds): how many values that count are valid for rows of a kind in a group, of which all rows would be one bucket; -1 in
+    a group that the rules contradict.
 
     Groups are given by their rows of each kind and of each value. A kind without rows in a group has all values.
     """
@@ -123,7 +124,7 @@ def valid_numbers(
 
     found = np.full(rows_of_kind.shape, excluded.shape[1], np.int64)
     if excluded.size > LARGEST:  # a flow of that size does not fit: what the rules leave each row by itself has to do
-        for g, there in enumerate(rows_of_value > 0):
+        for g, there in enumerate((rows_of_value > 0) & counted):
             found[g] = np.count_nonzero(~excluded[:, there], axis=1)
         found[rows_of_kind == 0] = excluded.shape[1]
         return found
@@ -136,7 +137,7 @@ def valid_numbers(
     many, wanted = rows_of_kind[group, kind].astype(np.int64), rows_of_value[owner, value].astype(np.int64)
 
     def run(low: int, high: int) -> None:
-        count_valid(low, high, first, kind, many, offsets, value.astype(np.int32), wanted, excluded, number)
+        count_valid(low, high, first, kind, many, offsets, value.astype(np.int32), wanted, excluded, counted, number)
 
     work = (np.diff(first) * np.diff(offsets)).astype(np.float64) + 1
     over_blocks(run, even_blocks(work, BLOCKS), threads)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from shoal.algorithms.known_values import known_values
 from shoal.algorithms.recoding import Options
 from shoal.algorithms.rt.ground import Hierarchies
 from shoal.algorithms.rt.recoding import ClusterRecoding, RTOptions, settings
@@ -135,14 +136,15 @@ def _diverse(
     from shoal.algorithms.rt.merging import Merging
 
     columns = records.of_role("sensitive")
-    for column in columns:
-        different = len(np.unique(column.codes))
+    values = [np.where(known_values(c, guarantee.missing)[c.codes], c.codes, -1) for c in columns]
+    for column, codes in zip(columns, values, strict=True):
+        different = len(np.unique(codes[codes >= 0]))
         if different < guarantee.l:
             raise Unreachable(
                 f"{guarantee} cannot be reached: column {column.name!r} has only {different:,} different values; choose a smaller l"
             )
     merging = Merging(space, of_row, n)
-    held = [[set(np.unique(column.codes[rows]).tolist()) for rows in merging.clusters()] for column in columns]
+    held = [[set(np.unique(codes[rows]).tolist()) - {-1} for rows in merging.clusters()] for codes in values]
     poor = sorted({c for sets in held for c, values in enumerate(sets) if len(values) < guarantee.l})
     for c in poor:
         while merging.alive[c] and any(len(sets[c]) < guarantee.l for sets in held):

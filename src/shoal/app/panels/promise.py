@@ -117,9 +117,26 @@ class Desk:
         with parts.card("How strong?", "More is safer, and costs more detail. The estimate shows how much."):
             for name in promises.knobs_of(document):
                 _build_knob(self, kind, name, promises.value_of(document, name))
+        if promises.counts_missing(document):
+            self._missing(document)
         self._algorithm(kind, document)
         if promises.takes_sensitive_items(document):
             self._sensitive(document)
+
+    def _missing(self, document: dict[str, Any]) -> None:
+        why = "A cell without a sensitive value. Unless you know that nothing was to be said there, take it for unknown: that is safe."
+        readings = {"unknown": "Unknown: it may be any value, and counts for none", "value": "A value of its own"}
+        now = promises.missing_of(document)
+        if not isinstance(now, str):  # a plan from elsewhere, that says it by column
+            now = "by column"
+            readings["by column"] = "As the plan says, column by column"
+
+        def choose(event: Any) -> None:
+            if event.value in ("unknown", "value"):
+                self.change(lambda document: promises.read_missing(document, event.value))
+
+        with parts.card("What is a missing sensitive value?", why):
+            parts.select(readings, now, "A missing sensitive value", choose)
 
     def _algorithm(self, kind: str, document: dict[str, Any]) -> None:
         words = ALGORITHM_WORDS[kind]
@@ -228,7 +245,11 @@ def _build_knob(desk: Desk, kind: str, name: str, value: float) -> None:
             return
         wanted = float(given) / scale
         if wanted != promises.value_of(desk.project.draft, name):
+            asked = promises.counts_missing(desk.project.draft)
             desk.change(lambda document: promises.turn(document, name, wanted))
+            if asked != promises.counts_missing(desk.project.draft):
+                desk.strength.refresh()
+                return
         now = promises.value_of(desk.project.draft, name)
         field.value = round(now * scale, 2) if knob.share else int(now)
         slider.value = min(now, knob.high) * scale

@@ -21,7 +21,7 @@ import pyarrow as pa
 from shoal.algorithms import algorithm
 from shoal.algorithms.buckets.bucketization import Bucketization, chances, figures
 from shoal.algorithms.buckets.cells import exception_notes
-from shoal.algorithms.buckets.eligibility import check_counts, check_shares_of_counts
+from shoal.algorithms.buckets.eligibility import check_counts, check_shares
 from shoal.algorithms.recoding import Options
 from shoal.engines.spark.cells import CountedCells, counted_cells, dealt, kinds_told_by
 from shoal.engines.spark.dealing import check_size, groups_of_parts, joined, number_of_parts
@@ -64,13 +64,13 @@ def bucketized(records: SparkRecords, guarantee: MatchingDiversity, name: str, o
 
     # Anatomy knows no rules: it looks at values alone.
     rules = None if name == "anatomy" else guarantee.rules
-    kinds = kinds_told_by(records, rules)
+    kinds = kinds_told_by(records, rules, guarantee.missing)
     options.tell("impossible values", 0.0)
     cells = counted_cells(records, kinds)
-    check_whole(records.template, cells, guarantee, knows_rules=name != "anatomy")
+    check_whole(records.template, cells, guarantee, once=name == "anatomy")
     n_parts = number_of_parts(len(records), len(cells.rows))
-    group = groups_of_parts(cells, guarantee, n_parts)
-    promise = MatchingDiversity(guarantee.l, None if rules is None else rules.applied())
+    group = groups_of_parts(cells, guarantee, n_parts, once=name == "anatomy")
+    promise = MatchingDiversity(guarantee.l, None if rules is None else rules.applied(), guarantee.missing)
     while True:
         options.tell("groups", 0.3)
         stored = (
@@ -106,26 +106,18 @@ def bucketized(records: SparkRecords, guarantee: MatchingDiversity, name: str, o
     return _together(stored, told, len(cells.rows))
 
 
-def check_whole(table: Records, cells: CountedCells, guarantee: MatchingDiversity, *, knows_rules: bool) -> None:
-    """Raises as the local engine does if no buckets of all rows keep the promise."""
-    column = sensitive_column(table)
-    if not knows_rules:
-        check_shares_of_counts(column.name, column.values, cells.rows_of_value, guarantee)
+def check_whole(table: Records, cells: CountedCells, guarantee: MatchingDiversity, *, once: bool) -> None:
+    """Raises as the local engine does if no buckets of all rows keep the promise; `once` if no value may stand twice in a bucket."""
+    name, rows = sensitive_column(table).name, cells.rows_of_value
+    if once:
+        check_shares(name, np.where(cells.counted, rows, 0), int(rows.sum()), guarantee)
         return
 
     def first_row(kinds: Longs) -> tuple[int, int]:
         kind = int(kinds[np.argmin(cells.first_row[kinds])])
         return int(cells.first_row[kind]), kind
 
-    check_counts(
-        column.name,
-        column.values,
-        guarantee,
-        cells.rows_of_kind,
-        cells.rows_of_value,
-        cells.excluded,
-        first_row,
-    )
+    check_counts(name, guarantee, cells.rows_of_kind, rows, cells.excluded, cells.counted, first_row)
 
 
 def _together(stored: DataFrame, told: list[dict[str, Any]], n_cells: int) -> Bucketized:
@@ -201,7 +193,11 @@ def _bucketized(
         return _fault(part, len(rows), str(fault))
     buckets = found.apply()
     if not guarantee.audit(buckets, witnesses=0, threads=1).holds:
-        return _fault(part, len(rows), f"{guarantee} cannot be reached: {name} finds no buckets that keep it")
+        return _fault(
+            part,
+            len(rows),
+            f"{name} found no buckets that keep {guarantee}, which does not mean that there are none; ask for a smaller l or fewer rules",
+        )
     random = np.random.default_rng([part, *np.frombuffer(secret, "<u4").tolist()])
     given = buckets.shuffled(random)
     texts = [

@@ -78,7 +78,8 @@ def _audited(
     appears = rows[np.unique(buckets.of_row, return_index=True)[1]]
     found = None
     if isinstance(guarantee, PlainDiversity):
-        found = diversities(buckets, int(guarantee.l))[guarantee.kind] * (-1 if guarantee.kind == "recursive" else 1)
+        found = diversities(buckets, int(guarantee.l), guarantee.missing)[guarantee.kind]
+        found = found * (-1 if guarantee.kind == "recursive" else 1)
     worst = []
     for number, witness in enumerate(verdict.witnesses):
         b = int(buckets.of_row[witness.rows[0] - 1])

@@ -17,10 +17,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from shoal.algorithms.known_values import known_values
 from shoal.engines.spark.ragged import Ints, Longs, flat
 from shoal.engines.spark.records import SparkRecords
 from shoal.engines.spark.workers import collected, on_workers
 from shoal.errors import InputError
+from shoal.guarantees.missing import UNKNOWN, Missing
 from shoal.records.buckets import sensitive_column
 from shoal.records.knowledge import Covers, Rules, covers
 
@@ -41,7 +43,12 @@ class Kinds:
     """And the sensitive column."""
     nodes: Ints
     value: Ints
-    n_values: int
+    counted: npt.NDArray[np.bool_]
+    """Which values count towards l; rules exclude no others."""
+
+    @property
+    def n_values(self) -> int:
+        return len(self.counted)
 
     def of_rows(self, batch: pa.RecordBatch) -> tuple[Ints, Ints, npt.NDArray[np.bool_]]:
         """(sensitive value of each row, its kind, what is excluded for each kind)."""
@@ -65,6 +72,8 @@ class CountedCells:
     """Of each cell."""
     excluded: npt.NDArray[np.bool_]
     """Per kind, small sets of impossible values first."""
+    counted: npt.NDArray[np.bool_]
+    """Which values count towards l."""
     first_row: Longs
     """Per kind, the first row of it."""
     digests: dict[bytes, int]
@@ -81,25 +90,27 @@ class CountedCells:
         return np.bincount(self.kind, self.rows, minlength=len(self.excluded)).astype(np.int64)
 
 
-def kinds_told_by(records: SparkRecords, rules: Rules | None) -> Kinds:
-    """What a worker needs to tell the kinds of rows."""
+def kinds_told_by(records: SparkRecords, rules: Rules | None, missing: Missing = UNKNOWN) -> Kinds:
+    """What a worker needs to tell the kinds of rows; `missing` is as for the promise."""
     table = records.template
     column = sensitive_column(table)
     used = None if rules is None else rules.applied()
     trees = {} if used is None else used.hierarchies
+    value = np.zeros(0, np.int32) if used is None else used.values_among(column.values)
+    counted = known_values(column, missing)
     return Kinds(
         above=covers(table, trees),
         places=tuple(table.columns.index(table[name]) for name in trees),
         sensitive=table.columns.index(column),
         nodes=np.zeros((0, 0), np.int32) if used is None else used.nodes,
-        value=np.zeros(0, np.int32) if used is None else used.values_among(column.values),
-        n_values=len(column.values),
+        value=np.where((value >= 0) & counted[value], value, -1).astype(np.int32),
+        counted=counted,
     )
 
 
 def counted_cells(records: SparkRecords, kinds: Kinds) -> CountedCells:
     """The cells of all rows."""
-    return of_counts(told(records, kinds), kinds.n_values)
+    return of_counts(told(records, kinds), kinds.counted)
 
 
 def told(records: SparkRecords, kinds: Kinds) -> pa.Table:
@@ -114,15 +125,15 @@ def told(records: SparkRecords, kinds: Kinds) -> pa.Table:
     return found
 
 
-def of_counts(found: pa.Table, n_values: int) -> CountedCells:
-    """The cells from what the partitions count."""
+def of_counts(found: pa.Table, counted: npt.NDArray[np.bool_]) -> CountedCells:
+    """The cells from what the partitions count; `counted` are the values that count towards l."""
     digest = found["kind"].to_pylist()
     told_by = {
         one: values for one, values in zip(digest, found["excluded"].to_pylist(), strict=True) if values is not None
     }
     names = sorted(told_by, key=lambda one: (len(told_by[one]), told_by[one]))
     number = {one: i for i, one in enumerate(names)}
-    excluded = np.zeros((len(names), n_values), np.bool_)
+    excluded = np.zeros((len(names), len(counted)), np.bool_)
     for i, one in enumerate(names):
         excluded[i, told_by[one]] = True
     kind = np.array([number[one] for one in digest], np.int64)
@@ -143,6 +154,7 @@ def of_counts(found: pa.Table, n_values: int) -> CountedCells:
         kind=(keys % max(1, len(names))).astype(np.int32),
         rows=np.bincount(cell.reshape(-1), count[order], minlength=len(keys)).astype(np.int64),
         excluded=excluded,
+        counted=counted,
         first_row=first_row,
         digests=number,
         segments=segments,

@@ -39,26 +39,40 @@ def rows_of_parts(rows: Longs, n_parts: int) -> Longs:
     return np.asarray((ends + offset) // n_parts - (ends - rows + offset) // n_parts, np.int64)
 
 
-def able_parts(parts: Longs, cells: CountedCells, l: int, threads: int | None = None) -> npt.NDArray[np.bool_]:  # noqa: E741
-    """Which parts can keep the promise by themselves, from their rows of each cell."""
+def able_parts(
+    parts: Longs,
+    cells: CountedCells,
+    l: int,  # noqa: E741
+    *,
+    once: bool = False,
+    threads: int | None = None,
+) -> npt.NDArray[np.bool_]:
+    """Which parts can keep the promise by themselves, from their rows of each cell; `once` if no value may stand twice in a bucket."""
     n_kinds, n_values = cells.excluded.shape
     rows_of_value, rows_of_kind = (np.zeros((len(parts), many), np.int64) for many in (n_values, n_kinds))
     for part, own in enumerate(parts):
         rows_of_value[part] = np.bincount(cells.value, own, minlength=n_values)
         rows_of_kind[part] = np.bincount(cells.kind, own, minlength=n_kinds)
-    even = rows_of_value.max(axis=1) * l <= parts.sum(axis=1)
-    able = np.zeros(len(parts), np.bool_)
-    able[even] = valid_numbers(rows_of_kind[even], rows_of_value[even], cells.excluded, threads).min(axis=1) >= l
+    able = valid_numbers(rows_of_kind, rows_of_value, cells.excluded, cells.counted, threads).min(axis=1) >= l
+    if once:
+        known = np.where(cells.counted, rows_of_value, 0)
+        able &= known.max(axis=1) * l <= known.sum(axis=1)
     return np.asarray(able & (parts.sum(axis=1) > 0))
 
 
 def groups_of_parts(
-    cells: CountedCells, guarantee: MatchingDiversity, n_parts: int, threads: int | None = None
+    cells: CountedCells,
+    guarantee: MatchingDiversity,
+    n_parts: int,
+    *,
+    once: bool = False,
+    threads: int | None = None,
 ) -> Ints:
     """The group of each part: groups are able to keep the promise by themselves. All rows together have to be able."""
     group = np.arange(n_parts, dtype=np.int32)
     parts = rows_of_parts(cells.rows, n_parts)
-    while len(parts) > 1 and not (able := able_parts(parts, cells, int(guarantee.l), threads)).all():
+    l = int(guarantee.l)  # noqa: E741
+    while len(parts) > 1 and not (able := able_parts(parts, cells, l, once=once, threads=threads)).all():
         step = joined(able)
         group = step[group]
         parts = np.add.reduceat(parts, np.unique(step, return_index=True)[1], axis=0)
@@ -85,6 +99,6 @@ def check_size(rows: int, guarantee: MatchingDiversity) -> None:
     if rows > MOST_ROWS:
         raise InputError(
             f"{guarantee} cannot be reached on Spark here: parts of the table that keep it by themselves would have up to {rows:,} rows, "
-            f"more than the {MOST_ROWS:,} that one worker takes (nearly one row in {guarantee.l} has the same value, or the rules leave "
-            "some rows only values that are rare); ask for a smaller l or fewer rules, or use the local engine"
+            f"more than the {MOST_ROWS:,} that one worker takes (there are few values that are not rare, or the rules leave some rows "
+            "none of them); ask for a smaller l or fewer rules, or use the local engine"
         )

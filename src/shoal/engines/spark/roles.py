@@ -13,8 +13,10 @@ from shoal.errors import InputError
 from shoal.guarantees.diversity import BUCKET
 from shoal.guarantees.k import KAnonymity
 from shoal.guarantees.km import KmAnonymity
+from shoal.guarantees.missing import check_named
 from shoal.records.columns import comma_parts, named_columns
 from shoal.records.roles import Roles
+from shoal.records.set_cells import check_single_values
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -45,14 +47,27 @@ def published_as(
         sensitive = named_columns(tuple(sensitive), df.columns)
         if items is not None:
             raise InputError(f"{guarantee} is about tables without items; leave out items, or ask for RTAnonymity")
-        return coded(df, quasi=quasi, sensitive=sensitive, numeric=numeric, keep=keep), guarantee
+        found = coded(df, quasi=quasi, sensitive=sensitive, numeric=numeric, keep=keep)
+        return found if guarantee.l == 1 else single_valued(found, guarantee), guarantee
     if kind == "diversity":
-        return _buckets(df, guarantee, items, quasi, sensitive, numeric, keep), guarantee
+        found = _buckets(df, guarantee, items, quasi, sensitive, numeric, keep)
+        return single_valued(found, guarantee), guarantee
     hidden, marked = _hidden(df, sensitive)
     column = items_column(df, items, hidden)
     return coded(
         df, quasi=quasi, items=column, sensitive_sets=hidden, marked=marked, numeric=numeric, keep=keep
     ), guarantee
+
+
+def single_valued(records: SparkRecords, guarantee: Any) -> SparkRecords:
+    """The same; raises if cells of a sensitive column hold sets, or if a column without sensitive values is said to have missing ones."""
+    try:
+        check_named(guarantee.missing, [column.name for column in records.template.of_role("sensitive")])
+        check_single_values(records.template, "the data frame")
+    except InputError:
+        records.forget()
+        raise
+    return records
 
 
 def check_roles(

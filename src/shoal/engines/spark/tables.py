@@ -21,6 +21,7 @@ from shoal.errors import InputError
 from shoal.guarantees.audit import Audit, Witness
 from shoal.guarantees.km import KmAnonymity
 from shoal.guarantees.lm import LmDiversity, with_inferences
+from shoal.guarantees.missing import check_named
 from shoal.guarantees.rt import RTAnonymity, known_items, told_apart
 from shoal.guarantees.table import TableAnonymity, classes, fewest_values
 from shoal.records.baskets import Baskets
@@ -34,7 +35,8 @@ def table_audited(records: SparkRecords, guarantee: TableAnonymity, witnesses: i
         raise InputError(
             f"l = {guarantee.l}, but no column is sensitive; say with --sensitive which one, or leave l out"
         )
-    told = answers(records, by_values, _small_or_plain, k=int(guarantee.k), l=int(guarantee.l), keep=witnesses)
+    check_named(guarantee.missing, [column.name for column in sensitive])
+    told = answers(records, by_values, _small_or_plain, guarantee=guarantee, keep=witnesses)
     worst = first(told, "worst", witnesses)
     bad = sum(one["bad"] for one in told)
     return Audit(
@@ -153,12 +155,12 @@ def _known_lengths(records: SparkRecords) -> tuple[Longs, Longs]:
     return lengths_without(records.rows, wanted, records.sets.longest)
 
 
-def _small_or_plain(table: pa.Table, template: Records, k: int, l: int, keep: int) -> dict[str, Any]:  # noqa: E741
+def _small_or_plain(table: pa.Table, template: Records, guarantee: TableAnonymity, keep: int) -> dict[str, Any]:
     """On a worker: classes with few rows or few different sensitive values."""
     rows, records = of_rows(table, template)
     of_row, sizes = classes(records)
-    fewest = fewest_values(records, of_row, len(sizes))
-    bad = np.flatnonzero((sizes < k) | (fewest < (l if l > 1 else 0)))
+    fewest = fewest_values(records, of_row, len(sizes), guarantee.missing)
+    bad = np.flatnonzero((sizes < guarantee.k) | (fewest < (guarantee.l if guarantee.l > 1 else 0)))
     worst = bad[np.lexsort((fewest[bad], sizes[bad]))][:keep]
     codes = _class_codes(records, of_row)
     return _figures(sizes) | {

@@ -25,11 +25,13 @@ def open_values(
     offsets: npt.NDArray[np.int64],
     values: npt.NDArray[np.int32],
     counts: npt.NDArray[np.int64],
+    counted: npt.NDArray[np.bool_],
     threads: int | None = None,
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """(group of each row, its bucket, its kind, its number of open values): a group is the rows of a bucket of the same kind.
 
-    The number is 0 where no assignment breaks no rule: then the rules contradict the bucket.
+    Of the open values, those that are not `counted` do not count. The number is -1 where every assignment breaks a rule: then the rules
+    contradict the bucket.
     """
     n_kinds = max(len(excluded), 1)
     keys, group, many = np.unique(of_row.astype(np.int64) * n_kinds + kind, return_inverse=True, return_counts=True)
@@ -39,7 +41,7 @@ def open_values(
     rows = many.astype(np.int64)
     work = (np.diff(first) * np.diff(offsets)).astype(np.float64) + 1
     in_threads(
-        lambda a, b: count_open(a, b, first, kind_of, rows, offsets, values, counts, excluded, number),
+        lambda a, b: count_open(a, b, first, kind_of, rows, offsets, values, counts, excluded, counted, number),
         blocks_of_work(work, BLOCKS),
         threads,
     )
@@ -47,8 +49,8 @@ def open_values(
 
 
 @nb.njit(cache=True, nogil=True)
-def count_open(low, high, first, kind_of, rows, offsets, values, counts, excluded, number):
-    """Fill in the number of open values of every group of the buckets [low, high)."""
+def count_open(low, high, first, kind_of, rows, offsets, values, counts, excluded, counted, number):
+    """Fill in the number of open values that count of every group of the buckets [low, high), -1 where there is no assignment."""
     for b in range(low, high):
         n_kinds, n_values = first[b + 1] - first[b], offsets[b + 1] - offsets[b]
         allowed = np.empty((n_kinds, n_values), np.bool_)
@@ -60,10 +62,11 @@ def count_open(low, high, first, kind_of, rows, offsets, values, counts, exclude
         if not all_allowed and not keep_open(
             rows[first[b] : first[b + 1]], counts[offsets[b] : offsets[b + 1]], allowed
         ):
+            number[first[b] : first[b + 1]] = -1
             continue
         for i in range(n_kinds):
             for j in range(n_values):
-                number[first[b] + i] += allowed[i, j]
+                number[first[b] + i] += allowed[i, j] and counted[values[offsets[b] + j]]
 
 
 @nb.njit(cache=True, nogil=True)
