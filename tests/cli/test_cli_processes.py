@@ -144,21 +144,18 @@ def test_data_for_a_full_standard_output_leaves_no_certificate(tmp_path):
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs limits on address space")
 @pytest.mark.parametrize("limit", [300_000, 500_000, 900_000, 1_600_000, 2_000_000])
-@pytest.mark.parametrize(
-    "command", [["hierarchy", "check"], ["anonymize", "raw.dat"], ["anonymize", "raw.dat", "--json"]]
-)
-def test_a_limit_on_address_space_is_said_in_a_sentence_or_is_wide_enough(tmp_path, limit, command):
+def test_a_limit_on_address_space_is_said_in_a_sentence_or_is_wide_enough(tmp_path, limit):
     if limit == 2_000_000 and os.cpu_count() > 2:
         limit = 8_000_000
     (tmp_path / "raw.dat").write_text(ROWS)
-    line = f"ulimit -v {limit}; exec {shlex.quote(sys.executable)} -m shoal {' '.join(command)}"
+    line = f"ulimit -v {limit}; exec {shlex.quote(sys.executable)} -m shoal anonymize raw.dat"
     done = subprocess.run(line, shell=True, capture_output=True, cwd=tmp_path, check=False, timeout=60)
     if limit < 1_900_000:
         assert done.returncode == 2
         assert f"(ulimit -v {limit}) leaves no room".encode() in done.stderr
         assert len(done.stderr.splitlines()) == 1
     else:
-        assert done.returncode == (0 if command[0] == "anonymize" else 2)
+        assert done.returncode == 0
 
 
 def test_what_the_machine_has_no_room_for_is_said_in_a_sentence(run, monkeypatch):

@@ -114,6 +114,43 @@ def test_a_release_is_written_read_again_and_certified_or_not_published_at_all(s
     assert not spark.catalog.tableExists("another")
 
 
+def test_force_replaces_a_release_and_nothing_else(spark, tmp_path):
+    old, new = (
+        shoal.spark.anonymize(frame(spark, random_rows(2, 60, 12)), KmAnonymity(k, 1), hierarchy="balanced:3")
+        for k in (2, 20)
+    )
+    target = tmp_path / "public"
+    old.write(target)
+    assert {path.name for path in tmp_path.iterdir()} == {"public", "public.certificate.json"}
+    before = (tmp_path / "public.certificate.json").read_bytes()
+    # A failure on the way leaves the old release.
+    object.__setattr__(new, "published", new.published.limit(3))
+    with pytest.raises(ShoalError, match="nothing was published"):
+        new.write(target, force=True)
+    assert (tmp_path / "public.certificate.json").read_bytes() == before
+    assert shoal.verify(tmp_path / "public.certificate.json", target).holds
+    assert {path.name for path in tmp_path.iterdir()} == {"public", "public.certificate.json"}
+    old.write(tmp_path / "again", force=True)
+    old.write(tmp_path / "again", force=True)
+    assert shoal.verify(tmp_path / "again.certificate.json", tmp_path / "again").holds
+    # What is no release stays.
+    (target / "thesis.txt").write_text("mine")
+    with pytest.raises(InputError, match="no part of a release"):
+        old.write(target, force=True)
+    (target / "thesis.txt").rename(target / "_thesis.txt")
+    with pytest.raises(InputError, match="no part of a release"):
+        old.write(target, force=True)
+    (target / "_thesis.txt").unlink()
+    (tmp_path / "public.certificate.json").unlink()
+    with pytest.raises(InputError, match="only a release is replaced"):
+        old.write(target, force=True)
+    old.write(table="replaced_clicks")
+    with pytest.raises(InputError, match="only a folder of this machine is replaced"):
+        old.write(table="replaced_clicks", force=True)
+    old.forget()
+    new.forget()
+
+
 def _visible(folder):
     return {path.name for path in folder.iterdir() if not path.name.startswith(".")}
 

@@ -45,6 +45,10 @@ def test_command_and_plan_make_the_release_of_the_local_engine(spark, shop, run)
         assert run("verify", "public.certificate.json", data)[0] == 0
     assert run("verify", "public.certificate.json", "raw.parquet")[0] == 3
 
+    code, out, _ = run(*flags, "--engine", "spark", "-o", "public", "--force", "--json")
+    assert (code, json.loads(out)["output_sha256"]) == (0, on_spark["output_sha256"])
+    assert run("verify", "public.certificate.json", "public")[0] == 0
+
     _, plan, _ = run(*flags, "--engine", "spark", "-o", "other", "--print-plan")
     (shop / "plan.yaml").write_text(plan)
     assert "engine: spark" in plan
@@ -61,6 +65,9 @@ def test_command_and_plan_make_the_release_of_the_local_engine(spark, shop, run)
         (("--engine", "spark", "--keep-order"), "--keep-order has no use with --engine spark"),
         (("--engine", "spark", "--rules", "r.csv", "-o", "x"), "--rules has no use"),
         (("--engine", "spark", "-o", "x.csv"), "give a name without .csv"),
+        (("--engine", "spark", "-o", "table:x", "--force"), "--force replaces a folder of this machine"),
+        (("--engine", "spark", "-o", "hdfs://x/y", "--force"), "--force replaces a folder of this machine"),
+        (("--engine", "spark", "-o", "raw.parquet"), "raw.parquet: it is there already; pass --force"),
         (("--engine", "spark", "-o", "-"), "standard input and output are for the local engine"),
     ],
 )

@@ -99,6 +99,48 @@ def test_a_writer_that_is_killed_at_any_line_leaves_the_old_files_or_the_new_one
     assert (committed[0], committed[-1]) == (False, True)
 
 
+def write_folder(folder, force, place):
+    """A folder with its certificate, as Spark writes them."""
+    with Publication([place / "public.json"], force=force, folder=str(folder)) as made:
+        os.mkdir(made.staged_folder)
+        with open(os.path.join(made.staged_folder, "part-0"), "w") as file:
+            file.write("new")
+        with made.file(place / "public.json") as file:
+            file.write(b"new")
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_a_folder_and_its_certificate_appear_together(force, tmp_path):
+    place, folder = tmp_path / "place", tmp_path / "place" / "public"
+
+    def fresh():
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir()
+        if force:
+            folder.mkdir()
+            (folder / "part-old").write_text("old")
+            (place / "public.json").write_text("old")
+
+    def found():
+        return {str(path.relative_to(place)): path.read_text() for path in place.rglob("*") if path.is_file()}
+
+    old = {"public.json": "old", "public/part-old": "old"} if force else {}
+    new = {"public.json": "new", "public/part-0": "new"}
+    fresh()
+    changes, _ = lines_that_change([place], WRITER, lambda: write_folder(folder, force, place))
+    assert found() == new
+    committed = []
+    for line in changes:
+        fresh()
+        killed_at(line, WRITER, lambda: write_folder(folder, force, place))
+        settle(folder if line % 2 else place / "public.json")
+        assert found() in (old, new)
+        assert {path.name for path in place.iterdir()} <= {"public", "public.json"}
+        committed.append(found() == new)
+    assert committed == sorted(committed)
+    assert (committed[0], committed[-1]) == (False, True)
+
+
 @pytest.mark.parametrize(("error", "force"), [(KeyboardInterrupt, True), (SystemExit, False)])
 def test_a_writer_that_is_told_to_end_at_any_line_leaves_the_old_files_or_the_new_ones(error, force, tmp_path):
     scene = Scene(tmp_path, force, names=NAMES[::2])

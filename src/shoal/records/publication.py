@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from shoal.records.database_writing import TableTarget
 
+_CHANGED = "{name}: it was changed while the release was made; look at it, and try again"
+
 __all__ = ["Publication", "StagedFile", "Target", "check_apart", "check_targets", "display_name", "writing_errors"]
 
 
@@ -149,11 +151,19 @@ class Publication:
         with publication.file(data) as file:
             file.write(...)
 
-    `database` is the address of the table that belongs to them, if there is one (see `table`).
+    `folder` is a folder that belongs to them, and `database` the address of a table that does, if there is one (see `table`).
     """
 
-    def __init__(self, targets: Iterable[Target], *, force: bool = False, database: str | None = None) -> None:
+    def __init__(
+        self,
+        targets: Iterable[Target],
+        *,
+        force: bool = False,
+        folder: str | None = None,
+        database: str | None = None,
+    ) -> None:
         self._targets = tuple(os.fspath(target) for target in targets)
+        self._folder = None if folder is None else os.path.realpath(folder)
         self._force = force
         self._address = database
         self._staged: list[StagedFile] = []
@@ -161,6 +171,7 @@ class Publication:
         self._table: TableTarget | None = None
         self._table_is_in: bool | None = False
         self._on_terminate: Any = None
+        settle(folder)
         check_targets(self._targets, force=force, database=database)
         self._file: str | None = None
         """That of SQLite, where the table goes there."""
@@ -181,10 +192,22 @@ class Publication:
         self._staged.append(staged)
         return staged
 
+    @property
+    def staged_folder(self) -> str:
+        """Where the folder is to be written."""
+        assert self._journal is not None
+        assert self._folder is not None
+        return self._journal.staged(self._folder)
+
     def table(self, table: TableTarget) -> TableTarget:
         """Takes over a table: it is committed when all files have their names, and closed in any case."""
         self._table = table
         return table
+
+    @property
+    def _named(self) -> str:
+        """What messages about all of it name."""
+        return (self._targets or (self._folder or "",))[0]
 
     @property
     def id(self) -> str:
@@ -198,6 +221,8 @@ class Publication:
         kinds = {os.path.realpath(target): "file" for target in self._targets}
         if self._file is not None:
             kinds[self._file] = "database"
+        if self._folder is not None:
+            kinds[self._folder] = "folder"
         try:
             if kinds:
                 with writing_errors(next(iter(kinds))):
@@ -227,17 +252,21 @@ class Publication:
                     os.chmod(staged.path, stat.S_IMODE(os.stat(staged.target).st_mode))
         rows = None if self._table is None else TableRows(self._table.address.shown, self._table.sha256)
         contents = {staged.target: (staged.size, staged.sha256) for staged in self._staged}
-        with writing_errors(self._targets[0]):
+        with writing_errors(self._named):
             self._journal.place(contents, rows)
         for staged in self._staged:
             with writing_errors(staged.target):
                 _place(staged.path, staged.target, self._journal, self._force)
-        for folder in dict.fromkeys(os.path.dirname(staged.target) for staged in self._staged):
+        if self._folder is not None:
+            with writing_errors(self._folder):
+                _place_folder(self.staged_folder, self._folder, self._journal, self._force)
+        targets = [staged.target for staged in self._staged] + ([] if self._folder is None else [self._folder])
+        for folder in dict.fromkeys(map(os.path.dirname, targets)):
             with writing_errors(folder):
                 sync_folder(folder)
         if self._table is not None:
             self._commit_table(self._table)
-        with writing_errors(self._targets[0]):
+        with writing_errors(self._named):
             self._journal.commit()
 
     def _commit_table(self, table: TableTarget) -> None:
@@ -283,10 +312,20 @@ def _place(staged: str, target: str, journal: Journal, force: bool) -> None:
         except OSError:  # a file system without links
             os.rename(target, kept)
         if Seen.at(kept) != before:
-            raise InputError(
-                f"{display_name(target)}: it was changed while the release was made; look at it, and try again"
-            )
+            raise InputError(_CHANGED.format(name=display_name(target)))
         os.replace(staged, target)
+
+
+def _place_folder(staged: str, target: str, journal: Journal, force: bool) -> None:
+    """As `_place`: a folder has no second name, so it is moved out of the way."""
+    before = journal.before(target)
+    if os.path.lexists(target):
+        if before is None or not force:
+            raise FileExistsError
+        os.rename(target, journal.kept(target))
+        if Seen.at(journal.kept(target)) != before:
+            raise InputError(_CHANGED.format(name=display_name(target)))
+    os.rename(staged, target)
 
 
 def _link(staged: str, target: str) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,6 +13,9 @@ from typing import TYPE_CHECKING, Any, cast
 from shoal.algorithms.recoding import Options, Progress
 from shoal.errors import InputError, ShoalError
 from shoal.guarantees.audit import Audit
+from shoal.records.folders import beside, data_files, entries_of
+from shoal.records.journal import remove, settle
+from shoal.records.publication import writing_errors
 from shoal.records.roles import texts_of
 from shoal.records.row_digest import DIGEST
 
@@ -19,7 +24,12 @@ if TYPE_CHECKING:
 
     from shoal.engines.spark.records import SparkRecords
     from shoal.engines.spark.sets import SparkSets
+    from shoal.engines.spark.storage import Folder
+    from shoal.report.signing import Signer
     from shoal.spark.proposing import SparkProposal
+
+
+_PART = re.compile(r"part-.*\.parquet")
 
 
 def anonymize(
@@ -237,12 +247,13 @@ class SparkRelease:
         table: str | None = None,
         certificate: str | os.PathLike[str] | None = None,
         sign: str | os.PathLike[str] | None = None,
+        force: bool = False,
     ) -> dict[str, Any]:
         """Write a new folder of Parquet files, or a new table, and its certificate, whose facts are returned. All of it, or nothing.
 
         The certificate lies beside a folder (`PATH.certificate.json`) unless it is named; that of a table only where it is named. Paths are
         Spark's. What was written is read again and audited before it gets its name. `sign` is the file, on the driver, of an ed25519
-        private key to sign the certificate with.
+        private key to sign the certificate with. `force` replaces a release that Spark wrote before to a folder of this machine.
         """
         from shoal.engines.spark.storage import Files, Folder, Table
         from shoal.report.certificate import certificate_file, check_certificate_name
@@ -258,10 +269,23 @@ class SparkRelease:
         if sign is not None and proof is None:
             raise InputError("there is no certificate to sign; name one (certificate=...)")
         vouching = None if sign is None else signer(sign)
-        place.check_free()
         if proof is not None:
             check_certificate_name(proof)
-            files.check_free(proof)
+        home = files.local(place.path) if isinstance(place, Folder) else None
+        paper = None if proof is None else files.local(proof)
+        if force and not (home and paper):
+            raise InputError(
+                f"{place.name}: only a folder of this machine is replaced, for nothing replaces a table, or a folder elsewhere, and its "
+                "certificate together; write to another place, or remove both first"
+            )
+        if not force:
+            place.check_free()
+            if proof is not None:
+                files.check_free(proof)
+        if isinstance(place, Folder) and home and paper:
+            content = self._write_here(place, home, paper, vouching, sign, force)
+            self.written.append(place.name)
+            return content
         with place.staging(self.published) as frame:
             content = self._certificate(place.name, place.form, *self._checked(frame))
             if proof is not None:
@@ -273,6 +297,30 @@ class SparkRelease:
                     files.remove(proof)
                 raise
         self.written.append(place.name)
+        return content
+
+    def _write_here(
+        self, place: Folder, home: str, proof: str, vouching: Signer | None, sign: Any, force: bool
+    ) -> dict[str, Any]:
+        """As `write`, to a folder of this machine: it and its certificate appear together, as files do."""
+        from shoal.records.publication import Publication, check_apart
+        from shoal.report.certificate import certificate_file
+        from shoal.report.owner_key import owner_files
+
+        check_apart([proof, home], [*([] if sign is None else [("the key to sign with", sign)]), *owner_files()])
+        for path in (home, proof):
+            with writing_errors(path):
+                os.makedirs(os.path.dirname(path), exist_ok=True)  # as Spark does
+        settle(home, proof)
+        if force:
+            _check_replaceable(home, proof)
+        with Publication([proof], force=force, folder=home) as publication:
+            with place.staging(self.published, publication.staged_folder) as frame:
+                content = self._certificate(place.name, place.form, *self._checked(frame))
+            with publication.file(proof) as file:
+                file.write(certificate_file(content, proof, vouching))
+        folder, name = os.path.split(proof)
+        remove(os.path.join(folder, f".{name}.crc"))  # of a certificate that was there, by Hadoop
         return content
 
     def forget(self) -> None:
@@ -317,6 +365,30 @@ class SparkRelease:
             reading={"format": form, "digest": DIGEST, **reading},
             details=self.details,
         )
+
+
+def _check_replaceable(folder: str, proof: str) -> None:
+    """Raises unless a folder, if there is one, holds a release that Spark wrote and nothing else, as its certificate says."""
+    from shoal.report.promised import known_by_rows
+    from shoal.report.verification import read_certificate
+
+    name = os.path.basename(folder)
+    if not os.path.lexists(folder):
+        return
+    if os.path.islink(folder) or not os.path.isdir(folder):
+        raise InputError(f"{name}: it is there already, and is no folder; write to another place")
+    entries = entries_of(folder)
+    foreign = [file for file in data_files(entries, name) if not _PART.fullmatch(file)]
+    if strange := (*foreign, *beside(entries).strange):
+        raise InputError(f"{name}: it also holds what is no part of a release ({strange[0]!r}); remove it first")
+    for path in (proof, f"{folder}.certificate.json"):
+        with contextlib.suppress(InputError):
+            content = read_certificate(path).content
+            if known_by_rows(content) and content["output"].get("file") == name:
+                return
+    raise InputError(
+        f"{name}: no certificate beside it says that it is a release, and only a release is replaced; remove it first"
+    )
 
 
 def digest_of(seen: SparkSets | SparkRecords) -> str:

@@ -73,19 +73,20 @@ def released(
 ) -> OnSpark:
     """The release on Spark, written to `output` (a folder that is not there yet, or table:NAME) if it is given.
 
-    Among the arguments, `sign` is the file of the private key that the certificate is signed with.
+    Among the arguments, `sign` is the file of the private key that the certificate is signed with, and `force` replaces a release.
     """
     from shoal import spark
 
-    sign = arguments.get("sign")
-    taken = _taken(spark.anonymize, {name: value for name, value in arguments.items() if name != "sign"})
+    sign, force = arguments.get("sign"), bool(arguments.get("force"))
+    taken = _taken(spark.anonymize, {name: arguments[name] for name in arguments if name not in ("sign", "force")})
     _check_places(data, output, certificate)
+    _check_free(engine, output, force)
     notes = _signing_notes(sign, output, certificate)
     output, certificate = _place(engine, output), _place(engine, certificate)
     release = spark.anonymize(_frame(engine, data), guarantee, progress=progress, **taken)
     if output is not None:
         named = {"table": output.removeprefix(TABLE)} if output.startswith(TABLE) else {"path": output}
-        release.write(**named, certificate=certificate, sign=sign)
+        release.write(**named, certificate=certificate, sign=sign, force=force)
         if certificate is None and "path" in named:
             certificate = f"{output}.certificate.json"
     return OnSpark(release, engine, output, certificate, (*release.notes, *notes))
@@ -190,6 +191,22 @@ def _check_places(data: str, output: str | None, certificate: str | None) -> Non
     if ending in _FILES:
         raise InputError(
             f"{os.path.basename(str(output))}: Spark writes a folder of Parquet files, or table:NAME; give a name without {ending}"
+        )
+
+
+def _check_free(engine: Choice, output: str | None, force: bool) -> None:
+    """Raises for what would be refused when all is done."""
+    at = _place(engine, output)
+    if at is None:
+        return
+    here = os.path.isabs(at)
+    if force and not here:
+        raise InputError(
+            f"{os.path.basename(at)}: --force replaces a folder of this machine, and nothing else on Spark; write to another place"
+        )
+    if here and not force and os.path.lexists(at):
+        raise InputError(
+            f"{os.path.basename(at)}: it is there already; pass --force to replace it, or write to another place"
         )
 
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import InputError
+from shoal.records.journal import settle
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -23,6 +24,7 @@ def frame_of(session: SparkSession, place: str | os.PathLike[str]) -> DataFrame:
     from pyspark.errors import PySparkException
 
     where = os.fspath(place)
+    settle(where)
     try:
         if where.startswith(TABLE):
             return session.table(where.removeprefix(TABLE))

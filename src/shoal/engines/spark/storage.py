@@ -54,12 +54,17 @@ class Files:
             raise InputError(f"{at.getName()}: there is no such file or folder; check the path {path!r}")
         if not system.getFileStatus(at).isDirectory():
             return None
-        if system.getUri().getScheme() == "file":  # Hadoop would not tell links and checksum files
-            return entries_of(system.makeQualified(at).toUri().getPath())
+        if (folder := self.local(path)) is not None:  # Hadoop would not tell links and checksum files
+            return entries_of(folder)
         return tuple(
             Entry(told.getPath().getName(), "folder" if told.isDirectory() else "file", told.getLen())
             for told in system.listStatus(at)
         )
+
+    def local(self, path: str) -> str | None:
+        """A path as this machine has it; None on other file systems."""
+        system, at = self._at(path)
+        return str(system.makeQualified(at).toUri().getPath()) if system.getUri().getScheme() == "file" else None
 
     def parquet_columns(self, path: str) -> tuple[str, ...]:
         """The columns that the Parquet file at a path, or every one of those in the folder there, says it holds.
@@ -143,14 +148,16 @@ class Folder:
         self.files.check_free(self.path)
 
     @contextmanager
-    def staging(self, frame: DataFrame) -> Iterator[DataFrame]:
+    def staging(self, frame: DataFrame, staged: str | None = None) -> Iterator[DataFrame]:
         """The frame, written under another name and read again. What has not been put in place by the end is removed."""
+        self._staged = staged or self._staged
         try:
             with worker_faults():
                 frame.write.parquet(self._staged)
             yield self.session.read.parquet(self._staged)
-        finally:
+        except BaseException:
             self.files.remove(self._staged)
+            raise
 
     def put_in_place(self) -> None:
         self.files.move(self._staged, self.path)
