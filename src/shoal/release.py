@@ -722,20 +722,27 @@ def _ways_to_read(layout: Layout) -> list[tuple[str, dict[str, Any]]]:
 
 @contextlib.contextmanager
 def _passing_through() -> Iterator[StagedFile]:
-    """A file for data on its way to standard output: it is checked on disk before the first byte leaves."""
+    """A file for data on its way to standard output: it is checked on disk before the first byte leaves.
+
+    Where the system lets an open file be read without a name, it has none, and goes away with the process, however that ends.
+    """
     try:
-        private = tempfile.TemporaryDirectory()
+        folder = tempfile.mkdtemp(prefix="shoal-")
     except OSError as error:
         raise InputError(
             f"there is no temporary folder to check the data in ({error.strerror}); name one in TMPDIR"
         ) from None
-    with private as folder:
+    with contextlib.ExitStack() as stack:
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
         file = StagedFile(os.path.join(folder, "data"), os.path.join(folder, "data"))
         file.create()
-        try:
-            yield file
-        finally:
-            file.close()
+        stack.callback(file.close)
+        if os.path.isdir("/proc/self/fd"):
+            number = os.open(file.path, os.O_RDONLY)
+            stack.callback(os.close, number)
+            shutil.rmtree(folder, ignore_errors=True)
+            file.path = f"/proc/{os.getpid()}/fd/{number}"
+        yield file
 
 
 def _csv(rows: Iterator[tuple[str, ...]]) -> bytes:

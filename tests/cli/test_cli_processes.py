@@ -253,6 +253,20 @@ def test_a_killed_process_leaves_all_old_files_or_all_new_ones_to_the_next(
     assert old == {moment != "after that"}
 
 
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="needs files that can be read without a name")
+def test_a_killed_process_leaves_nothing_of_what_was_for_standard_output(tmp_path):
+    (tmp_path / "raw.dat").write_text(ROWS)
+    (tmp_path / "temporary").mkdir()
+    script = textwrap.dedent(KILLED).format(signal="SIGKILL", where="release.Release._flags_to_read", calls=1)
+    script = script.replace('"public.dat", "--rules", "rules.csv", "--force"', '"-"')
+    environment = os.environ | {"TMPDIR": str(tmp_path / "temporary")}
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, env=environment, capture_output=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (-signal.SIGKILL, b"")
+    assert list((tmp_path / "temporary").iterdir()) == []
+
+
 def test_a_terminated_process_cleans_up(tmp_path):
     (tmp_path / "raw.dat").write_text(ROWS)
     where, calls = MOMENTS["before the check"]
