@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shoal.app.drafts import set_numeric, set_role
 from shoal.app.files import LONGEST_NAME, free_name, safe_name
 from shoal.app.project import moved, paths_of
 from shoal.app.workspace import Workspace
@@ -224,6 +225,27 @@ def test_drafts_come_back_as_they_were(columns):
         project.change(document)
         assert project.draft == document
         assert b"&id" not in (project.folder / "plan.yaml").read_bytes()
+
+
+def test_numbers_follow_the_roles(workspace):
+    project = workspace.new_project("x")
+    project.change(
+        {"version": 1, "input": {"path": "p.csv"}, "columns": {"age": "quasi", "zip": "quasi", "codes": "items"}}
+    )
+    set_numeric(project, False)
+    assert project.draft["input"]["numeric"] == "none"
+    set_role(project, "zip", "drop")
+    assert project.draft["input"]["numeric"] == "none"
+    set_role(project, "age", "drop")  # sets alone have no columns of numbers
+    assert "numeric" not in project.draft["input"]
+    project.undo()
+    project.change(lambda document: document["input"].update(numeric=["age", "zip"]))
+    set_role(project, "zip", "keep")
+    assert project.draft["input"]["numeric"] == ["age", "zip"]
+    set_role(project, "zip", "drop")
+    assert project.draft["input"]["numeric"] == ["age"]
+    set_numeric(project, True)
+    assert "numeric" not in project.draft["input"]
 
 
 def test_incomplete_drafts_say_what_is_missing(workspace):

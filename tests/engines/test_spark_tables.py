@@ -184,6 +184,26 @@ def _by_bucket(rows):
     return found
 
 
+def test_codes_that_look_like_numbers_stay_apart_as_locally(spark):
+    from shoal.engines.spark.records import coded
+
+    rows = [("250.0", "34", "7.0"), ("250.00", "35", "7.00"), ("250.0", "34", "7.0"), ("250.00", "35", "7.00")]
+    df = spark.createDataFrame(rows, "code string, age string, kept string")
+    found = shoal.spark.audit(df, TableAnonymity(4), quasi="code")
+    assert (found.holds, found.violations) == (False, 2)
+    for numeric, are in ((None, [False, True]), (("none",), [False, False]), (("code,age",), [True, True])):
+        records = coded(df, quasi=("code", "age"), keep=("kept",), numeric=numeric)
+        assert [column.numbers is not None for column in records.template.columns] == are
+        assert records.template.columns[0].values == ("250.0", "250.00")
+        assert [note for note in records.notes if "'code'" in note] or numeric == ("none",)
+        records.forget()
+    with pytest.raises(InputError, match="'other' for --numeric is not one of its columns"):
+        coded(df, quasi=("code",), numeric=("other",))
+    release = shoal.spark.anonymize(df, TableAnonymity(4), quasi="code,age", keep="kept", numeric="none")
+    assert Counter(row.kept for row in release.published.collect()) == {"7.0": 2, "7.00": 2}
+    release.forget()
+
+
 def test_a_column_without_a_role_and_a_promise_out_of_reach_are_refused(spark):
     df = spark.createDataFrame(people(20))
     with pytest.raises(InputError, match=r"'ill', 'year' have no role"):

@@ -228,3 +228,23 @@ def test_what_is_published_as_it_is_comes_back_as_it_was_spelled(form, tmp_path,
     assert shoal.verify(tmp_path / "c.json", out).holds
     if guarantee.model in ("k", "rt"):
         shoal.evaluate(source, out, quasi="a,b", numeric=numeric, queries=0, **roles)
+
+
+def test_built_groups_of_dates_and_numbers_read_as_ranges(tmp_path):
+    days = [f"2020-{1 + i // 4:02}-{3 + i % 4:02}" for i in range(24)]
+    path = tmp_path / "visits.csv"
+    path.write_text("day,dose,town\n" + "".join(f"{day},{i / 4},T{i % 8}\n" for i, day in enumerate(days)))
+    trees = {"day": "balanced:3", "dose": "balanced:3", "town": "named:4"}
+    release = shoal.anonymize(path, shoal.TableAnonymity(4), quasi="day,dose,town", hierarchy=trees)
+    out = tmp_path / "out.csv"
+    release.write(out)
+    published = get(tmp_path, "csv")
+    assert not [row for row in published if "items[" in "".join(row.values()) or "dose[" in "".join(row.values())]
+    shown = {row["day"] for row in published} - set(days) - {"*"}
+    assert shown
+    assert all(day.startswith("[2020-") and " to 2020-" in day for day in shown)
+    assert shoal.audit(out, shoal.TableAnonymity(4), quasi="day,dose,town").holds
+    shoal.evaluate(path, out, quasi="day,dose,town", hierarchy=trees, queries=0)
+    warnings = json.loads((tmp_path / "out.csv.certificate.json").read_text())
+    assert "named:4" in json.dumps(warnings)
+    assert "published however rare they are" in json.dumps(warnings)

@@ -15,6 +15,7 @@ from shoal.app.odd_files import A_WORKBOOK, WORKBOOKS
 from shoal.app.project import Project, spoken
 from shoal.drafting import K, L, M, draft
 from shoal.errors import InputError
+from shoal.records.columns import NO_COLUMN
 from shoal.records.layout import format_of
 
 ROLES = {
@@ -73,6 +74,7 @@ def set_roles(project: Project, columns: Iterable[str], role: str | None) -> Non
     def put(document: dict[str, Any]) -> None:
         document["columns"].update(dict.fromkeys(columns, role))
         _fit_separator(document, project.settings.get("separator"))
+        _fit_numeric(document)
         if not project.settings.get("promise_chosen"):
             chosen = document.get("hierarchies")
             for key in ("hierarchies", "guarantee", "algorithm"):
@@ -83,6 +85,27 @@ def set_roles(project: Project, columns: Iterable[str], role: str | None) -> Non
             _drop_trees(document)
 
     project.change(put)
+
+
+def set_numeric(project: Project, found_out: bool) -> None:
+    """Says that columns of numbers are found out, or that there are none."""
+
+    def put(document: dict[str, Any]) -> None:
+        document["input"].pop("numeric", None)
+        if not found_out:
+            document["input"]["numeric"] = NO_COLUMN
+
+    project.change(put)
+
+
+def _fit_numeric(document: dict[str, Any]) -> None:
+    """Without columns that are generalized there are no numbers, and a plan that says which is refused."""
+    given = document["input"].pop("numeric", None)
+    if given is None or "quasi" not in document["columns"].values():
+        return
+    if not isinstance(given, str):
+        given = [name for name in given if document["columns"].get(name) in ("quasi", "sensitive", "keep")]
+    document["input"]["numeric"] = given or NO_COLUMN
 
 
 def _fit_separator(document: dict[str, Any], mark: str | None) -> None:

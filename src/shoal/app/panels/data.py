@@ -12,13 +12,14 @@ from typing import Any
 from nicegui import ui
 
 from shoal.app import components as parts
-from shoal.app.drafts import ROLES, begin, set_role, set_roles
+from shoal.app.drafts import ROLES, begin, set_numeric, set_role, set_roles
 from shoal.app.odd_files import mended, oddity
 from shoal.app.panels import Panel, needs_data, never
 from shoal.app.preview import MOST_COLUMNS, PAGE, Preview
 from shoal.app.project import spoken
 from shoal.app.shell import View
 from shoal.errors import InputError
+from shoal.records.columns import NO_COLUMN
 from shoal.records.layout import FORMATS, SEPARATORS
 
 AT_ONCE = 40
@@ -33,6 +34,7 @@ _NAMES = {
     "parquet": "Parquet",
     "arrow": "Arrow (Feather)",
 }
+_AS_NAMED = "as named"
 _MARKS = {None: "found out by itself", " ": "blanks", "\t": "tabs"} | {m: m for m in SEPARATORS if m != "\t"}
 
 
@@ -110,6 +112,11 @@ def _build_reading(view: View, path: Path) -> None:
         await asyncio.to_thread(begin, project, path, asked["format"], asked["separator"])
         view.reload()
 
+    def number(value: Any) -> None:
+        if value != _AS_NAMED:
+            set_numeric(project, value is None)
+            view.changed()
+
     with parts.row():
         forms = {form: _NAMES[form] for form in FORMATS}
         parts.select(forms, now["format"], "Format", lambda event: again(format=event.value), width="20rem")
@@ -127,11 +134,21 @@ def _build_reading(view: View, path: Path) -> None:
                 view.changed()
 
             parts.select(marks, now["separator"], "Items inside a cell are parted by", part, width="21rem")
+        if project.of_role("quasi"):
+            parts.select(*_numbers(source.get("numeric")), lambda event: number(event.value), width="21rem")
     told = "Its name tells the format." if looked.get("named") else "Its name does not tell the format; check it."
     if looked.get("rows"):
         what = "all of its" if looked.get("complete") else "its first"
         told += f" Roles were guessed from {what} {looked['rows']:,} rows."
     parts.why_line(told)
+
+
+def _numbers(given: Any) -> tuple[dict[Any, str], Any, str]:
+    """The choice of columns that hold numbers: those found by how they are spelled, none, or what the plan names."""
+    named = [] if given in (None, NO_COLUMN) else list(given)
+    now = None if given is None else _AS_NAMED if named else NO_COLUMN
+    choices: dict[Any, str] = {None: "found out by how they are spelled", NO_COLUMN: "in no column"}
+    return choices | ({_AS_NAMED: f"in {', '.join(named)}"} if named else {}), now, "Numbers stand"
 
 
 def _build_roles(view: View) -> None:
