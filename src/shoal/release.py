@@ -546,7 +546,7 @@ class Release:
         if targets.rules is not None:
             staged[targets.rules].write(_csv(self.proposal.rules(lambda token: as_written.get(token, ""))))
         if targets.certificate is not None:
-            content = self._certificate(targets.data, sha256, lambda token: as_written[token], reading)
+            content = self._certificate(targets.data, sha256, reading)
             vouching = None if targets.sign is None else signer(targets.sign)
             staged[targets.certificate].write(certificate_file(content, targets.certificate, vouching))
 
@@ -660,17 +660,13 @@ class Release:
         taken = any(parting_mark(column.values) is not None for column in records.of_role("sensitive"))
         return {"separator": self.layout.separator} if taken and records.items is None else {}
 
-    def _certificate(
-        self, output: str, output_sha256: str, written: Callable[[str], str], reading: Mapping[str, Any]
-    ) -> dict[str, Any]:
+    def _certificate(self, output: str, output_sha256: str, reading: Mapping[str, Any]) -> dict[str, Any]:
         return certificate_of(
             guarantee=self.guarantee,
             audit=self.audit,
             algorithm=self.algorithm,
             optimal=self.optimal,
-            bound=self.bound,
-            loss=self.loss,
-            certified=self.proposal.certified(written),
+            certified=self.proposal.certified(),
             warnings=self.proposal.warnings,
             parameters=self.proposal.parameters,
             keep_order=self.keep_order,
@@ -681,7 +677,6 @@ class Release:
             output_sha256=output_sha256,
             reading=reading,
             risk=self.risk,
-            details=self.details,
         )
 
 

@@ -96,6 +96,9 @@ def test_a_release_is_written_read_again_and_certified_or_not_published_at_all(s
     assert certificate["holds"]
     assert certificate["output"]["rows"] == 150
     assert certificate["row_order"].startswith("shuffled")
+    for part, said in here.proposal.certified().items():
+        assert certificate[part] == said
+    assert certificate["withheld"] == {"loss": ["ncp", "deleted"]}
     assert _visible(tmp_path) == {"public", "public.certificate.json"}
     with pytest.raises(InputError, match="there already"):
         release.write(target)

@@ -126,6 +126,7 @@ def test_a_table_with_items_is_released_in_parts_and_loses_about_what_it_loses_l
     assert release.loss["items_ncp"] < 1.1 * here.loss["items_ncp"]
     certificate = release.write(tmp_path / "public")
     assert certificate["columns"] == {"age": "quasi", "town": "quasi", "year": "keep"}
+    assert certificate["withheld"]["loss"][-1] == "items_ncp"
     release.forget()
 
 

@@ -106,7 +106,8 @@ def test_gsc_is_the_local_one_however_many_blocks_there_are(spark, monkeypatch, 
         name: here.details["classes"][name] for name in ("count", "smallest", "largest", "average")
     }
     certificate = release.write(tmp_path / "public")
-    assert certificate["classes"]["smallest"] == 4
+    assert certificate["audit"]["smallest_class"] == 4
+    assert certificate["withheld"] == {"loss": ["il", "added", "removed"]}
     assert certificate["holds"]
     release.forget()
 

@@ -183,7 +183,7 @@ def test_words_of_the_promise():
         "name": "3-diversity",
         "missing": "unknown",
     }
-    assert any("the one rule" in line for line in guarantee.promise())
+    assert any("all rules of the kind" in line for line in guarantee.promise())
     assert guarantee.limits()
     assert MatchingDiversity(2).promise()
     assert MatchingDiversity(2).limits()

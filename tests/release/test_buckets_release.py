@@ -54,7 +54,9 @@ def test_everything_but_the_link_is_published(patients, tmp_path, algorithm):
     certificate = json.loads((tmp_path / "public.csv.certificate.json").read_text())
     assert certificate["holds"]
     assert "cancer" not in json.dumps(certificate)
-    assert (certificate["knowledge"] is None) == (algorithm == "anatomy")
+    known = certificate["guarantee"].get("knowledge")
+    assert known == (None if algorithm == "anatomy" else {"min_exp": 0.9, "min_conf": 1.0})
+    assert certificate["loss"] == pytest.approx(dict(release.loss), abs=1e-6)
 
 
 def test_values_are_dealt_by_lot_and_the_lot_is_not_the_seed(patients):

@@ -19,7 +19,7 @@ from shoal.report import raw_risk
 from shoal.report.pages import page, page_with, parted_page
 from shoal.report.plots import Bar, bars
 from shoal.report.raw_risk import affordable
-from shoal.report.sections import Table, Text, sections, shown
+from shoal.report.sections import sections, shown
 from shoal.report.typeset import attached_facts, typeset
 from shoal.report.verification import read_certificate
 
@@ -69,9 +69,10 @@ def hostile_content(content):
     made = json.loads(json.dumps(content))
     made["output"]["file"] = HOSTILE[0]
     made["output"]["columns"] = dict.fromkeys(HOSTILE, "quasi")
-    made["deleted_shares"] = dict.fromkeys(HOSTILE, 0.5)
     made["ncp_by_column"] = dict.fromkeys(HOSTILE, 0.5)
-    made["hierarchy"] = {name: {"source": name, "leaves": 3, "height": 2} for name in HOSTILE}
+    made["rounded_to"] = {"ncp_by_column": dict.fromkeys(HOSTILE[:3], 0.1)}
+    made["withheld"] = {"ncp_by_column": list(HOSTILE)}
+    made["hierarchy"] = {name: {"source": name} for name in HOSTILE}
     made["warnings"] = list(HOSTILE)
     made["parameters"] = {name: name for name in HOSTILE}
     return made
@@ -109,11 +110,7 @@ def test_all_forms_hold_the_same_facts(tmp_path, name):
         facts["output"].pop("sha256")  # rows are shuffled anew
         found[form] = facts
     assert found["json"]["guarantee"]["model"] == case.guarantee.model
-    same = {
-        name: found["json"][name]
-        for name in found["json"]
-        if name not in ("deleted_shares", "loss", "buckets", "audit")
-    }
+    same = {name: found["json"][name] for name in found["json"] if name not in ("loss", "buckets", "audit")}
     for form in ("html", "pdf"):
         assert {name: found[form][name] for name in same} == same
 
@@ -131,6 +128,7 @@ def test_page_says_what_the_facts_say(content):
         assert fact in text
     assert f"{content['audit']['checked']:,} cases" in text
     assert f"{content['loss']['ncp']:.2%}" in text
+    assert "Not said" in text
     assert "not signed" in text
 
 
@@ -253,32 +251,34 @@ def test_risk_before_counts_no_more_than_takes_a_moment(monkeypatch):
     assert [e.knows for e in raw_risk.raw_risk(source, KmAnonymity(2, 2))] == ["one item"]
 
 
-def test_certificate_has_the_risk_before_and_after(tmp_path):
-    shoal.anonymize(Baskets.from_rows([["a", "b"]] * 5 + [["a", "c"]]), KmAnonymity(3, 2)).write(tmp_path / "out.csv")
+def test_certificate_has_the_risk_before_in_steps_and_the_risk_after(tmp_path):
+    rows = [["a", "b"]] * 500 + [["a", "c"]] * 2 + [[f"x{i}"] for i in range(100)]
+    shoal.anonymize(Baskets.from_rows(rows), KmAnonymity(3, 2)).write(tmp_path / "out.csv")
     content = json.loads((tmp_path / "out.csv.certificate.json").read_text())
     assert content["risk"] == {
-        "rows": 6,
+        "rows": 602,
         "before": [
-            {"knows": "one item", "fewer_than_k": 1, "singled_out": 1},
-            {"knows": "up to 2 items", "fewer_than_k": 1, "singled_out": 1},
+            {"knows": "one item", "fewer_than_k": 0.1, "singled_out": 0.1},
+            {"knows": "up to 2 items", "fewer_than_k": 0.1, "singled_out": 0.1},
         ],
         "after": {"fewer_than_k": 0, "singled_out": 0},
+        "in_steps_of": 0.1,
     }
-    assert sum(level["items"] for level in content["changes"]["levels"]) == content["changes"]["items"] == 3
+
+
+def test_certificate_of_little_data_does_not_state_the_risk_before(tmp_path):
+    release = shoal.anonymize(Baskets.from_rows([["a", "b"]] * 5 + [["a", "c"]]), KmAnonymity(3, 2))
+    release.write(tmp_path / "out.csv", tmp_path / "c.html")
+    content = read_certificate(tmp_path / "c.html").content
+    assert content["risk"] == {"rows": 6, "before": [], "after": {"fewer_than_k": 0, "singled_out": 0}}
+    assert "What the original gave away is not said" in " ".join(read_page(page(content)).text)
 
 
 def test_sections_leave_out_what_is_not_said(content):
-    for name in ("risk", "changes", "deleted_shares", "suppressed", "hierarchy"):
+    for name in ("risk", "changes", "hierarchy"):
         del content[name]
     content["warnings"] = []
     titles = [section.title for section in sections(content)]
     assert "What to keep in mind" not in titles
     assert "What an attacker learns, before and after" not in titles
     assert "What was changed" not in titles
-
-
-def test_few_of_many_deleted_tokens_are_listed(content):
-    content["deleted_shares"] = {f"token{i}": i / 100 for i in range(50)}
-    (changes,) = [section for section in sections(content) if section.title == "What was changed"]
-    assert [len(block.rows) for block in changes.blocks if isinstance(block, Table)][-1] == 20
-    assert any("30 more" in block.text for block in changes.blocks if isinstance(block, Text))

@@ -52,7 +52,7 @@ def test_rt_releases_keep_the_promise_in_the_file(patients, tmp_path, algorithm)
     certificate = json.loads((tmp_path / "public.csv.certificate.json").read_text())
     assert certificate["holds"]
     assert certificate["columns"] == {"age": "quasi", "sex": "quasi"}
-    assert certificate["classes"]["smallest"] >= 5
+    assert certificate["audit"]["smallest_class"] >= 5
     assert set(certificate["loss"]) == {"ncp", "ul", "items_ncp"}
 
 

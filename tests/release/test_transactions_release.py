@@ -76,7 +76,8 @@ def test_files_hold_what_was_promised(tmp_path, algorithm):
         "sensitive_items": 4,
     }
     assert certificate["holds"]
-    assert certificate["classes"]["smallest"] >= 4
+    assert certificate["audit"]["smallest_class"] >= 4
+    assert certificate["withheld"] == {"loss": ["il", "added", "removed"]}
     assert "s0" not in json.dumps(certificate)
     with open(rules) as file:
         told = list(csv.DictReader(file))

@@ -55,7 +55,7 @@ class MatchingDiversity:
         return f"{self.l}-diversity" if self.rules is None else f"matching {self.l}-diversity"
 
     def to_dict(self) -> dict[str, Any]:
-        """For --json and certificates: how many rules, not which."""
+        """For --json: how many rules, not which. A certificate does not say how many."""
         return {"model": self.model, "l": int(self.l), "name": str(self), "missing": self.missing} | (
             {} if self.rules is None else {"knowledge": self.rules.to_dict()}
         )
@@ -67,11 +67,10 @@ class MatchingDiversity:
                 f"Whoever finds a person's row and its bucket learns a list of at least {self.l} different sensitive "
                 f"values{words_of(self.missing)}, one of which is the person's unless that is missing.",
             )
-        rules = len(self.rules.applied())
-        known = "the one rule" if rules == 1 else f"all of {rules:,} rules"
         return (
-            f"Whoever finds a person's row and its bucket, and knows {known} of the kind 'such people never have that "
-            f"value', still finds at least {self.l} different sensitive values possible for the person{words_of(self.missing)}.",
+            "Whoever finds a person's row and its bucket, and knows all rules of the kind 'such people never have that value' that the "
+            f"owner took into account, still finds at least {self.l} different sensitive values possible for the "
+            f"person{words_of(self.missing)}.",
             "This takes into account that every value of a bucket belongs to exactly one of its rows, and was computed from the published "
             "buckets and the rules alone.",
         )
@@ -100,8 +99,8 @@ class MatchingDiversity:
                 else []
             ),
             f"{self.l} possible values can be of very different frequency: the attacker may still be nearly sure of one.",
-            "Which rows share a bucket was decided by looking at their values: what an attacker might conclude from the way buckets are "
-            "formed is not considered.",
+            "Which rows share a bucket was decided by looking at their values, and no bucket is larger than it must be: what an attacker "
+            "who knows how buckets are formed might conclude from that is not considered.",
             "Rows are counted, not people: several rows of one person can be combined.",
             "Several releases of the same people can be combined; the promise is about this release alone.",
         )

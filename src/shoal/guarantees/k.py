@@ -84,6 +84,8 @@ class KAnonymity:
                 else []
             ),
             *(["An attacker who knows some sensitive items of a person may use them."] if self.sensitive else []),
+            "Rows were changed no more than the promise needs, and a class is published as what most of its rows have. Whoever knows that "
+            "can conclude that at least half of the rows of a class had each of its items, and at most half any other.",
             "Rows are counted, not people: if one person has several rows, a crowd of rows can be a smaller crowd of people.",
             "Several releases of the same people can be combined; the promise is about this release alone.",
         )

@@ -55,6 +55,9 @@ class KmAnonymity:
             f"An attacker who knows more than {self.m} items of a record may still single it out.",
             "An attacker who knows that a person did not have an item, or how many items the person has, is not considered.",
             "If all candidate records share a further item, the attacker learns that item without knowing whose record is whose.",
+            "Items were changed no more than the promise needs. Whoever knows that can conclude why: of items that are published as "
+            "their category, one at least was too rare, by itself or together with others; and with k = 2, a category that stands in 2 "
+            "rows may well be one item in each.",
             "Rows are counted, not people: if one person has several rows, a crowd of rows can be a smaller crowd of people.",
             "Several releases of the same people can be combined; the promise is about this release alone.",
         )

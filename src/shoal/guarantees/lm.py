@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.guarantees.audit import Audit, Witness
-from shoal.guarantees.rt import RTAnonymity, known_items
+from shoal.guarantees.rt import NO_MORE_THAN_NEEDED, RTAnonymity, known_items
 from shoal.guarantees.table import classes, group_of
 from shoal.numbers import whole_number
 from shoal.records.records import Records
@@ -56,6 +56,7 @@ class LmDiversity:
             "An attacker who knows that a person did not have an item, or how many items the person has, is not considered.",
             "An attacker who knows some sensitive items of a person may use them: they are published unchanged.",
             "Only the items named as sensitive are protected from inference; other items and columns are not.",
+            NO_MORE_THAN_NEEDED,
             "Rows are counted, not people: if one person has several rows, a crowd of rows can be a smaller crowd of people.",
             "Several releases of the same people can be combined; the promise is about this release alone.",
         )

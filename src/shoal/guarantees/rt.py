@@ -25,6 +25,12 @@ from shoal.numbers import whole_number
 from shoal.records.baskets import Baskets
 from shoal.records.records import Records
 
+NO_MORE_THAN_NEEDED = (
+    "Values and items were changed no more than the promise needs. Whoever knows that can conclude why: rows of a class differed in what "
+    "is not exact, a range ends at numbers that somebody in the class has, and of items that are published together one at least was too "
+    "rare in the class."
+)
+
 
 @dataclass(frozen=True)
 class RTAnonymity:
@@ -63,6 +69,7 @@ class RTAnonymity:
             "If all candidate records share a further item, the attacker learns it without knowing whose record is whose; "
             "(k,l^m)-diversity is against that.",
             "Sensitive and kept columns are published as they are: an attacker who knows them of a person may use them.",
+            NO_MORE_THAN_NEEDED,
             "Rows are counted, not people: if one person has several rows, a crowd of rows can be a smaller crowd of people.",
             "Several releases of the same people can be combined; the promise is about this release alone.",
         )

@@ -52,3 +52,10 @@ def local_ncp(hierarchy: Hierarchy, node: npt.NDArray[np.int32]) -> dict[str, fl
     below = hierarchy.leaf_count[node]
     lost = int(np.where(below > 1, below, 0).sum()) / max(1, hierarchy.n_leaves * len(node))
     return {"ncp": lost, "generalized": lost, "deleted": 0.0}
+
+
+def published_ncp(occurrences: npt.NDArray[np.int64], leaves: npt.NDArray[np.int64], domain: int) -> float:
+    """The loss over published occurrences instead of original ones, which needs no original: per token, how often it stands in the
+    release, and how many of the `domain` items it could be."""
+    total = int(occurrences.sum())
+    return int((occurrences * np.where(leaves > 1, leaves, 0)).sum()) / max(1, total * domain)

@@ -51,9 +51,9 @@ class Proposal:
     optimal: bool | None = None
     bound: float | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
-    """For the owner, in `--json`. They may name rare items."""
-    certified: Callable[[Callable[[str], str]], Mapping[str, Any]] = lambda written: {}
-    """For the certificate: counts and shares, never a rare name. Takes what a published token is called in the file."""
+    """For the owner, in `--json` and `--report`. They may name rare items."""
+    certified: Callable[[], Mapping[str, Any]] = dict
+    """For the certificate: what the file tells, and shares that cannot be turned back into counts (`shoal.report.disclosure`)."""
     warnings: tuple[str, ...] = ()
     """For readers of the certificate."""
     notes: tuple[str, ...] = ()

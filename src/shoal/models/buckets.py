@@ -32,6 +32,7 @@ from shoal.records.peeking import column_names
 from shoal.records.record_reading import RecordSource, load_records
 from shoal.records.records import Column, Records
 from shoal.records.set_cells import check_single_values
+from shoal.report.disclosure import Figure, stated
 
 MIN_EXP = 0.9
 MAX_LENGTH = 1
@@ -128,7 +129,12 @@ def proposal(source: RecordSource, guarantee: Any, request: Mapping[str, Any], o
         parameters={option: value for option, value in effective(asked).items() if option in home.options}
         | {"seed": options.seed, "unknown": request["unknown"]},
         details=details,
-        certified=lambda written: {key: details[key] for key in ("columns", "buckets", "knowledge")},
+        # The file tells it: how often each value stands in a bucket is all that the chances depend on.
+        certified=lambda: {
+            **stated(guarantee.l, loss={"ambiguity": Figure(missed)}),
+            "columns": details["columns"],
+            "buckets": details["buckets"],
+        },
         warnings=(DEALT,),
         notes=source.notes + found.notes,
         rules=lambda written: _rules(guarantee.rules),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from shoal.algorithms import algorithm, entry
 from shoal.algorithms.km.learning import learner
@@ -15,16 +16,17 @@ from shoal.algorithms.km.local import LocalRecoding
 from shoal.algorithms.recoding import Options, Recoding
 from shoal.errors import InputError
 from shoal.guarantees.km import KmAnonymity
-from shoal.guarantees.km_local import LocalKmAnonymity
+from shoal.guarantees.km_local import LocalKmAnonymity, nodes_of
 from shoal.hierarchy.files import read_hierarchy
 from shoal.hierarchy.spec import resolve
 from shoal.hierarchy.tree import Hierarchy
-from shoal.loss.ncp import leaf_occurrences, local_ncp, ncp
+from shoal.loss.ncp import leaf_occurrences, local_ncp, ncp, published_ncp
 from shoal.models import Proposal, Roles, basket_details, basket_notes, basket_source
 from shoal.records.baskets import Baskets
 from shoal.records.reading import Source
 from shoal.report.advice import ends_at_root, hybrid_advice, root_advice
 from shoal.report.certificate import hierarchy_facts
+from shoal.report.disclosure import DIGITS, Figure, stated, untold_leaves
 
 HIERARCHY = "frequency:5"
 SUPPRESS = {"hybrid": 0.05}
@@ -98,12 +100,15 @@ def proposal(source: Source, guarantee: KmAnonymity, request: Mapping[str, Any],
             ],
             "hierarchy": {"source": tree.source, "leaves": tree.n_leaves, "height": tree.height},
         },
-        certified=lambda written: {
-            "suppressed": suppressed,
-            "deleted_shares": {written(token): round(share, 4) for token, share in shares.items()},
-            "hierarchy": hierarchy_facts(tree),
-        },
-        warnings=tuple(warnings_of(recoding, suppressed)),
+        certified=lambda: certified(
+            tree,
+            published.vocabulary,
+            published.supports(),
+            guarantee.k,
+            deleted=loss["deleted"] if options.suppress else None,
+            unknown=request["unknown"],
+        ),
+        warnings=tuple(warnings_of(recoding, options.suppress)),
         notes=notes,
         rules=lambda written: _rules(recoding, written),
         rules_note="names every original item, rare ones too",
@@ -158,7 +163,9 @@ def _local_proposal(
             ],
             "hierarchy": {"source": tree.source, "leaves": tree.n_leaves, "height": tree.height},
         },
-        certified=lambda written: {"local": local, "hierarchy": hierarchy_facts(tree)},
+        certified=lambda: certified(
+            tree, published.vocabulary, published.supports(), guarantee.k, unknown=request["unknown"], local=True
+        ),
         warnings=(
             *made_from_data(tree),
             "Recoding is local: the same item can stand as itself in one row and as a category in another. How often a token stands is "
@@ -229,17 +236,45 @@ def made_from_data(tree: Hierarchy) -> Iterator[str]:
         )
 
 
-def warnings_of(recoding: Recoding, suppressed: Mapping[str, Any]) -> Iterator[str]:
+def certified(
+    tree: Hierarchy,
+    tokens: Sequence[str],
+    occurrences: npt.NDArray[np.int64],
+    k: int,
+    *,
+    deleted: float | None = None,
+    unknown: str | None = None,
+    local: bool = False,
+) -> dict[str, Any]:
+    """What a certificate says of published tokens and how often each stands there; `deleted` where occurrences may have been dropped.
+
+    The loss is that of the published occurrences: with the tree, it can be counted in the file. Over the original ones it would tell in how
+    many rows a token stands for two items.
+    """
+    leaves = tree.leaf_count[nodes_of(tokens, tree)]
+    total = int(occurrences.sum())
+    untold = untold_leaves(tree, unknown=unknown, whole=deleted is None and not local)
+    loss = {"ncp": Figure(published_ncp(occurrences, leaves, tree.n_leaves), untold)}
+    return {
+        **stated(k, loss=loss if deleted is None else loss | {"deleted": Figure(deleted, total)}),
+        "changes": {
+            "tokens": int(np.count_nonzero(occurrences)),
+            "exact": round(int(occurrences[leaves == 1].sum()) / max(1, total), DIGITS),
+        },
+        "hierarchy": hierarchy_facts(tree),
+    }
+
+
+def warnings_of(recoding: Recoding, suppress: float) -> Iterator[str]:
+    """For readers of the certificate: what was asked for, and never how much of it came about."""
     yield from made_from_data(recoding.cut.hierarchy)
-    if suppressed["occurrences"]:
+    if suppress:
+        how = (
+            "one by one, so that counts are too low, and" if recoding.algorithm == "hybrid" else "by whole categories:"
+        )
         yield (
-            f"{suppressed['share']:.2%} of all item occurrences were dropped, "
-            + (
-                "one by one: counts of a token are too low by its share in deleted_shares, and"
-                if recoding.deletions is not None
-                else "by whole categories:"
-            )
-            + " an item that is not in a row may have been. Nothing was added that was not there."
+            f"Up to {suppress:.2%} of all item occurrences may have been dropped, {how} an item that is not in a row may have been. "
+            "Nothing was added that was not there."
         )
     if recoding.optimal is False:
-        yield "The time limit ended the search: a release that loses less may exist, but none below the bound."
+        yield "The time limit ended the search: a release that loses less may exist."

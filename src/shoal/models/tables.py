@@ -6,7 +6,7 @@ UL and `items_ncp`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -21,12 +21,15 @@ from shoal.guarantees.missing import check_named
 from shoal.hierarchy.columns import column_hierarchy
 from shoal.hierarchy.spec import resolve
 from shoal.hierarchy.tree import Hierarchy
+from shoal.loss.ncp import published_ncp
+from shoal.loss.relational import ANYTHING
 from shoal.models import Proposal, Roles, basket_details, basket_notes
 from shoal.records.peeking import column_names
 from shoal.records.record_reading import RecordSource, load_records, mark_sensitive
 from shoal.records.records import Records
 from shoal.records.set_cells import check_single_values
 from shoal.report.certificate import hierarchy_facts
+from shoal.report.disclosure import Figure, stated, untold_leaves
 
 WORTH_A_LOOK = 0.2
 """Items that lose more than this under a hierarchy are worth trying without one."""
@@ -121,12 +124,24 @@ def proposal(source: RecordSource, guarantee: Any, request: Mapping[str, Any], o
         optimal=recoding.optimal,
         bound=recoding.bound,
         details=details,
-        certified=lambda written: {
-            "columns": details["columns"],
-            "classes": classes,
-            "ncp_by_column": details["ncp_by_column"],
-            "hierarchy": {column: None if tree is None else hierarchy_facts(tree) for column, tree in trees.items()},
-        },
+        certified=lambda: (
+            certified(
+                {**recoding.loss, **_items_ncp(recoding, published, trees.get(records.items_name))},
+                recoding.ncp_by_column,
+                trees,
+                records.items_name,
+                guarantee.k,
+                unclear={name for name, told in recoding.values.items() if trees[name] is None and ANYTHING in told}
+                | ({"ul"} if rt.item_weights else set()),
+                unknown=request["unknown"],
+            )
+            | {"columns": details["columns"]}
+            | (
+                {}
+                if published.items is None
+                else {"changes": {"tokens": int(np.count_nonzero(published.items.supports()))}}
+            )
+        ),
         warnings=tuple(_warnings(records, trees)),
         notes=source.notes
         + (basket_notes(records.items, empty_stay=True) if records.items is not None else ())
@@ -174,6 +189,49 @@ def hierarchies(
     elif records.items is not None:
         found[records.items_name] = None
     return found
+
+
+def certified(
+    loss: Mapping[str, float],
+    by_column: Mapping[str, float],
+    trees: Mapping[str, Hierarchy | None],
+    items: str,
+    k: int,
+    *,
+    unclear: Collection[str],
+    unknown: str | None,
+) -> dict[str, Any]:
+    """What a certificate says of losses, of which `items_ncp` must be that of the published occurrences.
+
+    They can be counted in the file, but for how many values a tree has that was made from them, and for what is `unclear`: columns with
+    numbers in classes that say nothing about them, so that nobody sees how far the numbers go, and losses of another kind.
+    """
+    untold = {name: untold_leaves(tree, unknown=unknown) for name, tree in trees.items()}
+    untold |= {name: 0 for name in by_column if name in unclear}
+    worst = min((n for name in by_column if (n := untold[name]) is not None), default=None)
+    of_items = untold.get(items)
+    return {
+        **stated(
+            k,
+            loss={
+                name: Figure(lost, worst if name == "ncp" else 0 if name in unclear else of_items)
+                for name, lost in loss.items()
+            },
+            ncp_by_column={name: Figure(lost, untold[name]) for name, lost in by_column.items()},
+        ),
+        "hierarchy": {column: None if tree is None else hierarchy_facts(tree) for column, tree in trees.items()},
+    }
+
+
+def _items_ncp(recoding: ClusterRecoding, published: Records, tree: Hierarchy | None) -> dict[str, float]:
+    """NCP of the items over published occurrences, without sensitive ones, which are published as they are."""
+    if recoding.rules is None or published.items is None:
+        return {}
+    sizes = dict(zip(recoding.rules.tokens, recoding.rules.sizes.tolist(), strict=True))
+    items = published.items.parted(published.sensitive_items)[0]
+    domain = len(recoding.rules.vocabulary) if tree is None else tree.n_leaves
+    leaves = np.array([sizes[name] for name in items.vocabulary], np.int64)
+    return {"items_ncp": published_ncp(items.supports(), leaves, domain)}
 
 
 def _advice(recoding: ClusterRecoding, tree: Hierarchy | None) -> tuple[str, ...]:

@@ -21,6 +21,9 @@ from shoal.records.columns import Choice, set_column
 from shoal.records.peeking import column_names, source_name
 from shoal.records.reading import Source
 from shoal.records.record_reading import load_records, mark_sensitive
+from shoal.report.disclosure import Figure, stated
+
+CENTRES = "Items were added and removed: a published row is the centre of a class, not what one person had."
 
 
 def read(data: Any, guarantee: KAnonymity, roles: Roles, reading: Mapping[str, Any]) -> tuple[AnySource, KAnonymity]:
@@ -89,15 +92,20 @@ def proposal(source: AnySource, guarantee: KAnonymity, request: Mapping[str, Any
             "classes": _figures(classes) | _edits_per_class(classes, changed),
             "facts": dict(classes.facts),
         },
-        certified=lambda written: {"classes": _figures(classes)},
-        warnings=(
-            f"Items were added ({changed.loss()['added']:.2%} of the original occurrences) and removed "
-            f"({changed.loss()['removed']:.2%}): a published row is the centre of a class, not what one person had.",
+        certified=lambda: certified(
+            changed.loss(), centres.occurrences, int(np.count_nonzero(published.supports())), guarantee.k
         ),
+        warnings=(CENTRES,),
         notes=basket_notes(baskets, empty_stay=False) + classes.notes,
         rules=lambda written: _rules(classes, changed, written),
         rules_note="says what each class of rows lost",
     )
+
+
+def certified(loss: Mapping[str, float], occurrences: int, tokens: int, k: int) -> dict[str, Any]:
+    """What a certificate says of so many published occurrences of items that are not sensitive, and so many published items in all."""
+    lost = {name: Figure(share, occurrences) for name, share in loss.items()}
+    return {**stated(k, loss=lost), "changes": {"tokens": tokens}}
 
 
 def _check_sensitive(baskets: Baskets, guarantee: KAnonymity) -> None:

@@ -129,7 +129,7 @@ class Rules:
         return np.array([place.get(name, -1) for name in self.values], np.int32)[self.value]
 
     def to_dict(self) -> dict[str, Any]:
-        """For certificates: how many rules, and how they were found."""
+        """For the owner: how many rules, and how they were found."""
         return {
             "rules": len(self),
             "redundant": int(np.count_nonzero(self.redundant)),

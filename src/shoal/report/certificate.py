@@ -1,7 +1,8 @@
 """The certificate: what is promised about a release, what is not, and how it was checked, as JSON, a web page or a PDF.
 
-It may be published with the data, so it holds counts, parameters and hashes, and never a row, an item rarer than k, a path or a name of
-a person or machine. Hashes of secrets (the raw input, the tree over its items) are keyed, see `owner_key`. The date stands
+It may be published with the data, so it holds parameters, hashes, what the published file tells and what is too coarse to be turned back
+into a count below k (`disclosure`), and never a row, an item rarer than k, a path or a name of a person or machine. Hashes of secrets
+(the raw input, the tree over its items) are keyed, see `owner_key`. The date stands
 without a time of day: a second that can be matched with logs says who made it and from which state of a database.
 
 The facts are one JSON object. A page (`pages`) and a PDF (`typeset`) say the same in words and carry the object within them, so that
@@ -24,13 +25,14 @@ from shoal import __version__
 from shoal.errors import InputError
 from shoal.guarantees.audit import Audit
 from shoal.hierarchy.tree import Hierarchy
+from shoal.report.disclosure import stated_risk
 from shoal.report.owner_key import key_id, keyed, owner_key
 
 if TYPE_CHECKING:
     from shoal.report.raw_risk import Exposed
     from shoal.report.signing import Signer
 
-FORMATS = ("shoal certificate 1",)
+FORMATS = ("shoal certificate 2",)
 """Those that can be read, the newest last."""
 FORMAT = FORMATS[-1]
 SUFFIXES = (".json", ".html", ".pdf")
@@ -44,8 +46,6 @@ def certificate(
     audit: Audit,
     algorithm: str,
     optimal: bool | None,
-    bound: float | None,
-    loss: Mapping[str, float],
     certified: Mapping[str, Any],
     warnings: tuple[str, ...],
     parameters: Mapping[str, Any],
@@ -57,33 +57,28 @@ def certificate(
     output_sha256: str,
     reading: Mapping[str, Any] | None = None,
     risk: tuple[Exposed, ...] = (),
-    details: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Everything a reader of the release may know about how it came about. `output` is the bare name of its file.
 
-    `certified` and `warnings` are what the model adds: counts and shares, never a rare name. `reading` says how the file is read again.
-    Of the model's `details`, which are for the owner, only numbers are taken.
+    `certified` and `warnings` are what the model adds: what the file tells, and shares that are rounded (`disclosure`), never a rare name.
+    `reading` says how the file is read again.
     """
     key = owner_key()
-    details = details or {}
     row_order, own_warnings = order_facts(keep_order=keep_order, has_key=key is not None)
     return {
         "certificate": FORMAT,
         "created": datetime.now(UTC).date().isoformat(),
         "promised": list(guarantee.promise()),
         "not_promised": list(guarantee.limits()),
-        "guarantee": guarantee.to_dict(),
+        "guarantee": promise_facts(guarantee),
         "holds": audit.holds,
         "audit": audit_facts(audit),
         "output": {"file": output, "sha256": output_sha256, "rows": rows, "empty": empty, **(reading or {})},
         "row_order": row_order,
         "algorithm": algorithm,
         "optimal": optimal,
-        "bound": bound,
-        "loss": dict(loss),
         **certified,
-        "risk": _risk(risk, audit, rows),
-        "changes": {name: details[name] for name in ("items", "tokens", "levels") if name in details},
+        "risk": _risk(risk, audit, rows, guarantee),
         "parameters": {**_without_secrets(parameters), "keep_order": keep_order},
         "input": {"rows": rows} | ({"hmac_sha256": keyed(input_sha256, key)} if key else {}),
         "key_id": key_id(key) if key else None,
@@ -93,15 +88,26 @@ def certificate(
     }
 
 
+def promise_facts(guarantee: Any) -> dict[str, Any]:
+    """The guarantee as it is stated: of rules that an attacker knows, how they were found. How many the data shows is for the owner."""
+    facts: dict[str, Any] = guarantee.to_dict()
+    if "knowledge" in facts:
+        facts["knowledge"] = {name: facts["knowledge"][name] for name in ("min_exp", "min_conf")}
+    return facts
+
+
 def audit_facts(audit: Audit) -> dict[str, Any]:
-    """What a certificate says about the audit."""
+    """What a certificate says about the audit. What rules leave possible depends on the rules, which are not for its readers."""
+    facts = dict(audit.facts)
+    if "knowledge" in audit.guarantee:
+        del facts["fewest_values"]
     return {
         "looked_at": "the published rows; what was written was read again and holds exactly these",
         "checked": audit.checked,
         "violations": audit.violations,
         "by_size": audit.to_dict()["by_size"],
         "complete": audit.complete,
-        **audit.facts,
+        **facts,
     }
 
 
@@ -120,7 +126,7 @@ def order_facts(*, keep_order: bool, has_key: bool) -> tuple[str, list[str]]:
 def risk_left(audit: Audit, *, certain: bool) -> dict[str, Any]:
     """What the attacker of a promise gets from data that the audit has passed; `certain`: one who wants to be sure of a value."""
     if certain:
-        return {"value_certain": audit.facts.get("certain_rows", 0), "fewest_values": audit.facts.get("fewest_values")}
+        return {"value_certain": audit.facts.get("certain_rows", 0)}
     return {"fewer_than_k": 0, "singled_out": 0}
 
 
@@ -167,19 +173,21 @@ def canonical(content: Mapping[str, Any]) -> bytes:
 
 
 def hierarchy_facts(tree: Hierarchy) -> dict[str, Any]:
-    """What a certificate may say about a hierarchy: its size, and its keyed hash."""
+    """What a certificate may say about a hierarchy: its name and its keyed hash. One made from the data has as many leaves as the data."""
     key = owner_key()
-    return {"source": os.path.basename(tree.source), "leaves": tree.n_leaves, "height": tree.height} | (
-        {"hmac_sha256": keyed(_fingerprint(tree), key)} if key else {}
-    )
+    named = {"source": os.path.basename(tree.source)}
+    return named | ({"hmac_sha256": keyed(_fingerprint(tree), key)} if key else {})
 
 
-def _risk(before: tuple[Exposed, ...], audit: Audit, rows: int) -> dict[str, Any]:
-    """Rows that the attacker of this promise gets from the raw and from the published data; what the audit has passed has none."""
+def _risk(before: tuple[Exposed, ...], audit: Audit, rows: int, guarantee: Any) -> dict[str, Any]:
+    """What the attacker of this promise gets from the raw and from the published data; what the audit has passed has none."""
     if not before:
         return {}
-    after = risk_left(audit, certain=before[0].single is None)
-    return {"rows": rows, "before": [exposed.to_dict() for exposed in before], "after": after}
+    least = getattr(guarantee, "k", None) or guarantee.l
+    stated = stated_risk(before, rows, int(least), getattr(guarantee, "m", None))
+    after = risk_left(audit, certain=before[0].alone is not None)
+    told = {} if stated.step is None else {"in_steps_of": stated.step}
+    return {"rows": rows, "before": [dict(one) for one in stated.before], "after": after, **told}
 
 
 def _without_secrets(parameters: Mapping[str, Any]) -> dict[str, Any]:

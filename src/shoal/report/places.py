@@ -16,8 +16,7 @@ from shoal.report.sections import LOSSES, shown
 
 Place = tuple[str, ...]
 
-_TREE = ("source", "leaves", "height", "hmac_sha256")
-_RULES = ("rules", "redundant", "given", "longest", "min_exp", "min_conf")
+_TREE = ("source", "hmac_sha256")
 _ASKED = sorted({option for homes in ALGORITHMS.values() for home in homes.values() for option in home.options})
 
 TAKEN = (
@@ -31,21 +30,17 @@ OWNERS = (
     "created",
     "algorithm",
     "optimal",
-    "bound",
-    *(f"loss.{name}" for name in LOSSES),
-    *(f"suppressed.{name}" for name in ("share", "occurrences", "categories")),
-    "deleted_shares.*",
-    *(f"local.{name}" for name in ("ncp_of_cut", "parts", "items_at_several_levels")),
-    *(f"classes.{name}" for name in ("count", "smallest", "largest", "average")),
+    *(f"{part}{name}" for part in ("loss.", "rounded_to.loss.") for name in LOSSES),
     "ncp_by_column.*",
+    "rounded_to.ncp_by_column.*",
+    *(f"withheld.{part}.*" for part in ("loss", "ncp_by_column")),
     *(f"hierarchy.{name}" for name in (*_TREE, "*", *(f"*.{name}" for name in _TREE))),
     *(f"buckets.{name}" for name in ("buckets", "smallest_bucket", "largest_bucket", "average_bucket")),
-    *(f"{place}.{name}" for place in ("knowledge", "guarantee.knowledge") for name in _RULES),
+    *(f"guarantee.knowledge.{name}" for name in ("min_exp", "min_conf")),
     *(f"risk.before.*.{name}" for name in ("knows", "fewer_than_k", "singled_out", "value_certain")),
     *(f"risk.{name}" for name in ("rows", "after.fewer_than_k", "after.singled_out", "after.value_certain")),
-    "risk.after.fewest_values",
-    *(f"changes.{name}" for name in ("items", "tokens")),
-    *(f"changes.levels.*.{name}" for name in ("levels_up", "items", "occurrences", "share")),
+    "risk.in_steps_of",
+    *(f"changes.{name}" for name in ("tokens", "exact")),
     *(f"parameters.{name}" for name in (*_ASKED, "unknown", "keep_order", "engine")),
     *(f"parameters.{name}.*" for name in ("weights", "item_weights", "fuzzy")),
     "input.hmac_sha256",

@@ -1,12 +1,13 @@
-"""The risk before: what the attacker of a promise would learn from the raw data, as counts for the certificate.
+"""The risk before: what the attacker of a promise would learn from the raw data, as counts for the owner.
 
 Counts alone leave this file: how many rows whoever knows what the promise speaks of would narrow down to fewer than k, and how many to
-one. It must not keep an owner waiting, so sets of items are counted up to the largest size that takes about a second.
+one. What a certificate says of them is much coarser (`disclosure`). It must not
+keep an owner waiting, so sets of items are counted up to the largest size that takes about a second.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,14 @@ class Exposed:
     """Rows that are narrowed down to fewer than k; for buckets, rows whose sensitive value is certain."""
     single: int | None
     """Rows that are singled out; None for buckets."""
+    items: int = 0
+    """Items that the attacker knows at most, where items are counted."""
+    alone: int | None = None
+    """For buckets, rows that no other equals: their values are certain whatever they are, and the release shows them."""
+
+    def knowing(self, items: int) -> Exposed:
+        """The same of an attacker who knows more items, none of which a row holds besides."""
+        return replace(self, knows=self.knows.removesuffix(_known(self.items)) + _known(items), items=items)
 
     def to_dict(self) -> dict[str, Any]:
         found = {"knows": self.knows, "fewer_than_k": self.few, "singled_out": self.single}
@@ -54,7 +63,8 @@ def raw_risk(source: Source | RecordSource, guarantee: Any, *, threads: int | No
         return _of_baskets(records.items, guarantee, threads)
     of_row, sizes = classes(records)
     if kind == "diversity":
-        return (Exposed("all quasi-identifier columns", _certain(records, of_row, len(sizes)), None),)
+        alone = int(np.count_nonzero(sizes == 1))
+        return (Exposed("all quasi-identifier columns", _certain(records, of_row, len(sizes)), None, alone=alone),)
     crowd = sizes[of_row]
     found = [_by_crowd("all quasi-identifier columns", crowd, guarantee.k)]
     if kind in ("rt", "lm"):
@@ -84,9 +94,13 @@ def _by_items(
     """For 1, 2, ... known items, as far as a second goes."""
     up_to = affordable(baskets.lengths, int(guarantee.m))
     return [
-        Exposed(f"{besides}{'one item' if e.m == 1 else f'up to {e.m} items'}", e.exposed, e.unique)
+        Exposed(besides + _known(e.m), e.exposed, e.unique, e.m)
         for e in exposures(baskets, int(guarantee.k), up_to, examples=0, threads=threads, known=known)
     ]
+
+
+def _known(items: int) -> str:
+    return "one item" if items == 1 else f"up to {items} items"
 
 
 def affordable(lengths: npt.NDArray[np.int64], m: int) -> int:

@@ -12,9 +12,6 @@ from typing import Any
 
 from shoal.report.plots import Bar, bars
 
-SHOWN = 20
-"""Tokens that a table lists; the JSON has them all."""
-
 
 @dataclass(frozen=True)
 class Text:
@@ -142,9 +139,6 @@ def _released(content: Mapping[str, Any]) -> Iterator[Block]:
 def _input(content: Mapping[str, Any]) -> Iterator[Block]:
     given = content.get("input", {})
     rows = [("rows", shown(given["rows"]))] if "rows" in given else []
-    items = content.get("changes", {}).get("items")
-    if items is not None:
-        rows.append(("different items", shown(items)))
     if "hmac_sha256" in given:
         rows += [("keyed hash (HMAC-SHA-256)", shown(given["hmac_sha256"])), ("key", shown(content.get("key_id")))]
     if rows:
@@ -203,42 +197,44 @@ def _risk(content: Mapping[str, Any]) -> Iterator[Block]:
         "singled_out": "singled out",
         "value_certain": "sensitive value certain",
     }
+    if not risk["before"]:
+        yield Text(f"Of the release, none of the {shown(risk['rows'])} rows. {_TOO_SMALL}")
+        return
     plotted, told = [], []
     for known in risk["before"]:
         for measure in (name for name in what if name in known):
-            for when, count in (("before", known[measure]), ("after", after[measure])):
-                label = f"{what[measure]}, {when}"
-                if known is risk["before"][-1]:
-                    plotted.append(Bar(label, count / rows, f"{count / rows:.1%}", when))
+            shares = {"before": known[measure], "after": after[measure] / rows}
+            if known is risk["before"][-1]:
+                figures = {"before": f"{shares['before']:.1%} or more", "after": f"{shares['after']:.1%}"}
+                plotted += [Bar(f"{what[measure]}, {when}", shares[when], figures[when], when) for when in shares]
             told.append(
-                (
-                    shown(known["knows"]),
-                    what[measure],
-                    f"{known[measure]:,} ({known[measure] / rows:.1%})",
-                    f"{after[measure]:,} ({after[measure] / rows:.1%})",
-                )
+                (shown(known["knows"]), what[measure], f"{shares['before']:.1%} or more", f"{shares['after']:.1%}")
             )
     knows = shown(risk["before"][-1]["knows"])
     yield Text(f"Of all rows, those of which whoever knows {knows} of a person would learn what the promise is about:")
     yield Plot(bars(plotted, f"Share of rows at risk from whoever knows {knows}, before and after"))
     yield Table(tuple(told), ("the attacker knows", "rows that are", "raw data", "release"))
-    m = content["guarantee"].get("m")
-    counted = sum("item" in known["knows"] for known in risk["before"])
-    if m and counted < m:
-        yield Text(
-            f"In the raw data, no more than {counted} known items were counted: more would have taken long, or no row has them."
-        )
+    if "in_steps_of" in risk:
+        yield Text(f"Shares of the raw data are rounded down, in steps of {_percent(risk['in_steps_of'])}. {_COARSE}")
+    else:
+        yield Text("Of the raw data, only rows are counted that the release shows to be like no other.")
+
+
+_COARSE = "Figures about the original are coarse on purpose: an exact one could tell how few people have something."
+_TOO_SMALL = (
+    "What the original gave away is not said: of data of this size, every figure could tell how few people have something. Its owner "
+    "can have it (--report)."
+)
 
 
 LOSSES = {
-    "ncp": "detail lost (NCP)",
-    "generalized": "of that, by generalizing",
-    "deleted": "of that, by deleting",
+    "ncp": "detail lost by published items (NCP)",
+    "deleted": "item occurrences that were dropped",
     "il": "items added and removed, over original occurrences",
     "added": "items added",
     "removed": "items removed",
     "ul": "detail of items lost (UL)",
-    "items_ncp": "detail of items lost (NCP)",
+    "items_ncp": "detail lost by published items (NCP)",
     "ambiguity": "rows dealt another value than their own",
 }
 """What a certificate calls the losses that it holds."""
@@ -246,64 +242,54 @@ LOSSES = {
 
 def _cost(content: Mapping[str, Any]) -> Iterator[Block]:
     names = LOSSES | ({"ncp": "detail of columns lost (NCP)"} if "ncp_by_column" in content else {})
-    losses = [(names.get(name, shown(name)), float(lost)) for name, lost in content["loss"].items()]
-    losses += [(f"column {shown(name)} (NCP)", float(lost)) for name, lost in content.get("ncp_by_column", {}).items()]
+
+    def label(part: str, name: str) -> str:
+        return names.get(name, shown(name)) if part == "loss" else f"column {shown(name)} (NCP)"
+
+    parts = ("loss", "ncp_by_column")
+    losses = [
+        (label(part, name), float(lost), content.get("rounded_to", {}).get(part, {}).get(name))
+        for part in parts
+        for name, lost in content.get(part, {}).items()
+    ]
     if losses:
-        yield Plot(bars([Bar(name, lost, f"{lost:.2%}") for name, lost in losses], "What the release cost, as shares"))
-        yield Table(tuple((name, f"{lost:.2%}") for name, lost in losses))
+        lines = [(name, lost, _share(lost, step)) for name, lost, step in losses]
+        yield Plot(bars([Bar(*line) for line in lines], "What the release cost, as shares"))
+        yield Table(tuple((name, figure) for name, _, figure in lines))
+    if any(step is not None for _, _, step in losses):
+        yield Text(f"What is called about so much is rounded. {_COARSE}")
+    withheld = [label(part, name) for part in parts for name in content.get("withheld", {}).get(part, ())]
+    if withheld:
+        yield Text(
+            f"Not said, because on data of this size or kind it could tell how few people have something: {', '.join(withheld)}. The "
+            "owner can have it (--report)."
+        )
     if content.get("optimal"):
         yield Text("It is proven that no release of this kind loses less.")
-    elif (content.get("bound") or 0) >= 0.00005:  # less is shown as 0.00%, which says nothing
-        yield Text(f"No release of this kind loses less than {content['bound']:.2%}.")
+
+
+def _share(share: float, step: float | None) -> str:
+    return f"{share:.2%}" if step is None else f"about {_percent(share)}"
+
+
+def _percent(share: float) -> str:
+    """A rounded share, without digits that it does not have."""
+    return f"{share * 100:.1f}".removesuffix(".0") + "%"
 
 
 def _changes(content: Mapping[str, Any]) -> Iterator[Block]:
-    levels = content.get("changes", {}).get("levels")
-    if levels:
-        yield Plot(
-            bars(
-                [Bar(_step(level["levels_up"]), level["share"], f"{level['share']:.1%}") for level in levels],
-                "How far up the hierarchy item occurrences went",
-            )
-        )
-        yield Table(
-            tuple((_step(one["levels_up"]), f"{one['items']:,}", f"{one['occurrences']:,}") for one in levels),
-            ("items", "different ones", "occurrences"),
-        )
     rows = []
     changes = content.get("changes", {})
     if "tokens" in changes:
         rows.append(("different items that are published", shown(changes["tokens"])))
-    dropped = content.get("suppressed") or {}
-    if dropped.get("occurrences"):
-        rows.append(("item occurrences that were dropped", f"{dropped['occurrences']:,} ({dropped['share']:.2%})"))
-    for part, names in (("classes", ("count", "smallest", "largest", "average")), ("buckets", ())):
-        figures = content.get(part)
-        if isinstance(figures, Mapping):
-            rows += [
-                (_FACTS.get(name, f"{part}: {shown(name)}"), shown(value))
-                for name, value in figures.items()
-                if not names or name in names
-            ]
-    if content.get("knowledge"):
-        rows.append(("rules that an attacker is taken to know", shown(content["knowledge"])))
+    if "exact" in changes:
+        rows.append(("published items that are no categories", f"{changes['exact']:.1%} of all that stand in rows"))
+    figures = content.get("buckets")
+    if isinstance(figures, Mapping):
+        rows += [(_FACTS.get(name, f"buckets: {shown(name)}"), shown(value)) for name, value in figures.items()]
     if rows:
         yield Table(tuple(rows))
-    if rows or levels:
         yield Text("No item or value that occurs in fewer rows than the promise asks for is named in this certificate.")
-    lost = sorted((content.get("deleted_shares") or {}).items(), key=lambda entry: (-entry[1], entry[0]))
-    if lost:
-        yield Table(
-            tuple((shown(token), f"{share:.1%}") for token, share in lost[:SHOWN]), ("published item", "deleted")
-        )
-    if len(lost) > SHOWN:
-        yield Text(f"And {len(lost) - SHOWN:,} more, which lost less; the data inside this certificate lists them all.")
-
-
-def _step(levels_up: int | None) -> str:
-    if levels_up is None:
-        return "dropped"
-    return {0: "as they are", 1: "1 level up"}.get(levels_up, f"{levels_up:,} levels up")
 
 
 def _making(content: Mapping[str, Any]) -> Iterator[Block]:
@@ -317,12 +303,12 @@ def _making(content: Mapping[str, Any]) -> Iterator[Block]:
 
 
 def _hierarchies(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    for column, tree in [("", facts)] if "leaves" in facts else list(facts.items()):
+    for column, tree in [("", facts)] if isinstance(facts.get("source"), str) else list(facts.items()):
         name = f"hierarchy of {shown(column)}" if column else "hierarchy"
         if tree is None:
             yield name, "none: ranges of numbers, or sets"
         elif isinstance(tree, Mapping):
-            yield name, f"{shown(tree['source'])}, {shown(tree['leaves'])} leaves, height {shown(tree['height'])}"
+            yield name, shown(tree["source"])
             if "hmac_sha256" in tree:
                 yield f"{name}, keyed hash", shown(tree["hmac_sha256"])
 

@@ -15,6 +15,7 @@ from shoal.hierarchy.tree import Hierarchy
 from shoal.models import buckets
 from shoal.records.knowledge import Rules
 from shoal.records.roles import Roles, texts_of
+from shoal.report.disclosure import Figure, stated
 from shoal.spark.proposing import SparkProposal, check_specs, forgetting, options_of, refuse_empty
 
 if TYPE_CHECKING:
@@ -79,7 +80,11 @@ def proposal(df: DataFrame, guarantee: MatchingDiversity, asked: Mapping[str, An
             rows=len(seen),
             input_sha256=records_digest(seen),
             read=lambda frame: published_as(frame, guarantee, None, quasi, sensitive, None, seen.kept)[0],
-            certified=details,
+            certified=lambda published: {
+                **stated(guarantee.l, loss={"ambiguity": Figure(found.ambiguity)}),
+                "columns": by_role,
+                "buckets": found.figures,
+            },
             warnings=(buckets.DEALT,),
             notes=seen.notes + found.notes,
             forget=forgetting(seen, found.stored),

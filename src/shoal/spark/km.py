@@ -10,7 +10,6 @@ from shoal.engines import km as km_engine
 from shoal.guarantees.km import KmAnonymity
 from shoal.loss.ncp import leaf_occurrences, ncp
 from shoal.models import basket_notes
-from shoal.report.certificate import hierarchy_facts
 from shoal.spark.proposing import SparkProposal, refuse_empty
 
 if TYPE_CHECKING:
@@ -70,8 +69,15 @@ def proposal(df: DataFrame, guarantee: KmAnonymity, asked: Mapping[str, Any], op
             recoding=found,
             optimal=found.optimal,
             bound=found.bound,
-            certified={"suppressed": suppressed, "hierarchy": hierarchy_facts(found.cut.hierarchy)},
-            warnings=tuple(km.warnings_of(found, suppressed)),
+            certified=lambda published: km.certified(
+                found.cut.hierarchy,
+                cast("SparkSets", published).vocabulary,
+                cast("SparkSets", published).counts,
+                guarantee.k,
+                deleted=loss["deleted"] if options.suppress else None,
+                unknown=asked["unknown"],
+            ),
+            warnings=tuple(km.warnings_of(found, options.suppress)),
             notes=basket_notes(alike, empty_stay=True) + found.notes,
             forget=sets.forget,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from shoal.algorithms.recoding import Recoding
@@ -36,8 +36,8 @@ class SparkProposal:
     """The cut, where the model has one."""
     optimal: bool | None = None
     bound: float | None = None
-    certified: Mapping[str, Any] = field(default_factory=dict)
-    """For the certificate: counts and shares, never a rare name."""
+    certified: Callable[[SparkSets | SparkRecords], Mapping[str, Any]] = lambda seen: {}
+    """For the certificate, as in `shoal.models.Proposal`. Takes what was published, as the audit sees it."""
     warnings: tuple[str, ...] = ()
     """For readers of the certificate."""
     notes: tuple[str, ...] = ()

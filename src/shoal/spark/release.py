@@ -134,6 +134,7 @@ def anonymize(
         published=published,
         proposal=proposed,
         audit=verdict,
+        seen=seen,
         details={**proposed.details, **_counts(seen)},
         output_sha256=digest,
         seconds=time.monotonic() - started,
@@ -184,6 +185,8 @@ class SparkRelease:
     """In an order that says nothing about that of the input. The executors keep it: `forget` lets them drop it."""
     proposal: SparkProposal
     audit: Audit
+    seen: SparkSets | SparkRecords = field(repr=False)
+    """What was published, as the audit saw it: names and counts, without rows."""
     details: Mapping[str, Any]
     """For the owner."""
     output_sha256: str
@@ -351,9 +354,7 @@ class SparkRelease:
             audit=verdict,
             algorithm=self.algorithm,
             optimal=self.optimal,
-            bound=self.bound,
-            loss=self.loss,
-            certified=self.proposal.certified,
+            certified=self.proposal.certified(self.seen),
             warnings=self.proposal.warnings,
             parameters={**self.parameters, "engine": "spark"},
             keep_order=False,
@@ -363,7 +364,6 @@ class SparkRelease:
             output=name,
             output_sha256=self.output_sha256,
             reading={"format": form, "digest": DIGEST, **reading},
-            details=self.details,
         )
 
 

@@ -10,7 +10,7 @@ from shoal.algorithms.recoding import Options
 from shoal.algorithms.rt.recoding import RTOptions
 from shoal.errors import InputError
 from shoal.models import basket_notes, tables
-from shoal.report.certificate import hierarchy_facts
+from shoal.records.records import MISSING
 from shoal.spark.proposing import SparkProposal, check_specs, forgetting, options_of, refuse_empty
 
 if TYPE_CHECKING:
@@ -75,6 +75,9 @@ def proposal(df: DataFrame, guarantee: Any, asked: Mapping[str, Any], options: O
         used = entry(kind_of(guarantee), name)[1].options
         by_role = {column.name: column.role for column in table.columns} | dict.fromkeys(seen.kept, "keep")
         alike = cast(Any, seen.sets)
+        # Where numbers are missing, no one sees how far they go; over published occurrences, nobody counts what items lose here.
+        unclear = {column.name for column in table.columns if column.numbers is not None and MISSING in column.values}
+        unclear |= {"items_ncp"} | ({"ul"} if rt.item_weights else set())
         kept_as_it_is = tuple(
             f"Column {column!r} is published as it is: whoever knows it of a person may use it." for column in seen.kept
         )
@@ -103,14 +106,19 @@ def proposal(df: DataFrame, guarantee: Any, asked: Mapping[str, Any], options: O
             rows=len(seen),
             input_sha256=records_digest(seen),
             read=lambda frame: published_as(frame, guarantee, *again)[0],
-            certified={
-                "columns": by_role,
-                "classes": found.classes,
-                "ncp_by_column": found.ncp_by_column,
-                "hierarchy": {
-                    column: None if tree is None else hierarchy_facts(tree) for column, tree in trees.items()
-                },
-            },
+            certified=lambda published: (
+                tables.certified(
+                    found.loss,
+                    found.ncp_by_column,
+                    trees,
+                    table.items_name,
+                    guarantee.k,
+                    unclear=unclear,
+                    unknown=asked["unknown"],
+                )
+                | {"columns": by_role}
+                | ({} if table.items is None else {"changes": {"tokens": len(cast(Any, published).sets.vocabulary)}})
+            ),
             warnings=warnings,
             notes=seen.notes + (basket_notes(alike, empty_stay=True) if table.items is not None else ()) + warnings,
             forget=forgetting(seen, found.rows),

@@ -8,10 +8,14 @@ from typing import TYPE_CHECKING, Any, cast
 from shoal.algorithms.recoding import Options
 from shoal.errors import InputError
 from shoal.models import basket_notes
+from shoal.models.transactions import CENTRES, certified
 from shoal.spark.proposing import SparkProposal, forgetting, refuse_empty
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+    from shoal.engines.spark.records import SparkRecords
+    from shoal.engines.spark.sets import SparkSets
 
 
 def proposal(df: DataFrame, guarantee: Any, asked: Mapping[str, Any], options: Options) -> SparkProposal:
@@ -60,14 +64,18 @@ def proposal(df: DataFrame, guarantee: Any, asked: Mapping[str, Any], options: O
             rows=len(sets),
             input_sha256=records_digest(seen) if isinstance(seen, SparkRecords) else digest(sets),
             read=lambda frame: published_as(frame, guarantee, sets.column, (), (apart,) if apart else (), None)[0],
-            certified={"classes": found.classes},
-            warnings=(
-                f"Items were added ({loss['added']:.2%} of the original occurrences) and removed ({loss['removed']:.2%}): a published "
-                "row is the centre of a class, not what one person had.",
-            ),
+            certified=lambda published: _certified(published, loss, guarantee),
+            warnings=(CENTRES,),
             notes=basket_notes(cast(Any, sets), empty_stay=False),
             forget=forgetting(seen, found.rows),
         )
     except BaseException:
         seen.forget()
         raise
+
+
+def _certified(published: SparkSets | SparkRecords, loss: Mapping[str, float], guarantee: Any) -> dict[str, Any]:
+    sets = cast("SparkSets", getattr(published, "sets", published))
+    counted = zip(sets.vocabulary, sets.counts.tolist(), strict=True)
+    occurrences = sum(count for name, count in counted if name not in guarantee.sensitive)
+    return certified(loss, occurrences, len(sets.vocabulary), guarantee.k)

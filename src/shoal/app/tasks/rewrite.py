@@ -38,7 +38,7 @@ def work(plan: Plan, folder: Path, tell: Teller, *, job: str, name: str) -> dict
     release.write(folder / name, folder / CERTIFICATE, progress=tell)
     written = json.loads((folder / CERTIFICATE).read_bytes())
     facts = {part: value for part, value in content.items() if part not in ("signer", "signature")}
-    facts |= {part: written[part] for part in ("output", "created", "deleted_shares") if part in facts}
+    facts |= {part: written[part] for part in ("output", "created") if part in facts}
     key = None if plan.outputs is None or plan.outputs.sign is None else plan.origin.folder
     vouching = None if key is None or plan.outputs is None else signer(Path(key) / str(plan.outputs.sign))
     (folder / CERTIFICATE).write_bytes(certificate_bytes(facts))
@@ -71,7 +71,6 @@ def _again(plan: Plan, data: Path, content: dict[str, Any]) -> Any:
     if source.sha256 != content["output"]["sha256"]:
         raise InputError("the released file was changed after it was certified; run it again")
     rows = source.baskets if isinstance(source, Source) else source.records
-    shares = content.get("deleted_shares", {})
     proposal = Proposal(
         guarantee=guarantee,
         published=rows,
@@ -79,7 +78,6 @@ def _again(plan: Plan, data: Path, content: dict[str, Any]) -> Any:
         algorithm=content["algorithm"],
         loss=content["loss"],
         parameters={},
-        certified=lambda written: {"deleted_shares": {written(token): share for token, share in shares.items()}},
     )
     verdict = Audit(content["guarantee"], content["holds"], content["audit"]["checked"], content["audit"]["violations"])
     return Release(
