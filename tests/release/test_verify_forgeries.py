@@ -103,7 +103,7 @@ def test_a_version_that_is_none_is_not_repeated(shop, version):
     assert all(len(check.says) < 300 for check in found.checks)
 
 
-@pytest.mark.parametrize("knowledge", [{"rules": 1}, {}, [], "", 0, True, {"rules": 5, "redundant": 0}])
+@pytest.mark.parametrize("knowledge", [{"rules": 1}, {}, [], "", 0, True, {"min_exp": 0.9, "min_conf": 1.0}])
 def test_knowledge_that_the_promise_is_not_about_switches_nothing_off(shop, knowledge):
     content = facts(shop / "c.json")
     content["guarantee"]["knowledge"] = knowledge
@@ -120,9 +120,8 @@ def test_rules_that_a_release_in_buckets_never_had_are_not_confirmed(tmp_path):
     folder = provoking_folder(tmp_path)
     public, certificate = released(folder, "anatomy", "c.json")
     content = facts(certificate)
-    rules = {"rules": 500, "redundant": 0, "given": 0, "longest": 1, "min_exp": 0.9, "min_conf": 1.0}
+    rules = {"min_exp": 0.9, "min_conf": 1.0}
     content["guarantee"] |= {"knowledge": rules, "name": "matching 3-diversity"}
-    content["knowledge"] = rules
     found = verify(certificate_in(certificate_bytes(content), "c.json"), public)
     assert not found.holds
     words = shoal.MatchingDiversity(3, StatedRules(rules))
@@ -136,8 +135,8 @@ def test_rules_that_a_release_in_buckets_never_had_are_not_confirmed(tmp_path):
     "change",
     [
         lambda text: text.replace('"checked": ', '"checked": 1e999, "checked2": '),
-        lambda text: text.replace('"bound": ', '"bound": NaN, "bound2": '),
-        lambda text: text.replace('"bound": ', '"bound": -Infinity, "bound2": '),
+        lambda text: text.replace('"ncp": ', '"ncp": NaN, "ncp2": '),
+        lambda text: text.replace('"ncp": ', '"ncp": -Infinity, "ncp2": '),
         lambda text: text.replace('"k": 5', '"k": 5, "k": 5'),
         lambda text: text.replace('"k": 5', f'"k": {"9" * 5000}'),
         lambda text: text + "{}",
@@ -341,3 +340,25 @@ def test_a_signer_is_named_in_one_way(shop, signer_facts):
     content["signer"] = {"public_key": board.public_key} | signer_facts
     content["signature"] = board.sign(canonical(content))
     assert says(verified(shop, certificate_bytes(content), data="signed.csv"))["signature"] is False
+
+
+def test_a_certificate_that_states_too_much_is_refused_with_what_to_do(shop):
+    content = facts(shop / "c.json") | {"certificate": "shoal certificate 1", "bound": 0.0}
+    with pytest.raises(InputError, match=r"earlier format.*release the data again.*do not pass this one on"):
+        certificate_in(certificate_bytes(content), "c.json")
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"bound": 0.0},
+        {"suppressed": {"share": 0.1, "occurrences": 1, "categories": 1}},
+        {"deleted_shares": {"milk": 0.1}},
+        {"classes": {"count": 1, "smallest": 9, "largest": 9, "average": 9.0}},
+        {"local": {"parts": 2}},
+    ],
+    ids=str,
+)
+def test_parts_that_state_too_much_are_no_parts_of_a_certificate(shop, more):
+    found = verified(shop, facts(shop / "c.json") | more)
+    assert says(found)["statements"] is False
