@@ -44,6 +44,7 @@ from shoal.records.writing import csv_cell, write_to, written_tokens
 from shoal.report.certificate import ROWS_HASHED, certificate_file, check_certificate_name
 from shoal.report.certificate import certificate as certificate_of
 from shoal.report.owner_key import has_key, key_path, owner_files
+from shoal.report.owner_report import OWNER, report_bytes
 from shoal.report.raw_risk import Exposed, raw_risk
 from shoal.report.signing import signer
 from shoal.report.verification import Recheck, Verification, verification
@@ -331,27 +332,33 @@ class Targets:
     rules: str | None
     sign: str | None = None
     """The private key that the certificate is signed with."""
+    report: str | None = None
 
     @classmethod
     def of(
-        cls, data: Path, certificate: Path | None = None, rules: Path | None = None, sign: Path | None = None
+        cls,
+        data: Path,
+        certificate: Path | None = None,
+        rules: Path | None = None,
+        sign: Path | None = None,
+        report: Path | None = None,
     ) -> Targets:
         """The certificate lies beside the data unless named; data on standard output (`-`) has none then, and a table needs one."""
         out = os.fspath(data)
         if certificate is None and out != "-" and not is_address(out):
             certificate = f"{out}.certificate.json"
-        return cls(out, *(None if path is None else os.fspath(path) for path in (certificate, rules, sign)))
+        return cls(out, *(None if path is None else os.fspath(path) for path in (certificate, rules, sign, report)))
 
     @property
     def files(self) -> tuple[str, ...]:
         """In the order in which they are put in place: whoever finds the data finds its certificate."""
-        named = (self.certificate, self.rules, None if is_address(self.data) else self.data)
+        named = (self.certificate, self.rules, self.report, None if is_address(self.data) else self.data)
         return tuple(name for name in named if name not in (None, "-"))
 
     @property
     def private(self) -> tuple[str, ...]:
         """Those that are for the owner alone."""
-        return () if self.rules is None else (self.rules,)
+        return tuple(name for name in (self.rules, self.report) if name is not None)
 
     def check(self, *, force: bool = False, inputs: tuple[str, ...] = ()) -> None:
         """Raises if they could not be written: better before a long run than after it."""
@@ -378,6 +385,8 @@ class Targets:
             inputs = (*inputs, self.sign)
         if self.rules == "-":
             raise InputError("rules go to a file of their own, not to standard output")
+        if self.report == "-":
+            raise InputError("the report goes to a file of its own; on standard output, --json has the same figures")
         kept = [("an input of this release", file_of(given)) for given in inputs if os.path.exists(file_of(given))]
         if is_address(self.data):
             kept.append(("the database of this release", file_of(self.data)))
@@ -476,14 +485,16 @@ class Release:
         force: bool = False,
         *,
         sign: Path | None = None,
+        report: Path | None = None,
         progress: Progress | None = None,
     ) -> Written:
-        """Publish: data, certificate and rules appear together, after what is on disk was read again and compared, or not at all.
+        """Publish: all files appear together, after what is on disk was read again and compared, or not at all.
 
         The certificate is JSON, a web page or a PDF, as its name tells; `sign` is the file of an ed25519 private key to sign it with.
+        `rules` (what became of what) and `report` (all figures, exact, as JSON) are for the owner, who alone may read them.
         """
         started = time.monotonic()
-        targets = Targets.of(path, certificate, rules, sign)
+        targets = Targets.of(path, certificate, rules, sign, report)
         targets.check_files(force=force, inputs=self.inputs)
         key_is_new = targets.certificate is not None and not has_key()
         written = self._write_table if is_address(targets.data) else self._write_file
@@ -503,7 +514,7 @@ class Release:
             file.close()
             progress("reading it again", 0.0)
             as_written, flags = self._read_again(file.path, layout)
-            self._write_papers(staged, targets, file.sha256, as_written, self._reading(layout, flags))
+            self._write_papers(staged, targets, layout, file.sha256, as_written, flags)
             if targets.data == "-":
                 with open(file.path, "rb") as done, writing_errors("-"):
                     shutil.copyfileobj(done, sys.stdout.buffer)
@@ -530,7 +541,7 @@ class Release:
             progress("reading it again", 0.0)
             as_written, flags = self._read_again(table.read_again(), layout)
             sha256 = table.sha256
-            self._write_papers(staged, targets, sha256, as_written, self._reading(layout, flags))
+            self._write_papers(staged, targets, layout, sha256, as_written, flags)
             progress("committing", 0.0)
         return layout, sha256, _reading_notes(targets, flags) + ((SAME_FILE,) if shares_file else ())
 
@@ -538,15 +549,20 @@ class Release:
         self,
         staged: Mapping[str, StagedFile],
         targets: Targets,
+        layout: Layout,
         sha256: str,
         as_written: Mapping[str, str],
-        reading: Mapping[str, Any],
+        flags: str,
     ) -> None:
-        """Rules and certificate, where they are asked for."""
+        """Rules, report and certificate, where they are asked for."""
         if targets.rules is not None:
             staged[targets.rules].write(_csv(self.proposal.rules(lambda token: as_written.get(token, ""))))
+        if targets.report is not None:
+            notes = _writing_notes(targets, _reading_notes(targets, flags), self.proposal.rules_note, False)
+            facts = self._facts(Written(targets, layout, sha256, 0.0, notes))
+            staged[targets.report].write(report_bytes(facts))
         if targets.certificate is not None:
-            content = self._certificate(targets.data, sha256, reading)
+            content = self._certificate(targets.data, sha256, self._reading(layout, flags))
             vouching = None if targets.sign is None else signer(targets.sign)
             staged[targets.certificate].write(certificate_file(content, targets.certificate, vouching))
 
@@ -557,10 +573,13 @@ class Release:
         return rows
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything but the rows, for `--json`. File names are as they were given; None until it is written."""
-        last = self.written[-1] if self.written else None
+        """Everything but the rows, for `--json`: the owner's. File names are as they were given; None until it is written."""
+        return self._facts(self.written[-1] if self.written else None)
+
+    def _facts(self, last: Written | None) -> dict[str, Any]:
         layout = last.layout if last else self.layout
         return {
+            "for": OWNER,
             "algorithm": self.algorithm,
             "guarantee": self.guarantee.to_dict(),
             "holds": self.audit.holds,
@@ -582,6 +601,8 @@ class Release:
             "output": without_password(last.targets.data) if last else None,
             "certificate": last.targets.certificate if last else None,
             "rules": last.targets.rules if last else None,
+            "report": last.targets.report if last else None,
+            "risk": [exposed.to_dict() for exposed in self.risk],
             "notes": [*self.notes, *(last.notes if last else ())],
         }
 
@@ -698,6 +719,8 @@ def _writing_notes(targets: Targets, notes: tuple[str, ...], rules_note: str, ke
     found = list(notes)
     if targets.rules is not None:
         found.append(f"{targets.rules} {rules_note}: keep it, do not publish it")
+    if targets.report is not None:
+        found.append(f"{targets.report} has exact figures, also of what is rare: keep it, do not publish it")
     if key_was_made:
         found.append(f"your key for the hashes in certificates was made in {key_path()}; keep it, and keep it secret")
     return tuple(found)

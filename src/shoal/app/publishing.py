@@ -134,7 +134,7 @@ def put_plan(run_or_rewrite: Job, text: str) -> None:
 
 def _outputs(document: Mapping[str, Any], name: str) -> dict[str, Any]:
     given = document.get("outputs") or {}
-    return {"data": name, "rules": f"{stem_of(name)}-rules.csv"} | (
+    return {"data": name, "rules": f"{stem_of(name)}-rules.csv", "report": f"{stem_of(name)}-report.json"} | (
         {"sign": given["sign"]} if isinstance(given, Mapping) and "sign" in given else {}
     )
 

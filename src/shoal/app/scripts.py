@@ -53,7 +53,8 @@ def script_of(plan: Plan) -> str:
     ]
     outputs = plan.outputs
     if outputs is not None:
-        wanted = {"certificate": outputs.certificate, "rules": outputs.rules, "sign": outputs.sign}
+        names = ("certificate", "rules", "report", "sign")
+        wanted = {name: getattr(outputs, name) for name in names}
         given = [f"{key}={_joined(plan, path)!r}" for key, path in wanted.items() if path is not None]
         lines.append(f"release.write({', '.join([repr(_joined(plan, outputs.data)), *given])})")
     return "\n".join([*lines, "print(release)"]) + "\n"
@@ -69,7 +70,7 @@ def _literal(value: Any) -> str:
 def _flags(plan: Plan) -> Iterator[str]:
     assert plan.outputs is not None
     yield from _flag("--output", _joined(plan, plan.outputs.data))
-    for name in ("certificate", "rules", "sign"):
+    for name in ("certificate", "rules", "report", "sign"):
         if (path := getattr(plan.outputs, name)) is not None:
             yield from _flag(f"--{name}", _joined(plan, path))
     for name, value in plan.guarantee.model_dump(exclude_none=True).items():

@@ -49,6 +49,14 @@ def anonymize(
             rich_help_panel=_OUTPUT,
         ),
     ] = None,
+    report: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="A JSON with all figures, exact, also those that the certificate rounds or keeps back. For you, not for publication.",
+            rich_help_panel=_OUTPUT,
+        ),
+    ] = None,
     sign: Annotated[
         str | None,
         typer.Option(
@@ -225,15 +233,15 @@ def anonymize(
 
     if output == "-" and json:
         raise InputError("-o - and --json both need standard output; write to a file, or leave --json out")
-    if output is None and (certificate or rules or force or sign):
-        raise InputError("--certificate, --rules, --sign and --force need -o; without it nothing is written")
+    if output is None and (certificate or rules or report or force or sign):
+        raise InputError("--certificate, --rules, --report, --sign and --force need -o; without it nothing is written")
     guarantee = options.promise(model, k, m, l, quasi, missing=missing)
     trees = options.hierarchies(hierarchy)
     on_spark = options.is_spark(engine)
     if output is not None and not on_spark:
         specs = trees.values() if isinstance(trees, dict) else [trees]
         inputs = tuple(given for given in (queried(data, query), *specs, sensitive, knowledge) if given is not None)
-        way.Targets.of(output, certificate, rules, sign).check(force=force, inputs=inputs)
+        way.Targets.of(output, certificate, rules, sign, report).check(force=force, inputs=inputs)
     asked = {
         "hierarchy": trees,
         "algorithm": algorithm,
@@ -266,21 +274,21 @@ def anonymize(
     if print_plan:
         from shoal.plan import plan_from, plan_yaml
 
-        kept: dict[str, Any] = {"certificate": certificate, "rules": rules, "sign": sign, "engine": engine}
-        plan = plan_from(data, guarantee, output=output, **kept, **asked)
+        kept: dict[str, Any] = {"certificate": certificate, "rules": rules, "report": report, "sign": sign}
+        plan = plan_from(data, guarantee, output=output, engine=engine, **kept, **asked)
         typer.echo(plan_yaml(plan), nl=False)
         return
     if on_spark:
         from shoal.cli.spark import anonymize_on_spark
 
-        asked |= {"rules": rules, "sign": sign, "force": force}
+        asked |= {"rules": rules, "report": report, "sign": sign, "force": force}
         anonymize_on_spark(engine, data, guarantee, asked, output=output, certificate=certificate, json=json)
         return
     announce_compilation()
     with progress() as tell:
         release = way.anonymize(data, guarantee, progress=tell, **asked)
         if output is not None:
-            release.write(output, certificate, rules, force, sign=sign, progress=tell)
+            release.write(output, certificate, rules, force, sign=sign, report=report, progress=tell)
     if json:
         print_json(release.to_dict())
     else:
@@ -308,7 +316,7 @@ def show_release(release: Release, out: Console) -> None:
         out.print(moves)
     for note in [*facts["notes"], *release.audit.notes]:
         out.print(f"note: {printable(note)}", style="yellow", soft_wrap=True)
-    for what in ("output", "certificate", "rules"):
+    for what in ("output", "certificate", "rules", "report"):
         if facts[what] not in (None, "-"):
             out.print(f"{what:<12} {printable(facts[what])}", soft_wrap=True)
 

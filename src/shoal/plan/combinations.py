@@ -32,6 +32,10 @@ def check_combinations(plan: Plan) -> None:
     outputs = plan.outputs
     if outputs is not None and outputs.rules == "-":
         raise plan.refusal(("outputs", "rules"), "rules go to a file of their own, not to standard output; name one")
+    if outputs is not None and outputs.report == "-":
+        raise plan.refusal(
+            ("outputs", "report"), "the report goes to a file of its own, not to standard output; name one"
+        )
 
 
 def _check_addresses(plan: Plan) -> None:

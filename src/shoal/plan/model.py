@@ -178,6 +178,9 @@ class Outputs(_Part):
         default=None, description="Beside the data unless given; a table needs one to be given."
     )
     rules: Text | None = Field(default=None, description="What became of what. For you, not for publication.")
+    report: Text | None = Field(
+        default=None, description="All figures, exact, as JSON. For you, not for publication; not with engine: spark."
+    )
     sign: Text | None = Field(
         default=None, description="The file of the ed25519 private key to sign the certificate with."
     )

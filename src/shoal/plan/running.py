@@ -75,7 +75,8 @@ def run_plan(plan: Plan, *, force: bool = False, progress: Progress | None = Non
     check_hash(plan, release.input_sha256)
     if targets is not None:
         with in_terms_of(plan):
-            release.write(targets.data, targets.certificate, targets.rules, force, sign=targets.sign, progress=progress)
+            named = (targets.data, targets.certificate, targets.rules)
+            release.write(*named, force, sign=targets.sign, report=targets.report, progress=progress)
     return release
 
 
@@ -93,7 +94,11 @@ def run_plan_on_spark(plan: Plan, *, force: bool = False, progress: Progress | N
     call, outputs = call_of(plan), plan.outputs
     arguments = dict(call.arguments) | {"force": force}
     if outputs is not None:
-        arguments |= {"rules": outputs.rules, "sign": None if outputs.sign is None else _path(plan, outputs.sign)}
+        arguments |= {
+            "rules": outputs.rules,
+            "report": outputs.report,
+            "sign": None if outputs.sign is None else _path(plan, outputs.sign),
+        }
     written = None if outputs is None else _path(plan, outputs.data)
     certificate = None if outputs is None or outputs.certificate is None else _path(plan, outputs.certificate)
     with in_terms_of(plan):
@@ -161,7 +166,8 @@ def targets_of(plan: Plan) -> Targets | None:
 
     if plan.outputs is None:
         return None
-    named = (plan.outputs.data, plan.outputs.certificate, plan.outputs.rules, plan.outputs.sign)
+    outputs = plan.outputs
+    named = (outputs.data, outputs.certificate, outputs.rules, outputs.sign, outputs.report)
     return Targets.of(*(None if name is None else _path(plan, name) for name in named))  # type: ignore[arg-type]
 
 
@@ -266,6 +272,7 @@ _KEYS = {
     "--numeric": "input.numeric",
     "--certificate": "outputs.certificate",
     "--rules": "outputs.rules",
+    "--report": "outputs.report",
     "--sign": "outputs.sign",
     "--engine": "engine",
     **{f"--{name}": f"guarantee.{name}" for name in ("k", "m", "l", "missing", "model")},

@@ -46,6 +46,7 @@ def plan_from(
     output: str | os.PathLike[str] | None = None,
     certificate: str | os.PathLike[str] | None = None,
     rules: str | os.PathLike[str] | None = None,
+    report: str | os.PathLike[str] | None = None,
     sign: str | os.PathLike[str] | None = None,
     folder: str = "",
     hierarchy: Any = None,
@@ -65,7 +66,7 @@ def plan_from(
     progress: Any = None,
     **options: Any,
 ) -> Plan:
-    """The plan that stands for `anonymize(data, guarantee, ...)` followed by `write(output, certificate, rules, sign=sign)`.
+    """The plan that stands for `anonymize(data, guarantee, ...)` followed by `write(output, certificate, rules, sign=sign, report=report)`.
 
     Takes the arguments of `shoal.anonymize`. Paths are taken as they are given, or, if the plan is to lie in another `folder`, made
     relative to it. Passwords in addresses are left out. What only lives in memory (data frames, Hierarchy objects, mined
@@ -119,7 +120,13 @@ def plan_from(
         "options": {name: value for name, value in options.items() if value is not None},
         "outputs": None
         if output is None
-        else {"data": there(output), "certificate": there(certificate), "rules": there(rules), "sign": there(sign)},
+        else {
+            "data": there(output),
+            "certificate": there(certificate),
+            "rules": there(rules),
+            "report": there(report),
+            "sign": there(sign),
+        },
         "keep_order": keep_order,
     }
     return plan_of(document)

@@ -38,9 +38,11 @@ class OnSpark:
     def to_dict(self) -> dict[str, Any]:
         """As `Release.to_dict`, as far as Spark knows it. Memory is that of the driver."""
         from shoal.release import peak_mb
+        from shoal.report.owner_report import OWNER
 
         release = self.release
         return {
+            "for": OWNER,
             "algorithm": release.algorithm,
             "guarantee": release.guarantee.to_dict(),
             "holds": release.audit.holds,
@@ -77,6 +79,10 @@ def released(
     """
     from shoal import spark
 
+    if arguments.get("report") is not None:
+        raise InputError(
+            "--report is for the local engine: a file where Spark writes cannot be kept to its owner; --json has the same figures"
+        )
     sign, force = arguments.get("sign"), bool(arguments.get("force"))
     taken = _taken(spark.anonymize, {name: arguments[name] for name in arguments if name not in ("sign", "force")})
     _check_places(data, output, certificate)

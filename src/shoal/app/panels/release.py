@@ -121,8 +121,8 @@ class _Handing:
                 parts.button(f"Write {self.name}", self._write)
         with parts.card("For you, not for publication"):
             parts.notice(
-                "Do not publish these. The rules tell what became of what, rare values by name, and help to undo the release; the plan "
-                "names your files and columns.",
+                "Do not publish these. The rules tell what became of what, rare values by name, and help to undo the release; the report "
+                "has exact figures, from which counts of rare things follow; the plan names your files and columns.",
                 "warn",
             )
             text = recipe(self.view.workspace, self.run, self.name).plan
@@ -130,6 +130,10 @@ class _Handing:
             with parts.row():
                 if self.run.output("rules.csv") is not None:
                     parts.link_button("Rules, CSV", self.view.file(self.run.id, "rules.csv"), quiet=True, download=True)
+                if self.run.output("report.json") is not None:
+                    parts.link_button(
+                        "Report, JSON", self.view.file(self.run.id, "report.json"), quiet=True, download=True
+                    )
                 parts.link_button("Plan, YAML", self.view.file(self.run.id, PLAN), quiet=True, download=True)
 
     def _cancel(self, job: Job) -> None:

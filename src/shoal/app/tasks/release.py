@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from shoal.release import Release
     from shoal.report.signing import Signer
 
-CERTIFICATE, RULES = "certificate.json", "rules.csv"
+CERTIFICATE, RULES, REPORT = "certificate.json", "rules.csv", "report.json"
 STAGES = ("Checking the plan", "Making the release", "Measuring what it cost")
 """In the order in which they come."""
 
@@ -35,7 +35,8 @@ def work(plan: Plan, folder: Path, tell: Teller, *, evaluate: bool = True) -> di
     tell.note(estimate=checked.estimate.seconds, rows=checked.rows, items=checked.items)
     data = folder / os.path.basename(plan.outputs.data)
     check_name(data.name)
-    named = {"data": str(data), "certificate": str(folder / CERTIFICATE), "rules": str(folder / RULES)}
+    named = {"data": str(data), "certificate": str(folder / CERTIFICATE)}
+    named |= {"rules": str(folder / RULES), "report": str(folder / REPORT)}
     asked = plan.model_copy(update={"outputs": plan.outputs.model_copy(update=named)})
     tell.stage(STAGES[1])
     release = run_plan(asked, progress=tell)
@@ -65,7 +66,7 @@ def work(plan: Plan, folder: Path, tell: Teller, *, evaluate: bool = True) -> di
 
 def check_name(name: str) -> None:
     """Raises if a file of data cannot have this name here."""
-    if name.startswith(("certificate.", "rules.", ".")):
+    if name.startswith(("certificate.", "rules.", "report.", ".")):
         raise InputError(f"{name}: the app has a file of that name itself; give the release another name")
 
 
@@ -126,7 +127,7 @@ def _facts(plan: Plan, release: Release, folder: Path, data: str) -> dict[str, A
     """What the release says of itself, with bare names of files and without lists that are as long as the data."""
     facts = release.to_dict()
     facts["input"] = os.path.basename(plan.input.path)
-    for name, path in (("output", data), ("certificate", CERTIFICATE), ("rules", RULES)):
+    for name, path in (("output", data), ("certificate", CERTIFICATE), ("rules", RULES), ("report", REPORT)):
         facts[name] = path
     for name in ("edits", "deleted_shares"):
         facts.pop(name, None)
