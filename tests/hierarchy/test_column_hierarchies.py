@@ -255,7 +255,7 @@ def test_groups_of_numbers_are_called_by_ranges():
     assert paths(tree)["10"] == ["[10:14)", "*"]
     assert paths(tree)["0.25"] == ["[0:10)", "*"]
     tree = column_hierarchy(column("-7", "-2", "3", "9"), "balanced:2")
-    assert labels_of(tree) == ["[-10:-1]", "[0:10]", "*"]
+    assert labels_of(tree) == ["[-10:-1]", "[0:9]", "*"]
 
 
 def test_groups_of_dates_are_called_by_ranges():
