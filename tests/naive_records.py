@@ -23,9 +23,16 @@ def dat_rows(text: bytes) -> Rows:
             names[number] = name
     rows = [re.findall(r"[^ \t\v\f\r]+", line) for line in lines if not line.startswith(("# ", "% "))]
     filled = [row for row in rows if row]
-    if filled and filled[0][-1] in ("-1", "-2"):
+    if filled and is_marked(filled[0]):
         rows = [[token for token in row if token not in ("-1", "-2")] for row in rows]
     return [[names.get(token, token) for token in row] for row in rows]
+
+
+def is_marked(row: list[str]) -> bool:
+    """Whether -1 follows each item, or several, and -2 ends the row."""
+    return re.fullmatch(r"(([^,]+,)+-1,)*-2", ",".join(row)) is not None and not re.search(
+        r"(^|-1,)-1,|-2,", ",".join(row)
+    )
 
 
 def unguarded(cell: str) -> str:

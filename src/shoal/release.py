@@ -27,6 +27,7 @@ from shoal.algorithms.recoding import Options, Progress
 from shoal.errors import InputError, ShoalError, Unavailable
 from shoal.guarantees.audit import Audit
 from shoal.hierarchy.tree import Hierarchy
+from shoal.limits import limited_inputs, under_input_limit
 from shoal.models import AnySource, Proposal, Roles, model_of
 from shoal.models.km import resolve_hierarchy
 from shoal.numbers import whole_number
@@ -60,6 +61,7 @@ SECRET_SHOWN = (
 KEPT_ORDER = "the rows keep the order of the input, which can give people away; the certificate says so"
 
 
+@under_input_limit
 def anonymize(
     data: Any,
     guarantee: Any,
@@ -89,6 +91,7 @@ def anonymize(
     knowledge: Path | None = None,
     threads: int | None = None,
     memory_limit: int | str | None = None,
+    input_limit: int | str | None = None,
     keep_order: bool = False,
     progress: Progress | None = None,
     **reading: Any,
@@ -105,7 +108,8 @@ def anonymize(
     unless given, for `hybrid` 0.05), is for `exact` and `hybrid`. For KAnonymity, `sensitive` names the items that travel unchanged: a
     list of them, or a file with one on each line; `segments` is for `pta`, `gray-tsp` and `lra`, `population` and `generations` for
     `gray-tsp`. `time_limit` (seconds) is for `exact`, `hybrid`, `lra` and `split`, `seed` for what draws lots. `memory_limit`
-    (bytes, or a text such as 2GB) puts large arrays into scratch files: for `exact` and the audit. `reading` is as for `shoal.read`.
+    (bytes, or a text such as 2GB) puts large arrays into scratch files: for `exact` and the audit. `reading` and `input_limit` are as for
+    `shoal.read`.
     """
     started = time.monotonic()
     asked: dict[str, Any] = {
@@ -187,6 +191,7 @@ def _refused(proposal: Proposal, why: str) -> ShoalError:
     )
 
 
+@under_input_limit
 def audit(
     data: Any,
     guarantee: Any,
@@ -198,6 +203,7 @@ def audit(
     hierarchy: Mapping[str, Hierarchy | Path] | None = None,
     threads: int | None = None,
     memory_limit: int | str | None = None,
+    input_limit: int | str | None = None,
     witnesses: int = 10,
     yes_or_no: bool = False,
     progress: Progress | None = None,
@@ -623,8 +629,12 @@ class Release:
         """What each published token is called in the written file or table, and what a reader of it must be told, if anything.
 
         Raises unless the file holds exactly the rows that passed the audit. A token of which every occurrence was deleted is not
-        among them.
+        among them. What was written here is no stranger's: it may be as large as it is.
         """
+        with limited_inputs(sys.maxsize):
+            return self._found_again(path, layout)
+
+    def _found_again(self, path: Any, layout: Layout) -> tuple[dict[str, str], str]:
         if isinstance(self.published, Records):
             written = written_records(self.published, layout)
             names = [() if records.items is None else records.items.vocabulary for records in (self.published, written)]

@@ -128,7 +128,7 @@ def test_table_formats_over_files_are_refused(folder, name, kind):
 
 def test_a_file_with_another_column_is_refused(folder):
     parquet.write_table(pa.table({"items": [["a"]], "name": ["Maria"]}), folder / "part-2.parquet")
-    assert "part-2.parquet has other columns (items, name) than part-0.snappy.parquet (items)" in refusal(folder)
+    assert "part-2.parquet has other columns ('items', 'name') than part-0.snappy.parquet ('items')" in refusal(folder)
 
 
 def test_a_folder_is_read_as_parquet_alone(folder):

@@ -246,12 +246,16 @@ def test_a_row_with_too_many_or_too_few_cells_is_named_with_its_own_remedy(row, 
 
 
 def test_a_quote_that_never_closes_is_refused(tmp_path):
-    assert "quotes do not pair up" in refused(tmp_path, "x.csv", 'n,items\n1,"a\n2,b\n3,c\n', drop="n")
+    assert "the quote that opens in line 2 does not close" in refused(
+        tmp_path, "x.csv", 'n,items\n1,"a\n2,b\n3,c\n', drop="n"
+    )
 
 
 def test_a_quote_that_never_closes_is_refused_over_many_blocks(tmp_path, monkeypatch):
     monkeypatch.setattr(streams, "BLOCK", 20)
-    assert "close its quote" in refused(tmp_path, "x.csv", 'n,items\n1,"a\n' + "2,b\n" * 50, drop="n")
+    assert "the quote that opens in line 2 does not close" in refused(
+        tmp_path, "x.csv", 'n,items\n1,"a\n' + "2,b\n" * 50, drop="n"
+    )
 
 
 def test_a_lone_quote_inside_a_cell_is_a_character(tmp_path):
@@ -285,14 +289,25 @@ def test_a_long_table_has_nothing_to_separate(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "item", ["1.5", "NaN", "Infinity", "true", "null", "[...]", "{...}", "1e400", "9007199254740994.0", '""']
+    ("item", "kind"),
+    [
+        ("1.5", "a number with a point or an exponent"),
+        ("7.0", "a number with a point"),
+        ("70e-1", "a number with a point"),
+        ("1e400", "a number with a point"),
+        ("NaN", "NaN"),
+        ("-Infinity", "-Infinity"),
+        ("true", "true or false"),
+        ("null", "null"),
+        ("[1]", "a list"),
+        ('{"a": 1}', "an object"),
+        ('""', "an empty text"),
+    ],
 )
 @pytest.mark.parametrize("form", ["[{}]", '{{"items": [{}]}}'])
-def test_an_item_that_is_neither_text_nor_whole_is_named_with_its_line(item, form, tmp_path):
-    content = "\n".join(
-        [form.format('"a"'), form.format("1"), form.format({"[...]": "[1]", "{...}": '{"a": 1}'}.get(item, item))]
-    )
-    assert f"line 3 holds the item {item}" in refused(tmp_path, "x.jsonl", content)
+def test_an_item_that_is_neither_text_nor_whole_is_refused_with_its_line(item, kind, form, tmp_path):
+    content = "\n".join([form.format('"a"'), form.format("1"), form.format(item)])
+    assert f"line 3 holds {kind}" in refused(tmp_path, "x.jsonl", content)
 
 
 @pytest.mark.parametrize(

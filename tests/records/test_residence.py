@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import mmap
 import subprocess
 import sys
 import threading
@@ -12,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.records import columnar, residence
+from shoal.records import columnar_decoder, residence
 from shoal.records.baskets import Baskets
 from shoal.records.reading import load
 from shoal.records.scratch import LEAST, Scratch
@@ -155,12 +157,18 @@ def test_a_forked_process_has_a_residence_of_its_own():
 def test_an_input_that_is_mapped_gives_its_pages_back_too(tmp_path, monkeypatch, form):
     path = tmp_path / f"data.{form}"
     write(Baskets.from_rows([["a", "b"], ["b"], []]), path)
-    told = []
-    monkeypatch.setattr(columnar, "keep_below", lambda limit, mapping: told.append((limit, len(mapping))))
-    free, scratch = load(path).baskets, Scratch.of("1GB")
-    assert told == []
-    assert load(path, memory_limit=scratch).baskets == free
-    assert told == [(scratch.limit, path.stat().st_size)]
+    given_back = []
+    mapped = type("Mapped", (mmap.mmap,), {"madvise": lambda self, advice: given_back.append((advice, len(self)))})
+    monkeypatch.setattr(columnar_decoder.mmap, "mmap", mapped)
+    monkeypatch.setattr(columnar_decoder, "_limit_memory", lambda size: None)
+    asked = {"form": form, "path": str(path), "columns": ["items"], "piece": 10**9, "bytes": None}
+    for frugal in (False, True):
+        given_back.clear()
+        answers = io.BytesIO()
+        columnar_decoder.serve(io.BytesIO(json.dumps(asked | {"frugal": frugal}).encode() + b"\n"), answers)
+        assert answers.getvalue().endswith(b'{"end": 3}\n')
+        assert given_back == ([(mmap.MADV_DONTNEED, path.stat().st_size)] if frugal else [])
+    assert load(path, memory_limit=Scratch.of("1GB")).baskets == load(path).baskets
 
 
 def test_where_the_system_does_not_tell_nothing_is_watched(monkeypatch):

@@ -19,10 +19,11 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from shoal.errors import InputError
+from shoal.limits import size_in_bytes
 from shoal.records import streams
 from shoal.records.baskets import Baskets
 from shoal.records.reading import load, read
-from shoal.records.scratch import LEAST, Scratch, scratch_of, size_in_bytes
+from shoal.records.scratch import LEAST, Scratch, scratch_of
 from shoal.records.writing import write
 
 TINY = Scratch(working=1 << 14, threads=1024)
@@ -45,13 +46,13 @@ rows = st.lists(st.sets(names), min_size=1, max_size=40)
     ],
 )
 def test_sizes_are_read_with_their_units(size, expected):
-    assert size_in_bytes(size) == expected
+    assert size_in_bytes(size, "memory limit") == expected
 
 
 @pytest.mark.parametrize("size", ["", "GB", "-2GB", "2 GBit", "1e9", True])
 def test_what_is_no_size_is_refused_with_an_example(size):
     with pytest.raises(InputError, match="such as 2GB"):
-        size_in_bytes(size)
+        size_in_bytes(size, "memory limit")
 
 
 @pytest.mark.parametrize("limit", [0, "100MB", LEAST - 1])

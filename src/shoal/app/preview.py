@@ -61,13 +61,18 @@ class Preview:
     def rows(self) -> int:
         """How many rows there are. Reads the whole file, once, unless the file itself knows."""
         if self._total is None:
-            if self.format == "parquet":
-                import pyarrow.parquet as pq
-
-                self._total = int(pq.read_metadata(self.path).num_rows)
-            else:
+            self._total = self._known_rows()
+            if self._total is None:
                 self._total = sum(map(len, self._batches(self.columns[:1])))
         return self._total
+
+    def _known_rows(self) -> int | None:
+        if self.format not in ("parquet", "arrow"):
+            return None
+        from shoal.records.columnar import columnar_table
+
+        with Input(self.path) as opened:
+            return columnar_table(opened, self.format).rows
 
     def _restart(self) -> None:
         self._source, self._next, self._ended = self._batches(self.columns[:MOST_COLUMNS]), 0, False

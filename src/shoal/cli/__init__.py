@@ -33,6 +33,7 @@ from shoal.cli.terminal import print_json, say
 from shoal.cli.verify import verify
 from shoal.cli.web import app as web_app
 from shoal.errors import ShoalError
+from shoal.limits import own_limit
 
 INTERRUPTED, BROKEN_PIPE = 130, 141
 
@@ -84,7 +85,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _spell_out_what_cannot_be_shown()
     try:
         check_room(arguments)
-        code = app(arguments, standalone_mode=False, prog_name="shoal")
+        with own_limit():
+            code = app(arguments, standalone_mode=False, prog_name="shoal")
         sys.stdout.flush()
         if code == INTERRUPTED:
             say("interrupted")

@@ -211,6 +211,7 @@ def anonymize(
         bool,
         options.flag("--print-plan", "Print the plan that these flags stand for, for shoal run, and do nothing else."),
     ] = False,
+    input_limit: options.InputLimit = None,
     json: options.Json = False,
 ) -> None:
     """Change a file of sets, or a table, just enough to keep the promise, check it, and write it.
@@ -268,6 +269,7 @@ def anonymize(
         "knowledge": knowledge,
         "threads": threads,
         "memory_limit": memory_limit,
+        "input_limit": input_limit,
         "keep_order": keep_order,
         **options.reading(items, id, drop, separator, format, numeric, query),
     }

@@ -61,6 +61,7 @@ def attack(
     format: options.Format = None,
     query: options.Query = None,
     plot: Plot = None,
+    input_limit: options.InputLimit = None,
     json: options.Json = False,
 ) -> int:
     """Play the attacker on a release.

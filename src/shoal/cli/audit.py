@@ -46,6 +46,7 @@ def audit(
     format: options.Format = None,
     query: options.Query = None,
     engine: options.Engine = None,
+    input_limit: options.InputLimit = None,
     json: options.Json = False,
 ) -> int:
     """Count in a file what the promise is about, and say whether it holds.
@@ -71,7 +72,7 @@ def audit(
 
         asked = options.reading(items, id, drop, separator, format, numeric, query)
         asked |= {"quasi": quasi, "sensitive": sensitive, "keep": keep, "threads": threads, "knowledge": knowledge}
-        asked |= {"memory_limit": memory_limit}
+        asked |= {"memory_limit": memory_limit, "input_limit": input_limit}
         asked |= {"hierarchy": options.hierarchies(hierarchy)}
         return audit_on_spark(engine, data, guarantee, asked, json=json)
     data = queried(data, query)

@@ -116,6 +116,7 @@ def evaluate(
     format: options.Format = None,
     query: options.Query = None,
     plot: Plot = None,
+    input_limit: options.InputLimit = None,
     json: options.Json = False,
 ) -> None:
     """Measure what a release lost, how well it answers questions, and the risk before and after.

@@ -65,6 +65,7 @@ def build(
     separator: options.Separator = None,
     format: options.Format = None,
     force: options.Force = False,
+    input_limit: options.InputLimit = None,
     json: options.Json = False,
 ) -> None:
     """Build a hierarchy over the items of a file and write it, to be looked at and edited.
@@ -101,6 +102,7 @@ def show(
     drop: options.Drop = None,
     separator: options.Separator = None,
     format: options.Format = None,
+    input_limit: options.InputLimit = None,
     json: options.Json = False,
 ) -> None:
     """Show a hierarchy as an outline, with the number of leaves under each node.
@@ -135,6 +137,7 @@ def check(
     drop: options.Drop = None,
     separator: options.Separator = None,
     format: options.Format = None,
+    input_limit: options.InputLimit = None,
     json: options.Json = False,
 ) -> int:
     """Check a hierarchy, alone or against the data it is meant for: items it lacks, categories that would force a release to the root.
@@ -174,6 +177,7 @@ def convert(
         str | None, typer.Option(metavar="LABEL", help="Put a root of this name above several.")
     ] = None,
     force: options.Force = False,
+    input_limit: options.InputLimit = None,
     json: options.Json = False,
 ) -> None:
     """Translate a hierarchy from one tool's format to another's.

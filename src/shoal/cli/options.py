@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from shoal.errors import InputError
+from shoal.limits import set_for_process
 
 _PROMISE, _READING, _TREE, _RUNNING = "The promise", "Reading DATA", "The hierarchy", "Running"
 _KNOWLEDGE = "What the attacker knows"
@@ -16,6 +17,13 @@ _KNOWLEDGE = "What the attacker knows"
 def flag(name: str, help: str, panel: str | None = None) -> Any:
     """An option without a value. The empty metavar keeps Typer from showing a type for it."""
     return typer.Option(name, metavar="", help=help, rich_help_panel=panel)
+
+
+def _set_input_limit(limit: str | None) -> str | None:
+    """Whatever a command reads, it reads under the limit."""
+    if limit is not None:
+        set_for_process(limit)
+    return limit
 
 
 SPECS = (
@@ -214,6 +222,16 @@ MemoryLimit = Annotated[
         metavar="SIZE",
         help="km with exact, and audits: use at most this much memory (800MB or more, such as 2GB); the rest goes to scratch files.",
         rich_help_panel=_RUNNING,
+    ),
+]
+InputLimit = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIZE",
+        callback=_set_input_limit,
+        help="The most memory that what is read may take; a line of text, a tree or a list may have a 32nd part of it.",
+        show_default="2GB, or 64 times the size of the file",
+        rich_help_panel=_READING,
     ),
 ]
 HierarchySpec = Annotated[

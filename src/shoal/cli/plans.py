@@ -37,6 +37,7 @@ def init(
         bool, options.flag("--bind", "Write the hash of DATA into the plan, so that a run refuses any other file.")
     ] = False,
     force: options.Force = False,
+    input_limit: options.InputLimit = None,
     json: options.Json = False,
 ) -> None:
     """Draft a plan for a file: guess format, separators, roles and the promise, and say why in comments.
@@ -77,6 +78,7 @@ def run(
         bool, options.flag("--check", "Read the plan and the data, check all, estimate the cost; write nothing.")
     ] = False,
     force: options.Force = False,
+    input_limit: options.InputLimit = None,
     json: options.Json = False,
 ) -> None:
     """Make the release that a plan describes: the same as shoal anonymize with the flags that it stands for.

@@ -50,6 +50,7 @@ def profile(
     format: options.Format = None,
     query: options.Query = None,
     plot: Plot = None,
+    input_limit: options.InputLimit = None,
     json: options.Json = False,
 ) -> None:
     """Show how many transactions a few known items single out in raw data, with examples; in a table also the columns alone.

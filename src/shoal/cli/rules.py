@@ -46,6 +46,7 @@ def rules(
     format: options.Format = None,
     query: options.Query = None,
     force: options.Force = False,
+    input_limit: options.InputLimit = None,
     json: options.Json = False,
 ) -> None:
     """Mine a table for what never occurs though it could be expected to: "men do not have ovarian cancer".

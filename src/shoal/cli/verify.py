@@ -83,6 +83,7 @@ def verify(
     ] = None,
     engine: options.Engine = None,
     threads: options.Threads = None,
+    input_limit: options.InputLimit = None,
     json: options.Json = False,
 ) -> int:
     """Check a file against its certificate: the hash, the promise (audited anew, from the file alone), what is stated, the signature.

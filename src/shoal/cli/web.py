@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from shoal.cli.options import flag
+from shoal.cli.options import InputLimit, flag
 from shoal.errors import InputError
 
 WORKSPACE = "shoal-workspace"
@@ -27,6 +27,7 @@ def app(
             "it is read.",
         ),
     ] = WORKSPACE,
+    input_limit: InputLimit = None,
 ) -> None:
     """Walk through a release in a browser: data, risk, hierarchies, promise, run, result, certificate.
 

@@ -12,18 +12,20 @@ label that repeats is written as the node's unique name. `.gz` and `.zst` names 
 from __future__ import annotations
 
 import gzip
+import io
 import os
 import re
 import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from shoal.errors import InputError
 from shoal.hierarchy.formats import amnesia, arx, nested, parent_child
 from shoal.hierarchy.formats.cells import read_cells, sample_rows
 from shoal.hierarchy.links import PLACE, Links
 from shoal.hierarchy.tree import Hierarchy
+from shoal.limits import read_part
 
 
 class Format(NamedTuple):
@@ -110,13 +112,15 @@ def _format(name: str) -> Format:
 
 def _text(path: Path, place: str) -> str:
     try:
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            data = read_part(file, place, "a tree")
     except OSError as error:
         raise InputError(f"{place} cannot be read ({error.strerror}); check the path") from error
-    for magic, unpack in _UNPACKED.items():
+    for magic, unpacking in _UNPACKED.items():
         if data.startswith(magic):
             try:
-                data = unpack(data)
+                with unpacking(data) as unpacked:
+                    data = read_part(unpacked, place, "a tree")
             except (EOFError, OSError, zlib.error) as error:
                 raise InputError(f"{place}: its packed data is damaged ({error}); fetch or pack it again") from error
             break
@@ -142,16 +146,18 @@ def _zstd(data: bytes) -> bytes:
     return packed
 
 
-def _unzstd(data: bytes) -> bytes:
+def _unzstd(data: bytes) -> Any:
     import pyarrow as pa
 
-    with pa.CompressedInputStream(pa.BufferReader(data), "zstd") as stream:
-        unpacked: bytes = stream.read()
-    return unpacked
+    return pa.CompressedInputStream(pa.BufferReader(data), "zstd")
+
+
+def _ungzip(data: bytes) -> Any:
+    return gzip.GzipFile(fileobj=io.BytesIO(data))
 
 
 _PACKED: dict[str, Callable[[bytes], bytes]] = {".gz": lambda data: gzip.compress(data, mtime=0), ".zst": _zstd}
-_UNPACKED: dict[bytes, Callable[[bytes], bytes]] = {b"\x1f\x8b": gzip.decompress, b"\x28\xb5\x2f\xfd": _unzstd}
+_UNPACKED: dict[bytes, Callable[[bytes], Any]] = {b"\x1f\x8b": _ungzip, b"\x28\xb5\x2f\xfd": _unzstd}
 
 
 def _guessed_format(text: str, path: Path, place: str) -> str:

@@ -26,12 +26,12 @@ from shoal.hierarchy.columns import column_hierarchy
 from shoal.hierarchy.tree import Hierarchy
 from shoal.models import Proposal, Roles
 from shoal.records.buckets import Buckets, sensitive_column
-from shoal.records.journal import settle
 from shoal.records.knowledge import Rules
 from shoal.records.peeking import column_names
 from shoal.records.record_reading import RecordSource, load_records
 from shoal.records.records import Column, Records
 from shoal.records.set_cells import check_single_values
+from shoal.records.streams import list_lines
 from shoal.report.disclosure import Figure, stated
 
 MIN_EXP = 0.9
@@ -206,15 +206,10 @@ def informed(guarantee: Any, records: Records, path: str | os.PathLike[str], giv
 
 def edits_of(records: Records, trees: Mapping[str, Hierarchy], path: str | os.PathLike[str]) -> Any:
     """What a file of rules asks for."""
-    name = os.path.basename(path)
-    settle(path)
-    try:
-        with open(path, encoding="utf-8-sig") as file:
-            lines = file.read().splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        raise InputError(f"{name}: it cannot be read ({why}); give a file of rules, one JSON object a line") from None
-    return rule_edits(lines, value_hierarchies(records, trees), sensitive_column(records), source=name)
+    lines = list_lines(path, "a file of rules")
+    return rule_edits(
+        lines, value_hierarchies(records, trees), sensitive_column(records), source=os.path.basename(path)
+    )
 
 
 def hierarchies(records: Records, given: Any, unknown: str | None) -> dict[str, Hierarchy]:

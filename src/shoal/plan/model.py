@@ -56,6 +56,10 @@ class Input(_Part):
         description="The columns that hold numbers, or none if no column does; found out by how their values are spelled when it is not "
         "given.",
     )
+    limit: Text | None = Field(
+        default=None,
+        description="The most memory that what is read may take, such as 8GB; a line, a tree or a list may have a 32nd part of it.",
+    )
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = Field(
         default=None,
         description="The hash of the file's bytes, or of a table's rows in any order. Data that differ are refused.",

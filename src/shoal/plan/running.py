@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import InputError, Unreachable
+from shoal.limits import limited_inputs
 from shoal.plan.combinations import ROLES_OF
 from shoal.plan.model import ROLES, K, Km, Lm, Plan, Rt, RunOptions
 from shoal.plan.places import Place, shown
@@ -51,6 +52,7 @@ def call_of(plan: Plan) -> Call:
         "format": plan.input.format,
         "separator": plan.input.separator,
         "numeric": plan.input.numeric,
+        "input_limit": plan.input.limit,
         "items": roles["items"][0] if len(roles["items"]) == 1 else roles["items"] or None,
         "id": next(iter(roles["id"]), None),
         "drop": roles["drop"] or None,
@@ -270,6 +272,7 @@ _KEYS = {
     "--format": "input.format",
     "--query": "input.query",
     "--numeric": "input.numeric",
+    "--input-limit": "input.limit",
     "--certificate": "outputs.certificate",
     "--rules": "outputs.rules",
     "--report": "outputs.report",
@@ -285,7 +288,8 @@ _KEYS = {
 def in_terms_of(plan: Plan) -> Iterator[None]:
     """What is refused below speaks of flags: here it speaks of the plan's keys."""
     try:
-        yield
+        with limited_inputs(plan.input.limit):
+            yield
     except (InputError, Unreachable) as error:
         kind = InputError if isinstance(error, InputError) else Unreachable
         raise kind(f"{plan.origin.name}: {_FLAG.sub(_key_of, str(error))}") from error

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 
 from shoal.errors import InputError
 
+_SHOWN, _LONGEST = 12, 60
+"""How many names a message repeats, and how much of each: a file may have a million columns."""
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -65,13 +68,15 @@ def check_roles(without: Sequence[str], source: str) -> None:
     """Raises if there are columns without a role."""
     if without:
         have = "columns {} have" if len(without) > 1 else "column {} has"
-        flags = " ".join(f"--drop {shlex.quote(column)}" for column in without)
-        raise NoRoleError(f"{source}: {have.format(listed(without))} no role; pass {flags}")
+        flags = " ".join(f"--drop {shlex.quote(column)}" for column in without[:_SHOWN])
+        others = " and so on" if len(without) > _SHOWN else ""
+        raise NoRoleError(f"{source}: {have.format(listed(without))} no role; pass {flags}{others}")
 
 
 def named_columns(texts: Collection[str], columns: Collection[str]) -> list[str]:
     """The columns that texts name, one or several to a text. A text that is a column's name stands for it, commas and all."""
-    return [name for text in texts for name in ([text] if text in columns else comma_parts(text))]
+    known = frozenset(columns)
+    return [name for text in texts for name in ([text] if text in known else comma_parts(text))]
 
 
 NO_COLUMN = "none"
@@ -104,7 +109,12 @@ def check_repeats(columns: Sequence[str], source: str) -> None:
 
 
 def listed(columns: Sequence[str]) -> str:
-    return ", ".join(map(repr, columns)) if columns else "none"
+    """Names for a message: the first few of them, none in full that is as long as a text."""
+    if not columns:
+        return "none"
+    shown = [repr(name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…") for name in columns[:_SHOWN]]
+    more = len(columns) - _SHOWN
+    return ", ".join(shown) + (f" and {more:,} more" if more > 0 else "")
 
 
 def comma_parts(text: str) -> list[str]:

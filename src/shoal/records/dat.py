@@ -2,7 +2,8 @@
 
 Where tokens begin and end falls out of one comparison of each byte with its neighbour; squeezing the blanks out leaves exactly
 the text buffer of an Arrow array, which finds the distinct names. Digits take the same way as text, so that 7 and 007 stay two.
-SPMF adds end marks (-1 after an item, -2 after a line) and a head of `@ITEM=3=milk` lines that gives ids their names.
+SPMF adds end marks (-1 after an item, -2 after a line) and a head of `@ITEM=3=milk` lines that gives ids their names. Its marks are marks
+only where they stand as SPMF has them, from the first line on: elsewhere -1 and -2 are items like others.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ from shoal.records.tokens import Tokens, baskets_of, row_of
 _COMMENT = re.compile(rb"^[#%] [^\n]*(?:\n|\Z)", re.MULTILINE)
 _HEAD = re.compile(rb"(?:@CONVERTED_FROM|@ITEM=|[#%] )[^\n]*(?:\n|\Z)")
 _MARKS = ("-1", "-2")
-_LONE_RETURN = re.compile(rb"\r(?=[^\n])")
+_LONE_RETURN = re.compile(rb"\r(?=[^\r\n])")
 _FIRST_LINE = re.compile(rb"\S[^\n]*")
 
 
 def read_dat(source: Input) -> Baskets:
     """The baskets in FIMI or SPMF text."""
     names: dict[str, str] = {}
-    return baskets_of(_stretches(source, names), source.name, names)
+    return baskets_of(_stretches(source, names), source.name, names, source.room)
 
 
 def _stretches(source: Input, names: dict[str, str]) -> Iterator[Tokens]:
@@ -36,8 +37,12 @@ def _stretches(source: Input, names: dict[str, str]) -> Iterator[Tokens]:
     in_head = True
     marked: bool | None = None  # not known before the first line that is not blank
     for block in source.text_blocks():
-        if b"\r" in block.data and b"\n" not in block.data.rstrip(b"\n") and _LONE_RETURN.search(block.data):
-            raise InputError(f"{source.name}: its lines end in a carriage return alone; save it with line feeds")
+        if b"\r" in block.data and (alone := _LONE_RETURN.search(block.data)):
+            line = block.line + block.data.count(b"\n", 0, alone.start())
+            raise InputError(
+                f"{source.name}: line {line:,} holds a carriage return without a line feed, so that two rows would be one; "
+                "save it with line feeds"
+            )
         if in_head:
             block = _without_head(block, names, source.name)
             in_head = not block.data
@@ -48,8 +53,17 @@ def _stretches(source: Input, names: dict[str, str]) -> Iterator[Tokens]:
             continue
         tokens = line_tokens(text)
         if marked is None and (first := _FIRST_LINE.search(text)):
-            marked = first[0].split()[-1].decode() in _MARKS
+            marked = _is_marked(first[0].split())
         yield _without_marks(tokens, block, source.name) if marked else tokens
+
+
+def _is_marked(line: list[bytes]) -> bool:
+    """Whether a line has SPMF's marks where they belong: -1 after one or several items, -2 at the end and nowhere else."""
+    *parts, end = line
+    return (
+        end == b"-2"
+        and re.fullmatch(r"(i+m)*", "".join({b"-1": "m", b"-2": "e"}.get(part, "i") for part in parts)) is not None
+    )
 
 
 def line_tokens(text: bytes) -> Tokens:
@@ -78,6 +92,8 @@ def _without_head(block: TextBlock, names: dict[str, str], source: str) -> TextB
             number, _, name = entry.removeprefix("@ITEM=").partition("=")
             if not number or not name:
                 raise InputError(f"{source}: line {line} is not of the form @ITEM=id=name; correct or remove it")
+            if names.get(number, name) != name:
+                raise InputError(f"{source}: line {line} gives an id a second name; leave one of them out")
             if number not in _MARKS:
                 names[number] = name
         at = found.end()
@@ -86,19 +102,33 @@ def _without_head(block: TextBlock, names: dict[str, str], source: str) -> TextB
 
 
 def _without_marks(tokens: Tokens, block: TextBlock, source: str) -> Tokens:
-    """The tokens without SPMF's -1 and -2; a -2 must end its line."""
+    """The tokens without SPMF's -1 and -2, which must stand where they belong in every line that has some."""
     dictionary, codes = tokens.names.dictionary, tokens.codes
     end_of_item, end_of_line = (
         codes == dictionary.index(pa.scalar(mark, pa.large_string())).as_py() for mark in _MARKS
     )
     ends = np.concatenate(([0], np.cumsum(tokens.lengths)))
+    filled = tokens.lengths > 0
+    first, last = ends[:-1][filled], ends[1:][filled] - 1
     early = end_of_line.copy()
-    early[ends[1:][tokens.lengths > 0] - 1] = False
+    early[last] = False
     if np.any(early):
         row = row_of(int(np.argmax(early)), tokens.lengths)
         raise InputError(
             f"{source}: line {_line_number(block, row)} goes on after -2, the end of a transaction; "
             "put what follows on a line of its own"
+        )
+    after_item = np.ones(len(codes), bool)  # whether an item stands before each token, in its line
+    after_item[1:] = ~end_of_item[:-1]
+    after_item[first] = False
+    misplaced = end_of_item & ~after_item  # a -1 that ends nothing
+    misplaced[last] |= ~end_of_line[last] & (np.add.reduceat(end_of_item, first, dtype=np.int64) > 0)
+    misplaced[last] |= end_of_line[last] & after_item[last]
+    if np.any(misplaced):
+        row = row_of(int(np.argmax(misplaced)), tokens.lengths)
+        raise InputError(
+            f"{source}: line {_line_number(block, row)} has -1 or -2 elsewhere than SPMF has them, as the first line does; "
+            "put -1 after each item and -2 at its end, or begin with a line that has no marks if they are items"
         )
     kept = ~(end_of_item | end_of_line)
     before = np.concatenate(([0], np.cumsum(kept)))

@@ -11,17 +11,21 @@ import io
 import re
 from collections.abc import Collection, Iterator, Sequence
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
 from shoal.errors import InputError
-from shoal.records.streams import Input, TextBlock
+from shoal.records.streams import BLANKS, Input, TextBlock
 from shoal.records.tables import Table
 
 _GUARDED = r"^'('*[=+\-@\t\r])"
 _QUOTED = re.compile(r'"[^"]*"')
 _OPEN_QUOTE = re.compile(r'(?:^|[,;\t])"[^"]*$')
+_QUOTE, _LINE_FEED = ord('"'), b"\n"
+_REST_OF_CELL = re.compile(rb'[^"]*+(?:""[^"]*+)*+" *+')
+"""From inside a quoted cell to its closing quote, with the blanks that some programs put after it."""
 _HEADER_LINES = 50  # how far the end of a quoted name is looked for
 _LIMIT = 1 << 30  # Arrow asks for blocks of this size and takes the smaller ones it is given
 
@@ -35,16 +39,17 @@ def delimited_table(source: Input, delimiter: str | None) -> tuple[Table, str]:
     if delimiter is None:
         delimiter = _guessed_delimiter(first)
     header = _header(first, delimiter, source.name)
-    columns = [re.sub(_GUARDED, r"\1", name.strip()) for name in header]
-    feed = _Feed(first, blocks)
+    columns = [re.sub(_GUARDED, r"\1", name.strip(BLANKS)) for name in header]
+    feed = _Feed(first, blocks, _Quotes(delimiter, source.name))
     separator = delimiter
+    place = {name: at for at, name in reversed(list(enumerate(columns)))}
 
     def batches(wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        names = [header[columns.index(column)] for column in wanted]
+        names = [header[place[column]] for column in wanted]
         for batch in _parsed(feed, source.name, separator, header, names):
             yield pa.record_batch([_unguarded(column) for column in batch.columns], names=list(wanted))
 
-    return Table(columns, batches, source.name, None), delimiter
+    return Table(columns, batches, source.name, None, room=source.room), delimiter
 
 
 def refuse_missing_header(column: str, separator: str, vocabulary: Collection[str], source: str) -> None:
@@ -61,27 +66,93 @@ def refuse_missing_header(column: str, separator: str, vocabulary: Collection[st
 
 
 class _Feed:
-    """The blocks as a file object that gives one whole block per read, and counts what shows whether quotes pair up."""
+    """The blocks as a file object that gives one whole block per read, after a look at its quotes."""
 
     closed = False
 
-    def __init__(self, first: TextBlock, rest: Iterator[TextBlock]) -> None:
+    def __init__(self, first: TextBlock, rest: Iterator[TextBlock], quotes: _Quotes) -> None:
         self._first: TextBlock | None = first
         self._rest = rest
-        self.quotes = 0
-        self.lines = 0
+        self.quotes = quotes
 
     def read(self, _: int) -> bytes:
         block, self._first = self._first or next(self._rest, None), None
         if block is None:
+            self.quotes.end()
             return b""
         data = block.data if block.data.endswith(b"\n") else block.data + b"\n"
-        self.quotes += data.count(b'"')
-        self.lines += data.count(b"\n")
+        self.quotes.look(data, block.line)
         return data
 
     def close(self) -> None:
         self.closed = True
+
+
+class _Quotes:
+    """Whether quotes open and close cells as they should. Arrow would take what follows a closed cell for a part of it, and the end of
+    the file for the end of a cell.
+
+    Where they do, each quote that opens stands at the edge of a cell, and each that closes, too, or two of them stand together for one.
+    Only text that is not so (a quote inside a cell that is not quoted is taken as it stands) is gone through cell by cell.
+    """
+
+    def __init__(self, delimiter: str, source: str) -> None:
+        self._source = source
+        self._edges = frozenset(f"{delimiter}\r\n".encode())
+        self._cell_end = re.compile(f"[{re.escape(delimiter)}\r\n]".encode())
+        self._opened = 0
+        """The line of a quoted cell that has not ended yet, 0 if there is none."""
+
+    def look(self, data: bytes, line: int) -> None:
+        """Takes the next whole lines; raises with the line of a cell that goes on after its closing quote."""
+        octets = np.frombuffer(data, np.uint8)
+        at = np.flatnonzero(octets == _QUOTE)
+        if len(at) == 0:
+            return
+        edge = np.zeros(256, bool)
+        edge[[*self._edges, _QUOTE]] = True
+        opening = (np.arange(len(at)) + bool(self._opened)) % 2 == 0
+        before, after = (
+            octets[at - 1],
+            octets[at + 1],
+        )  # the last byte is a line feed, and so is what is before the first
+        if np.all(np.where(opening, edge[before], edge[after])):
+            if opening[-1]:
+                self._opened = line + data.count(b"\n", 0, int(at[-1]))
+            else:
+                self._opened = 0
+            return
+        self._go_through(data, line)
+
+    def end(self) -> None:
+        """Raises if a cell is still open."""
+        if self._opened:
+            raise InputError(
+                f"{self._source}: the quote that opens in line {self._opened:,} does not close, so that rows run into each other or "
+                "the file is cut short; close the quote, or copy the file again"
+            )
+
+    def _go_through(self, data: bytes, line: int) -> None:
+        place = 0
+        while True:
+            if not self._opened:
+                quote = data.find(b'"', place)
+                if quote < 0:
+                    return
+                if quote and data[quote - 1] not in self._edges:  # a character like others
+                    found = self._cell_end.search(data, quote)
+                    place = found.start() if found else len(data)
+                    continue
+                self._opened, place = line + data.count(b"\n", 0, quote), quote + 1
+            closing = _REST_OF_CELL.match(data, place)
+            if closing is None:
+                return
+            self._opened, place = 0, closing.end()
+            if data[place] not in self._edges:
+                raise InputError(
+                    f"{self._source}: line {line + data.count(_LINE_FEED, 0, place):,} has a cell that goes on after its closing quote; "
+                    'double a quote that is part of a quoted cell ("")'
+                )
 
 
 def _parsed(feed: _Feed, source: str, delimiter: str, header: list[str], wanted: list[str]) -> Iterator[pa.RecordBatch]:
@@ -91,7 +162,6 @@ def _parsed(feed: _Feed, source: str, delimiter: str, header: list[str], wanted:
         misfits.append(row)
         return "error"
 
-    rows = 0
     try:
         reader = arrow_csv.open_csv(
             pa.PythonFile(feed, mode="r"),
@@ -108,9 +178,7 @@ def _parsed(feed: _Feed, source: str, delimiter: str, header: list[str], wanted:
                 strings_can_be_null=False,
             ),
         )
-        for batch in reader:
-            rows += len(batch)
-            yield batch
+        yield from reader
     except pa.ArrowInvalid as error:
         if misfits:
             row = misfits[0]
@@ -120,13 +188,13 @@ def _parsed(feed: _Feed, source: str, delimiter: str, header: list[str], wanted:
                 f"{source}: row {row.number - 1:,} has {cells}, but the header has {row.expected_columns:,}; "
                 + (f"quote cells that hold {delimiter!r}" if many else f"write {delimiter!r} for each empty cell, too")
             ) from None
+        if "Empty CSV" in str(error):
+            feed.quotes.end()
         if "straddling" in str(error):
             raise InputError(
                 f"{source}: a quoted cell does not end for millions of characters; close its quote"
             ) from None
         raise InputError(f"{source}: it is not readable as CSV ({error}); check its quotes and columns") from error
-    if feed.quotes % 2 and rows + 1 < feed.lines:
-        raise InputError(f"{source}: its quotes do not pair up, so that rows run into each other; close the open quote")
 
 
 def _unguarded(cells: pa.Array) -> pa.Array:

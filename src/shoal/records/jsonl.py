@@ -1,7 +1,8 @@
 """JSON lines: each line a list of items, or an object with the list in one of its fields.
 
 A block whose lists are all texts, or all integers, goes through Arrow's parser, which is exact about both and refuses
-everything else. Only a refused block (mixed lists, very long integers, a fault to be named) is parsed line by line.
+everything else. Only a refused block (mixed lists, very long integers, a fault to be named) is parsed line by line. A whole number names an
+item by its digits; one with a point or an exponent names none, for 7, 7.0 and 70e-1 would be one item, and are three texts.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import pyarrow.compute as pc
 from pyarrow import json as arrow_json
 
 from shoal.errors import InputError
+from shoal.limits import unique_keys
 from shoal.records.baskets import Baskets
 from shoal.records.columns import Choice, check_roles, listed, set_column
 from shoal.records.streams import Input, TextBlock
@@ -25,9 +27,9 @@ from shoal.records.tables import MIXED, NUMBER, Table, is_list
 from shoal.records.tokens import Tokens, as_text, baskets_of, is_text, list_tokens, row_of
 
 _SAMPLE = 20  # objects that show which type each field has
-_MINUS_ZERO = re.compile(rb"-0\s*[,\]}]")  # Arrow would take the sign off
 _TYPES = {"string": "text", "large_string": "text", "int64": NUMBER, "bool": "boolean"}
-_EXACT_WHOLE = 2.0**53  # a larger whole number written with a point or an exponent has lost digits on its way
+_DEEP = 64
+"""Brackets in a line that Arrow is given: it has no limit to depth of its own, and would use up the stack."""
 
 
 @dataclass
@@ -62,7 +64,7 @@ class _Fields:
 def read_jsonl(source: Input, choice: Choice) -> tuple[Baskets, str]:
     """The baskets in JSON lines, and the field that held them (empty if every line was a bare list)."""
     fields = _Fields(source.name, choice)
-    baskets = baskets_of(_stretches(source, fields), source.name)
+    baskets = baskets_of(_stretches(source, fields), source.name, room=source.room)
     fields.check()
     return baskets, fields.items or ""
 
@@ -74,11 +76,11 @@ def objects_table(source: Input, wanted: Collection[str]) -> Table:
     """
     seen: dict[str, None] = {}
     kept = frozenset(wanted)
-    blocks = [
-        _arrow_fields(block, kept, seen) or _line_fields(block, source.name, kept, seen)
-        for block in source.text_blocks()
-        if block.data.strip()
-    ]
+    blocks = []
+    for block in source.text_blocks():
+        if block.data.strip():
+            blocks.append(_arrow_fields(block, kept, seen) or _line_fields(block, source.name, kept, seen))
+            source.room.take(sum(array.nbytes for array in blocks[-1].arrays.values()))
     if not blocks:
         raise InputError(f"{source.name} has no rows; check that it is the right file")
 
@@ -88,7 +90,7 @@ def objects_table(source: Input, wanted: Collection[str]) -> Table:
             yield pa.record_batch(held, names=list(columns))
 
     types = {name: type for name in seen if (type := _type_of(name, blocks, source.name)) is not None}
-    return Table(list(seen), batches, source.name, types)
+    return Table(list(seen), batches, source.name, types, room=source.room)
 
 
 @dataclass(frozen=True)
@@ -127,7 +129,7 @@ def _type_of(name: str, blocks: Sequence[_Block], source: str) -> str | None:
 def _arrow_fields(block: TextBlock, wanted: frozenset[str], seen: dict[str, None]) -> _Block | None:
     """The objects of a block, and their wanted fields as Arrow reads them; none if it might not read them as they stand."""
     text = block.data.strip()
-    if _MINUS_ZERO.search(text):
+    if not _is_plain(text):
         return None
     kinds: dict[str, pa.DataType] = {}
     for line in text.split(b"\n", _SAMPLE)[:_SAMPLE]:
@@ -219,7 +221,7 @@ def _field_array(name: str, values: list[Any], numbers: list[int], source: str) 
     for number, value in zip(numbers, values, strict=True):
         if isinstance(value, list | dict):
             raise InputError(
-                f"{source}: line {number} holds {_shown(value)} in field {name!r}; give one value, or a list in every line"
+                f"{source}: line {number} holds {_kind_in_words(value)} in field {name!r}; give one value, or a list in every line"
             )
         texts.append(_value_text(value))
     return pa.array(texts, pa.large_string())
@@ -247,6 +249,8 @@ def _stretches(source: Input, fields: _Fields) -> Iterator[Tokens]:
 def _arrow_tokens(block: TextBlock, fields: _Fields) -> Tokens | None:
     """The sets of a block as Arrow reads them, or none if it does not take every line for exactly one set."""
     text = block.data.strip()
+    if not _is_plain(text):
+        return None
     rows = text.count(b"\n") + 1
     column = ""
     if text.startswith(b"{"):
@@ -276,6 +280,18 @@ def _arrow_tokens(block: TextBlock, fields: _Fields) -> Tokens | None:
         except InputError:  # a missing or empty item
             return None
     return None
+
+
+def _is_plain(text: bytes) -> bool:
+    """Whether Arrow can be trusted with the text: no line is deep, and no integer would read as another than it is written."""
+    if re.search(rb"-0(?![0-9.eE])", text):  # it would be 0
+        return False
+    octets = np.frombuffer(text, np.uint8)
+    brackets = np.flatnonzero((octets == ord("[")) | (octets == ord("{")))
+    if len(brackets) <= _DEEP:
+        return True
+    lines = np.searchsorted(np.flatnonzero(octets == ord("\n")), brackets)
+    return not np.any(lines[_DEEP:] == lines[:-_DEEP])
 
 
 def _names_of_first_object(text: bytes) -> list[str]:
@@ -336,38 +352,24 @@ def _item_names(items: Sequence[Any], where: str) -> list[str]:
     """The names of items: texts, or whole numbers."""
     if not set(map(type, items)) - {str} and "" not in items:
         return list(items)
-    names = []
     for item in items:
-        name = _whole(item) if isinstance(item, _Number) else item
-        if not isinstance(name, str) or not name:
-            raise InputError(f"{where} holds the item {_shown(item)}; items are texts or whole numbers")
-        names.append(name)
-    return names
+        if not isinstance(item, str) or not item or (isinstance(item, _Number) and not item.lstrip("-").isdecimal()):
+            raise InputError(f"{where} holds {_kind_in_words(item)} as an item; items are texts or whole numbers")
+    return list(map(str, items))
 
 
 class _Number(str):
     """A number as it is spelled."""
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    value = dict(pairs)
-    if len(value) < len(pairs):
-        raise ValueError("a field stands twice in an object")
-    return value
+def _kind_in_words(value: Any) -> str:
+    """What a value is. The value itself may be somebody's."""
+    if isinstance(value, _Number):
+        return "a number with a point or an exponent" if value[-1].isdecimal() else str(value)
+    kinds = {list: "a list", dict: "an object", bool: "true or false", str: "an empty text"}
+    return kinds.get(type(value), "null")
 
 
-def _whole(number: _Number) -> str | None:
-    """A whole number as the name of an item, if it is one."""
-    if number.lstrip("-").isdecimal():
-        return "0" if number == "-0" else str(number)
-    value = float(number)
-    return str(int(value)) if value.is_integer() and abs(value) <= _EXACT_WHOLE else None
-
-
-def _shown(item: Any) -> str:
-    if isinstance(item, list | dict):
-        return "[...]" if isinstance(item, list) else "{...}"
-    return str(item) if isinstance(item, _Number) else json.dumps(item)
-
-
-_DECODER = json.JSONDecoder(parse_int=_Number, parse_float=_Number, parse_constant=_Number, object_pairs_hook=_object)
+_DECODER = json.JSONDecoder(
+    parse_int=_Number, parse_float=_Number, parse_constant=_Number, object_pairs_hook=unique_keys
+)

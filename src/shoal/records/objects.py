@@ -57,8 +57,13 @@ def object_table(data: Any, source: str, array: _PandasArray) -> Table | None:
 
 def _stream_table(data: pa.Table | pa.RecordBatchReader, source: str) -> Table:
     def batches(wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        for batch in data.to_batches() if isinstance(data, pa.Table) else data:
-            yield batch.select(list(wanted))
+        try:
+            for batch in data.to_batches() if isinstance(data, pa.Table) else data:
+                chosen = batch.select(list(wanted))
+                chosen.validate(full=True)  # it may have been mapped from a file that nobody has looked at
+                yield chosen
+        except pa.ArrowException as error:
+            raise InputError(f"{source} is damaged ({str(error).splitlines()[0]}); make it again") from None
 
     return Table(data.schema.names, batches, source)
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import InputError
+from shoal.limits import under_input_limit
 from shoal.records.baskets import Baskets
 from shoal.records.columns import Choice
 from shoal.records.database_address import is_address, queried, refuse_format
@@ -50,13 +51,14 @@ def read(
     drop: str | Collection[str] = (),
     query: str | None = None,
     memory_limit: int | str | None = None,
+    input_limit: int | str | None = None,
 ) -> Baskets:
     """The baskets in a file, in standard input (`-`), in a table of a database, in a data frame or in any iterable of rows of names.
 
     `items` names the column with the sets, `id` the column that holds a long table together, `separator` what parts the items
     inside a cell, `drop` the columns to leave out, `query` what to ask of a database whose address names no table. All are found out
     where the data leave no doubt. With a `memory_limit` such as `2GB`, what is read from a file and what is made from it lie in scratch
-    files.
+    files. `input_limit` is the most memory that what is read may take: 2 GB, or 64 times the size of the file, unless it is given.
     """
     return load(
         source,
@@ -67,9 +69,11 @@ def read(
         drop=drop,
         query=query,
         memory_limit=memory_limit,
+        input_limit=input_limit,
     ).baskets
 
 
+@under_input_limit
 def load(
     source: Any,
     *,
@@ -80,6 +84,7 @@ def load(
     drop: str | Collection[str] = (),
     query: str | None = None,
     memory_limit: int | str | Scratch | None = None,
+    input_limit: int | str | None = None,
 ) -> Source:
     """As `read`, with how the sets stood there and the hash of the input."""
     source = queried(source, query)
@@ -149,9 +154,9 @@ def _sets(opened: Input, form: str, choice: Choice) -> tuple[Baskets, Layout]:
     if form in ("parquet", "arrow"):
         if opened.compression:
             raise InputError(f"{opened.name}: {form} packs its own columns; unpack the .{opened.compression} first")
-        from shoal.records.columnar import arrow_table, parquet_table
+        from shoal.records.columnar import columnar_table
 
-        found = table_sets(parquet_table(opened) if form == "parquet" else arrow_table(opened), choice)
+        found = table_sets(columnar_table(opened, form), choice)
         return found.baskets, Layout(form, found.items)
 
     from shoal.records.delimited import delimited_table, refuse_missing_header

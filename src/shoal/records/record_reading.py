@@ -11,17 +11,17 @@ import json
 import os
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import InputError
+from shoal.limits import under_input_limit
 from shoal.records.baskets import Baskets
 from shoal.records.columns import comma_parts, listed
 from shoal.records.database_address import is_address, queried, refuse_format
 from shoal.records.layout import FORMATS, Layout, format_of
 from shoal.records.records import Records
 from shoal.records.roles import Roles, texts_of
-from shoal.records.streams import Input, display_name, fingerprint, reading_errors
+from shoal.records.streams import BLANKS, Input, fingerprint, list_lines
 
 if TYPE_CHECKING:
     from shoal.records.database_tables import DatabaseInput, Identity
@@ -50,6 +50,7 @@ class RecordSource:
         return len(self.records)
 
 
+@under_input_limit
 def load_records(
     source: Any,
     *,
@@ -63,6 +64,7 @@ def load_records(
     format: str | None = None,
     separator: str | None = None,
     query: str | None = None,
+    input_limit: int | str | None = None,
 ) -> RecordSource:
     """The records in a file, in standard input (`-`), in a database or in a data frame, with how they stood there and their hash.
 
@@ -70,7 +72,8 @@ def load_records(
     columns hold one value per row; what is named there and is no column marks items, as `mark_sensitive` does. `sensitive_sets` is a
     column of sets of sensitive items, which join the items and are marked.
     `drop` is for identifiers: never read, never kept. `numeric` names the numeric columns; None finds them out by their values.
-    `separator` parts the items of cells, `query` is asked of a database. Names are given one by one or with commas between them.
+    `separator` parts the items of cells, `query` is asked of a database, `input_limit` is as for `read`.
+    Names are given one by one or with commas between them.
     """
     if separator == "":
         raise InputError("the separator between items is empty; give at least one character")
@@ -141,14 +144,8 @@ def item_names(text: str | os.PathLike[str], known: Collection[str]) -> list[str
     if text in known:
         return [str(text)]
     if isinstance(text, os.PathLike) or os.path.isfile(text):
-        with reading_errors(text):
-            try:
-                lines = Path(text).read_text("utf-8-sig").splitlines()
-            except UnicodeDecodeError:
-                raise InputError(
-                    f"{display_name(text)}: it is not UTF-8 text; save it as UTF-8, one name per line"
-                ) from None
-        return [line.strip() for line in lines if line.strip()]
+        names = [line.strip(BLANKS) for line in list_lines(text, "a list of items")]
+        return [name for name in names if name]
     return comma_parts(text)
 
 
@@ -207,9 +204,9 @@ def file_table(opened: Input, form: str, asked: Roles) -> tuple[Table, str]:
     if form in ("parquet", "arrow"):
         if opened.compression:
             raise InputError(f"{opened.name}: {form} packs its own columns; unpack the .{opened.compression} first")
-        from shoal.records.columnar import arrow_table, parquet_table
+        from shoal.records.columnar import columnar_table
 
-        return parquet_table(opened) if form == "parquet" else arrow_table(opened), ","
+        return columnar_table(opened, form), ","
     from shoal.records.delimited import delimited_table
 
     return delimited_table(opened, "\t" if form == "tsv" else None)

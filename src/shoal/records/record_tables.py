@@ -21,7 +21,7 @@ from shoal.records.columns import check_numeric, listed, numeric_columns
 from shoal.records.records import Column, Records
 from shoal.records.roles import SENSITIVE_MARKS, Roles
 from shoal.records.tables import MIXED, SetColumn, Table, is_list
-from shoal.records.tokens import Tokens, as_text, baskets_of, compact_codes, is_text, joined_codes
+from shoal.records.tokens import Tokens, as_text, baskets_of, compact_codes, is_text, joined_codes, memory_of
 from shoal.records.values import MISSING, is_number, kind_of, same_numbers
 
 _NEARLY = 0.9  # from this share of numbers on, a column that is not numeric deserves a word
@@ -55,9 +55,14 @@ def table_records(table: Table, asked: Roles, numeric: tuple[str, ...] | None, s
     rows = 0
     for batch in table.batches([*single, *roles.items, *roles.sensitive_sets]):
         for place, column in enumerate(values):
-            column.add(batch.column(place))
+            size = column.add(batch.column(place))
+            if table.room is not None:
+                table.room.take(size)
         for place, sets_column in enumerate(sets):
-            stretches[place].append(sets_column.tokens(batch.column(len(values) + place)))
+            tokens = sets_column.tokens(batch.column(len(values) + place))
+            if table.room is not None:
+                table.room.take(tokens.size)
+            stretches[place].append(tokens)
         rows += len(batch)
     if not rows:
         raise InputError(f"{source} has no rows; check that it is the right file")
@@ -112,7 +117,8 @@ class _Values:
         self._dictionaries: list[pa.Array] = []
         self._types: list[str] = []
 
-    def add(self, cells: pa.Array) -> None:
+    def add(self, cells: pa.Array) -> int:
+        """Takes the next cells, and returns the bytes of memory that they need."""
         if is_list(cells.type):
             raise InputError(
                 f"{self._source}: column {self.name!r} holds lists, not single values; "
@@ -127,6 +133,7 @@ class _Values:
         self._codes.append(compact_codes(encoded))
         self._dictionaries.append(encoded.dictionary)
         self._types.append("text" if is_text(cells.type) else "boolean" if pa.types.is_boolean(cells.type) else "")
+        return memory_of(encoded)
 
     @property
     def type(self) -> str:

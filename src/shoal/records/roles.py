@@ -38,11 +38,12 @@ class Roles:
         check_repeats(columns, source)
         if "" in columns:
             raise InputError(f"{source}: column {columns.index('') + 1} has no name; give it one")
-        named = {role.name: dict.fromkeys(named_columns(getattr(self, role.name), columns)) for role in fields(self)}
+        known = frozenset(columns)
+        named = {role.name: dict.fromkeys(named_columns(getattr(self, role.name), known)) for role in fields(self)}
         roles: dict[str, str] = {}
         for role, names in named.items():
             for name in names:
-                if name not in columns:
+                if name not in known:
                     raise InputError(
                         f"{source}: there is no column {name!r} for {flag_of(role)}; its columns are {listed(columns)}"
                     )

@@ -14,7 +14,6 @@ import contextlib
 import errno
 import mmap
 import os
-import re
 import tempfile
 from collections.abc import Iterator
 from contextvars import ContextVar
@@ -25,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InputError
+from shoal.limits import shown_size, size_in_bytes
 from shoal.records.residence import keep_below
 
 INTERPRETER = 400 * 10**6
@@ -32,9 +32,6 @@ INTERPRETER = 400 * 10**6
 LEAST = 800 * 10**6
 """The least limit: below, a block of text with all that is made of it on the way would not fit."""
 
-_UNITS = {"": 1, "B": 1, "K": 1 << 10, "KB": 10**3, "KIB": 1 << 10, "M": 1 << 20, "MB": 10**6, "MIB": 1 << 20}
-_UNITS |= {"G": 1 << 30, "GB": 10**9, "GIB": 1 << 30, "T": 1 << 40, "TB": 10**12, "TIB": 1 << 40}
-_SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)\s*", re.ASCII)
 _CANNOT_RESERVE = (errno.EINVAL, errno.EOPNOTSUPP)
 """What file systems say that know of no reserving."""
 _BYTES_PER_OCCURRENCE = 64
@@ -56,11 +53,11 @@ class Scratch:
     @classmethod
     def of(cls, limit: int | str, threads: int | None = None, folder: str | None = None) -> Scratch:
         """For a limit of so many bytes, or of a text such as `2GB`, on all of the process."""
-        size = size_in_bytes(limit)
+        size = size_in_bytes(limit, "memory limit")
         if size < LEAST:
             raise InputError(
-                f"a memory limit of {_shown(size)} is less than what Python and its libraries need with a block of data; "
-                f"give at least {_shown(LEAST)}"
+                f"a memory limit of {shown_size(size)} is less than what Python and its libraries need with a block of data; "
+                f"give at least {shown_size(LEAST)}"
             )
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         return cls(size - INTERPRETER, max(cores, threads or 1), folder)
@@ -102,8 +99,8 @@ class Scratch:
         needed = count * _BYTES_PER_NAME + 4 * text
         if needed > self.working // 2:
             raise InputError(
-                f"{source}: its {count:,} different items do not fit into the memory limit of {_shown(self.limit)}, for their names are "
-                f"held in memory; raise the limit to {_shown(2 * needed + INTERPRETER)} or more"
+                f"{source}: its {count:,} different items do not fit into the memory limit of {shown_size(self.limit)}, for their names "
+                f"are held in memory; raise the limit to {shown_size(2 * needed + INTERPRETER)} or more"
             )
 
     def _place(self) -> str:
@@ -185,19 +182,6 @@ def reading_scratch() -> Scratch | None:
     return _reading.get()
 
 
-_NO_LIMIT = float(1 << 60)
-
-
-def size_in_bytes(size: int | str) -> int:
-    """What `2GB`, `1.5 GiB`, `800M` or a number of bytes stands for."""
-    found = _SIZE.fullmatch(str(size))
-    unit = _UNITS.get(found[2].upper()) if found else None
-    if isinstance(size, bool) or found is None or unit is None:
-        raise InputError(f"memory limit {size!r} is not a size; give a number with a unit, such as 2GB or 800MB")
-    # More than any machine has is no limit at all.
-    return int(min(float(found[1]) * unit, _NO_LIMIT))
-
-
 def _array(file: int, size: int, kind: np.dtype[Any], home: Scratch) -> npt.NDArray[Any]:
     mapping = _Mapping(file, max(1, size * kind.itemsize))
     mapping.home = home
@@ -225,7 +209,3 @@ def _full(folder: str, error: OSError) -> InputError:
     return InputError(
         f"{folder}: a scratch file does not fit there ({error.strerror}); make room, or name another folder in TMPDIR"
     )
-
-
-def _shown(size: int) -> str:
-    return f"{size / 1e9:.1f} GB" if size >= 10**9 else f"{-(-size // 10**6)} MB"

@@ -2,7 +2,7 @@
 
 Everything about a text file that can go wrong below the level of its format (it is missing, damaged, not UTF-8, binary) is
 found here and named. Blocks of a few megabytes keep memory small whatever the size of the file; a line that is longer than a
-block simply makes a longer block.
+block makes a longer block, up to a limit. What a file unfolds to is limited where its size does not tell it (`shoal.limits`).
 """
 
 from __future__ import annotations
@@ -13,13 +13,15 @@ import hashlib
 import io
 import json
 import os
+import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from shoal.errors import InputError, Unavailable
+from shoal.limits import Room, input_limit, part_limit, read_part, room_for, shown_size
 from shoal.records.database_address import address_of, is_address
 from shoal.records.folders import data_files, entries_of, folder_sha256
 from shoal.records.journal import settle
@@ -30,6 +32,12 @@ if TYPE_CHECKING:
 
 BLOCK = 8 << 20
 """Bytes in a block of lines: large enough for whole-array work, small enough for its temporary arrays to be cheap."""
+
+BLANKS = " \t\n\v\f\r"
+"""What does not count around a name in text; blanks of other scripts do."""
+
+_HELD = 8
+"""What cannot be read twice may have this part of the limit."""
 
 _MAGIC = {"gz": b"\x1f\x8b", "zst": b"\x28\xb5\x2f\xfd", "parquet": b"PAR1", "arrow": b"ARROW1"}
 _CODECS = {"gz": "gzip", "zst": "zstd"}
@@ -79,6 +87,7 @@ class Input:
         self.source = source
         self.name = display_name(source)
         settle(source)
+        self._stands: tuple[int, ...] | None = None
         self.is_folder = not is_address(source) and os.path.isdir(source)
         if os.fspath(source) == "-" and sys.stdin is None:
             raise InputError("standard input is closed; pipe the data into it, or name a file")
@@ -92,6 +101,7 @@ class Input:
             return
         with reading_errors(source):
             self._raw = sys.stdin.buffer if os.fspath(source) == "-" else open(source, "rb")  # noqa: SIM115
+            self._stands = self._standing()
             self._head = self._raw.read(8)
         self._digest = hashlib.sha256()
         head = self._head
@@ -117,6 +127,28 @@ class Input:
             self._raw.close()
 
     @functools.cached_property
+    def room(self) -> Room:
+        """The memory that what is read from it may take."""
+        if self.is_folder:
+            return room_for(self.name, sum(entry.size for entry in entries_of(self.source)))
+        return room_for(self.name, self._stands[2] if self._stands else None)
+
+    def check_unchanged(self, stands: Sequence[int] | None = None) -> None:
+        """Raises if the file was written to since it was opened, or is not the one that stands where it did."""
+        if self._stands is not None and tuple(stands or self._standing() or ()) != self._stands:
+            raise InputError(f"{self.name}: it was changed while it was read; read it when nothing writes to it")
+
+    def _standing(self) -> tuple[int, ...] | None:
+        """What tells a plain file and its state from others; None for what has no size, such as a pipe or a device."""
+        try:
+            found = os.fstat(self._raw.fileno())
+        except (AttributeError, OSError):  # a stand-in for standard input
+            return None
+        if not stat.S_ISREG(found.st_mode):
+            return None
+        return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+    @functools.cached_property
     def files(self) -> tuple[str, ...]:
         """The names of the files in a folder that hold its rows."""
         with reading_errors(self.source):
@@ -135,6 +167,18 @@ class Input:
         self._digest.update(data)
         return data
 
+    def read_all(self) -> bytes:
+        """All bytes of an input that is held in memory as it is, here and in the process that decodes it."""
+        most = input_limit() // _HELD
+        with reading_errors(self.source):
+            data = self.read(most + 1)
+        if len(data) > most:
+            raise InputError(
+                f"{self.name}: it can be read once only, and is too large to be held in memory (more than {shown_size(most)}); "
+                f"save it as a file, or raise --input-limit, of which that is an {_HELD}th part"
+            )
+        return data
+
     def sha256(self) -> str:
         """The hash of the raw bytes (of a folder, of those of its files), or of the rows of a table in a database. Reads what is left."""
         if is_address(self.source):
@@ -144,12 +188,15 @@ class Input:
                 return folder_sha256(self.source, self.files)
             while self.read(BLOCK):
                 pass
+        self.check_unchanged()
         return self._digest.hexdigest()
 
     def text_blocks(self) -> Iterator[TextBlock]:
         """The text, unpacked, in blocks of whole lines, without a byte order mark."""
         line, offset = 1, 0
+        unfolded = Room(self.name, self.room.limit)
         for data in self._line_blocks():
+            unfolded.take(len(data))
             _check_text(data, self.name, line, offset)
             yield TextBlock(data.removeprefix(b"\xef\xbb\xbf") if offset == 0 else data, line)
             line += data.count(b"\n")
@@ -158,15 +205,23 @@ class Input:
     def _line_blocks(self) -> Iterator[bytes]:
         stream = self._unpacked()
         begun: list[bytes] = []  # pieces of a line that has not ended yet
+        length, longest = 0, part_limit()
         while True:
             with reading_errors(self.source):
                 piece = stream.read(BLOCK)
             if not piece:
                 break
-            cut = piece.rfind(b"\n") + 1
+            first, cut = piece.find(b"\n"), piece.rfind(b"\n") + 1
+            length += first if cut else len(piece)
+            if max(length, len(piece) - cut) > longest:
+                raise InputError(
+                    f"{self.name}: a line in it has more than {shown_size(longest)}; check that it is the right file, "
+                    "or raise --input-limit, of which that is a 32nd part"
+                )
             if cut:
                 yield b"".join((*begun, piece[:cut]))
                 begun.clear()
+                length = len(piece) - cut
             begun.append(piece[cut:])
         if rest := b"".join(begun):
             yield rest
@@ -202,6 +257,21 @@ def _check_text(data: bytes, name: str, line: int, offset: int) -> None:
             f"{name}: line {line} is not UTF-8 (byte 0x{data[error.start]:02X} at {offset + error.start:,} of the file); "
             "save the file as UTF-8"
         ) from None
+
+
+def list_text(path: str | os.PathLike[str], what: str) -> str:
+    """The text of a file that lists something, which is not too long for `what` it is."""
+    name = display_name(path)
+    settle(path)
+    with reading_errors(path), open(path, "rb") as file:
+        data = read_part(file, name, what)
+    _check_text(data, name, 1, 0)
+    return data.decode("utf-8-sig")
+
+
+def list_lines(path: str | os.PathLike[str], what: str) -> list[str]:
+    """The lines of such a file. Nothing but a line feed ends a line: others may stand inside a name."""
+    return [line.removesuffix("\r") for line in list_text(path, what).split("\n")]
 
 
 def fingerprint(source: str | os.PathLike[str] | Baskets) -> str:

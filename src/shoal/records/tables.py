@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.errors import InputError
+from shoal.limits import Room
 from shoal.records.baskets import Baskets
 from shoal.records.columns import Choice, set_column
 from shoal.records.tokens import (
@@ -46,6 +47,10 @@ class Table:
     source: str
     types: Mapping[str, str] | None = field(default_factory=dict)
     """What columns hold (`text`, `boolean`, `NUMBER`, `MIXED`) where their arrays do not tell; None for a format without types."""
+    rows: int | None = None
+    """How many rows there are, where the file says so."""
+    room: Room | None = None
+    """The memory that what is read may take."""
 
 
 @dataclass(frozen=True)
@@ -117,9 +122,9 @@ def table_sets(table: Table, choice: Choice) -> TableSets:
     if choice.id is not None:
         if choice.separator is not None:
             raise InputError(f"{table.source}: a long table has one item per row; leave out --separator or --id")
-        return TableSets(grouped_baskets(_long_tokens(table, column, choice.id), table.source), column, " ")
+        return TableSets(grouped_baskets(_long_tokens(table, column, choice.id), table.source, table.room), column, " ")
     sets = SetColumn(column, table.source, choice.separator)
-    baskets = baskets_of(_set_tokens(table, sets), table.source)
+    baskets = baskets_of(_set_tokens(table, sets), table.source, room=table.room)
     if sets.holds_lists and choice.separator is not None:
         raise InputError(f"{table.source}: column {column!r} holds lists; leave out --separator")
     return TableSets(baskets, column, sets.separator or " ")

@@ -17,12 +17,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.errors import InputError
+from shoal.limits import Room
 from shoal.records.baskets import Baskets
 from shoal.records.layout import SEPARATORS
 from shoal.records.scratch import Scratch, reading_scratch
 
 MARKS = (*SEPARATORS, " ")
 """What may part the items of a cell, in the order in which it is looked for."""
+
+
+_PER_ROW, _PER_OCCURRENCE, _PER_NAME = 64, 40, 200
+"""Bytes of memory that a command takes for each, with all arrays that stand side by side for it at some moment."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +38,20 @@ class Tokens:
     names: pa.DictionaryArray
 
     @property
+    def size(self) -> int:
+        """Bytes of memory that they take on their way to Baskets."""
+        return _PER_ROW * len(self.lengths) + memory_of(self.names)
+
+    @property
     def codes(self) -> npt.NDArray[np.int32]:
         codes: npt.NDArray[np.int32] = self.names.indices.to_numpy()
         return codes
+
+
+def memory_of(names: pa.DictionaryArray) -> int:
+    """Bytes of memory that a stretch of codes takes, with its names."""
+    held = names.dictionary
+    return _PER_OCCURRENCE * len(names) + _PER_NAME * len(held) + 2 * int(held.nbytes)
 
 
 def row_of(position: int, lengths: npt.NDArray[np.int64]) -> int:
@@ -43,13 +59,17 @@ def row_of(position: int, lengths: npt.NDArray[np.int64]) -> int:
     return int(np.searchsorted(np.cumsum(lengths), position, side="right"))
 
 
-def baskets_of(stretches: Iterable[Tokens], source: str, renamed: Mapping[str, str] | None = None) -> Baskets:
-    """The baskets that the stretches make together; `renamed` gives some names another form."""
+def baskets_of(
+    stretches: Iterable[Tokens], source: str, renamed: Mapping[str, str] | None = None, room: Room | None = None
+) -> Baskets:
+    """The baskets that the stretches make together, if there is room for them; `renamed` gives some names another form."""
     scratch = reading_scratch()
     if scratch is not None:
         return _spooled_baskets(stretches, source, renamed, scratch)
     lengths, codes, dictionaries = [], [], []
     for tokens in stretches:
+        if room is not None:
+            room.take(tokens.size)
         lengths.append(tokens.lengths)
         codes.append(compact_codes(tokens.names))
         dictionaries.append(tokens.names.dictionary)
@@ -89,7 +109,9 @@ def _renamed(names: list[str], renamed: Mapping[str, str] | None, source: str) -
     return names
 
 
-def grouped_baskets(stretches: Iterable[tuple[pa.DictionaryArray, Tokens]], source: str) -> Baskets:
+def grouped_baskets(
+    stretches: Iterable[tuple[pa.DictionaryArray, Tokens]], source: str, room: Room | None = None
+) -> Baskets:
     """The baskets of a long table, given row by row as an id and at most one item; they stand in the order of their ids' first rows."""
     if reading_scratch() is not None:
         raise InputError(
@@ -99,6 +121,8 @@ def grouped_baskets(stretches: Iterable[tuple[pa.DictionaryArray, Tokens]], sour
     owners, ids = [], []
     held, codes, dictionaries = [], [], []
     for id_names, tokens in stretches:
+        if room is not None:
+            room.take(tokens.size + memory_of(id_names))
         owners.append(compact_codes(id_names))
         ids.append(id_names.dictionary)
         held.append(tokens.lengths == 1)

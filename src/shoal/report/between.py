@@ -13,14 +13,15 @@ import io
 import json
 import os
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from shoal.errors import InputError
+from shoal.limits import unique_keys
 from shoal.loss.queries import Among, Between, Query
-from shoal.records.journal import settle
-from shoal.records.streams import display_name, reading_errors
+from shoal.records.streams import display_name, list_lines, list_text
 
 Path = str | os.PathLike[str]
 
@@ -33,6 +34,8 @@ _HEADERS = {
 }
 _GUARDED = re.compile(r"'('*[=+\-@\t\r])")
 _KEYS = ("items", "between", "among")
+_DIGITS = 18
+"""Of a number of items."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,7 @@ class RulesFile:
 def rules_file(path: Path) -> RulesFile:
     """The rules in a file; raises with the line that is not one."""
     name = display_name(path)
-    reader = csv.reader(io.StringIO(_text(path), newline=""))
+    reader = csv.reader(io.StringIO(list_text(path, "a file of rules"), newline=""), strict=True)
     try:
         header = tuple(next(reader, ()))
         model = _HEADERS.get(header)
@@ -74,7 +77,7 @@ def rules_file(path: Path) -> RulesFile:
             elif model == "table" and cells[2] == "items":
                 item, token = _unguarded(cells[3]), _unguarded(cells[4])
             elif model == "k":
-                if not (cells[2].isdecimal() and cells[3].isdecimal()):
+                if not all(cell.isdecimal() and len(cell) <= _DIGITS for cell in cells[2:4]):
                     raise InputError(
                         f"{name}: line {reader.line_num:,}: items added and removed are whole numbers; correct it"
                     )
@@ -96,15 +99,22 @@ def workload_file(path: Path) -> tuple[Query, ...]:
     """The queries in a file of JSON lines; raises with the line that is none."""
     name = display_name(path)
     found = []
-    for number, line in enumerate(_text(path).splitlines(), 1):
+    for number, line in enumerate(list_lines(path, "a file of queries"), 1):
         if not line.strip():
             continue
         try:
-            found.append(_query(json.loads(line)))
-        except json.JSONDecodeError as error:
+            query = json.loads(line, object_pairs_hook=unique_keys)
+        except (ValueError, RecursionError) as error:
+            why = (
+                error.msg
+                if isinstance(error, json.JSONDecodeError)
+                else "a key stands twice, it is too deep, or a number is too long"
+            )
             raise InputError(
-                f'{name}: line {number:,} is not JSON ({error.msg}); give one query a line, such as {{"items": ["milk"]}}'
+                f'{name}: line {number:,} is not JSON ({why}); give one query a line, such as {{"items": ["milk"]}}'
             ) from None
+        try:
+            found.append(_query(query))
         except InputError as error:
             raise InputError(f"{name}: line {number:,}: {error}") from None
     if not found:
@@ -151,18 +161,8 @@ def _is_list_of_texts(given: Any) -> bool:
 
 
 def _is_number(given: Any) -> bool:
-    return isinstance(given, int | float) and not isinstance(given, bool) and given == given
-
-
-def _text(path: Path) -> str:
-    settle(path)
-    with reading_errors(path), open(path, "rb") as file:
-        raw = file.read()
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        raise InputError(f"{display_name(path)}: line {line:,} is not UTF-8 text; save it as UTF-8") from None
+    """Whether it is one, and none that floating point is too small for."""
+    return isinstance(given, int | float) and not isinstance(given, bool) and abs(given) <= sys.float_info.max
 
 
 def _unguarded(cell: str) -> str:

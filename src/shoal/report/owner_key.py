@@ -15,6 +15,7 @@ import os
 from pathlib import Path
 
 LENGTH = 32
+_LARGEST = 1 << 16
 
 
 def key_path() -> Path:
@@ -46,10 +47,11 @@ def owner_key() -> bytes | None:
         path = key_path()
         if not path.exists():
             _store(path, os.urandom(LENGTH))
-        key = path.read_bytes()
+        with path.open("rb") as file:
+            key = file.read(_LARGEST + 1)
     except (OSError, RuntimeError):  # RuntimeError: the user has no home
         return None
-    return key if len(key) >= LENGTH else None
+    return key if LENGTH <= len(key) <= _LARGEST else None
 
 
 def keyed(sha256: str, key: bytes) -> str:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from shoal.errors import InputError
+from shoal.limits import read_fixed
 from shoal.records.publication import display_name, writing_errors
 from shoal.records.streams import reading_errors
 
@@ -138,7 +139,7 @@ _NO_KEY = "it holds no ed25519 key in PEM"
 
 def _read(path: Path) -> bytes:
     with reading_errors(path), open(path, "rb") as file:
-        return file.read(_LARGEST)
+        return read_fixed(file, display_name(path), _LARGEST, "a key")
 
 
 def _seen_by_others(path: Path) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from typing import Any
 
 from shoal.errors import InputError, Unreachable
 from shoal.guarantees.audit import Audit
+from shoal.limits import read_fixed, unique_keys
 from shoal.records.database_address import is_address
 from shoal.records.folders import Entry, beside, entries_of
 from shoal.records.journal import settle
@@ -49,6 +50,8 @@ __all__ = [
 
 Path = str | os.PathLike[str]
 
+_LARGEST = 16 * 10**6
+"""Bytes of a certificate: a page with its charts has a fraction of a megabyte."""
 _SHOWN = 3
 """Names of files that a sentence has room for."""
 _MAY_BE_LEFT_OUT = ("signature", "folder")
@@ -216,7 +219,8 @@ def read_certificate(path: Path) -> CertificateFile:
     """The certificate in a JSON file, a page or a PDF."""
     settle(path)
     with reading_errors(path), open(path, "rb") as file:
-        return certificate_in(file.read(), display_name(path))
+        data = read_fixed(file, display_name(path), _LARGEST, "a certificate")
+    return certificate_in(data, display_name(path))
 
 
 def certificate_in(data: bytes, name: str) -> CertificateFile:
@@ -288,12 +292,6 @@ def _some(names: Sequence[str]) -> str:
 
 
 def _facts(data: bytes, name: str) -> dict[str, Any]:
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
-            raise ValueError("a name stands twice")
-        return found
-
     def finite(text: str) -> float:
         number = float(text)
         if not math.isfinite(number):
@@ -301,7 +299,9 @@ def _facts(data: bytes, name: str) -> dict[str, Any]:
         return number
 
     try:
-        content = json.loads(data.decode("utf-8"), object_pairs_hook=once, parse_float=finite, parse_constant=finite)
+        content = json.loads(
+            data.decode("utf-8"), object_pairs_hook=unique_keys, parse_float=finite, parse_constant=finite
+        )
     except (ValueError, RecursionError):  # also for what is no UTF-8
         raise InputError(
             f"{name}: it is not a certificate (no JSON, page or PDF that shoal wrote); check the file"

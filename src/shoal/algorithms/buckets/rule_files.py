@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,6 +22,7 @@ import numpy.typing as npt
 from shoal.algorithms.buckets.negative_rules import marked
 from shoal.errors import InputError
 from shoal.hierarchy.tree import Hierarchy, listed
+from shoal.limits import unique_keys
 from shoal.records.knowledge import Covers, Rules, covers
 from shoal.records.records import Column, Records
 
@@ -212,8 +214,8 @@ def _nodes_by_name(tree: Hierarchy) -> dict[str, int]:
 
 def _object(line: str, where: str) -> dict[str, Any]:
     try:
-        rule = json.loads(line)
-    except ValueError:
+        rule = json.loads(line, object_pairs_hook=unique_keys)
+    except (ValueError, RecursionError):
         rule = None
     if not isinstance(rule, dict):
         raise InputError(f'{where}: it is not a JSON object; write {{"if": {{"sex": "M"}}, "never": "Ovarian Cancer"}}')
@@ -224,9 +226,11 @@ def _object(line: str, where: str) -> dict[str, Any]:
 
 
 def _figure(rule: dict[str, Any], name: str, otherwise: float, where: str) -> float:
-    figure = rule.get(name, otherwise)
-    if isinstance(figure, bool) or not isinstance(figure, int | float) or figure < 0:
-        raise InputError(f"{where}: {name!r} must be a number of rows, not {figure!r}")
+    if name not in rule:
+        return otherwise
+    figure = rule[name]
+    if isinstance(figure, bool) or not isinstance(figure, int | float) or not 0 <= figure <= sys.float_info.max:
+        raise InputError(f"{where}: {name!r} must be a number of rows; correct it")
     return float(figure)
 
 

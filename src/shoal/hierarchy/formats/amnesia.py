@@ -6,6 +6,7 @@ A label is a node's identity and holds no blanks.
 
 from __future__ import annotations
 
+import re
 from pathlib import PurePath
 
 from shoal.errors import InputError
@@ -14,6 +15,7 @@ from shoal.hierarchy.tree import Hierarchy, counted, listed
 
 ONE_ROOT = "add a line that gives them one parent"
 KINDS = ("distinct", "range")
+_BLANKS = re.compile(r"[ \t\v\f\r]+")
 _HEADER = (*KINDS, "name", "type", "height")
 
 
@@ -21,7 +23,7 @@ def parse(text: str, place: str) -> Links:
     """The links of the file. Ranges such as `0,5` are labels like any other; the header's figures are not needed."""
     edges = []
     header = list(_HEADER)
-    for line, words in enumerate(map(str.split, text.split("\n")), start=1):
+    for line, words in enumerate(map(_words, text.split("\n")), start=1):
         if header and words and words[0].casefold() in header and words[1:2] != ["has"]:
             header.remove(words[0].casefold())
         elif words[1:2] == ["has"]:
@@ -32,6 +34,11 @@ def parse(text: str, place: str) -> Links:
                 f"{place}, line {line}: {listed([' '.join(words)])!r} is not of the form 'parent has child1 child2'; correct or remove it"
             )
     return links_by_label(edges, place)
+
+
+def _words(line: str) -> list[str]:
+    """What blanks part. Those of other scripts are part of a label, as they are of an item."""
+    return [word for word in _BLANKS.split(line) if word]
 
 
 def render(hierarchy: Hierarchy, name: str) -> str:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _SEPARATORS = ";\t,"
 _SPECIAL = frozenset(_SEPARATORS + '"\r\n')
 _SAMPLE = 200
+BLANKS = " \t\n\v\f\r"
+"""What does not count around a label, nor around an item: blanks of other scripts do."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,7 @@ def quoted(label: str) -> str:
 
 def refuse_unwritable(labels: Sequence[str], what: str) -> None:
     """A CSV cell that is empty or has blanks around it would not be read back as it was."""
-    bad = [label for label in labels if not label or label != label.strip()]
+    bad = [label for label in labels if not label or label != label.strip(BLANKS)]
     if bad:
         raise InputError(
             f"{what}: {counted(bad, 'label is', 'labels are')} empty or surrounded by blanks ({listed([repr(b) for b in bad])}); "
@@ -80,7 +82,7 @@ def _reader(text: str, separator: str) -> Reader:
 
 
 def _trimmed(row: list[str]) -> list[str]:
-    row = [cell.strip() for cell in row]
+    row = [cell.strip(BLANKS) for cell in row]
     while row and not row[-1]:
         row.pop()
     return row

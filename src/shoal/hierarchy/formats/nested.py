@@ -79,8 +79,8 @@ def render(hierarchy: Hierarchy, name: str) -> str:
 
 def is_json(text: str) -> bool:
     try:
-        json.loads(text)
-    except (json.JSONDecodeError, RecursionError):
+        json.loads(text, parse_int=str)
+    except (ValueError, RecursionError):
         return False
     return True
 
