@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 export SHOAL_DATA ?= $(wildcard $(abspath ../shared/data))
 
-.PHONY: demo test search tools check bench site screenshots format clean
+.PHONY: demo test search fuzz tools check bench site screenshots format clean
 
 demo: $(READY)
 	@$(BIN)/shoal demo
@@ -18,6 +18,11 @@ test: $(READY) tools
 # Property tests with other examples each time, and more of them.
 search: $(READY)
 	SHOAL_EXAMPLES=search $(BIN)/pytest -n 2 --dist loadgroup -m hypothesis
+
+# Files of every kind, changed at random, for FUZZ_SECONDS; FUZZ="--seed 1 --kind csv" says which.
+FUZZ_SECONDS ?= 600
+fuzz: $(READY)
+	$(BIN)/python tests/fuzz/run.py --seconds $(FUZZ_SECONDS) $(FUZZ)
 
 # What tests start themselves.
 tools:
