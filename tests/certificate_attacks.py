@@ -65,6 +65,11 @@ WORLDS = {
     "table, mask": World(
         shoal.TableAnonymity(3), {"quasi": "age,zip", "drop": "items,ill,sex", "hierarchy": {"zip": "mask"}}, table=True
     ),
+    "table, named": World(
+        shoal.TableAnonymity(3),
+        {"quasi": "age,zip", "drop": "items,ill,sex", "hierarchy": {"age": "intervals:5,10", "zip": "named:2"}},
+        table=True,
+    ),
     "table, diverse": World(shoal.TableAnonymity(3, 2), _SETS | {"sensitive": "ill", "drop": "items"}, table=True),
     "rt, sets": World(shoal.RTAnonymity(3, 1), _SETS | {"items": "items", "drop": "ill"}, table=True),
     "rt, tree": World(shoal.RTAnonymity(3, 1), _BESIDE | {"items": "items", "drop": "ill"}, table=True),

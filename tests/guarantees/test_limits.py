@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from shoal import KAnonymity, KmAnonymity, LmDiversity, LocalKmAnonymity, RTAnonymity, TableAnonymity
 from shoal.guarantees.diversity import MatchingDiversity
 
+GUIDES = Path(__file__).parents[2] / "docs" / "guide"
 GUARANTEES = (
     KmAnonymity(2, 1),
     LocalKmAnonymity(2, 1),
@@ -22,3 +25,9 @@ GUARANTEES = (
 def test_changing_no_more_than_needed_tells_something(guarantee):
     told = " ".join(guarantee.limits())
     assert "no more than the promise needs" in told or "no bucket is larger than it must be" in told
+
+
+@pytest.mark.parametrize("page", ["km", "hybrid", "local", "transactions", "tables", "buckets"])
+def test_every_guide_names_the_attacker_who_reasons_about_the_search(page):
+    text = (GUIDES / f"{page}.md").read_text(encoding="utf-8")
+    assert "about **why**" in text or "**Reasoning about the algorithm.**" in text

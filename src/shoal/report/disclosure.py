@@ -26,7 +26,7 @@ DIGITS = 6
 KNOWN_ITEMS = 3
 """The risk before is stated for attackers who know up to so many items, however long the rows are."""
 
-_MADE = re.compile(r"(balanced|frequency|learned):[0-9]+|prefix|mask|intervals(:.*)?", re.DOTALL)
+_MADE = re.compile(r"(balanced|named|frequency|learned):[0-9]+|prefix|mask|intervals(:.*)?", re.DOTALL)
 _RANKED = re.compile(r"(balanced|frequency|learned):[0-9]+")
 
 
