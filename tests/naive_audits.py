@@ -72,11 +72,14 @@ def km_breaches(rows, k, m):
 
 
 def k_breaches(rows, k, l, sensitive):  # noqa: E741
-    """Classes of equal rows that are too small or hold too few different sensitive items."""
+    """Classes of equal rows that are too small, hold too few different sensitive items, or one that all share."""
     classes = defaultdict(list)
     for row in rows:
         classes[frozenset(row["items"]) - sensitive].append(frozenset(row["items"]) & sensitive)
-    return sum(len(held) < k or (l > 1 and len(frozenset().union(*held)) < l) for held in classes.values())
+    return sum(
+        len(held) < k or (l > 1 and (len(frozenset().union(*held)) < l or bool(frozenset.intersection(*held))))
+        for held in classes.values()
+    )
 
 
 def table_breaches(rows, k, l, quasi, sensitive):  # noqa: E741

@@ -34,7 +34,9 @@ def test_audit_counts_as_a_dictionary_does(people, k, l):  # noqa: E741
     bad = {
         items: members
         for items, members in classes.items()
-        if len(members) < k or (l > 1 and len(set().union(*(s for _, s in members))) < l)
+        if len(members) < k
+        or (l > 1 and len(set().union(*(s for _, s in members))) < l)
+        or (l > 1 and set.intersection(*(set(s) for _, s in members)))
     }
     assert verdict.checked == verdict.facts["classes"] == len(classes)
     assert verdict.violations == len(bad)
@@ -83,6 +85,9 @@ def test_the_homogeneity_attack_is_told_and_l_forbids_it():
     diverse = KAnonymity(3, 2, known).audit(published)
     assert not diverse.holds
     assert diverse.witnesses[0].reason == "1 of 2 sensitive items"
+    beside = KAnonymity(2, 2, known).audit(Baskets.from_rows([["a", "flu"], ["a", "flu", "HIV"]]))
+    assert not beside.holds
+    assert beside.witnesses[0].reason == "all rows share a sensitive item"
 
 
 def test_many_items_and_rows():

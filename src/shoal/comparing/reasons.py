@@ -44,6 +44,8 @@ SENTENCES = (
     "<promise> cannot be reached: k = <n>, but there are only <n> rows; choose a smaller k",
     "<promise> cannot be reached: there are only <n> transactions, fewer than k = <n>; choose a smaller k",
     "<promise> cannot be reached: in all, the data holds only <n> of the sensitive items; choose an l of at most that",
+    "<promise> cannot be reached: <n> of the sensitive items stand in all <n> rows, and nobody is unsure of these; do not name them as "
+    "sensitive",
     "<promise> cannot be reached: column <name> has only <n> different values; choose a smaller l",
     "<promise> cannot be reached by anatomy: <n> of <n> rows (<n>) have the same <name>, more than one in <n>, and it gives no value to "
     "two rows of a bucket; with anatomy <remedy>; injector and balanced have no such bound",

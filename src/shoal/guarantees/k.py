@@ -3,7 +3,7 @@
 Twins agree in all quasi-identifier items, those that an attacker may know; a transaction without any counts like every other.
 Sensitive items, those that an attacker wants to learn, travel beside them and are not compared. That leaves the
 homogeneity attack: if all twins share a sensitive item, nobody needs to know whose row is whose. The audit reports such
-classes, and with l > 1 every class has to hold at least l different sensitive items.
+classes, and with l > 1 every class has to hold at least l different sensitive items, and none that all of its rows share.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class KAnonymity:
             f"Whoever knows {known} of a person's record, however many, and even that it holds no others, still faces at least "
             f"{self.k} published records that are equal in them.",
             *(
-                [f"Every such crowd holds at least {self.l} different sensitive items."]
+                [f"Every such crowd holds at least {self.l} different sensitive items, and none that all of it share."]
                 if self.l > 1
                 else ["Equal records were counted on the published data itself."]
             ),
@@ -77,8 +77,8 @@ class KAnonymity:
             ),
             *(
                 [
-                    f"{self.l} different sensitive items in a crowd can be of very different frequency, and one of them may stand in every "
-                    "row: the attacker may still be nearly sure of it, or quite."
+                    f"{self.l} different sensitive items in a crowd can be of very different frequency, and one of them may stand in all "
+                    "rows but one: the attacker may still be nearly sure of it."
                 ]
                 if self.l > 1
                 else []
@@ -112,10 +112,10 @@ class KAnonymity:
         distinct, most = sensitive_per_run(sensitive.offsets, sensitive.items, order, bounds, len(sensitive.vocabulary))
         if progress:
             progress(1.0)
-        small, plain = sizes < self.k, distinct < (self.l if self.l > 1 else 0)
-        bad = np.flatnonzero(small | plain)
-        worst = bad[np.lexsort((distinct[bad], sizes[bad]))][:witnesses]
         alike = (most == sizes) & bool(self.sensitive)
+        small, plain = sizes < self.k, (distinct < self.l) | alike
+        bad = np.flatnonzero(small | plain if self.l > 1 else small)
+        worst = bad[np.lexsort((distinct[bad], sizes[bad]))][:witnesses]
         return Audit(
             guarantee=self.to_dict(),
             holds=not len(bad),
@@ -128,7 +128,9 @@ class KAnonymity:
                     tuple((order[bounds[c] : bounds[c + 1]] + 1).tolist()),
                     f"{sizes[c]:,} of {self.k:,} rows"
                     if small[c]
-                    else f"{distinct[c]:,} of {self.l:,} sensitive items",
+                    else f"{distinct[c]:,} of {self.l:,} sensitive items"
+                    if distinct[c] < self.l
+                    else SHARED,
                 )
                 for c in worst.tolist()
             ),
@@ -172,6 +174,10 @@ def _with(baskets: Baskets, wanted: npt.NDArray[np.bool_]) -> Baskets:
     return Baskets(offsets, rank[baskets.items[kept]].astype(np.int32, copy=False), names)
 
 
+SHARED = "all rows share a sensitive item"
+"""What is wrong with a class that has enough different sensitive items."""
+
+
 def homogeneity_notes(classes: int, alike: int, alike_rows: int, l: int) -> tuple[str, ...]:  # noqa: E741
     """A word about classes all of whose members share a sensitive item: `alike` of all, with so many rows."""
     if not alike:
@@ -179,5 +185,5 @@ def homogeneity_notes(classes: int, alike: int, alike_rows: int, l: int) -> tupl
     return (
         f"{alike:,} of {classes:,} classes, {alike_rows:,} rows, share a sensitive item among all their "
         "members: whoever knows that a person is in such a class learns it (the homogeneity attack)"
-        + ("; ask for --l 2 or more" if l == 1 else ", although there are others beside it"),
+        + ("; ask for --l 2 or more" if l == 1 else ""),
     )

@@ -1,4 +1,4 @@
-"""Classes with enough different sensitive items: one that has too few is merged with its cheapest neighbour.
+"""Classes with enough different sensitive items: one that has too few, or one that all share, is merged with its cheapest neighbour.
 
 Classes stand in Gray order of their centres, so that near ones are neighbours. Of the next few on both sides, the one
 with which the class loses least is taken; the merged class votes for its centre anew. It goes on until no class has too
@@ -22,7 +22,7 @@ NEAR = 4
 
 
 def diverse(baskets: Baskets, sensitive: Baskets, classes: Classes, l: int, threads: int | None = None) -> Classes:  # noqa: E741
-    """Classes of at least l different sensitive items each, from classes that may have fewer.
+    """Classes of at least l different sensitive items each, none of which stands in all rows, from classes that may have fewer.
 
     `baskets` holds the quasi-identifier items and `sensitive` the sensitive ones of the same rows.
     """
@@ -36,14 +36,20 @@ def diverse(baskets: Baskets, sensitive: Baskets, classes: Classes, l: int, thre
         raise Unreachable(
             f"{l}-diversity cannot be reached: in all, the data holds only {held:,} of the sensitive items; choose an l of at most that"
         )
+    if len(sensitive) and (everywhere := int(np.count_nonzero(sensitive.supports() == len(sensitive)))):
+        raise Unreachable(
+            f"{l}-diversity cannot be reached: {everywhere:,} of the sensitive items stand in all {len(sensitive):,} rows, and nobody is "
+            "unsure of these; do not name them as sensitive"
+        )
     n, n_items = len(classes.centres), len(baskets.vocabulary)
     order, bounds = members(classes.of_row, n)
     rows = [order[bounds[c] : bounds[c + 1]] for c in range(n)]
     values = [_distinct(sensitive, held_by) for held_by in rows]
+    shared = [_shared(sensitive, held_by) for held_by in rows]
     by_class = gray_order(classes.centres.offsets, classes.centres.items, n_items, None, threads)
     before, after = _links(by_class)
     merged_into = np.arange(n)
-    todo = [c for c in by_class.tolist() if len(values[c]) < l]
+    todo = [c for c in by_class.tolist() if len(values[c]) < l or shared[c]]
     merges = 0
 
     def losses(groups: list[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
@@ -54,14 +60,14 @@ def diverse(baskets: Baskets, sensitive: Baskets, classes: Classes, l: int, thre
 
     while todo:
         c = todo.pop()
-        if merged_into[c] != c or len(values[c]) >= l:
+        if merged_into[c] != c or (len(values[c]) >= l and not shared[c]):
             continue
         near = _near(c, before, NEAR) + _near(c, after, NEAR)
         alone = losses([rows[o] for o in near])
         together = losses([np.concatenate((rows[c], rows[o])) for o in near])
         other = near[int(np.argmin(together - alone))]
         rows[other] = np.concatenate((rows[c], rows[other]))
-        values[other] = values[other] | values[c]
+        values[other], shared[other] = values[other] | values[c], shared[other] & shared[c]
         merged_into[c] = other
         b, a = before[c], after[c]
         if b >= 0:
@@ -69,7 +75,7 @@ def diverse(baskets: Baskets, sensitive: Baskets, classes: Classes, l: int, thre
         if a >= 0:
             before[a] = b
         merges += 1
-        if len(values[other]) < l:
+        if len(values[other]) < l or shared[other]:
             todo.append(other)
     left = [c for c in by_class.tolist() if merged_into[c] == c]
     of_row = np.empty(len(baskets), np.int32)
@@ -102,6 +108,12 @@ def _stacked(first: Baskets, second: Baskets) -> Baskets:
 
 def _distinct(sensitive: Baskets, rows: npt.NDArray[np.int64]) -> frozenset[int]:
     return frozenset(sensitive.take(rows).items.tolist())
+
+
+def _shared(sensitive: Baskets, rows: npt.NDArray[np.int64]) -> frozenset[int]:
+    """The sensitive items that all rows hold."""
+    held, times = np.unique(sensitive.take(rows).items, return_counts=True)
+    return frozenset(held[times == len(rows)].tolist())
 
 
 def _links(order: npt.NDArray[np.int64]) -> tuple[list[int], list[int]]:

@@ -18,7 +18,7 @@ from shoal.engines.spark.ragged import lists, row_of
 from shoal.engines.spark.sets import SparkSets, rows_holding
 from shoal.engines.spark.workers import collected, on_workers
 from shoal.guarantees.audit import Audit, Witness
-from shoal.guarantees.k import KAnonymity, homogeneity_notes
+from shoal.guarantees.k import SHARED, KAnonymity, homogeneity_notes
 
 _ROWS = -1
 """Among the sensitive items of a class, what stands for its rows."""
@@ -51,8 +51,10 @@ def k_audited(sets: SparkSets, guarantee: KAnonymity, witnesses: int) -> Audit:
             sf.lit(0).alias("distinct"),
             sf.lit(0).alias("most"),
         )
-    bad = (sf.col("size") < k) | (sf.col("distinct") < (l if l > 1 else 0))
     alike = sf.col("most") == sf.col("size")
+    bad = sf.col("size") < k
+    if l > 1:
+        bad = bad | (sf.col("distinct") < l) | sf.coalesce(alike, sf.lit(False))
     told = collected(
         classes.agg(
             sf.count("*").alias("classes"),
@@ -77,7 +79,9 @@ def k_audited(sets: SparkSets, guarantee: KAnonymity, witnesses: int) -> Audit:
                 tuple((at + 1).tolist()),
                 f"{one['size']:,} of {k:,} rows"
                 if one["size"] < k
-                else f"{one['distinct']:,} of {l:,} sensitive items",
+                else f"{one['distinct']:,} of {l:,} sensitive items"
+                if one["distinct"] < l
+                else SHARED,
             )
             for one, held, at in zip(worst, items, rows, strict=True)
         ]
