@@ -7,13 +7,17 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 export SHOAL_DATA ?= $(wildcard $(abspath ../shared/data))
 
-.PHONY: demo test search fuzz tools check bench site screenshots format clean
+.PHONY: demo test lowest search fuzz tools check bench site screenshots format clean
 
 demo: $(READY)
 	@$(BIN)/shoal demo
 
 test: $(READY) tools
 	$(BIN)/pytest -n 2 --dist loadgroup
+
+# A walk through the product with the oldest dependencies that pyproject.toml allows, in an environment of its own.
+lowest:
+	$(PYTHON) scripts/lowest.py
 
 # Property tests with other examples each time, and more of them.
 search: $(READY)
@@ -51,7 +55,7 @@ format: $(READY)
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis shoal-demo site
+	rm -rf $(VENV) .lowest .pytest_cache .mypy_cache .ruff_cache .hypothesis shoal-demo site
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

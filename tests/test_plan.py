@@ -191,7 +191,7 @@ def test_a_password_in_the_wrong_place_is_not_repeated(tmp_path, place):
     plan = {"version": 1, "input": {"path": "a.csv"}, "columns": {"a": "items"}}
     plan["guarantee"] = {"model": "km", "k": 5, "m": 2}
     (tmp_path / "plan.json").write_text(json.dumps(plan | {place: "postgresql://ann:ge@heim@host/db?table=t"}))
-    with pytest.raises(InputError, match=rf"{place}: .*ann@host/db") as refused:
+    with pytest.raises(InputError, match=rf"{place}: a plan is no place for a password") as refused:
         read_plan(tmp_path / "plan.json")
     assert "heim" not in str(refused.value)
 
@@ -457,7 +457,7 @@ def test_a_hand_written_plan_gives_the_release_of_the_call_that_it_stands_for(fo
     shoal.anonymize(call.data, call.guarantee, **call.arguments).write("python.csv")
     assert rows_of("public.csv") == rows_of("python.csv")
     assert release.written[0].targets.rules == "rules.csv"
-    with pytest.raises(InputError, match=r"plan.yaml: outputs .*--force"):
+    with pytest.raises(InputError, match=r"plan.yaml: outputs .*force=True"):
         run_plan(read_plan("plan.yaml"))
     run_plan(read_plan("plan.yaml"), force=True)
 
@@ -522,7 +522,7 @@ def test_another_file_than_the_one_planned_for_is_refused(folder):
         (KM, {"columns__item": "items"}, r"columns.item \(line 9\): sets.csv has no such column"),
         (KM, {"input__path": "patients.csv", "columns__codes": "items"}, r"'id', 'age', 'sex', 'disease' of patients"),
         (RT, {"hierarchies__sex": "intervals:5"}, r"plan.yaml: column 'sex': intervals:5 is for numbers"),
-        (RT, {"sensitive_items": ["XXX"]}, r"plan.yaml: .*'XXX' does not occur"),
+        (RT, {"sensitive_items": ["XXX"]}, r"plan.yaml: .*1 of the sensitive items that are named do not occur"),
         (RT, {"outputs__data": "patients.csv"}, r"outputs \(line \d+\): .*it is an input of this release"),
         (RT, {"outputs__rules": "plan.yaml"}, r"outputs \(line \d+\): plan.yaml: it is an input of this release"),
         (RT, {"outputs__data": "public.xls"}, r"outputs \(line \d+\): public.xls: its name does not tell a format"),
@@ -718,7 +718,7 @@ def test_drafts_read_back_and_tell_no_value(tmp_path_factory, names, drawn):
     [
         ("a.csv", "", "empty"),
         ("a.csv", "x,y\n", "no rows"),
-        ("a.csv", "x,x\n1,2\n", "two columns called 'x'"),
+        ("a.csv", "x,x\n1,2\n", "columns 1 and 2 have the same name"),
         ("a.csv", "x,\n1,2\n", "has no name"),
         ("a.xls", "x", "its name does not tell a format"),
         ("a.parquet", "x", "Parquet"),

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.algorithms import ALGORITHMS
-from shoal.errors import InputError
+from shoal.errors import InputError, option
 from shoal.records.database_address import address_of, is_address, queried, refuse_format, without_password
 from shoal.records.layout import FORMATS, SEPARATORS, format_of
 from shoal.records.roles import Roles
@@ -108,7 +108,9 @@ def draft(path: str, *, format: str | None = None, query: str | None = None, bin
     with Input(path) as opened:
         form = format or told or (opened.magic if opened.magic in ("parquet", "arrow") else None)
         if form is None:
-            raise InputError(f"{name}: its name does not tell a format; pass --format with one of {', '.join(FORMATS)}")
+            raise InputError(
+                f"{name}: its name does not tell a format; pass {option('format')} with one of {', '.join(FORMATS)}"
+            )
         lists = form == "jsonl" and _begins_with_a_list(opened)
     sha256 = fingerprint(path) if bind else None
     if form == "dat" or lists:

@@ -19,7 +19,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, BinaryIO, ParamSpec, TypeVar
 
-from shoal.errors import InputError
+from shoal.errors import InputError, option
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -142,7 +142,7 @@ class Room:
         if self.taken > self.limit:
             raise InputError(
                 f"{self.source}: it takes more than {shown_size(self.limit)} of memory, which is the input limit; "
-                "check that it is the right file, or raise --input-limit if you trust it"
+                f"check that it is the right file, or raise {option('input_limit')} if you trust it"
             )
 
 
@@ -159,7 +159,7 @@ def too_long(name: str, what: str) -> InputError:
     """What to say of a tree or a list that is longer than it may be."""
     return InputError(
         f"{name}: it has more than {shown_size(part_limit())}, too much for {what}; check that it is the right file, "
-        f"or raise --input-limit, of which that is a {_PART}nd part"
+        f"or raise {option('input_limit')}, of which that is a {_PART}nd part"
     )
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shlex
 import shutil
 import sys
 import tempfile
@@ -24,7 +23,7 @@ import numpy as np
 
 from shoal.algorithms import check_options, kind_of
 from shoal.algorithms.recoding import Options, Progress
-from shoal.errors import InputError, ShoalError, Unavailable
+from shoal.errors import InputError, Message, ShoalError, Unavailable, option
 from shoal.guarantees.audit import Audit
 from shoal.hierarchy.tree import Hierarchy
 from shoal.limits import limited_inputs, under_input_limit
@@ -36,7 +35,7 @@ from shoal.records.database_address import address_of, file_of, is_address, quer
 from shoal.records.layout import CELLED, DATABASES, Layout, layout_for
 from shoal.records.publication import Publication, StagedFile, check_apart, check_targets, display_name, writing_errors
 from shoal.records.reading import Source, load
-from shoal.records.record_writing import flags_to_read, write_records_to, written_records
+from shoal.records.record_writing import Told, flags_to_read, write_records_to, written_records
 from shoal.records.records import Records
 from shoal.records.row_digest import row_digest
 from shoal.records.scratch import Scratch
@@ -254,7 +253,7 @@ def informed(guarantee: Any, source: AnySource, knowledge: Path | None, hierarch
         given = "knowledge" if knowledge is not None else "hierarchy"
         raise InputError(f"{given} has no use for {guarantee}; leave it out")
     if knowledge is None:
-        raise InputError("a hierarchy is for the rules of --knowledge; give them, or leave it out")
+        raise InputError(f"a hierarchy is for the rules of {option('knowledge')}; give them, or leave it out")
     from shoal.models import buckets
 
     return buckets.informed(guarantee, source.records, knowledge, hierarchy)
@@ -380,19 +379,19 @@ class Targets:
             layout_for(self.data)
         if is_address(self.data) and self.certificate is None:
             raise InputError(
-                f"{display_name(self.data)}: a table has no place for its certificate; name a file for it with --certificate"
+                f"{display_name(self.data)}: a table has no place for its certificate; name a file for it with {option('certificate')}"
             )
         if self.certificate is not None:
             check_certificate_name(self.certificate)
         if self.sign is not None:
             if self.certificate is None:
-                raise InputError("there is no certificate to sign; name one with --certificate")
+                raise InputError(f"there is no certificate to sign; name one with {option('certificate')}")
             signer(self.sign)
             inputs = (*inputs, self.sign)
         if self.rules == "-":
             raise InputError("rules go to a file of their own, not to standard output")
         if self.report == "-":
-            raise InputError("the report goes to a file of its own; on standard output, --json has the same figures")
+            raise InputError("the report goes to a file of its own, not to standard output; name one")
         kept = [("an input of this release", file_of(given)) for given in inputs if os.path.exists(file_of(given))]
         if is_address(self.data):
             kept.append(("the database of this release", file_of(self.data)))
@@ -558,7 +557,7 @@ class Release:
         layout: Layout,
         sha256: str,
         as_written: Mapping[str, str],
-        flags: str,
+        flags: Told,
     ) -> None:
         """Rules, report and certificate, where they are asked for."""
         if targets.rules is not None:
@@ -625,7 +624,7 @@ class Release:
             return write_records_to(file, self.published, layout_for(target, self.layout), target)
         return write_to(file, self.published, self._layout_for(target), target)
 
-    def _read_again(self, path: Any, layout: Layout) -> tuple[dict[str, str], str]:
+    def _read_again(self, path: Any, layout: Layout) -> tuple[dict[str, str], Told]:
         """What each published token is called in the written file or table, and what a reader of it must be told, if anything.
 
         Raises unless the file holds exactly the rows that passed the audit. A token of which every occurrence was deleted is not
@@ -634,7 +633,7 @@ class Release:
         with limited_inputs(sys.maxsize):
             return self._found_again(path, layout)
 
-    def _found_again(self, path: Any, layout: Layout) -> tuple[dict[str, str], str]:
+    def _found_again(self, path: Any, layout: Layout) -> tuple[dict[str, str], Told]:
         if isinstance(self.published, Records):
             written = written_records(self.published, layout)
             names = [() if records.items is None else records.items.vocabulary for records in (self.published, written)]
@@ -643,7 +642,7 @@ class Release:
         as_written = dict(zip(self.published.vocabulary, tokens, strict=True))
         return as_written, self._flags_to_read(path, layout, self.published, tokens)
 
-    def _flags_to_read(self, path: Any, layout: Layout, expected: Baskets, tokens: tuple[str, ...]) -> str:
+    def _flags_to_read(self, path: Any, layout: Layout, expected: Baskets, tokens: tuple[str, ...]) -> Told:
         if tokens != expected.vocabulary or not expected.supports().all():
             expected = Baskets.from_codes(expected.lengths, expected.items, tokens)
         if layout.format in DATABASES:
@@ -666,10 +665,9 @@ class Release:
             f"what was written {reading}; this is a fault of ours, please report it; nothing was published"
         )
 
-    def _reading(self, layout: Layout, flags: str) -> dict[str, Any]:
+    def _reading(self, layout: Layout, flags: Told) -> dict[str, Any]:
         """How the written file is read, for the certificate: roles of its columns, format, separator; sensitive items only as a number."""
-        words = shlex.split(flags)
-        given = {flag.removeprefix("--"): text for flag, text in zip(words[::2], words[1::2], strict=True)}
+        given = dict(flags)
         stands = {"format": layout.format}
         if layout.format in DATABASES:
             stands["sha256_of"] = ROWS_HASHED
@@ -721,8 +719,9 @@ _TOLD_ELSEWHERE = ("guarantee", "holds", "witnesses", "notes")
 SAME_FILE = "the table stands in the same file as what it was made from: give away the table, not the file"
 
 
-def _reading_notes(targets: Targets, flags: str) -> tuple[str, ...]:
-    return (f"to read {display_name(targets.data)} back, pass {flags}",) if flags else ()
+def _reading_notes(targets: Targets, flags: Told) -> tuple[str, ...]:
+    given = " ".join(option(name, text) for name, text in flags)
+    return (Message(f"to read {display_name(targets.data)} back, pass {given}"),) if flags else ()
 
 
 def _writing_notes(targets: Targets, notes: tuple[str, ...], rules_note: str, key_was_made: bool) -> tuple[str, ...]:
@@ -736,15 +735,15 @@ def _writing_notes(targets: Targets, notes: tuple[str, ...], rules_note: str, ke
     return tuple(found)
 
 
-def _ways_to_read(layout: Layout) -> list[tuple[str, dict[str, Any]]]:
-    """Options that may read what was written in this layout, with their flags, the fewest first."""
+def _ways_to_read(layout: Layout) -> list[tuple[Told, dict[str, Any]]]:
+    """Options that may read what was written in this layout, with what a reader must be told, the fewest first."""
     if layout.format == "long" or layout.id is not None:
         id = layout.id or "id"
-        return [(f"--id {shlex.quote(id)}", {"id": id})]
-    ways: list[tuple[str, dict[str, Any]]] = [("", {})]
+        return [((("id", id),), {"id": id})]
+    ways: list[tuple[Told, dict[str, Any]]] = [((), {})]
     if layout.format in CELLED:
-        ways.append((f"--separator {shlex.quote(layout.separator)}", {"separator": layout.separator}))
-        ways.append((f"{ways[-1][0]} --items {shlex.quote(layout.items)}", {**ways[-1][1], "items": layout.items}))
+        ways.append(((("separator", layout.separator),), {"separator": layout.separator}))
+        ways.append(((*ways[-1][0], ("items", layout.items)), {**ways[-1][1], "items": layout.items}))
     return ways
 
 

@@ -218,7 +218,7 @@ def test_more_than_all_transactions_cannot_hide_anyone(name):
 
 def test_oa_refuses_a_lattice_it_cannot_finish_and_points_to_exact():
     _, baskets = random_baskets(np.random.default_rng(3), 50, 200, 5)
-    with pytest.raises(InputError, match="--algorithm exact"):
+    with pytest.raises(InputError, match="algorithm='exact'"):
         oa(baskets, KmAnonymity(2, 2), balanced(200), Options())
 
 

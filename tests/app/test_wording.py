@@ -6,6 +6,7 @@ import pytest
 
 from shoal.app.project import spoken
 from shoal.app.wording import in_words
+from shoal.errors import VALUES, InputError, Message, option
 
 
 @pytest.mark.parametrize(
@@ -29,20 +30,12 @@ def test_a_sentence_has_a_capital_and_a_name_has_not(given, said):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ("a smaller --delta keeps more", "a smaller delta keeps more"),
         ("take a smaller options.delta", "take a smaller delta"),
-        ("name it with --sensitive", "name it with the role “Others want to learn it”"),
         ("with the role quasi", "with the role “Others may know it”"),
-        ("--suppress 0.05 would lose 3%", "“Items that may be deleted” in Promise at 5% would lose 3%"),
-        ("leave out --items, or ask for --model rt", "leave out the role “A set of items”, or ask for (k,k^m)-anonymity"),
         ("ask for model k", "ask for k-anonymity"),
-        ("--algorithm hybrid, which also deletes", "the algorithm hybrid, which also deletes"),
-        ("ask for --l 2 or more", "ask for l = 2 or more"),
         ("ask for guarantee.l 2 or more", "ask for l = 2 or more"),
         ("pass options: {unknown: root} to hang them under the root", "hang them under the root, in Hierarchies"),
-        ("pass --unknown root to hang them under the root", "hang them under the root, in Hierarchies"),
         ("leave out input.separator", "leave out “Items inside a cell are parted by” in Data"),
-        ("--numeric is for tables", "the option numeric of plans is for tables"),
         (
             "no solution for delta = 0.65: clusters of k = 9 already lose 0.6679 of the relational columns; 0.6679 works",
             "delta = 0.65 cannot be kept: to be alike in groups of 9 rows, the columns have to lose 0.6679 of their detail; 0.6679 works",
@@ -50,5 +43,33 @@ def test_a_sentence_has_a_capital_and_a_name_has_not(given, said):
         ("well-known items – two--three", "well-known items – two--three"),
     ],
 )  # fmt: skip
-def test_flags_and_keys_become_what_a_page_shows(given, said):
+def test_keys_become_what_a_page_shows(given, said):
     assert in_words(given) == said
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (f"a smaller {option('delta')} keeps more", "A smaller delta keeps more."),
+        (f"name it with {option('sensitive')}", "Name it with the role “Others want to learn it”."),
+        (f"{option('suppress', '0.05')} would lose 3%", "“Items that may be deleted” in Promise at 5% would lose 3%."),
+        (
+            f"leave out {option('items')}, or ask for {option('model', 'rt')}",
+            "Leave out the role “A set of items”, or ask for (k,k^m)-anonymity.",
+        ),
+        (f"{option('algorithm', 'hybrid')}, which also deletes", "The algorithm hybrid, which also deletes."),
+        (f"ask for {option('l', '2')} or more", "Ask for l = 2 or more."),
+        (f"pass {option('unknown', 'root')} to hang them under the root", "Hang them under the root, in Hierarchies."),
+        (f"{option('numeric')} is for tables", "The option numeric of plans is for tables."),
+    ],
+)
+def test_options_become_what_a_page_shows(given, said):
+    assert spoken(InputError(given)) == said
+    assert spoken(Message(given)) == said
+
+
+def test_a_page_shows_its_owner_the_values_of_a_message():
+    assert (
+        spoken(InputError(f"3 items are new{VALUES}; add them", values=["a", "b", "c"]))
+        == "3 items are new (a, b, c); add them."
+    )

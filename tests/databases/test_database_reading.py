@@ -93,7 +93,7 @@ def test_a_reader_that_stops_in_the_middle_says_why(server):
 
 
 def test_two_columns_of_one_name_are_refused(server):
-    with pytest.raises(InputError, match="two columns called 'a'"):
+    with pytest.raises(InputError, match="columns 1 and 2 have the same name"):
         shoal.read(server.address(), query="SELECT 1 AS a, 2 AS a")
 
 

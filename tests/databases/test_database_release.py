@@ -132,7 +132,7 @@ def test_an_old_table_is_replaced_only_when_asked_to(server, visits, ask, clinic
     release = released(server.address(visits))
     for address in (server.address(f"{visits}_public"), "sqlite:clinic.db?table=public"):
         release.write(address, "first.json", force=True)
-        with pytest.raises(InputError, match="there already; pass --force"):
+        with pytest.raises(InputError, match="there already; pass force=True"):
             release.write(address, "second.json")
         assert not (clinic.parent / "second.json").exists()
         release.write(address, "first.json", force=True)
@@ -201,7 +201,7 @@ def test_sqlite_sources_are_never_written_to(clinic, tables):
 
 
 def test_a_table_needs_a_certificate_with_a_name(server, visits):
-    with pytest.raises(InputError, match="name a file for it with --certificate"):
+    with pytest.raises(InputError, match="name a file for it with certificate="):
         released(server.address(visits)).write(server.address(f"{visits}_public"))
 
 

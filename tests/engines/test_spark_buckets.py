@@ -477,12 +477,12 @@ def test_the_command_releases_buckets_and_audits_them(spark, tmp_path, monkeypat
         (
             MatchingDiversity(3),
             {"algorithm": "anatomy", "min_exp": 0.8},
-            "--min-exp is for --algorithm injector and balanced",
+            "min_exp= is for algorithm injector and balanced",
         ),
-        (MatchingDiversity(3), {"suppress": 0.1}, "--suppress has no use with --model diversity"),
+        (MatchingDiversity(3), {"suppress": 0.1}, "suppress= has no use with MatchingDiversity"),
         (MatchingDiversity(3), {"hierarchy": {"age": "frequency:3"}}, "cannot be made on Spark"),
         (MatchingDiversity(3, choosy()[2]), {"algorithm": "anatomy"}, "algorithm anatomy knows no rules"),
-        (shoal.KmAnonymity(2, 2), {"min_exp": 0.8}, "--min-exp has no use with --model km"),
+        (shoal.KmAnonymity(2, 2), {"min_exp": 0.8}, "min_exp= has no use with KmAnonymity"),
     ],
 )
 def test_what_makes_no_sense_is_refused_before_anything_is_read(guarantee, asked, words):

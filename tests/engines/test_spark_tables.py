@@ -198,7 +198,7 @@ def test_codes_that_look_like_numbers_stay_apart_as_locally(spark):
         assert records.template.columns[0].values == ("250.0", "250.00")
         assert [note for note in records.notes if "'code'" in note] or numeric == ("none",)
         records.forget()
-    with pytest.raises(InputError, match="'other' for --numeric is not one of its columns"):
+    with pytest.raises(InputError, match="'other' for numeric= is not one of its columns"):
         coded(df, quasi=("code",), numeric=("other",))
     release = shoal.spark.anonymize(df, TableAnonymity(4), quasi="code,age", keep="kept", numeric="none")
     assert Counter(row.kept for row in release.published.collect()) == {"7.0": 2, "7.00": 2}

@@ -220,7 +220,7 @@ def test_the_command_signs(shop, run):
     assert any("chmod 600" in note for note in json.loads(out)["notes"])
     assert run("verify", "again.certificate.json", "again", "--key", "board.key.pub")[0] == 0
     for given, words in (
-        (("-o", "table:x", "--sign", "board.key"), "name a file for it with --certificate"),
+        (("-o", "table:x", "--sign", "board.key"), "name a file for it with certificate="),
         (("-o", "other", "--sign", "board.key.pub"), "public key"),
         (("--sign", "board.key"), "need -o"),
     ):
@@ -417,7 +417,7 @@ def test_sensitive_items_come_from_a_file_and_must_be_those_of_the_release(spark
     assert shoal.spark.verify(df, certificate, sensitive=str(tmp_path / "sensitive.txt")).holds
     with pytest.raises(InputError, match="2 sensitive items, which it does not name"):
         shoal.spark.verify(df, certificate)
-    with pytest.raises(InputError, match="--sensitive names 1"):
+    with pytest.raises(InputError, match="sensitive= names 1"):
         shoal.spark.verify(df, certificate, sensitive="c1")
 
 

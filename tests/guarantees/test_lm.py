@@ -64,7 +64,7 @@ def test_a_crowd_that_shares_a_sensitive_item_is_refused_with_it_by_name():
     assert audit.by_size[0][1] == audit.by_size[1][1] == 1
     surest = audit.witnesses[0]
     assert (surest.items, surest.support, surest.rows) == (("A",), 4, (1, 2, 4, 5))
-    assert surest.reason == "4 of 4 rows hold sensitive item 'HIV', more than 1/2"
+    assert surest.reason == "4 of 4 rows hold the same sensitive item, more than 1/2"
 
 
 def test_a_few_witnesses_show_both_kinds_of_breach():

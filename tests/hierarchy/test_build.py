@@ -87,7 +87,7 @@ def test_no_items_and_repeated_items_are_refused():
     for build in (lambda v: balanced(v, 2), lambda v: frequency(v, np.ones(len(v)), 2), prefix):
         with pytest.raises(InputError, match="no items"):
             build([])
-        with pytest.raises(InputError, match="but b repeat"):
+        with pytest.raises(InputError, match="but 1 repeat"):
             build(["a", "b", "b"])
 
 

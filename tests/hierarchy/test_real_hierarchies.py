@@ -49,9 +49,7 @@ def test_a_public_hierarchy_has_its_published_levels(name):
 )
 def test_diagnosis_codes_are_read_by_the_names_of_their_levels(name, levels, leaves, categories):
     path = data_file(f"{name}/{name}_hierarchy.csv.gz")
-    with pytest.raises(
-        InputError, match=r"after the root in 'root' more columns follow \(is_leaf, description\); .*--levels code,"
-    ):
+    with pytest.raises(InputError, match=r"after the root, in column \d, 2 more follow; "):
         read_hierarchy(path)
     h = read_hierarchy(path, levels=levels.split(","))
     assert h.n_leaves == leaves
@@ -59,5 +57,5 @@ def test_diagnosis_codes_are_read_by_the_names_of_their_levels(name, levels, lea
 
 
 def test_an_item_table_without_a_root_is_refused():
-    with pytest.raises(InputError, match=r"6 roots \(win, draw, loss, b, o, \.\.\.\)"):
+    with pytest.raises(InputError, match=r"6 roots"):
         read_hierarchy(data_file("connect/connect_items.csv"))

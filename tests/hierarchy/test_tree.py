@@ -106,7 +106,7 @@ def test_a_long_chain_needs_no_recursion():
         ([-1, 0], ("a", "b"), 1, "root last"),
         ([2, 2, -1], ("a", "b", "*"), 1, "no children"),
         ([1, 2, -1], ("a", "b", "*"), 2, "leaf has children"),
-        ([2, 2, -1], ("a", "a", "*"), 2, "'a' stands in two places"),
+        ([2, 2, -1], ("a", "a", "*"), 2, "1 leaf stands in two places"),
     ],
 )
 def test_arrays_that_are_no_tree_are_refused(parent, labels, n_leaves, words):
@@ -130,20 +130,18 @@ def test_items_find_their_leaves_in_any_order(figure_1):
 
 
 def test_unknown_items_are_refused_with_their_number_and_the_first_five(figure_1):
-    with pytest.raises(
-        InputError, match=r"7 items are not among its leaves \(c0, c1, c2, c3, c4, \.\.\.\); .*--unknown root"
-    ):
+    with pytest.raises(InputError, match=r"7 items are not among its leaves; .*unknown='root'"):
         figure_1.leaves_of([f"c{i}" for i in range(7)])
 
 
 def test_an_item_that_is_a_category_is_pointed_out(figure_1):
-    with pytest.raises(InputError, match=r"1 item is not among its leaves \(A\) \(A: a category there"):
+    with pytest.raises(InputError, match=r"1 item is not among its leaves \(1 of them a category there"):
         figure_1.leaves_of(["a1", "A"])
 
 
 def test_a_leaf_that_differs_in_blanks_alone_is_pointed_out():
     h = Hierarchy(np.array([1, -1], np.int32), ("cream cheese ", "*"), 1)
-    with pytest.raises(InputError, match=r"\(cream cheese: a leaf there, but with blanks around its name\)"):
+    with pytest.raises(InputError, match=r"\(1 of them a leaf there, but with blanks around its name\)"):
         h.leaves_of(["cream cheese"])
 
 

@@ -81,7 +81,7 @@ def test_an_arrow_file_with_offsets_or_codes_that_lead_out_of_it_is_refused(tabl
     data = arrow_file(table)
     assert good.tobytes() in data
     path = put(tmp_path, "x.arrow", data.replace(good.tobytes(), bad.tobytes(), 1))
-    assert refusal(path).startswith("x.arrow: it is not readable as Arrow (")
+    assert refusal(path).startswith("x.arrow: it is not readable as Arrow;")
 
 
 @settings(max_examples=60, deadline=None)

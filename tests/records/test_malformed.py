@@ -98,7 +98,7 @@ def test_a_file_with_a_head_alone_has_no_transactions(name, content, tmp_path):
 
 
 def test_a_name_that_tells_no_format_asks_for_one(tmp_path):
-    assert "pass --format" in refused(tmp_path, "x.data", "1 2\n")
+    assert "pass format=" in refused(tmp_path, "x.data", "1 2\n")
 
 
 def test_an_unknown_format_is_refused(tmp_path):
@@ -161,12 +161,12 @@ def test_a_broken_head_line_is_named(entry, tmp_path):
 
 
 def test_two_ids_may_not_share_a_name(tmp_path):
-    assert "both called 'milk'" in refused(tmp_path, "x.txt", "@ITEM=1=milk\n@ITEM=2=milk\n1 2\n")
+    assert "two items have the same name" in refused(tmp_path, "x.txt", "@ITEM=1=milk\n@ITEM=2=milk\n1 2\n")
 
 
 @pytest.mark.parametrize("option", [{"items": "a"}, {"id": "a"}, {"separator": ","}, {"drop": "a"}])
 def test_fimi_text_has_no_columns_to_choose(option, tmp_path):
-    assert f"leave out --{next(iter(option))}" in refused(tmp_path, "x.dat", "1 2\n", **option)
+    assert f"leave out {next(iter(option))}" in refused(tmp_path, "x.dat", "1 2\n", **option)
 
 
 @pytest.mark.parametrize("name", ["x.csv", "x.tsv", "x.jsonl", "x.dat"])
@@ -178,22 +178,22 @@ def test_a_byte_order_mark_alone_is_an_empty_file(tmp_path, name):
 
 
 def test_a_column_without_a_role_stops_the_run(tmp_path):
-    assert refused(tmp_path, "x.csv", "age,items\n1,a\n") == "x.csv: column 'age' has no role; pass --drop age"
+    assert refused(tmp_path, "x.csv", "age,items\n1,a\n") == "x.csv: column 'age' has no role; pass drop='age'"
 
 
 def test_all_columns_without_a_role_are_listed_at_once(tmp_path):
     sentence = refused(tmp_path, "x.csv", "age,home town,items\n1,x,a\n")
-    assert sentence == "x.csv: columns 'age', 'home town' have no role; pass --drop age --drop 'home town'"
+    assert sentence == "x.csv: columns 'age', 'home town' have no role; pass drop='age' drop='home town'"
 
 
 def test_doubt_about_the_set_column_lists_the_columns(tmp_path):
-    assert "pass --items with one of 'a', 'b'" in refused(tmp_path, "x.csv", "a,b\n1,2\n")
+    assert "which of its 2 columns holds the items? pass items=" in refused(tmp_path, "x.csv", "a,b\n1,2\n")
 
 
 @pytest.mark.parametrize("option", [{"items": "codes"}, {"drop": "codes"}, {"id": "codes"}])
 def test_a_column_that_is_not_there_is_named_with_those_that_are(option, tmp_path):
     sentence = refused(tmp_path, "x.csv", "age,items\n1,a\n", **option)
-    assert f"no column 'codes' for --{next(iter(option))}; its columns are 'age', 'items'" in sentence
+    assert f"no column 'codes' for {next(iter(option))}=; its columns are 'age', 'items'" in sentence
 
 
 def test_a_column_has_one_role(tmp_path):
@@ -201,7 +201,7 @@ def test_a_column_has_one_role(tmp_path):
 
 
 def test_two_columns_of_one_name_are_refused(tmp_path):
-    assert "two columns called 'a'" in refused(tmp_path, "x.csv", "a,a\n1,2\n")
+    assert "columns 1 and 2 have the same name" in refused(tmp_path, "x.csv", "a,a\n1,2\n")
 
 
 def test_a_blank_header_is_refused(tmp_path):
@@ -217,7 +217,7 @@ def test_a_blank_header_is_refused(tmp_path):
 )
 def test_a_first_row_that_reads_like_a_transaction_is_not_taken_for_the_header(content, tmp_path):
     header = content.partition("\n")[0]
-    assert f"line 1 ({header!r}) reads like a transaction" in refused(tmp_path, "x.csv", content)
+    assert "line 1 reads like a transaction" in refused(tmp_path, "x.csv", content)
     assert len(read(tmp_path / "x.csv", items=header)) == content.count("\n") - 1
 
 
@@ -229,7 +229,7 @@ def test_cells_that_contradict_the_separator_of_earlier_blocks_are_named(tmp_pat
     monkeypatch.setattr(streams, "BLOCK", 20)
     content = "items\n" + "a b\n" * 9 + "a|b\n"
     assert "row 10 holds '|'" in refused(tmp_path, "x.csv", content)
-    assert "--separator" in refusal(tmp_path / "x.csv")
+    assert "separator=" in refusal(tmp_path / "x.csv")
     assert len(read(tmp_path / "x.csv", separator=" ")) == 10
 
 
@@ -277,11 +277,11 @@ def test_a_row_without_an_id_is_named(blank, tmp_path, monkeypatch):
 
 
 def test_a_long_table_needs_an_id(tmp_path):
-    assert "pass --id" in refused(tmp_path, "x.csv", "id,item\n1,a\n", format="long")
+    assert "pass id=" in refused(tmp_path, "x.csv", "id,item\n1,a\n", format="long")
 
 
 def test_a_long_table_has_nothing_to_separate(tmp_path):
-    assert "leave out --separator or --id" in refused(tmp_path, "x.csv", "id,item\n1,a\n", id="id", separator=" ")
+    assert "leave out separator= or id=" in refused(tmp_path, "x.csv", "id,item\n1,a\n", id="id", separator=" ")
 
 
 # JSON lines
@@ -327,14 +327,14 @@ def test_half_a_surrogate_pair_is_refused(tmp_path):
 
 def test_fields_of_json_objects_need_a_role(tmp_path):
     assert "column 'age' has no role" in refused(tmp_path, "x.jsonl", '{"items": ["a"]}\n{"items": [], "age": 5}\n')
-    assert "pass --items with one of 'a', 'b'" in refused(tmp_path, "x.jsonl", '{"a": [1], "b": [2]}\n')
-    assert "no line has a field 'age' for --drop; its fields are 'items'" in refused(
+    assert "pass items= with one of 'a', 'b'" in refused(tmp_path, "x.jsonl", '{"a": [1], "b": [2]}\n')
+    assert "no line has a field 'age' for drop=; its fields are 'items'" in refused(
         tmp_path, "x.jsonl", '{"items": []}\n', drop="age"
     )
-    assert "no line has a field 'age' for --items" in refused(
+    assert "no line has a field 'age' for items=" in refused(
         tmp_path, "x.jsonl", '{"items": []}\n', items="age", drop="items"
     )
-    assert "leave out --separator" in refused(tmp_path, "x.jsonl", "[]", separator=",")
+    assert "leave out separator=" in refused(tmp_path, "x.jsonl", "[]", separator=",")
 
 
 # Parquet, Arrow and Python objects
@@ -376,24 +376,28 @@ def test_items_of_other_types_are_refused_with_a_remedy(value):
 
 def test_a_column_of_single_values_holds_no_sets():
     assert "column 'items' is of type int64" in refusal(pa.table({"items": [1, 2]}))
-    assert "pass --id" in refusal(pd.DataFrame({"items": [1, 2]}))
+    assert "pass id=" in refusal(pd.DataFrame({"items": [1, 2]}))
 
 
 def test_a_list_column_has_no_separator_and_no_id():
     table = pa.table({"n": [1], "items": [["a"]]})
-    assert "holds lists; leave out --separator" in refusal(table, drop="n", separator=",")
-    assert "leave out --id" in refusal(table, id="n")
+    assert "holds lists; leave out separator=" in refusal(table, drop="n", separator=",")
+    assert "leave out id=" in refusal(table, id="n")
 
 
 @pytest.mark.parametrize("value", [1.5, None, True, ("a",), b"x", float("nan"), ""])
 def test_a_strange_item_in_plain_rows_is_named_with_its_row(value):
-    assert refusal([["a"], [1, value]]) == f"the list: row 2 holds the item {value!r}; items are texts or whole numbers"
-    assert "row 2 holds the item" in refusal(pd.Series([["a"], ["b", value]]))
+    told = "an empty text" if value == "" else f"of type {type(value).__name__}"
+    assert (
+        refusal([["a"], [1, value]])
+        == f"the list: row 2 holds an item that is {told}; items are texts or whole numbers"
+    )
+    assert "row 2 holds an item that is " in refusal(pd.Series([["a"], ["b", value]]))
 
 
 @pytest.mark.parametrize("row", ["ab", b"ab", 5])
 def test_a_row_that_is_no_set_is_named(row):
-    assert f"row 2 is {row!r}, not a set of items" in refusal([["a"], row])
+    assert f"row 2 is of type {type(row).__name__}, not a set of items" in refusal([["a"], row])
 
 
 @pytest.mark.parametrize("data", [5, None, 3.5, b"1 2"])
@@ -414,7 +418,7 @@ def test_objects_without_rows_have_no_transactions(data):
 
 
 def test_what_pandas_groups_is_refused_on_one_line():
-    assert "row 1 holds the item" in refusal(pd.DataFrame({"n": [1, 1], "x": ["a", "b"]}).groupby("n"))
+    assert "row 1 holds an item that is " in refusal(pd.DataFrame({"n": [1, 1], "x": ["a", "b"]}).groupby("n"))
 
 
 def test_ids_that_have_no_text_form_are_refused():

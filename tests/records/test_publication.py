@@ -108,7 +108,7 @@ def test_force_replaces_and_a_link_stays_a_link(tmp_path):
 
 def test_existing_files_are_refused_without_force(tmp_path):
     (tmp_path / "x.dat").write_bytes(OLD)
-    with pytest.raises(InputError, match=r"^x\.dat: it is there already; pass --force"):
+    with pytest.raises(InputError, match=r"^x\.dat: it is there already; pass force=True"):
         Publication([tmp_path / "new", tmp_path / "x.dat"])
     check_targets([tmp_path / "x.dat"], force=True)
     assert content(tmp_path) == {"x.dat": OLD}

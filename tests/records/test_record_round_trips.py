@@ -298,11 +298,16 @@ def test_numbers_stay_numbers_in_json_and_columns():
 
 def test_the_flags_to_read_are_those_that_are_needed(tmp_path):
     used = write_records(small(), tmp_path / "x.csv")
-    flags = "--quasi age --keep zip,visits,weight --items bought --sensitive illness"
+    flags = (
+        ("quasi", "age"),
+        ("keep", "zip,visits,weight"),
+        ("items", "bought"),
+        ("sensitive", "illness"),
+    )
     assert flags_to_read(tmp_path / "x.csv", small(), used) == flags
     odd = Records((Column.from_texts("a,b", "quasi", ["1"]), Column.from_texts("c d", "quasi", ["1"])))
     used = write_records(odd, tmp_path / "odd.csv")
-    assert flags_to_read(tmp_path / "odd.csv", odd, used) == "--quasi a,b --quasi 'c d'"
+    assert flags_to_read(tmp_path / "odd.csv", odd, used) == (("quasi", "a,b"), ("quasi", "c d"))
 
 
 def test_a_file_that_holds_something_else_is_refused(tmp_path):

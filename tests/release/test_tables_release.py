@@ -129,8 +129,8 @@ def test_a_table_without_items(patients, tmp_path, algorithm):
         (shoal.LmDiversity(5, 2, 2), {"quasi": "age,sex", "items": "diagnoses", "drop": "id"}, "needs sensitive items"),
         (shoal.TableAnonymity(5), {"quasi": "age,sex", "items": "diagnoses", "drop": "id"}, "without items"),
         (shoal.TableAnonymity(5, 2), {"quasi": "age,sex", "drop": "id,diagnoses"}, "no column is named as sensitive"),
-        (shoal.TableAnonymity(5), {"quasi": "age", "drop": "id,diagnoses,sex", "delta": 0.5}, "--delta has no use"),
-        (shoal.RTAnonymity(5, 2), {**ROLES, "drop": "id", "id": "id"}, "--id is for long tables"),
+        (shoal.TableAnonymity(5), {"quasi": "age", "drop": "id,diagnoses,sex", "delta": 0.5}, "delta= has no use"),
+        (shoal.RTAnonymity(5, 2), {**ROLES, "drop": "id", "id": "id"}, "id= is for long tables"),
     ],
 )
 def test_refusals(patients, promise, asked, complaint):

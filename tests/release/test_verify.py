@@ -125,7 +125,7 @@ def test_signature_is_confirmed_with_the_public_key(shop, form):
     assert found.to_dict()["signed_by"] == public_key(shop / "board.key.pub")
     without = verify(shop / f"signed.{form}", shop / f"{form}.csv")
     assert without.holds
-    assert "--key" in next(check.says for check in without.checks if check.name == "signature")
+    assert "key=PUBLIC" in next(check.says for check in without.checks if check.name == "signature")
 
 
 def test_another_key_or_no_signature_is_caught(shop):
@@ -344,7 +344,7 @@ def test_sensitive_items_must_be_named_and_be_those_of_the_release(tmp_path):
     public, certificate = released(folder, "k with items", "certificate.json")
     with pytest.raises(InputError, match="3 sensitive items, which it does not name"):
         verify(certificate, public)
-    with pytest.raises(InputError, match="--sensitive names 4"):
+    with pytest.raises(InputError, match="sensitive= names 4"):
         verify(certificate, public, sensitive=[*(folder / "sensitive.txt").read_text().split(), "milk"])
     other, plain = released(folder, "k", "plain.json")
     with pytest.raises(InputError, match="leave it out"):
@@ -355,7 +355,7 @@ def test_buckets_are_verified_against_rules_when_they_are_given(tmp_path):
     folder = provoking_folder(tmp_path)
     public, certificate = released(folder, "injector", "certificate.json")
     plain = verify(certificate, public)
-    assert "--knowledge" in next(check.says for check in plain.checks if check.name == "promise")
+    assert "knowledge=" in next(check.says for check in plain.checks if check.name == "promise")
     assert (plain.verdict, plain.holds, failed(plain)) == ("not verified in full", False, [])
     with_rules = verify(certificate, public, knowledge=folder / "rules.jsonl")
     assert with_rules.holds

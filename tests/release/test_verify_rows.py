@@ -205,7 +205,7 @@ def test_a_folder_without_files_is_refused(shop):
 
 @pytest.mark.parametrize("data", ["table:open.visits", "hdfs:///public/clicks", "s3a://public/clicks"])
 def test_what_only_spark_can_read_is_refused_with_the_remedy(shop, data):
-    with pytest.raises(InputError, match="only Spark can read it; verify it with --engine spark"):
+    with pytest.raises(InputError, match=r"only Spark can read it; verify it with shoal\.spark"):
         verify(shop / "certificate.json", data)
 
 
@@ -215,7 +215,7 @@ def test_a_hash_of_another_kind_and_an_original_are_refused(shop):
     (shop / "changed.json").write_bytes(certificate_bytes(content))
     with pytest.raises(InputError, match="update shoal"):
         verify(shop / "changed.json", shop / "public")
-    with pytest.raises(InputError, match="leave out --original"):
+    with pytest.raises(InputError, match="leave out original="):
         checked(shop, original=shop / "public")
 
 

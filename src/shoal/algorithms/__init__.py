@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from shoal.errors import InputError
+from shoal.errors import InputError, option
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def entry(kind: str, name: str | None = None) -> tuple[str, Entry]:
 
 
 def _words(kind: str) -> str:
-    return "tables without items" if kind == "table" else f"--model {kind}"
+    return "tables without items" if kind == "table" else option("model", kind)
 
 
 def algorithm(kind: str, name: str | None = None) -> Callable[..., Any]:
@@ -90,12 +90,12 @@ def algorithm(kind: str, name: str | None = None) -> Callable[..., Any]:
 def check_options(kind: str, name: str | None, given: dict[str, Any]) -> None:
     """Raises if an option was given that the algorithm has no use for; an option that is None was not given."""
     name, home = entry(kind, name)
-    for option, value in given.items():
-        if value is None or option in home.options:
+    for given_name, value in given.items():
+        if value is None or given_name in home.options:
             continue
-        users = [other for other, at in ALGORITHMS[kind].items() if option in at.options]
-        flag = f"--{option.replace('_', '-')}"
+        users = [other for other, at in ALGORITHMS[kind].items() if given_name in at.options]
+        mention = option(given_name)
         if users:
             who = " and ".join([", ".join(users[:-1]), users[-1]] if len(users) > 1 else users)
-            raise InputError(f"{flag} is for --algorithm {who}; {name} has no use for it")
-        raise InputError(f"{flag} has no use with {_words(kind)}; leave it out")
+            raise InputError(f"{mention} is for algorithm {who}; {name} has no use for it")
+        raise InputError(f"{mention} has no use with {_words(kind)}; leave it out")

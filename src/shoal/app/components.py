@@ -135,7 +135,7 @@ def said(handler: Callable[..., Any]) -> Callable[..., Any]:
             if inspect.isawaitable(done):
                 await done
         except ShoalError as error:
-            ui.notify(spoken(str(error)), type="negative", multi_line=True, timeout=0, close_button="Close")
+            ui.notify(spoken(error), type="negative", multi_line=True, timeout=0, close_button="Close")
         except Exception:
             logging.getLogger("shoal.app").exception("in a handler")
             ui.notify(OURS, type="negative", multi_line=True, timeout=0, close_button="Close")

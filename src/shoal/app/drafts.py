@@ -35,7 +35,7 @@ def begin(project: Project, data: Path, format: str | None = None, separator: st
     try:
         found = draft(str(data), format=format)
     except InputError as error:
-        why = A_WORKBOOK if data.suffix.lower() in WORKBOOKS else spoken(str(error))
+        why = A_WORKBOOK if data.suffix.lower() in WORKBOOKS else spoken(error)
         project.set(trouble=why, data=path, guesses={})
         project.change(lambda document: document.clear())
         project.forget()

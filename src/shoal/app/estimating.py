@@ -94,7 +94,7 @@ class Estimating:
             else:
                 self.warm.forget(project)
         except InputError as error:  # a file that is gone, or lies outside
-            self.problem, self.key, self.found, self.doing = spoken(str(error)), "", None, None
+            self.problem, self.key, self.found, self.doing = spoken(error), "", None, None
         else:
             self._follow()
 

@@ -12,7 +12,6 @@ import queue
 import sys
 import threading
 import time
-import traceback
 from importlib import import_module
 from typing import Any, TextIO
 
@@ -20,7 +19,7 @@ from shoal.app.estimates import CRASHED
 from shoal.app.project import spoken
 from shoal.app.trial import Trials
 from shoal.app.worker import end_with_parent
-from shoal.errors import ShoalError
+from shoal.errors import ShoalError, way_to
 
 EVERY = 0.2
 """Seconds between two words about what is being done."""
@@ -92,11 +91,11 @@ def answer(desk: Desk, trials: Trials, request: dict[str, Any]) -> None:
     except GivenUp:
         desk.say(id, over=True)
     except ShoalError as error:
-        desk.say(id, error=spoken(str(error)))
+        desk.say(id, error=spoken(error))
     except MemoryError:
         desk.say(id, error=NO_MEMORY)
-    except Exception:
-        traceback.print_exc()
+    except Exception as error:
+        print(way_to(error), file=sys.stderr)
         desk.say(id, error=CRASHED)
 
 

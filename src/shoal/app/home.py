@@ -13,7 +13,7 @@ from shoal.app.demo import demo_project
 from shoal.app.drafts import begin
 from shoal.app.jobs import Jobs
 from shoal.app.panels import panels
-from shoal.app.project import Project
+from shoal.app.project import Project, spoken
 from shoal.app.workspace import Workspace
 from shoal.errors import InputError
 
@@ -85,7 +85,7 @@ def _build_taking(workspace: Workspace) -> None:
                 path = workspace.named(named.value or "")
             except InputError as error:
                 with trouble:
-                    parts.notice(str(error), "bad")
+                    parts.notice(spoken(error), "bad")
                 return
             await begin_project(workspace, path)
 

@@ -66,7 +66,7 @@ async def leaves(
                 state["leaf"] = found
             state.pop("fault", None)
         except InputError as error:
-            state["fault"] = spoken(str(error))
+            state["fault"] = spoken(error)
         except OSError:
             state["fault"] = "The file is gone; run it again to see it here."
 

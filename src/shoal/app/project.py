@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from shoal.app.files import read_json, write_json, write_own
-from shoal.app.wording import in_words, with_capital
-from shoal.errors import InputError
+from shoal.app.wording import in_app, in_words, with_capital
+from shoal.errors import InputError, ShoalError, told
 from shoal.plan import Plan, plan_of
 from shoal.plan.running import MADE
 from shoal.plan.writing import yaml_text
@@ -103,7 +103,7 @@ class Project:
         try:
             self.plan()
         except InputError as error:
-            return spoken(str(error))
+            return spoken(error)
         return None
 
     @property
@@ -208,8 +208,12 @@ def _places(document: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], str]
         yield from ((("outputs", name), path) for name, path in outputs.items() if isinstance(path, str))
 
 
-def spoken(message: str) -> str:
-    """An error of a plan as a page says it: without the name of a file that the user has never seen, nor its keys and flags."""
+def spoken(said: str | ShoalError) -> str:
+    """An error or a note as a page says it: without the name of a file that the user has never seen, nor its keys. The user of a page is
+    the owner of the data, and may see the values that come with it."""
+    message = (
+        said.told(in_app, show_values=True) if isinstance(said, ShoalError) else told(said, in_app, show_values=True)
+    )
     text = re.sub(r"^(?:the plan|plan\.yaml): ", "", message)
     text = re.sub(r" \(line \d+\)(?=:)", "", text)
     text = with_capital(in_words(text))

@@ -16,9 +16,9 @@ import sys
 import tempfile
 import webbrowser
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from shoal.errors import InputError
+from shoal.errors import InputError, way_to
 
 if TYPE_CHECKING:
     import uvicorn
@@ -103,8 +103,15 @@ def _log_to(path: Path) -> None:
     """What goes wrong in the server goes to a file of the owner's: the terminal is for the address, pages are for sentences."""
     file = logging.FileHandler(path, mode="w", encoding="utf-8")
     path.chmod(0o600)
-    file.setFormatter(logging.Formatter("%(asctime)s %(name)s %(levelname)s %(message)s"))
+    file.setFormatter(_WithoutValues("%(asctime)s %(name)s %(levelname)s %(message)s"))
     logging.basicConfig(level=logging.WARNING, handlers=[file], force=True)
+
+
+class _WithoutValues(logging.Formatter):
+    """Tells where something went wrong, not what it said: that may quote the data."""
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802 - the library's name
+        return way_to(ei[1]) if ei[1] is not None else ""
 
 
 def _listening(port: int) -> socket.socket:

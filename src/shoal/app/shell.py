@@ -130,7 +130,7 @@ class View:
             if inspect.isawaitable(made):
                 await made
         except ShoalError as error:
-            parts.notice(spoken(str(error)), "bad")
+            parts.notice(spoken(error), "bad")
         except Exception:
             logging.getLogger("shoal.app").exception("building %s", self.here.name)
             parts.notice(parts.OURS, "bad")

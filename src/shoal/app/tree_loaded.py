@@ -15,6 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.app.tree_values import Values
+from shoal.app.wording import in_app
+from shoal.errors import told
 
 if TYPE_CHECKING:
     from shoal.hierarchy.tree import Hierarchy
@@ -128,7 +130,7 @@ def findings(loaded: Loaded, values: Values, k: int | None) -> list[tuple[str, s
         from shoal.hierarchy.showing import problems
 
         loaded.findings[k] = [
-            (finding.grade, finding.text.replace(", or let --suppress drop them", ""))
+            (finding.grade, told(finding.text, in_app, show_values=True))
             for finding in problems(loaded.tree, values.names, values.counts, k)
             if finding.kind != "missing"
         ]

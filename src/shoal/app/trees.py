@@ -160,7 +160,7 @@ def refusal(need: Need, values: Values, spec: str | None) -> str | None:
     try:
         _made(spec, need, values)
     except InputError as error:
-        return str(error)
+        return error.message
     return None
 
 

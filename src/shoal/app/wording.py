@@ -1,4 +1,4 @@
-"""Wording: sentences of the library as pages say them. It speaks of flags, and of keys of plans; a page speaks of what can be seen in it.
+"""Wording: sentences of the library as pages say them. It speaks of options, and of keys of plans; a page speaks of what can be seen in it.
 
 Names of files, columns and items stay as they are: only the first word of a sentence that is no name gets a capital.
 """
@@ -6,23 +6,25 @@ Names of files, columns and items stay as they are: only the first word of a sen
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cache
+from typing import Any
 
 from shoal.app.knobs import KNOBS
+from shoal.errors import Message
 
 _PHRASES = (
-    (r"pass (?:--unknown root|options: \{unknown: root\}) to hang them under the root", "hang them under the root, in Hierarchies"),
-    (r"(?:--hierarchy COL=SPEC|hierarchies: \{COL: SPEC\})", "a tree for each column, in Hierarchies"),
+    (r"pass options: \{unknown: root\} to hang them under the root", "hang them under the root, in Hierarchies"),
+    (r"hierarchies: \{COL: SPEC\}", "a tree for each column, in Hierarchies"),
     (
         r"no solution for delta = ([0-9.]+): clusters of k = ([0-9,]+) already lose ([0-9.]+) of the relational columns",
         r"delta = \1 cannot be kept: to be alike in groups of \2 rows, the columns have to lose \3 of their detail",
     ),
-    (r"(?:--transaction|options\.transaction) aa or exact keeps", "the option transaction (aa or exact) of plans keeps"),
+    (r"options: \{transaction: aa\} or options: \{transaction: exact\} keeps", "the option transaction (aa or exact) of plans keeps"),
 )  # fmt: skip
 """What is said in another way altogether."""
 _TERM = re.compile(
-    r"(?<![\w-])--[a-z][a-z-]*(?: [0-9.]*[0-9]| (?:km|k|rt|lm|diversity)\b)?"
-    r"|\b(?:options|guarantee|input|outputs)\.[a-z_]+(?: [0-9.]*[0-9])?"
+    r"\b(?:options|guarantee|input|outputs)\.[a-z_]+(?: [0-9.]*[0-9])?"
     r"|\bthe role (?:quasi|items|sensitive|keep|drop|id)\b"
     r"|\bmodel (?:km|k|rt|lm|diversity)\b"
 )
@@ -47,8 +49,30 @@ _FIELDS = {
 _PLACES = frozenset(("algorithm", "columns", "guarantee", "hierarchies", "input", "options", "outputs"))
 
 
+def in_app(name: str, value: str | None) -> str:
+    """An option in the words of the panels."""
+    if name == "unknown" and value == "root":
+        return "options: {unknown: root}"  # which `in_words` says in another way altogether
+    if name == "hierarchy" and value is not None:
+        return "a tree for each column, in Hierarchies" if "=" in value else f"the tree {value}"
+    if name == "shell":
+        return str(value)
+    return _word(name, value or "")
+
+
+def in_app_words(part: Any) -> Any:
+    """A document of texts and numbers whose notes are in the words of the panels. Its reader is the owner, who may see values."""
+    if isinstance(part, Message):
+        return part.told(in_app, show_values=True)
+    if isinstance(part, Mapping):
+        return {key: in_app_words(value) for key, value in part.items()}
+    if isinstance(part, list | tuple):
+        return [in_app_words(value) for value in part]
+    return part
+
+
 def in_words(text: str) -> str:
-    """A sentence about flags, or about keys of a plan, in the words of the panels."""
+    """A sentence about keys of a plan in the words of the panels."""
     text = re.sub(r"^columns\.(.+?): ", r"column “\1”: ", text)
     for pattern, words in _PHRASES:
         text = re.sub(pattern, words, text)
@@ -75,9 +99,12 @@ def _word_of(found: re.Match[str]) -> str:
     head, _, value = found[0].partition(" ")
     if found[0].startswith("the role "):
         return _roles()[found[0].removeprefix("the role ")]
+    return _word(re.sub(r"^(?:options\.|guarantee\.|input\.|outputs\.)", "", head), value)
+
+
+def _word(name: str, value: str) -> str:
     if value in _MODELS:
         return _MODELS[value]
-    name = re.sub(r"^(?:--|options\.|guarantee\.|input\.|outputs\.)", "", head).replace("-", "_")
     if name in ("k", "m", "l", "delta"):
         return f"{name} = {value}" if value else name
     knob = KNOBS.get(name)

@@ -14,7 +14,6 @@ import signal
 import sys
 import threading
 import time
-import traceback
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
@@ -23,7 +22,8 @@ from typing import Any
 from shoal.app.files import own_folder, read_json, write_json
 from shoal.app.processes import CRASHED
 from shoal.app.project import spoken
-from shoal.errors import ShoalError
+from shoal.app.wording import in_app_words
+from shoal.errors import ShoalError, way_to
 
 EVERY = 0.25
 """Seconds between two writings of the state."""
@@ -94,23 +94,23 @@ def work(folder: Path) -> int:
         result: Mapping[str, Any] = task.work(
             read_plan(folder / "plan.yaml"), target, tell, **dict(about.get("options") or {})
         )
-        write_json(folder / "result.json", result)
+        write_json(folder / "result.json", in_app_words(result))
         os.replace(target, folder / "out")
         tell.end("done")
         return 0
     except ShoalError as error:
-        tell.end("failed", spoken(str(error)))
+        tell.end("failed", spoken(error))
         return error.exit_code
     except MemoryError:
         tell.end("failed", "There is not enough memory for this; take fewer rows, or a larger machine.")
         return 2
     except OSError as error:
-        traceback.print_exc()
+        print(way_to(error), file=sys.stderr)
         reason = error.strerror or "the disk or a file failed"
         tell.end("failed", f"A file could not be read or written ({reason}); check the disk, then run it again.")
         return 2
-    except Exception:
-        traceback.print_exc()
+    except Exception as error:
+        print(way_to(error), file=sys.stderr)
         tell.end("failed", CRASHED)
         return 1
     finally:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.attacks.prosecutor import crowds
-from shoal.errors import InputError
+from shoal.errors import InputError, option
 from shoal.guarantees.missing import UNKNOWN, Missing, check_named, checked_missing, counted_values
 from shoal.numbers import whole_number
 from shoal.records.records import Column, Records
@@ -83,7 +83,7 @@ def homogeneity(
         whole_number("l", l, 2)
     whole_number("examples", examples, 0)
     if not records.of_role("sensitive") and not records.sensitive_items:
-        raise InputError("there is nothing sensitive to guess; name it with --sensitive")
+        raise InputError(f"there is nothing sensitive to guess; name it with {option('sensitive')}")
     missing = checked_missing(missing)
     check_named(missing, [column.name for column in records.of_role("sensitive")])
     of_row, sizes = crowds(records)

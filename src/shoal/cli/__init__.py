@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
 from shoal import __version__
+from shoal.cli import terminal
 from shoal.cli.anonymize import anonymize
 from shoal.cli.attack import attack
 from shoal.cli.audit import audit
@@ -24,16 +26,17 @@ from shoal.cli.demo import demo
 from shoal.cli.evaluate import evaluate
 from shoal.cli.hierarchy import app as hierarchy
 from shoal.cli.machine import check_room, is_of_standard_output, sentence_of
-from shoal.cli.options import flag
+from shoal.cli.options import Command, flag
 from shoal.cli.plans import init, run, schema
 from shoal.cli.profile import profile
 from shoal.cli.reproduce import reproduce
 from shoal.cli.rules import rules
-from shoal.cli.terminal import print_json, say
+from shoal.cli.terminal import print_json, say, values_shown
 from shoal.cli.verify import verify
 from shoal.cli.web import app as web_app
-from shoal.errors import ShoalError
+from shoal.errors import VALUES, Message, ShoalError, way_to
 from shoal.limits import own_limit
+from shoal.passwords import without_passwords
 
 INTERRUPTED, BROKEN_PIPE = 130, 141
 
@@ -57,20 +60,23 @@ def shoal(
         typer.echo(context.get_help(), nl=False)
 
 
-app.command()(demo)
-app.command()(profile)
-app.command()(anonymize)
-app.command()(init)
-app.command()(run)
-app.command()(schema)
-app.command()(audit)
-app.command()(verify)
-app.command()(evaluate)
-app.command()(compare)
-app.command()(reproduce)
-app.command()(rules)
-app.command()(attack)
-app.command("app")(web_app)
+for command in (
+    demo,
+    profile,
+    anonymize,
+    init,
+    run,
+    schema,
+    audit,
+    verify,
+    evaluate,
+    compare,
+    reproduce,
+    rules,
+    attack,
+):
+    app.command(cls=Command)(command)
+app.command("app", cls=Command)(web_app)
 app.add_typer(hierarchy, name="hierarchy")
 app.add_typer(datasets, name="datasets")
 
@@ -79,6 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     as_json = "--json" in arguments
+    terminal.show_values = "--show-values" in arguments
     if not _streams_are_open():
         say("standard output is closed; point it to a file or a terminal")
         return 2
@@ -92,7 +99,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             say("interrupted")
         return int(code or 0)
     except ShoalError as error:
-        return _failed(str(error), error.exit_code, as_json)
+        return _failed(error.message, error.exit_code, as_json)
     except (KeyboardInterrupt, typer.Abort):
         say("interrupted")
         return INTERRUPTED
@@ -108,13 +115,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _not_shown(error)
         if (sentence := sentence_of(error)) is not None:
             return _failed(sentence, 2, as_json)
-        if os.environ.get("SHOAL_DEBUG"):
-            raise
-        return _failed(
-            f"a fault of ours: {type(error).__name__}: {error}; please report it (SHOAL_DEBUG=1 shows where it happened)",
-            1,
-            as_json,
-        )
+        return _failed(_fault(error), 1, as_json)
 
 
 def _streams_are_open() -> bool:
@@ -133,7 +134,7 @@ def _failed(message: str, exit_code: int, as_json: bool) -> int:
     say(message)
     if as_json:
         try:
-            print_json({"error": message, "exit_code": exit_code})
+            print_json({"error": without_passwords(message), "exit_code": exit_code})
         except OSError:
             _left_alone()
     return exit_code
@@ -143,6 +144,21 @@ def _usage(error: Exception) -> str:
     message: str = error.format_message()  # type: ignore[attr-defined]
     context = getattr(error, "ctx", None)
     return f"{message.rstrip('.')}; see {context.command_path} --help" if context else message
+
+
+def _fault(error: Exception) -> str:
+    """A fault of ours, by its kind and its place. What it says may quote the data, and is for who asks for values."""
+    if os.environ.get("SHOAL_DEBUG"):
+        way = "".join(traceback.format_exception(error)) if values_shown(sys.stderr) else way_to(error)
+        print(without_passwords(way), file=sys.stderr, end="")
+    place = next(
+        (f for f in reversed(traceback.extract_tb(error.__traceback__)) if f"{os.sep}shoal{os.sep}" in f.filename), None
+    )
+    where = "" if place is None else f" in {os.path.basename(place.filename)}, line {place.lineno}"
+    return Message(
+        f"a fault of ours: {type(error).__name__}{where}{VALUES}; please report it (SHOAL_DEBUG=1 shows the way there)",
+        [str(error)] if str(error) else (),
+    )
 
 
 def _not_shown(error: Exception) -> int:

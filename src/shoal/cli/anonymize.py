@@ -82,7 +82,8 @@ def anonymize(
         typer.Option(
             metavar="NAME",
             help="km: [bold]exact[/bold] (the proven optimum), [bold]hybrid[/bold] (also deletes single occurrences), "
-            "or oa, da, aa as the 2008 paper has them. k: [bold]split[/bold] (loses least), or pta, gsc, gray-tsp as the 2017 paper has "
+            "lra (each part of the rows with a cut of its own), or oa, da, aa as the 2008 paper has them. "
+            "k: [bold]split[/bold] (loses least), or pta, gsc, gray-tsp as the 2017 paper has "
             "them; in tables cluster or mondrian. rt and lm: rmerge-r, -t or -rt (relational loss within --delta), tmerge-r, -t or -rt "
             "(item loss within it), rfirst, tfirst. diversity: injector, balanced (smaller buckets) or anatomy (knows no rules).",
             show_default="the first of each",
@@ -212,6 +213,7 @@ def anonymize(
         options.flag("--print-plan", "Print the plan that these flags stand for, for shoal run, and do nothing else."),
     ] = False,
     input_limit: options.InputLimit = None,
+    show_values: options.ShowValues = False,
     json: options.Json = False,
 ) -> None:
     """Change a file of sets, or a table, just enough to keep the promise, check it, and write it.

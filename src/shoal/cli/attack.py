@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated, Any
 
 import typer
@@ -9,7 +10,16 @@ import typer
 from shoal.cli import options
 from shoal.cli.evaluate import show_risk
 from shoal.cli.plots import Plot, check_plot, write_plot
-from shoal.cli.terminal import announce_compilation, console, counted, print_json, printable, progress, table
+from shoal.cli.terminal import (
+    announce_compilation,
+    console,
+    counted,
+    print_json,
+    printable,
+    progress,
+    table,
+    values_shown,
+)
 from shoal.errors import InputError
 from shoal.records.database_address import without_password
 
@@ -62,6 +72,7 @@ def attack(
     query: options.Query = None,
     plot: Plot = None,
     input_limit: options.InputLimit = None,
+    show_values: options.ShowValues = False,
     json: options.Json = False,
 ) -> int:
     """Play the attacker on a release.
@@ -166,7 +177,7 @@ def attack(
         if rows:
             left.add_row(str(number), f"{rows:,}")
     out.print(left)
-    for example in found.examples:
+    for example in found.examples if values_shown(sys.stdout) else ():
         out.print(f"for example: {printable(str(example))}", soft_wrap=True)
     if found.contradicted:
         out.print(f"note: {found.contradicted:,} rows are in buckets that the rules contradict", style="yellow")
@@ -214,7 +225,7 @@ def _homogeneity(
         if rows:
             shown.add_row("certain" if place == 10 else f"up to {place + 1}0% sure", f"{rows:,}")
     out.print(shown)
-    for guess in found.examples:
+    for guess in found.examples if values_shown(sys.stdout) else ():
         out.print(f"for example: {printable(str(guess))}", soft_wrap=True)
     return SUCCEEDED if found.likely else 0
 

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from shoal.cli import options
-from shoal.cli.terminal import announce_compilation, console, counted, print_json, printable, progress, table
+from shoal.cli.terminal import (
+    announce_compilation,
+    console,
+    counted,
+    print_json,
+    printable,
+    progress,
+    table,
+    values_shown,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -26,7 +36,7 @@ def audit(
     sensitive: options.Sensitive = None,
     missing: options.Missing = None,
     knowledge: options.Knowledge = None,
-    hierarchy: options.HierarchySpecs = None,
+    hierarchy: options.PublishedUnder = None,
     kind: Annotated[
         str | None,
         typer.Option(
@@ -47,6 +57,7 @@ def audit(
     query: options.Query = None,
     engine: options.Engine = None,
     input_limit: options.InputLimit = None,
+    show_values: options.ShowValues = False,
     json: options.Json = False,
 ) -> int:
     """Count in a file what the promise is about, and say whether it holds.
@@ -96,7 +107,7 @@ def audit(
 
 
 def show_audit(verdict: Audit, rows: int | None, out: Console) -> None:
-    """The verdict, the counts by size, and who shows it."""
+    """The verdict, the counts by size, and who shows it: by items and values where they may be shown, else by numbers of rows."""
     name, k = verdict.guarantee["name"], verdict.guarantee.get("k", 0)
     out.print()
     if verdict.holds:
@@ -145,9 +156,13 @@ def show_audit(verdict: Audit, rows: int | None, out: Console) -> None:
             shown = ", ".join(f"{row:,}" for row in witness.rows[:5]) + (", ..." if len(witness.rows) > 5 else "")
             reason = [witness.reason] if witness.reason else []
             what = " + ".join(witness.items) or ("all of them" if witness.group else "(no items)")
-            if witness.group:
+            if not values_shown(sys.stdout):
+                what = f"{counted(len(witness.items), 'item')}" + (" of a class" if witness.group else "")
+            elif witness.group:
                 what = f"{', '.join(value or '(missing)' for value in witness.group)}: {what}"
             witnesses.add_row(printable(what), f"{witness.support:,}", shown, *reason)
         out.print(witnesses)
+        if not values_shown(sys.stdout):
+            out.print("--show-values names them here, and --json has them", soft_wrap=True)
     for note in verdict.notes:
         out.print(f"note: {printable(note)}", style="yellow", soft_wrap=True)

@@ -65,6 +65,7 @@ def compare(
     ] = None,
     force: Annotated[bool, options.flag("--force", "Take a folder that holds other files.")] = False,
     input_limit: options.InputLimit = None,
+    show_values: options.ShowValues = False,
     json: options.Json = False,
 ) -> None:
     """Compare algorithms and parameters: one audited release for each cell of a grid, in a table, in files and on a page with plots.

@@ -20,7 +20,7 @@ def datasets(context: typer.Context) -> None:
         typer.echo(context.get_help(), nl=False)
 
 
-@app.command("list")
+@app.command("list", cls=options.Command)
 def list_(json: options.Json = False) -> None:
     """List the data sets, their published figures, and where they lie on this machine.
 
@@ -43,7 +43,7 @@ def list_(json: options.Json = False) -> None:
     console().print(shown)
 
 
-@app.command()
+@app.command(cls=options.Command)
 def get(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A name from shoal datasets list.", show_default=False)],
     output: Annotated[
@@ -77,7 +77,7 @@ def get(
         typer.echo(path)
 
 
-@app.command()
+@app.command(cls=options.Command)
 def make(
     output: Annotated[
         str,

@@ -117,6 +117,7 @@ def evaluate(
     query: options.Query = None,
     plot: Plot = None,
     input_limit: options.InputLimit = None,
+    show_values: options.ShowValues = False,
     json: options.Json = False,
 ) -> None:
     """Measure what a release lost, how well it answers questions, and the risk before and after.

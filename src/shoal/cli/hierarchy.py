@@ -50,7 +50,7 @@ def hierarchy(context: typer.Context) -> None:
         typer.echo(context.get_help(), nl=False)
 
 
-@app.command()
+@app.command(cls=options.Command)
 def build(
     data: options.Data,
     output: Out,
@@ -66,6 +66,7 @@ def build(
     format: options.Format = None,
     force: options.Force = False,
     input_limit: options.InputLimit = None,
+    show_values: options.ShowValues = False,
     json: options.Json = False,
 ) -> None:
     """Build a hierarchy over the items of a file and write it, to be looked at and edited.
@@ -90,7 +91,7 @@ def build(
     _show(tree, json, output=output)
 
 
-@app.command()
+@app.command(cls=options.Command)
 def show(
     hierarchy: Tree,
     depth: Annotated[int | None, typer.Option(min=0, help="Levels to show below the root.", show_default="all")] = None,
@@ -103,6 +104,7 @@ def show(
     separator: options.Separator = None,
     format: options.Format = None,
     input_limit: options.InputLimit = None,
+    show_values: options.ShowValues = False,
     json: options.Json = False,
 ) -> None:
     """Show a hierarchy as an outline, with the number of leaves under each node.
@@ -125,7 +127,7 @@ def show(
     _show(tree, json)
 
 
-@app.command()
+@app.command(cls=options.Command)
 def check(
     hierarchy: Tree,
     data: Annotated[
@@ -138,6 +140,7 @@ def check(
     separator: options.Separator = None,
     format: options.Format = None,
     input_limit: options.InputLimit = None,
+    show_values: options.ShowValues = False,
     json: options.Json = False,
 ) -> int:
     """Check a hierarchy, alone or against the data it is meant for: items it lacks, categories that would force a release to the root.
@@ -162,7 +165,7 @@ def check(
     return 0 if usable else UNUSABLE
 
 
-@app.command()
+@app.command(cls=options.Command)
 def convert(
     file: Annotated[str, typer.Argument(metavar="IN", help="A hierarchy file.", show_default=False)],
     output: Out,
@@ -178,6 +181,7 @@ def convert(
     ] = None,
     force: options.Force = False,
     input_limit: options.InputLimit = None,
+    show_values: options.ShowValues = False,
     json: options.Json = False,
 ) -> None:
     """Translate a hierarchy from one tool's format to another's.

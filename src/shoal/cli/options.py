@@ -6,12 +6,34 @@ import os
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from shoal.errors import InputError
 from shoal.limits import set_for_process
+from shoal.passwords import holds_password
 
 _PROMISE, _READING, _TREE, _RUNNING = "The promise", "Reading DATA", "The hierarchy", "Running"
+_ADDRESSED = frozenset({"data", "output", "raw", "original"})
+"""Options that may be the address of a table."""
 _KNOWLEDGE = "What the attacker knows"
+
+
+class Command(TyperCommand):
+    """A command that refuses a password where no address is asked for: what such an option gets is cut into names, which messages show."""
+
+    def invoke(self, ctx: Any) -> Any:
+        for param in self.params:
+            given = ctx.params.get(param.name)
+            texts = given if isinstance(given, list | tuple) else [given]
+            if (
+                param.param_type_name == "option"
+                and param.name not in _ADDRESSED
+                and any(isinstance(text, str) and holds_password(text) for text in texts)
+            ):
+                raise InputError(
+                    f"{param.opts[0]} holds what looks like an address with a password, which has no use there; leave it out"
+                )
+        return super().invoke(ctx)
 
 
 def flag(name: str, help: str, panel: str | None = None) -> Any:
@@ -46,7 +68,8 @@ Model = Annotated[
     typer.Option(
         help="What is promised. [bold]km[/bold]: whoever knows up to m items faces k rows. [bold]k[/bold]: whoever knows all items (in "
         "a table, all --quasi columns) faces k equal rows. [bold]rt[/bold]: whoever knows all --quasi columns and up to m items faces k "
-        "rows. [bold]lm[/bold]: and is never surer than 1/l of a sensitive item.",
+        "rows. [bold]lm[/bold]: and is never surer than 1/l of a sensitive item. [bold]diversity[/bold]: sensitive values stand apart, in "
+        "buckets, and whoever knows the --quasi columns and rules about the values faces l of them.",
         rich_help_panel=_PROMISE,
     ),
 ]
@@ -251,6 +274,16 @@ HierarchySpecs = Annotated[
         rich_help_panel=_TREE,
     ),
 ]
+PublishedUnder = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--hierarchy",
+        metavar="[COL=]FILE",
+        help="The tree that the release was made with, as a file. It is not needed: with it, items that stand at several levels are "
+        "counted more exactly, and the rules of --knowledge may speak of its categories (COL=FILE).",
+        rich_help_panel=_TREE,
+    ),
+]
 Unknown = Annotated[
     str | None,
     typer.Option(
@@ -261,6 +294,13 @@ Threads = Annotated[
     int | None, typer.Option(min=1, help="Threads to use; all cores when not given.", rich_help_panel=_RUNNING)
 ]
 Force = Annotated[bool, flag("--force", "Overwrite files that exist.")]
+ShowValues = Annotated[
+    bool,
+    flag(
+        "--show-values",
+        "Let messages and tables name values of the data also where no terminal shows them, such as in a log.",
+    ),
+]
 Json = Annotated[bool, flag("--json", "One JSON document on standard output, all else on standard error.")]
 
 

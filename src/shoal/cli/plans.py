@@ -38,6 +38,7 @@ def init(
     ] = False,
     force: options.Force = False,
     input_limit: options.InputLimit = None,
+    show_values: options.ShowValues = False,
     json: options.Json = False,
 ) -> None:
     """Draft a plan for a file: guess format, separators, roles and the promise, and say why in comments.
@@ -66,8 +67,7 @@ def init(
         with Publication([output], force=force) as publication, publication.file(output) as file:
             file.write(text.encode())
     if found.open:
-        names = ", ".join(repr(guess.name) for guess in found.open)
-        say(f"{counted(len(found.open), 'column')} left open ({names}): give each a role before you run the plan")
+        say(f"{counted(len(found.open), 'column')} left open: give each a role before you run the plan")
 
 
 def run(
@@ -79,6 +79,7 @@ def run(
     ] = False,
     force: options.Force = False,
     input_limit: options.InputLimit = None,
+    show_values: options.ShowValues = False,
     json: options.Json = False,
 ) -> None:
     """Make the release that a plan describes: the same as shoal anonymize with the flags that it stands for.

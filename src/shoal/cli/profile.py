@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from shoal.cli import options
 from shoal.cli.plots import Plot, check_plot, write_plot
-from shoal.cli.terminal import announce_compilation, console, print_json, printable, progress, table
+from shoal.cli.terminal import announce_compilation, console, print_json, printable, progress, table, values_shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,6 +52,7 @@ def profile(
     query: options.Query = None,
     plot: Plot = None,
     input_limit: options.InputLimit = None,
+    show_values: options.ShowValues = False,
     json: options.Json = False,
 ) -> None:
     """Show how many transactions a few known items single out in raw data, with examples; in a table also the columns alone.
@@ -124,7 +126,8 @@ def show_profile(found: Profile, out: Console, *, examples: bool = True) -> None
         out.print(risk)
     for exposure in found.exposures if examples else ():
         for witness in exposure.examples[:1]:
-            out.print(f"for example: {example(witness)}", soft_wrap=True)
+            shown = example(witness) if values_shown(sys.stdout) else _example_by_rows(witness)
+            out.print(f"for example: {shown}", soft_wrap=True)
     for note in found.notes:
         out.print(f"note: {printable(note)}", style="yellow", soft_wrap=True)
 
@@ -150,6 +153,14 @@ def example(witness: Witness) -> str:
     if witness.support == 1:
         return f"transaction {witness.rows[0]:,} is the only one with {items}"
     return f"only transactions {', '.join(f'{row:,}' for row in witness.rows)} have {items}"
+
+
+def _example_by_rows(witness: Witness) -> str:
+    """A rare itemset where no value may be shown."""
+    items = f"{len(witness.items)} of its items" if witness.items else "its columns"
+    if witness.support == 1:
+        return f"transaction {witness.rows[0]:,} is the only one with {items} (--show-values names them)"
+    return f"only transactions {', '.join(f'{row:,}' for row in witness.rows)} share {items} (--show-values names them)"
 
 
 def _share(count: int, rows: int) -> str:

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from shoal.cli import options
-from shoal.cli.terminal import announce_compilation, console, counted, print_json, printable, progress, table
+from shoal.cli.terminal import (
+    announce_compilation,
+    console,
+    counted,
+    print_json,
+    printable,
+    progress,
+    table,
+    values_shown,
+)
 
 if TYPE_CHECKING:
     from shoal.records.knowledge import Rules
@@ -47,6 +57,7 @@ def rules(
     query: options.Query = None,
     force: options.Force = False,
     input_limit: options.InputLimit = None,
+    show_values: options.ShowValues = False,
     json: options.Json = False,
 ) -> None:
     """Mine a table for what never occurs though it could be expected to: "men do not have ovarian cancer".
@@ -115,11 +126,17 @@ def rules(
     out.print(f"{counted(len(shown), 'rule')}", style="bold", end="")
     out.print(f" about {printable(found.sensitive)} in {len(source.records):,} rows; the most general first")
     lines = table("rule", ">rows", ">exceptions", "")
+    seen = values_shown(sys.stdout)
     for rule in list(shown)[:show]:
         marks = ", ".join(word for word, on in (("redundant", rule.redundant), ("yours", rule.given)) if on)
-        lines.add_row(printable(str(rule)), f"{rule.support or 0:,.0f}", f"{rule.exceptions:,.0f}", marks)
+        text = printable(str(rule)) if seen else counted(len(rule.conditions), "condition")
+        lines.add_row(text, f"{rule.support or 0:,.0f}", f"{rule.exceptions:,.0f}", marks)
     if show and len(shown):
         out.print(lines)
+        if not seen:
+            out.print(
+                "--show-values names their conditions and values here; --json and -o FILE have them", soft_wrap=True
+            )
     if len(shown) > show:
         out.print(f"and {len(shown) - show:,} more; --show {len(shown)} or -o FILE has them all")
     kinds = table("values that a row cannot have", ">rows", ">share")

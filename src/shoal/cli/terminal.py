@@ -14,20 +14,27 @@ import shlex
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
+
+from shoal.errors import Message, told
+from shoal.passwords import without_passwords
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+show_values = False
+"""Whether --show-values was given."""
 WIDTH = 110
 """Of tables that go to a file or a pipe."""
 
+_FLAGS = {"output": "-o", "weights": "--weight", "item_weights": "--item-weight"}
 _NOT_ASCII = re.compile(r"[^\x00-\x7e]")
 
 
 def printable(text: str) -> str:
-    """The text on one line, with control characters spelled out."""
+    """The text on one line, with control characters spelled out; a note in words of the command line."""
+    text = told(text, on_command_line, show_values=values_shown(sys.stdout))
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
@@ -39,7 +46,21 @@ def counted(count: int, one: str, many: str | None = None) -> str:
 def say(message: str) -> None:
     """A notice on standard error."""
     sys.stdout.flush()
-    print(f"shoal: {printable(message)}", file=sys.stderr, flush=True)
+    text = without_passwords(told(message, on_command_line, show_values=values_shown(sys.stderr)))
+    print(f"shoal: {printable(text)}", file=sys.stderr, flush=True)
+
+
+def on_command_line(name: str, value: str | None) -> str:
+    """An option as it is typed."""
+    if name == "shell":
+        return str(value)
+    flag = _FLAGS.get(name, f"--{name.replace('_', '-')}")
+    return flag if value is None else f"{flag} {shlex.quote(value)}"
+
+
+def values_shown(stream: TextIO) -> bool:
+    """Whether messages on a stream may name values of the data: to an owner at a terminal, or when asked for, but in no log."""
+    return show_values or stream.isatty()
 
 
 def program() -> str:
@@ -59,11 +80,22 @@ def _path_from_here(path: str) -> str:
 
 def print_json(document: Mapping[str, Any]) -> None:
     """The one document on standard output, UTF-8 whatever the terminal speaks, with characters that would steer it escaped."""
-    text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    text = json.dumps(_in_words(document), indent=2, ensure_ascii=False) + "\n"
     text = _NOT_ASCII.sub(lambda found: found[0] if found[0].isprintable() else json.dumps(found[0])[1:-1], text)
     sys.stdout.flush()
     sys.stdout.buffer.write(text.encode())
     sys.stdout.buffer.flush()
+
+
+def _in_words(part: Any) -> Any:
+    """A document whose notes speak of flags."""
+    if isinstance(part, Message):
+        return part.told(on_command_line, show_values=show_values)
+    if isinstance(part, Mapping):
+        return {key: _in_words(value) for key, value in part.items()}
+    if isinstance(part, list | tuple):
+        return [_in_words(value) for value in part]
+    return part
 
 
 def console(*, stderr: bool = False) -> Console:

@@ -84,6 +84,7 @@ def verify(
     engine: options.Engine = None,
     threads: options.Threads = None,
     input_limit: options.InputLimit = None,
+    show_values: options.ShowValues = False,
     json: options.Json = False,
 ) -> int:
     """Check a file against its certificate: the hash, the promise (audited anew, from the file alone), what is stated, the signature.

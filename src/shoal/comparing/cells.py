@@ -2,7 +2,7 @@
 
 A cell is recognised by content: its plan, in which every path stands for the hash of the file's bytes, the version of Shoal, and
 the number of the repetition. How a path is spelled does not matter, and a changed file makes another cell. Nothing here holds a
-value of the data: reasons come from a closed list (`reasons`).
+value of the data: reasons are messages, which hold none.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from functools import cached_property
 from typing import Any
 
 from shoal import __version__
-from shoal.comparing.reasons import refusal_of
 from shoal.errors import InputError
 from shoal.plan import Origin, Plan, plan_of
 from shoal.plan.running import MADE
@@ -58,7 +57,7 @@ class Cell:
         try:
             document = plan_of(document, origin).model_dump(exclude_defaults=True, exclude={"outputs"})
         except InputError as error:
-            refused = refusal_of(str(error).removeprefix(f"{origin.name}: "), document)
+            refused = str(error).removeprefix(f"{origin.name}: ")
         identity = json.dumps([document, list(document.get("columns", ()))], sort_keys=True, default=str)
         return cls(document, settings_of(document), refused, identity)
 

@@ -13,7 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from shoal.comparing.cells import Outcome
-from shoal.errors import InputError
+from shoal.errors import InputError, option
+from shoal.passwords import without_passwords
 from shoal.records.publication import Publication, writing_errors
 
 CELLS = "cells"
@@ -28,7 +29,7 @@ class Folder:
 
     def make(self, *, force: bool = False) -> None:
         """Makes the folder, or takes one that holds a comparison. Raises if it holds something else."""
-        name = os.path.basename(os.path.normpath(self.path)) or self.path
+        name = os.path.basename(os.path.normpath(without_passwords(self.path))) or self.path
         if os.path.lexists(self.path) and not os.path.isdir(self.path):
             raise InputError(f"{name}: it is a file; name a folder for the comparison with -o")
         cells = os.path.join(self.path, CELLS)
@@ -36,7 +37,9 @@ class Folder:
             with writing_errors(self.path):
                 others = os.listdir(self.path)
             if others:
-                raise InputError(f"{name}: it holds other files; name a folder of its own with -o, or pass --force")
+                raise InputError(
+                    f"{name}: it holds other files; name a folder of its own with {option('output')}, or pass {option('force')}"
+                )
         with writing_errors(self.path):
             os.makedirs(cells, exist_ok=True)
 

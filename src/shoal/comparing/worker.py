@@ -15,7 +15,6 @@ import traceback
 from typing import Any
 
 from shoal.comparing.cells import DONE, FAULT, MEMORY, REFUSED, UNREACHABLE, finite
-from shoal.comparing.reasons import reason_of
 from shoal.errors import InputError, ShoalError, Unreachable
 from shoal.plan import Origin, Plan, call_of, plan_of
 from shoal.records.residence import resident_bytes
@@ -54,11 +53,11 @@ def outcome_of(request: dict[str, Any], started: Any = lambda: None) -> dict[str
             found = _released(plan, threads)
     except (InputError, Unreachable) as error:
         status = UNREACHABLE if isinstance(error, Unreachable) else REFUSED
-        return {"status": status, "reason": _reason(error, origin, request["document"])}
+        return {"status": status, "reason": str(error).removeprefix(f"{origin.name}: ")}
     except MemoryError:
         return {"status": MEMORY, "reason": "there is not enough memory; take fewer rows, or a larger machine"}
     except ShoalError as error:
-        return {"status": FAULT, "reason": _reason(error, origin, request["document"])}
+        return {"status": FAULT, "reason": str(error).removeprefix(f"{origin.name}: ")}
     except Exception as error:
         return {"status": FAULT, "reason": f"{type(error).__name__} in {_place(error)}; please report it"}
     return found | {"start_mb": None if now is None else round(now[0] / (1 << 20), 1), "warm": warm}
@@ -85,10 +84,6 @@ def _released(plan: Plan, threads: int) -> dict[str, Any]:
         "threads": call.arguments.get("threads", threads),
         "input_sha256": release.input_sha256,
     }
-
-
-def _reason(error: Exception, origin: Origin, document: dict[str, Any]) -> str:
-    return reason_of(str(error).removeprefix(f"{origin.name}: "), document, origin.folder)
 
 
 def _place(error: Exception) -> str:

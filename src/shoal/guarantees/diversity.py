@@ -275,7 +275,7 @@ def _leaves(column: Column, tree: Hierarchy) -> npt.NDArray[np.int32]:
     try:
         return tree.leaves_of(column.values)
     except InputError as error:
-        raise InputError(f"column {column.name!r}: {error}") from None
+        raise error.within(f"column {column.name!r}: ") from None
 
 
 def values_left(

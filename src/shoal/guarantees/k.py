@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import InputError
+from shoal.errors import InputError, Message, option
 from shoal.guarantees.audit import Audit, Witness
 from shoal.guarantees.soundness import check_sets
 from shoal.numbers import whole_number
@@ -38,7 +38,7 @@ class KAnonymity:
         for name, value, least in (("k", self.k, 2), ("l", self.l, 1)):
             whole_number(name, value, least)
         if isinstance(self.sensitive, str):
-            raise InputError(f"sensitive is {self.sensitive!r}; give a list of items")
+            raise InputError(f"sensitive is a {type(self.sensitive).__name__}; give a list of items")
         object.__setattr__(self, "sensitive", frozenset(map(str, self.sensitive)))
 
     def __str__(self) -> str:
@@ -104,7 +104,7 @@ class KAnonymity:
 
         rows = published.items if isinstance(published, Records) else published
         if rows is None:
-            raise InputError("there are no items; name the column that holds them with --items")
+            raise InputError(f"there are no items; name the column that holds them with {option('items')}")
         check_sets(rows, threads)
         quasi, sensitive = parted(rows, self.sensitive)
         order, bounds = twins(quasi)
@@ -183,7 +183,9 @@ def homogeneity_notes(classes: int, alike: int, alike_rows: int, l: int) -> tupl
     if not alike:
         return ()
     return (
-        f"{alike:,} of {classes:,} classes, {alike_rows:,} rows, share a sensitive item among all their "
-        "members: whoever knows that a person is in such a class learns it (the homogeneity attack)"
-        + ("; ask for --l 2 or more" if l == 1 else ""),
+        Message(
+            f"{alike:,} of {classes:,} classes, {alike_rows:,} rows, share a sensitive item among all their "
+            "members: whoever knows that a person is in such a class learns it (the homogeneity attack)"
+            + (f"; ask for {option('l', '2')} or more" if l == 1 else "")
+        ),
     )

@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import InputError
+from shoal.errors import VALUES, InputError
 from shoal.guarantees.audit import Audit, Witness
 from shoal.guarantees.km import KmAnonymity, affordable
-from shoal.hierarchy.tree import Hierarchy, counted, listed
+from shoal.hierarchy.tree import Hierarchy, counted
 from shoal.records.baskets import Baskets
 
 SPELLED_OUT = 30_000_000
@@ -235,8 +235,9 @@ def nodes_of(vocabulary: Sequence[str], hierarchy: Hierarchy) -> npt.NDArray[np.
     missing = [token for token in vocabulary if token not in known or token in unclear]
     if missing:
         raise InputError(
-            f"hierarchy {hierarchy.source}: {counted(missing, 'published token is', 'published tokens are')} not in it "
-            f"({listed(missing)}); give the hierarchy that the release was made with"
+            f"hierarchy {hierarchy.source}: {counted(missing, 'published token is', 'published tokens are')} not in it"
+            f"{VALUES}; give the hierarchy that the release was made with",
+            values=missing,
         )
     node = np.array([known[token] for token in vocabulary], np.int64)
     only = hierarchy.only_child

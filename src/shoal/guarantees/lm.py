@@ -112,7 +112,7 @@ class LmDiversity:
         ]
         figures.sort(key=lambda kept: -kept[0][2] / kept[0][3])
         sure = []
-        for (c, s, both, support, _), members in figures[:witnesses]:
+        for (c, _, both, support, _), members in figures[:witnesses]:
             rows = order[starts[c] : starts[c + 1]]
             inside = items.take(rows)
             row = np.repeat(np.arange(len(rows)), inside.lengths)
@@ -123,7 +123,7 @@ class LmDiversity:
                     tuple(items.vocabulary[i] for i in members),
                     int(support),
                     numbers,
-                    f"{both:,} of {support:,} rows hold sensitive item {sensitive.vocabulary[s]!r}, more than 1/{self.l}",
+                    f"{both:,} of {support:,} rows hold the same sensitive item, more than 1/{self.l}",
                     group_of(published, numbers),
                 )
             )

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import InputError
+from shoal.errors import InputError, option
 
 UNKNOWN, VALUE = "unknown", "value"
 
@@ -44,7 +44,8 @@ def check_named(missing: Missing, sensitive: Collection[str]) -> None:
     strange = [column for column in missing if column not in sensitive] if isinstance(missing, Mapping) else []
     if strange:
         raise InputError(
-            f"missing values of {strange[0]!r} are always a value of their own, for the column is not sensitive; leave it out of --missing"
+            f"missing values of {strange[0]!r} are always a value of their own, for the column is not sensitive; leave it out of "
+            f"{option('missing')}"
         )
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import InputError
+from shoal.errors import InputError, option
 from shoal.guarantees.audit import Audit, Witness
 from shoal.guarantees.k import parted
 from shoal.guarantees.km import KmAnonymity
@@ -128,7 +128,9 @@ class RTAnonymity:
 def known_items(published: Records) -> tuple[Baskets, Baskets]:
     """The items that an attacker may know, and the sensitive ones."""
     if published.items is None:
-        raise InputError("the table has no items; say with --items which column holds them, or ask for --model k")
+        raise InputError(
+            f"the table has no items; say with {option('items')} which column holds them, or ask for {option('model', 'k')}"
+        )
     return parted(published.items, published.sensitive_items)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import InputError
+from shoal.errors import InputError, option
 from shoal.guarantees.audit import Audit, Witness
 from shoal.guarantees.missing import UNKNOWN, Missing, check_named, checked_missing, counted_values, words_of
 from shoal.guarantees.soundness import check_table
@@ -39,7 +39,9 @@ class TableAnonymity:
             whole_number(name, value, least)
         object.__setattr__(self, "missing", checked_missing(self.missing))
         if self.l == 1 and self.missing != UNKNOWN:
-            raise InputError("missing values have no use without l: nothing sensitive is counted; leave out --missing")
+            raise InputError(
+                f"missing values have no use without l: nothing sensitive is counted; leave out {option('missing')}"
+            )
 
     def __str__(self) -> str:
         return f"{self.k}-anonymity" + (f" with {self.l}-diversity" if self.l > 1 else "")
@@ -96,7 +98,7 @@ class TableAnonymity:
         sensitive = published.of_role("sensitive")
         if self.l > 1 and not sensitive:
             raise InputError(
-                f"l = {self.l}, but no column is sensitive; say with --sensitive which one, or leave l out"
+                f"l = {self.l}, but no column is sensitive; say with {option('sensitive')} which one, or leave l out"
             )
         check_named(self.missing, [column.name for column in sensitive])
         check_table(published, threads)

@@ -14,8 +14,8 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import InputError
-from shoal.hierarchy.tree import Hierarchy, listed
+from shoal.errors import VALUES, InputError
+from shoal.hierarchy.tree import Hierarchy
 from shoal.ordering import natural_order
 
 ROOT = "*"
@@ -82,7 +82,10 @@ def distinct(vocabulary: Sequence[str]) -> Sequence[str]:
         raise InputError("there are no items to build a hierarchy over; the data holds empty transactions only")
     if len(set(vocabulary)) < len(vocabulary):
         repeated = [name for name, times in Counter(vocabulary).items() if times > 1]
-        raise InputError(f"items must be listed once to build a hierarchy over them, but {listed(repeated)} repeat")
+        raise InputError(
+            f"items must be listed once to build a hierarchy over them, but {len(repeated):,} repeat{VALUES}",
+            values=repeated,
+        )
     return vocabulary
 
 

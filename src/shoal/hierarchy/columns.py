@@ -52,7 +52,8 @@ def column_hierarchy(
     try:
         tree = _tree(column, values, spec, unknown)
     except InputError as error:
-        raise InputError(f"column {column.name!r}: {str(error).replace(FORMS, COLUMN_FORMS)}") from None
+        text = error.message.text.replace(FORMS, COLUMN_FORMS)
+        raise InputError(f"column {column.name!r}: {text}", values=error.values) from None
     if len(values) == len(column.values):
         return tree
     if isinstance(spec, str) and _MADE.fullmatch(spec):

@@ -13,8 +13,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import InputError
-from shoal.hierarchy.tree import Hierarchy, listed
+from shoal.errors import VALUES, InputError, listed
+from shoal.hierarchy.tree import Hierarchy
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +66,10 @@ class Cut:
             raise InputError(f"node {strange[0]} of the cut does not exist; the hierarchy has {h.n_nodes:,} nodes")
         deep = gone[h.parent[gone] != h.root]
         if len(deep):
-            raise InputError(f"node {h.names[deep[0]]!r} cannot be dropped; only the root's children can")
+            raise InputError(
+                f"{len(deep):,} of the nodes{VALUES} cannot be dropped; only the root's children can",
+                values=[h.names[v] for v in deep],
+            )
         published = np.concatenate((kept, np.full(len(gone), -1)))
         order = np.argsort(h.span[members, 0], kind="stable")
         start, stop = h.span[members[order], 0], h.span[members[order], 1]
@@ -74,10 +77,10 @@ class Cut:
         due = np.concatenate((start, [h.n_leaves]))
         if np.any(due < reached):
             v = members[order[np.argmax(due < reached)]]
-            raise InputError(f"node {h.names[v]!r} overlaps another node of the cut")
+            raise InputError(f"a node{VALUES} overlaps another node of the cut", values=[h.names[v]])
         if np.any(due > reached):
             leaf = h.leaf_order[reached[np.argmax(due > reached)]]
-            raise InputError(f"the cut does not cover leaf {h.labels[leaf]!r}")
+            raise InputError(f"the cut does not cover every leaf{VALUES}", values=[h.labels[leaf]])
         node = np.empty(h.n_leaves, np.int32)
         node[h.leaf_order] = np.repeat(published[order], stop - start)
         return cls(h, node)

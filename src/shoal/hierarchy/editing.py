@@ -13,8 +13,8 @@ from itertools import compress
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import InputError
-from shoal.hierarchy.tree import Hierarchy, counted, listed
+from shoal.errors import InputError, listed
+from shoal.hierarchy.tree import Hierarchy, counted
 
 
 def renamed(tree: Hierarchy, node: int, label: str) -> Hierarchy:

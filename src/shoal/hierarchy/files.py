@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from shoal.errors import InputError
+from shoal.errors import InputError, option
 from shoal.hierarchy.formats import amnesia, arx, nested, parent_child
 from shoal.hierarchy.formats.cells import read_cells, sample_rows
 from shoal.hierarchy.links import PLACE, Links
@@ -89,7 +89,7 @@ def write_hierarchy(
     if path.exists() and not path.is_file():
         raise InputError(f"{path} is not a regular file; name a file to write the hierarchy to")
     if path.exists() and not force:
-        raise InputError(f"{path} exists; choose another name, or overwrite it with --force")
+        raise InputError(f"{path} exists; choose another name, or overwrite it with {option('force')}")
     pack = _PACKED.get(path.suffix, bytes)
     _replace(path, pack(text.encode()))
 

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from shoal.errors import InputError
-from shoal.hierarchy.tree import Hierarchy, counted, listed
+from shoal.errors import VALUES, InputError, option
+from shoal.hierarchy.tree import Hierarchy, counted
 
 PLACE = "hierarchy file "
 """What messages put before a file's path."""
@@ -38,18 +38,20 @@ class Links:
         if circle := _circle(parent):
             names = [labels[v] for v in circle]
             raise InputError(
-                f"{place}: {counted(names, 'label stands', 'labels stand')} in a circle, each the child of the next "
-                f"({listed(names)}); remove one of these links"
+                f"{place}: {counted(names, 'label stands', 'labels stand')} in a circle, each the child of the next"
+                f"{VALUES}; remove one of these links",
+                values=names,
             )
         if len(roots := self.roots) > 1:
             if root is None:
                 raise InputError(
-                    f"{place}: it has {len(roots):,} roots ({listed([labels[v] for v in roots])}); {one_root}, "
-                    f"or, to put one above them, {by_converting(place, '--add-root ALL')}"
+                    f"{place}: it has {len(roots):,} roots{VALUES}; {one_root}, "
+                    f"or, to put one above them, {by_converting(place, '--add-root ALL')}",
+                    values=[labels[v] for v in roots],
                 )
             labels, parent = [*labels, root], [len(labels) if p < 0 else p for p in parent] + [-1]
         if len(labels) == 1:
-            raise InputError(f"{place}: {labels[0]!r} stands alone; a hierarchy needs a root above its values")
+            raise InputError(f"{place}: one value stands alone; a hierarchy needs a root above its values")
         _refuse_repeated_leaves(labels, parent, place)
         return Hierarchy.from_parents(parent, labels, source)
 
@@ -58,7 +60,8 @@ def by_converting(place: str, flags: str) -> str:
     """The remedy that a command offers: what to run, and what to use then."""
     path = place.removeprefix(PLACE)
     made = shlex.quote(f"{PurePath(path).name.partition('.')[0]}-tree.csv")
-    return f"run shoal hierarchy convert {shlex.quote(path)} {flags} -o {made} and use {made}"
+    command = f"shoal hierarchy convert {shlex.quote(path)} {flags} -o {made}"
+    return f"run {option('shell', command)} and use {made}"
 
 
 def links_by_label(edges: Iterable[tuple[str, str, int]], place: str) -> Links:
@@ -68,19 +71,18 @@ def links_by_label(edges: Iterable[tuple[str, str, int]], place: str) -> Links:
     several: dict[str, list[str]] = {}
     for parent, child, line in edges:
         if not child:
-            raise InputError(f"{place}, line {line}: {parent!r} has a child without a label; fill it in or remove it")
+            raise InputError(f"{place}, line {line}: a child has no label; fill it in or remove it")
         if parent == child:
             raise InputError(
-                f"{place}, line {line}: {child!r} is its own parent; if it is both a category and an item, "
-                "give the category another name"
+                f"{place}, line {line}: a label is its own parent{VALUES}; if it is both a category and an item, "
+                "give the category another name",
+                values=[child],
             )
         for label in (parent, child):
             if label:
                 ids.setdefault(label, len(ids))
         if child in above and above[child][0] == parent:
-            raise InputError(
-                f"{place}, line {line}: {child!r} stands under {parent!r} already in line {above[child][1]}; remove one"
-            )
+            raise InputError(f"{place}, line {line}: it says the same as line {above[child][1]}; remove one")
         if child in above:
             several.setdefault(child, [above[child][0]]).append(parent)
         else:
@@ -88,8 +90,9 @@ def links_by_label(edges: Iterable[tuple[str, str, int]], place: str) -> Links:
     if several:
         shown = [f"{child} under {' and '.join(map(repr, parents))}" for child, parents in several.items()]
         raise InputError(
-            f"{place}: {counted(shown, 'label stands', 'labels stand')} under two parents ({listed(shown)}); "
-            "keep one parent for each"
+            f"{place}: {counted(shown, 'label stands', 'labels stand')} under two parents{VALUES}; "
+            "keep one parent for each",
+            values=shown,
         )
     return Links(list(ids), [ids.get(above.get(label, ("", 0))[0], -1) for label in ids])
 
@@ -107,8 +110,8 @@ def _refuse_repeated_leaves(labels: list[str], parent: list[int], place: str) ->
     ]
     if shown:
         raise InputError(
-            f"{place}: {counted(shown, 'value stands', 'values stand')} in two places ({listed(shown)}); "
-            "keep one place for each"
+            f"{place}: {counted(shown, 'value stands', 'values stand')} in two places{VALUES}; keep one place for each",
+            values=shown,
         )
 
 

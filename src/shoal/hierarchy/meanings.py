@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import InputError
+from shoal.errors import VALUES, InputError
 from shoal.hierarchy.build import ROOT
-from shoal.hierarchy.tree import Hierarchy, counted, listed
+from shoal.hierarchy.tree import Hierarchy, counted
 
 if TYPE_CHECKING:
     from shoal.records.records import Column
@@ -105,8 +105,9 @@ def token_meanings(
         breadth.append(leaves)
     if strange:
         raise InputError(
-            f"{counted(strange, 'published item is', 'published items are')} neither original items nor sets of them "
-            f"({listed(strange)}); give the hierarchy or the rules that they were published with"
+            f"{counted(strange, 'published item is', 'published items are')} neither original items nor sets of them"
+            f"{VALUES}; give the hierarchy or the rules that they were published with",
+            values=strange,
         )
     return TokenMeanings(
         tuple(tokens),
@@ -181,7 +182,7 @@ def cell_meanings(published: Column, original: Column, tree: Hierarchy | None = 
     for i, text in enumerate(published.values):
         names = (text,) if text in known else set_members(text, known)
         if not names:
-            raise _unclear(published.name, text)
+            raise _unclear(published.name)
         found = [known[name] for name in names]
         leaves = int(tree.leaf_count[found].sum())
         cost[i] = leaves / tree.n_leaves if leaves > 1 else 0.0
@@ -241,13 +242,13 @@ def _bounds(text: str, column: str) -> tuple[float, float]:
     found = _RANGE.fullmatch(text)
     low, high = (_number(found[1]), _number(found[2])) if found else (None, None)
     if found is None or low is None or high is None or low > high:
-        raise _unclear(column, text)
+        raise _unclear(column)
     return low, max(low, math.nextafter(high, -math.inf)) if found[3] == ")" else high
 
 
-def _unclear(column: str, text: str) -> InputError:
+def _unclear(column: str) -> InputError:
     return InputError(
-        f"column {column!r}: the published value {text!r} is neither an original value nor a range, nor a label of its "
+        f"column {column!r}: a published value is neither an original value nor a range, nor a label of its "
         "hierarchy; give the hierarchy that it was published with"
     )
 

@@ -10,7 +10,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from shoal.hierarchy.tree import Hierarchy, counted, listed
+from shoal.errors import VALUES, Message, option
+from shoal.hierarchy.tree import Hierarchy, counted
 
 
 class Line(NamedTuple):
@@ -28,7 +29,7 @@ class Finding:
     kind: Literal["missing", "unused", "rare", "chain", "repeated"]
     grade: Literal["error", "warning", "note"]
     labels: tuple[str, ...]
-    text: str
+    text: Message
 
 
 def outline(hierarchy: Hierarchy, depth: int | None = None, limit: int | None = None) -> Iterator[Line]:
@@ -90,10 +91,10 @@ def problems(
 def _missing(vocabulary: Sequence[str], position: dict[str, int]) -> Finding | None:
     missing = tuple(name for name in vocabulary if name not in position)
     text = (
-        f"{counted(missing, 'item is', 'items are')} in the data but not among the leaves ({listed(missing)}); "
-        "add them, or pass --unknown root to hang them under the root"
+        f"{counted(missing, 'item is', 'items are')} in the data but not among the leaves{VALUES}; "
+        f"add them, or pass {option('unknown', 'root')} to hang them under the root"
     )
-    return Finding("missing", "error", missing, text) if missing else None
+    return Finding("missing", "error", missing, Message(text, missing)) if missing else None
 
 
 def _rare(h: Hierarchy, occurrences: npt.NDArray[np.int64], k: int) -> Finding | None:
@@ -102,31 +103,34 @@ def _rare(h: Hierarchy, occurrences: npt.NDArray[np.int64], k: int) -> Finding |
     labels = tuple(h.labels[v] for v in rare)
     share = sum(int(occurrences[v]) for v in rare) / max(1, int(occurrences[h.root]))
     text = (
-        f"{counted(labels, 'top-level node is', 'top-level nodes are')} rarer than k = {k} ({listed(labels)}), "
-        f"so that every item must go to the root; merge them with others, or let --suppress drop them ({share:.2%} of all occurrences)"
+        f"{counted(labels, 'top-level node is', 'top-level nodes are')} rarer than k = {k}{VALUES}, "
+        f"so that every item must go to the root; merge them with others, or let {option('suppress')} drop them ({share:.2%} of all "
+        "occurrences)"
     )
-    return Finding("rare", "warning", labels, text) if labels else None
+    return Finding("rare", "warning", labels, Message(text, labels)) if labels else None
 
 
 def _unused(h: Hierarchy, per_leaf: npt.NDArray[np.int64]) -> Finding | None:
     unused = tuple(h.labels[v] for v in np.flatnonzero(per_leaf == 0).tolist())
-    text = f"{counted(unused, 'leaf is', 'leaves are')} without data ({listed(unused)}) but part of the domain, so NCP counts them"
-    return Finding("unused", "note", unused, text) if unused else None
+    text = f"{counted(unused, 'leaf is', 'leaves are')} without data{VALUES} but part of the domain, so NCP counts them"
+    return Finding("unused", "note", unused, Message(text, unused)) if unused else None
 
 
 def _chains(h: Hierarchy) -> Finding | None:
     single = tuple(h.labels[v] for v in np.flatnonzero(h.only_child >= 0).tolist())
-    text = f"{counted(single, 'node stands', 'nodes stand')} above a single child ({listed(single)}), a step that generalizes nothing"
-    return Finding("chain", "note", single, text) if single else None
+    text = (
+        f"{counted(single, 'node stands', 'nodes stand')} above a single child{VALUES}, a step that generalizes nothing"
+    )
+    return Finding("chain", "note", single, Message(text, single)) if single else None
 
 
 def _repeated(h: Hierarchy) -> Finding | None:
     repeated = _repeated_labels(h)
     text = (
-        f"{counted(repeated, 'label is', 'labels are')} used for several nodes ({listed(repeated)}); "
+        f"{counted(repeated, 'label is', 'labels are')} used for several nodes{VALUES}; "
         "a release adds their path to tell them apart"
     )
-    return Finding("repeated", "note", repeated, text) if repeated else None
+    return Finding("repeated", "note", repeated, Message(text, repeated)) if repeated else None
 
 
 def _repeated_labels(h: Hierarchy) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import InputError
+from shoal.errors import InputError, option
 from shoal.hierarchy.build import balanced, frequency, prefix
 from shoal.hierarchy.files import read_hierarchy
 from shoal.hierarchy.tree import Hierarchy
@@ -38,7 +38,9 @@ def resolve(
     occur in the data stay: they count as part of the domain.
     """
     if unknown not in (None, "root"):
-        raise InputError(f"unknown items can be hung under the root (--unknown root), not under {unknown!r}")
+        raise InputError(
+            f"unknown items can be hung under the root ({option('unknown', 'root')}), not under {unknown!r}"
+        )
     if isinstance(spec, str) and (made := _made(spec, vocabulary, supports, learn)) is not None:
         return made
     hierarchy = spec if isinstance(spec, Hierarchy) else _read(spec)

@@ -17,7 +17,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import InputError
+from shoal.errors import VALUES, InputError, option
 
 _Number = TypeVar("_Number", bound=np.integer)
 
@@ -52,7 +52,9 @@ class Hierarchy:
         if len(set(self.labels[: self.n_leaves])) < self.n_leaves:
             repeated = [name for name, times in Counter(self.labels[: self.n_leaves]).items() if times > 1]
             raise InputError(
-                f"hierarchy {self.source}: leaf {repeated[0]!r} stands in two places; give every item one parent"
+                f"hierarchy {self.source}: {counted(repeated, 'leaf stands', 'leaves stand')} in two places{VALUES}; give every item "
+                "one parent",
+                values=repeated,
             )
         self.parent.setflags(write=False)
 
@@ -189,13 +191,16 @@ class Hierarchy:
         if missing:
             categories = set(self.labels[self.n_leaves :])
             inner = [name for name in missing if name in categories]
-            hint = f" ({listed(inner)}: a category there, which needs a leaf of that name below it)" if inner else ""
+            hint = (
+                f" ({len(inner):,} of them a category there, which needs a leaf of that name below it)" if inner else ""
+            )
             bare = {name.strip() for name in position if name != name.strip()}
             if blank := [name for name in missing if name.strip() in bare]:
-                hint += f" ({listed(blank)}: a leaf there, but with blanks around its name)"
+                hint += f" ({len(blank):,} of them a leaf there, but with blanks around its name)"
             raise InputError(
-                f"hierarchy {self.source}: {counted(missing, 'item is', 'items are')} not among its leaves ({listed(missing)}){hint}; "
-                "add them, or pass --unknown root to hang them under the root"
+                f"hierarchy {self.source}: {counted(missing, 'item is', 'items are')} not among its leaves{VALUES}{hint}; "
+                f"add them, or pass {option('unknown', 'root')} to hang them under the root",
+                values=missing,
             )
         return np.array([position[name] for name in vocabulary], np.int32)
 
@@ -212,13 +217,6 @@ class Hierarchy:
             raise InputError(f"hierarchy {self.source}: it has one node only; unknown items cannot hang under it")
         joined = np.concatenate((parent[:n], np.full(shift, root), parent[n:])).astype(np.int32)
         return Hierarchy(joined, self.labels[:n] + tuple(new) + self.labels[n:], n + shift, self.source)
-
-
-def listed(names: Sequence[str], limit: int = 5) -> str:
-    """The first few names for a message of one line: long ones are shortened, line breaks and the like written out."""
-    plain = [name if name.isprintable() else repr(name)[1:-1] for name in names[:limit]]
-    shown = [name if len(name) <= 60 else f"{name[:57]}..." for name in plain]
-    return ", ".join(shown) + (", ..." if len(names) > limit else "")
 
 
 def counted(names: Sequence[str], one: str, many: str) -> str:

@@ -316,7 +316,7 @@ def _positions(rows: Records, name: str, tree: Hierarchy) -> npt.NDArray[np.int6
     try:
         leaves = tree.leaves_of(column.values)
     except InputError as error:
-        raise InputError(f"column {name!r}: {error}") from None
+        raise error.within(f"column {name!r}: ") from None
     return np.asarray(tree.span[leaves, 0][column.codes], np.int64)
 
 

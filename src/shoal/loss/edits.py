@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import InputError
+from shoal.errors import VALUES, InputError
 from shoal.records.baskets import Baskets
 
 
@@ -44,7 +44,8 @@ def edits(original: Baskets, published: Baskets) -> Edits:
     unknown = [name for name in published.vocabulary if name not in number]
     if unknown:
         raise InputError(
-            f"the release holds {unknown[0]!r}, which the original does not; a centre holds original items only"
+            f"the release holds {len(unknown):,} items that the original does not{VALUES}; a centre holds original items only",
+            values=unknown,
         )
     translate = np.array([number[name] for name in published.vocabulary], np.int64)
     before = _keys(original, np.arange(n, dtype=np.int64), n)

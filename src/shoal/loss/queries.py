@@ -23,9 +23,9 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import InputError
+from shoal.errors import VALUES, InputError
 from shoal.hierarchy.meanings import set_members
-from shoal.hierarchy.tree import Hierarchy, counted, listed
+from shoal.hierarchy.tree import Hierarchy, counted
 from shoal.loss.relational import ANYTHING, flat
 from shoal.records.baskets import Baskets
 from shoal.records.buckets import Buckets, sensitive_column
@@ -453,7 +453,7 @@ def _reading(published: Column, original: Column, tree: Hierarchy | None) -> _La
     for i, text in enumerate(published.values):
         members = (text,) if text in known else set_members(text, known)
         if not members:
-            raise _unclear(published.name, text)
+            raise _unclear(published.name)
         node += [known[name] for name in members]
         value += [i] * len(members)
     return _Labels(tree, numbers, np.array(node, np.int64), np.array(value, np.int64))
@@ -484,15 +484,15 @@ def _bounds(value: str, column: str, whole: bool) -> tuple[float, float]:
     found = _RANGE.fullmatch(value)
     low, high = (_number(found[1]), _number(found[2])) if found else (None, None)
     if found is None or low is None or high is None or low > high:
-        raise _unclear(column, value)
+        raise _unclear(column)
     if whole and found[3] == ")":
         high = max(low, math.ceil(high) - 1.0)
     return low, high
 
 
-def _unclear(column: str, value: str) -> InputError:
+def _unclear(column: str) -> InputError:
     return InputError(
-        f"column {column!r}: the published value {value!r} is neither an original value nor a range, nor a label of its "
+        f"column {column!r}: a published value is neither an original value nor a range, nor a label of its "
         "hierarchy; give the hierarchy that it was published with"
     )
 
@@ -545,8 +545,9 @@ def _meanings(published: Records, original: Records, tree: Hierarchy | None, wan
                 holders[item].append(t)
     if strange:
         raise InputError(
-            f"{counted(strange, 'published item is', 'published items are')} neither original items nor sets of them "
-            f"({listed(strange)}); give the hierarchy that they were published with"
+            f"{counted(strange, 'published item is', 'published items are')} neither original items nor sets of them"
+            f"{VALUES}; give the hierarchy that they were published with",
+            values=strange,
         )
     if tree is not None and nodes:
         _under_nodes(tree, np.array(nodes), np.array(at), sensitive, size, holders)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import InputError
+from shoal.errors import InputError, option
 from shoal.hierarchy.tree import Hierarchy
 from shoal.records.records import MISSING, Column, Records
 
@@ -119,7 +119,9 @@ def space(
     """The quasi-identifier columns laid out, each with its tree (a flat one for a category without) or its domain of numbers."""
     columns = records.of_role("quasi")
     if not columns:
-        raise InputError("no column is a quasi-identifier; say with --quasi which columns an attacker may know")
+        raise InputError(
+            f"no column is a quasi-identifier; say with {option('quasi')} which columns an attacker may know"
+        )
     laid = [_laid_out(column, hierarchies.get(column.name)) for column in columns]
     width = np.array([len(one.parent) for one in laid], np.int64)
     start = np.concatenate(([0], np.cumsum(width)[:-1]))

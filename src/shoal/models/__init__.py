@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from shoal.algorithms import kind_of
-from shoal.errors import InputError
+from shoal.errors import InputError, option
 from shoal.records.baskets import Baskets
 from shoal.records.reading import Source
 from shoal.records.record_reading import RecordSource
@@ -75,7 +75,7 @@ class Roles:
         """Raises if one of these was given: the model has no use for it."""
         for name in names:
             if getattr(self, name) is not None:
-                raise InputError(f"--{name} has no use with --model {model}; leave it out")
+                raise InputError(f"{option(name)} has no use with {option('model', model)}; leave it out")
 
 
 def basket_source(data: Any, reading: Mapping[str, Any]) -> Source:
@@ -83,7 +83,7 @@ def basket_source(data: Any, reading: Mapping[str, Any]) -> Source:
     from shoal.records.reading import load
 
     if "numeric" in reading:
-        raise InputError("--numeric is for the columns of tables; a file of sets has none")
+        raise InputError(f"{option('numeric')} is for the columns of tables; a file of sets has none")
     source = load(data, **reading)
     if not len(source.baskets):
         raise InputError(f"{source.name} has no transactions; there is nothing to publish")

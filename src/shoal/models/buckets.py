@@ -19,7 +19,7 @@ from shoal.algorithms.buckets.negative_rules import negative_rules, value_hierar
 from shoal.algorithms.buckets.rule_files import edited, rule_edits
 from shoal.algorithms.known_values import known_values
 from shoal.algorithms.recoding import Options
-from shoal.errors import InputError
+from shoal.errors import InputError, option
 from shoal.guarantees.diversity import BUCKET, MatchingDiversity
 from shoal.guarantees.missing import UNKNOWN, Missing, check_named
 from shoal.hierarchy.columns import column_hierarchy
@@ -31,7 +31,7 @@ from shoal.records.peeking import column_names
 from shoal.records.record_reading import RecordSource, load_records
 from shoal.records.records import Column, Records
 from shoal.records.set_cells import check_single_values
-from shoal.records.streams import list_lines
+from shoal.records.streams import display_name, list_lines
 from shoal.report.disclosure import Figure, stated
 
 MIN_EXP = 0.9
@@ -51,11 +51,13 @@ def read(data: Any, guarantee: Any, roles: Roles, reading: Mapping[str, Any]) ->
     items = asked.pop("items", None)
     if asked.pop("id", None) is not None or items not in (None, roles.sensitive):
         raise InputError(
-            "--model diversity is about tables with one sensitive value per row; leave out --items (or name the sensitive column with "
-            "it, if its cells are sets of one) and --id"
+            f"{option('model', 'diversity')} is about tables with one sensitive value per row; leave out {option('items')} "
+            f"(or name the sensitive column with it, if its cells are sets of one) and {option('id')}"
         )
     if roles.sensitive is None:
-        raise InputError("--model diversity needs the column that an attacker wants to learn; name it with --sensitive")
+        raise InputError(
+            f"{option('model', 'diversity')} needs the column that an attacker wants to learn; name it with {option('sensitive')}"
+        )
     keep = _names(roles.keep)
     columns = [] if isinstance(data, Records) else column_names(data, asked.get("format"))
     elsewhere = (*keep, *_names(roles.quasi), *_names(roles.sensitive), *_names(asked.get("drop")))
@@ -70,7 +72,7 @@ def read(data: Any, guarantee: Any, roles: Roles, reading: Mapping[str, Any]) ->
         raise InputError(f"{source.name} has no rows; there is nothing to publish")
     if not source.records.of_role("quasi"):
         raise InputError(
-            f"{source.name}: no column is named as quasi-identifier; name what an attacker may know with --quasi"
+            f"{source.name}: no column is named as quasi-identifier; name what an attacker may know with {option('quasi')}"
         )
     column = sensitive_column(source.records)
     check_named(guarantee.missing, [column.name])
@@ -87,7 +89,7 @@ def _single_items(records: Records, source: str) -> Records:
         row, held = int(other[0]), int(records.items.lengths[other[0]])
         raise InputError(
             f"{source}: row {row + 1:,} holds {held:,} items in {records.items_name!r}; buckets take exactly one sensitive value per row: "
-            "ask for --model rt or lm, or give one item to each"
+            f"ask for {option('model', 'rt')} or lm, or give one item to each"
         )
     column = Column(records.items_name, "sensitive", records.items.items, records.items.vocabulary)
     return Records((*records.columns, column))
@@ -207,21 +209,19 @@ def informed(guarantee: Any, records: Records, path: str | os.PathLike[str], giv
 def edits_of(records: Records, trees: Mapping[str, Hierarchy], path: str | os.PathLike[str]) -> Any:
     """What a file of rules asks for."""
     lines = list_lines(path, "a file of rules")
-    return rule_edits(
-        lines, value_hierarchies(records, trees), sensitive_column(records), source=os.path.basename(path)
-    )
+    return rule_edits(lines, value_hierarchies(records, trees), sensitive_column(records), source=display_name(path))
 
 
 def hierarchies(records: Records, given: Any, unknown: str | None) -> dict[str, Hierarchy]:
     """The hierarchies over the values of quasi columns in which rules are looked for; a column without one has a flat one."""
     if given is not None and not isinstance(given, Mapping):
-        raise InputError("a hierarchy needs its column: give --hierarchy COL=SPEC")
+        raise InputError(f"a hierarchy needs its column: give {option('hierarchy', 'COL=SPEC')}")
     quasi = {column.name: column for column in records.of_role("quasi")}
     found = {}
     for name, spec in (given or {}).items():
         if name not in quasi:
             raise InputError(
-                f"there is no quasi-identifier column {name!r} for --hierarchy; there are {', '.join(quasi)}"
+                f"there is no quasi-identifier column {name!r} for {option('hierarchy')}; there are {', '.join(quasi)}"
             )
         tree = column_hierarchy(quasi[name], spec, unknown=unknown)
         assert tree is not None

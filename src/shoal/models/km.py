@@ -14,7 +14,7 @@ from shoal.algorithms import algorithm, entry
 from shoal.algorithms.km.learning import learner
 from shoal.algorithms.km.local import LocalRecoding
 from shoal.algorithms.recoding import Options, Recoding
-from shoal.errors import InputError
+from shoal.errors import InputError, option
 from shoal.guarantees.km import KmAnonymity
 from shoal.guarantees.km_local import LocalKmAnonymity, nodes_of
 from shoal.hierarchy.files import read_hierarchy
@@ -55,7 +55,9 @@ def proposal(source: Source, guarantee: KmAnonymity, request: Mapping[str, Any],
         options = replace(options, suppress=SUPPRESS.get(name, 0.0))
     spec = HIERARCHY if request["hierarchy"] is None else request["hierarchy"]
     if isinstance(spec, Mapping):
-        raise InputError("--model km has items and no other columns: give one --hierarchy SPEC, without COL=")
+        raise InputError(
+            f"{option('model', 'km')} has items and no other columns: give one {option('hierarchy', 'SPEC')}, without COL="
+        )
     tree = resolve_hierarchy(spec, baskets, unknown=request["unknown"], promise=guarantee, options=options)
     recoding: Recoding | LocalRecoding = algorithm(guarantee.model, name)(baskets, guarantee, tree, options)
     options.tell("recoding", 0.0)

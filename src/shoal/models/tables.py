@@ -15,7 +15,7 @@ from shoal.algorithms import algorithm, entry, kind_of
 from shoal.algorithms.km.learning import learner
 from shoal.algorithms.recoding import Options
 from shoal.algorithms.rt.recoding import ClusterRecoding, RTOptions
-from shoal.errors import InputError
+from shoal.errors import InputError, option
 from shoal.guarantees.km import KmAnonymity
 from shoal.guarantees.missing import check_named
 from shoal.hierarchy.columns import column_hierarchy
@@ -40,13 +40,17 @@ def read(data: Any, guarantee: Any, roles: Roles, reading: Mapping[str, Any]) ->
     """The table with a role for every column; sensitive are columns, or items by name or in a column of their own."""
     asked = {name: value for name, value in reading.items() if value is not None}
     if asked.pop("id", None) is not None:
-        raise InputError(f"--id is for long tables of items; --model {guarantee.model} needs one row per person")
+        raise InputError(
+            f"{option('id')} is for long tables of items; {option('model', guarantee.model)} needs one row per person"
+        )
     with_items = kind_of(guarantee) != "table"
     columns = [] if isinstance(data, Records) else column_names(data, asked.get("format"))
     if with_items and "items" not in asked and "items" in columns:
         asked["items"] = "items"
     if not with_items and "items" in asked:
-        raise InputError(f"{guarantee} is about tables without items; leave out --items, or ask for --model rt")
+        raise InputError(
+            f"{guarantee} is about tables without items; leave out {option('items')}, or ask for {option('model', 'rt')}"
+        )
     given = {"quasi": roles.quasi, "keep": roles.keep}
     named, items = _sensitive(roles.sensitive, columns, with_items)
     if items is not None and len(items) == 1 and items[0] in columns:
@@ -57,7 +61,7 @@ def read(data: Any, guarantee: Any, roles: Roles, reading: Mapping[str, Any]) ->
     records = source.records
     if not records.of_role("quasi"):
         raise InputError(
-            f"{source.name}: no column is named as quasi-identifier; name what an attacker may know with --quasi"
+            f"{source.name}: no column is named as quasi-identifier; name what an attacker may know with {option('quasi')}"
         )
     if not with_items and guarantee.l > 1:
         check_single_values(records, source.name, asked.get("separator"))
@@ -83,11 +87,11 @@ def proposal(source: RecordSource, guarantee: Any, request: Mapping[str, Any], o
     kind = kind_of(guarantee)
     name, home = entry(kind, request["algorithm"])
     if guarantee.model == "lm" and not records.sensitive_items:
-        raise InputError(f"{guarantee} needs sensitive items; name them, or their column, with --sensitive")
+        raise InputError(f"{guarantee} needs sensitive items; name them, or their column, with {option('sensitive')}")
     if kind == "table":
         check_named(guarantee.missing, [column.name for column in records.of_role("sensitive")])
     if kind == "table" and guarantee.l > 1 and not records.of_role("sensitive"):
-        raise InputError(f"l = {guarantee.l}, but no column is named as sensitive; name it with --sensitive")
+        raise InputError(f"l = {guarantee.l}, but no column is named as sensitive; name it with {option('sensitive')}")
     trees = hierarchies(records, request["hierarchy"], request["unknown"], guarantee, options)
     rt = RTOptions(**{name: request[name] for name in RT if request[name] is not None})
     recoding: ClusterRecoding = algorithm(kind, name)(records, guarantee, trees, options, rt)
@@ -162,13 +166,15 @@ def hierarchies(
     if "" in specs:
         # A spec without a column is for the items.
         if records.items is None:
-            raise InputError("a hierarchy needs its column: give --hierarchy COL=SPEC")
+            raise InputError(f"a hierarchy needs its column: give {option('hierarchy', 'COL=SPEC')}")
         specs[records.items_name] = specs.pop("")
     known = {column.name: column for column in records.of_role("quasi")}
     strange = [name for name in specs if name not in known and name != records.items_name]
     if strange:
         columns = ", ".join([*known, *([records.items_name] if records.items is not None else [])])
-        raise InputError(f"there is no quasi-identifier column {strange[0]!r} for --hierarchy; there are {columns}")
+        raise InputError(
+            f"there is no quasi-identifier column {strange[0]!r} for {option('hierarchy')}; there are {columns}"
+        )
     found: dict[str, Hierarchy | None] = {
         name: column_hierarchy(column, specs.get(name), unknown=unknown) for name, column in known.items()
     }
@@ -250,7 +256,7 @@ def _bound_advice(recoding: ClusterRecoding, rt: RTOptions) -> tuple[str, ...]:
         return ()
     return (
         f"clusters were merged for the sake of the items as far as delta = {rt.bound:g}, the paper's bound, lets the columns lose; a "
-        "smaller --delta keeps more of the columns",
+        "smaller delta keeps more of the columns",
     )
 
 

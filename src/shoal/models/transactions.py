@@ -12,7 +12,7 @@ from shoal.algorithms import algorithm, entry
 from shoal.algorithms.recoding import Options
 from shoal.algorithms.transactions.classes import Classes
 from shoal.algorithms.transactions.diversity import diverse
-from shoal.errors import InputError, Unreachable
+from shoal.errors import VALUES, InputError, Unreachable, option
 from shoal.guarantees.k import KAnonymity
 from shoal.loss.edits import Edits, edits
 from shoal.models import AnySource, Proposal, Roles, basket_details, basket_notes, basket_source
@@ -33,7 +33,7 @@ def read(data: Any, guarantee: KAnonymity, roles: Roles, reading: Mapping[str, A
     if isinstance(wanted, str) and wanted in column_names(data, reading.get("format")):
         if reading.get("id") is not None:
             raise InputError(
-                f"--sensitive {wanted}: a long table has its items in one column; name the sensitive items instead"
+                f"{option('sensitive', wanted)}: a long table has its items in one column; name the sensitive items instead"
             )
         asked = {name: value for name, value in reading.items() if name != "id" and value is not None}
         source = load_records(data, sensitive_sets=wanted, **(asked | {"items": _set_column(data, wanted, asked)}))
@@ -58,7 +58,9 @@ def proposal(source: AnySource, guarantee: KAnonymity, request: Mapping[str, Any
     """Group similar transactions and publish each group as its centre. `request` has `algorithm`."""
     for name in ("hierarchy", "unknown"):
         if request[name] is not None:
-            raise InputError(f"--{name} has no use with --model k, which adds and removes items; leave it out")
+            raise InputError(
+                f"{option(name)} has no use with {option('model', 'k')}, which adds and removes items; leave it out"
+            )
     baskets = source.baskets if isinstance(source, Source) else source.records.items
     assert baskets is not None
     if guarantee.k > len(baskets):
@@ -67,7 +69,7 @@ def proposal(source: AnySource, guarantee: KAnonymity, request: Mapping[str, Any
             "choose a smaller k"
         )
     if guarantee.l > 1 and not guarantee.sensitive:
-        raise InputError(f"l = {guarantee.l}, but no item is named as sensitive; name them with --sensitive")
+        raise InputError(f"l = {guarantee.l}, but no item is named as sensitive; name them with {option('sensitive')}")
     quasi, sensitive = baskets.parted(guarantee.sensitive)
     name, home = entry(guarantee.model, request["algorithm"])
     classes: Classes = algorithm(guarantee.model, name)(quasi, guarantee, None, options)
@@ -113,7 +115,9 @@ def _check_sensitive(baskets: Baskets, guarantee: KAnonymity) -> None:
     unknown = sorted(name for name in guarantee.sensitive if name not in known)
     if unknown:
         raise InputError(
-            f"{unknown[0]!r} is named as sensitive, but no transaction holds it; correct the name or leave it out"
+            f"{len(unknown):,} of the sensitive items that are named do not occur in the data{VALUES}; correct the names, or leave out "
+            "what is not there",
+            values=unknown,
         )
 
 

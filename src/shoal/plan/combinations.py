@@ -51,7 +51,7 @@ def _check_addresses(plan: Plan) -> None:
             if address.table is not None:
                 assert address.parts
         except InputError as error:
-            raise plan.refusal(place, str(error)) from None
+            raise plan.refused(place, error) from None
         if address.secrets:
             raise plan.refusal(
                 place,
@@ -60,7 +60,7 @@ def _check_addresses(plan: Plan) -> None:
     try:
         queried(plan.input.path, plan.input.query)
     except InputError as error:
-        raise plan.refusal(("input", "query"), str(error).replace("--query", "the query")) from None
+        raise plan.refused(("input", "query"), error) from None
     outputs = plan.outputs
     if outputs is not None and is_address(outputs.data) and outputs.certificate is None:
         raise plan.refusal(("outputs",), "a table has no place for its certificate; name a file for it (certificate)")

@@ -43,6 +43,8 @@ def fault(found: Any, document: Mapping[str, Any]) -> tuple[Place, str]:
 
 def _reason(found: Any, place: Place, document: Mapping[str, Any]) -> str:
     kind, context, value = found["type"], found.get("ctx", {}), found["input"]
+    if place[:1] == ("sensitive_items",) or place[:2] == ("options", "item_weights"):
+        value = _Item()  # which is not repeated
     if kind == "extra_forbidden":
         return _unknown_key(place, document)
     if kind in ("union_tag_invalid", "union_tag_not_found"):
@@ -82,8 +84,15 @@ def _reason(found: Any, place: Place, document: Mapping[str, Any]) -> str:
         "model_attributes_type": "a mapping, key: value",
     }.get(kind)
     if wanted is None:
-        return f"it is {shown(value)}, which has no use here ({found['msg']}); correct it"
+        return f"it is {shown(value)}, which has no use here; correct it"
     return f"it is {shown(value)}; give {wanted}"
+
+
+class _Item:
+    """Stands for a value that names an item, or should."""
+
+    def __str__(self) -> str:
+        return "something else"
 
 
 def _unknown_key(place: Place, document: Mapping[str, Any]) -> str:

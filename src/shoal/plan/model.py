@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
 
 from shoal.errors import InputError
-from shoal.plan.places import Origin, Place, sentence
+from shoal.plan.places import Origin, Place, in_plan, sentence
 from shoal.records.columns import NO_COLUMN
 
 LARGEST = 10**9
@@ -253,6 +253,10 @@ class Plan(_Part):
     def refusal(self, place: Place, message: str) -> InputError:
         """The error for what stands in a place of the plan."""
         return InputError(sentence(self.origin, place, message))
+
+    def refused(self, place: Place, error: InputError) -> InputError:
+        """An error of the library about what stands in a place of the plan."""
+        return error.worded(in_plan).within(sentence(self.origin, place, ""))
 
 
 def json_schema() -> dict[str, Any]:

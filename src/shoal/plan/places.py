@@ -7,10 +7,29 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from shoal.records.database_address import without_secrets
+from shoal.errors import option
+from shoal.passwords import without_passwords
 
 Place = tuple[str | int, ...]
 """Where something stands in a plan: keys from the outside in."""
+
+
+_KEYS = {
+    "hierarchy": "hierarchies",
+    "separator": "input.separator",
+    "format": "input.format",
+    "query": "input.query",
+    "numeric": "input.numeric",
+    "input_limit": "input.limit",
+    "certificate": "outputs.certificate",
+    "rules": "outputs.rules",
+    "report": "outputs.report",
+    "sign": "outputs.sign",
+    "output": "outputs.data",
+    **{name: name for name in ("engine", "algorithm", "keep_order")},
+    **{name: f"guarantee.{name}" for name in ("k", "m", "l", "missing", "model")},
+    **{role: f"the role {role}" for role in ("quasi", "items", "sensitive", "keep", "drop", "id")},
+}
 
 
 @dataclass(frozen=True)
@@ -27,9 +46,25 @@ class Origin:
 
 
 def sentence(origin: Origin, place: Place, message: str) -> str:
+    if place[:2] == ("options", "item_weights"):
+        place = place[:2]  # its keys are items
     line = line_of(origin, place)
     where = f"{dotted(place)}{f' (line {line})' if line else ''}: " if place else ""
     return f"{origin.name}: {where}{message}"
+
+
+def in_plan(name: str, value: str | None) -> str:
+    """An option as a plan says it; who runs the plan says the rest."""
+    if name in ("force", "shell"):
+        return option(name, value)
+    if value is None:
+        return _KEYS.get(name, f"options.{name}")
+    if name == "hierarchy":
+        column, equals, spec = value.partition("=")
+        return f"hierarchies: {{{column}: {spec}}}" if equals else f"hierarchies: {value}"
+    if name in ("model", "algorithm"):
+        return f"{name} {value}"
+    return f"{_KEYS[name]}: {value}" if name in _KEYS else f"options: {{{name}: {value}}}"
 
 
 def line_of(origin: Origin, place: Place) -> int | None:
@@ -48,7 +83,7 @@ def shown(value: Any) -> str:
     if isinstance(value, list | tuple):
         return "a list"
     if isinstance(value, str):
-        value = without_secrets(value)
+        value = without_passwords(value)
         return repr(value if len(value) <= 60 else f"{value[:57]}...")
     if isinstance(value, bool) or value is None:
         return {True: "true", False: "false", None: "nothing"}[value]

@@ -16,6 +16,7 @@ import yaml
 from pydantic import ValidationError
 
 from shoal.errors import InputError
+from shoal.passwords import holds_password
 from shoal.plan.combinations import check_combinations
 from shoal.plan.faults import fault
 from shoal.plan.model import Plan
@@ -24,6 +25,7 @@ from shoal.records.journal import settle
 from shoal.records.streams import display_name, reading_errors
 
 MOST_BYTES = 1_000_000
+_ADDRESSED = (("input", "path"), ("outputs", "data"))  # whose addresses are looked at when all else is right
 
 
 def read_plan(path: str | os.PathLike[str]) -> Plan:
@@ -59,6 +61,11 @@ def plan_of(document: Any, origin: Origin | None = None) -> Plan:
         # The text may be data, given by mistake: it is not repeated.
         held = "text" if isinstance(document, str) else shown(document)
         raise InputError(f"{origin.name}: it holds {held}, not the keys of a plan; draft one with shoal init DATA")
+    if document and not set(document) & set(Plan.model_fields):  # nor are keys that are no plan's
+        raise InputError(
+            f"{origin.name}: it has none of the keys of a plan; is it another file? shoal init DATA drafts a plan"
+        )
+    _refuse_passwords(document, (), origin)
     try:
         plan = Plan.model_validate(dict(document))
     except ValidationError as error:
@@ -68,6 +75,23 @@ def plan_of(document: Any, origin: Origin | None = None) -> Plan:
     plan._origin = origin
     check_combinations(plan)
     return plan
+
+
+def _refuse_passwords(part: Any, place: Place, origin: Origin) -> None:
+    """Raises for a password anywhere in a plan."""
+    if isinstance(part, Mapping):
+        for key, value in part.items():
+            _refuse_passwords(str(key), place, origin)
+            _refuse_passwords(value, (*place, key), origin)
+    elif isinstance(part, list | tuple):
+        for i, value in enumerate(part):
+            _refuse_passwords(value, (*place, i), origin)
+    elif isinstance(part, str) and place not in _ADDRESSED and holds_password(part):
+        raise InputError(
+            sentence(
+                origin, place, "a plan is no place for a password; leave it out, and give it in PGPASSWORD or ~/.pgpass"
+            )
+        )
 
 
 class _Loader(yaml.SafeLoader):
@@ -94,8 +118,8 @@ def _yaml_document(text: str, name: str, lines: dict[Place, int]) -> Any:
         where = f"line {mark.line + 1}" if mark else "somewhere"
         what = (error.problem or error.context or "it cannot be parsed").splitlines()[0]
         raise InputError(f"{name}: {where} is not YAML ({what}); correct it, or put the text in quotes") from None
-    except yaml.YAMLError as error:
-        raise InputError(f"{name}: it is not YAML ({str(error).splitlines()[0]}); save it as plain text") from None
+    except yaml.YAMLError:
+        raise InputError(f"{name}: it is not YAML; save it as plain text") from None
     except RecursionError:
         raise InputError(f"{name}: it is nested too deeply; a plan has at most three levels") from None
 
@@ -127,9 +151,7 @@ def _node_value(loader: _Loader, node: Any, place: Place, name: str, lines: dict
     except yaml.YAMLError:
         raise
     except Exception:  # a date in month 13, a number of 5,000 digits: whatever the constructors stumble over
-        raise InputError(
-            f"{name}: line {line} holds {shown(node.value)}, which is no value; put it in quotes"
-        ) from None
+        raise InputError(f"{name}: line {line} holds what is no value; put it in quotes") from None
 
 
 def _json_document(text: str, name: str) -> Any:
@@ -148,5 +170,5 @@ def _json_document(text: str, name: str) -> Any:
         return json.loads(text, object_pairs_hook=unique, parse_constant=refuse) if text.strip() else None
     except json.JSONDecodeError as error:
         raise InputError(f"{name}: line {error.lineno} is not JSON ({error.msg}); correct it") from None
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{name}: it is not JSON ({str(error).splitlines()[0]}); correct it") from None
+    except (ValueError, RecursionError):
+        raise InputError(f"{name}: it is not JSON; correct it") from None

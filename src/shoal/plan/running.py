@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from shoal.errors import InputError, Unreachable
 from shoal.limits import limited_inputs
 from shoal.plan.combinations import ROLES_OF
-from shoal.plan.model import ROLES, K, Km, Lm, Plan, Rt, RunOptions
-from shoal.plan.places import Place, shown
-from shoal.records.columns import listed
+from shoal.plan.model import ROLES, K, Km, Lm, Plan, Rt
+from shoal.plan.places import Place, in_plan, shown
+from shoal.records.columns import is_header, its_columns, listed
 from shoal.records.database_address import is_address, moved, queried
 from shoal.records.streams import display_name, fingerprint
 
@@ -133,7 +133,7 @@ def check_files(plan: Plan, *, force: bool = False) -> Targets | None:
                 inputs.append(_path(plan, plan.origin.name))
             targets.check(force=force, inputs=tuple(inputs))
         except InputError as error:
-            raise plan.refusal(("outputs",), _FLAG.sub(_key_of, str(error))) from None
+            raise plan.refused(("outputs",), error) from None
     # The hash of a table is known when it has been read, which is before anything is written.
     if (
         plan.input.sha256 is not None
@@ -186,11 +186,14 @@ def _check_against_file(plan: Plan) -> None:
         return
     for column in plan.columns:
         if column not in columns:
-            raise plan.refusal(("columns", column), f"{name} has no such column; its columns are {listed(columns)}")
+            raise plan.refusal(
+                ("columns", column), f"{name} has no such column; {its_columns(columns, list(plan.columns))}"
+            )
     without = [column for column in columns if column not in plan.columns]
     if without:
         taken = ", ".join((*ROLES_OF[plan.kind], "drop"))
-        raise plan.refusal(("columns",), f"{listed(without)} of {name} stand without a role; give each one of {taken}")
+        which = listed(without) if is_header(columns, list(plan.columns)) else f"{len(without):,} columns"
+        raise plan.refusal(("columns",), f"{which} of {name} stand without a role; give each one of {taken}")
 
 
 def _input_files(plan: Plan) -> Iterator[tuple[Place, str]]:
@@ -263,41 +266,11 @@ def _missing(given: Any) -> Any:
     return "unknown" if given is None else given
 
 
-_FLAG = re.compile(r"--hierarchy COL=SPEC|--unknown root|--(?:model|algorithm) [\w-]+|--[a-z][a-z-]*")
-_KEYS = {
-    "--hierarchy COL=SPEC": "hierarchies: {COL: SPEC}",
-    "--unknown root": "options: {unknown: root}",
-    "--hierarchy": "hierarchies",
-    "--separator": "input.separator",
-    "--format": "input.format",
-    "--query": "input.query",
-    "--numeric": "input.numeric",
-    "--input-limit": "input.limit",
-    "--certificate": "outputs.certificate",
-    "--rules": "outputs.rules",
-    "--report": "outputs.report",
-    "--sign": "outputs.sign",
-    "--engine": "engine",
-    **{f"--{name}": f"guarantee.{name}" for name in ("k", "m", "l", "missing", "model")},
-    **{f"--{role}": f"the role {role}" for role in ROLES},
-    **{f"--{name.replace('_', '-')}": f"options.{name}" for name in RunOptions.model_fields},
-}
-
-
 @contextlib.contextmanager
 def in_terms_of(plan: Plan) -> Iterator[None]:
-    """What is refused below speaks of flags: here it speaks of the plan's keys."""
+    """What is refused below speaks of the plan's keys."""
     try:
         with limited_inputs(plan.input.limit):
             yield
     except (InputError, Unreachable) as error:
-        kind = InputError if isinstance(error, InputError) else Unreachable
-        raise kind(f"{plan.origin.name}: {_FLAG.sub(_key_of, str(error))}") from error
-
-
-def _key_of(flag: re.Match[str]) -> str:
-    text = flag[0]
-    name, _, value = text.partition(" ")
-    if value and text not in _KEYS:
-        return f"{name[2:]} {value}"
-    return _KEYS.get(text, text)
+        raise error.worded(in_plan).within(f"{plan.origin.name}: ") from None

@@ -20,7 +20,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from shoal.errors import InputError
+from shoal.errors import InputError, option
 from shoal.limits import input_limit, shown_size
 from shoal.records.columns import listed
 from shoal.records.scratch import reading_scratch
@@ -176,10 +176,7 @@ def _crashed(source: Input, form: str) -> InputError:
 def _fault(said: dict[str, Any], source: Input, form: str) -> InputError:
     scratch = reading_scratch()
     if said["fault"] == "unreadable":
-        why = str(said["why"]).rstrip(".")
-        return InputError(
-            f"{source.name}: it is not readable as {_NAMES[form]} ({why}); check the format, or write it again"
-        )
+        return InputError(f"{source.name}: it is not readable as {_NAMES[form]}; check the format, or write it again")
     piece = input_limit() // _PIECE
     what, takes = (
         ("a batch of its rows", f"more than {shown_size(piece)}")
@@ -193,7 +190,7 @@ def _fault(said: dict[str, Any], source: Input, form: str) -> InputError:
         )
     return InputError(
         f"{source.name}: {what} takes {takes} in one piece, too much for an input limit of {shown_size(input_limit())}; "
-        "write the file again with smaller pieces, or raise --input-limit if you trust it"
+        f"write the file again with smaller pieces, or raise {option('input_limit')} if you trust it"
     )
 
 

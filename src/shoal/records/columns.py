@@ -5,12 +5,22 @@ A column without a role stops the run: what nobody decided about is not publishe
 
 from __future__ import annotations
 
-import shlex
-from collections import Counter
+import difflib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from shoal.errors import InputError
+from shoal.errors import InputError, option
+
+_NEAR = 0.75
+_HEADINGS = frozenset(
+    ("id", "item", "items", "name", "age", "sex", "gender", "zip", "diagnosis", "diagnoses", "patient", "customer")
+)
+"""What columns are called, and people and things are not."""
+
+
+class FirstLine(list[str]):
+    """Names of columns that stand in the first line of a text. Where somebody forgot the header, they are a person's values."""
+
 
 _SHOWN, _LONGEST = 12, 60
 """How many names a message repeats, and how much of each: a file may have a million columns."""
@@ -38,21 +48,28 @@ def set_column(columns: Sequence[str], choice: Choice, source: str) -> str:
     """The chosen column, or the only one that is left, or the one called `items`. Raises if any other has no role."""
     check_repeats(columns, source)
     drop = choice.dropped(columns)
-    for asked, flag in ((choice.items, "--items"), (choice.id, "--id"), *((column, "--drop") for column in drop)):
+    given = [(choice.items, "items"), (choice.id, "id"), *((column, "drop") for column in drop)]
+    named = [asked for asked, _ in given if asked is not None]
+    for asked, role in given:
         if asked is not None and asked not in columns:
-            raise InputError(f"{source}: there is no column {asked!r} for {flag}; its columns are {listed(columns)}")
+            raise no_column(asked, role, columns, named, source)
     left = [column for column in columns if column not in drop and column != choice.id]
     items = choice.items
     if items is None:
         defaults = ("items",) if choice.id is None else ("items", "item")
         items = left[0] if len(left) == 1 else next((column for column in defaults if column in left), None)
     if items is None and not left:
-        raise InputError(f"{source}: no column is left for the items; its columns are {listed(columns)}")
+        raise InputError(f"{source}: no column is left for the items; {its_columns(columns, named)}")
     if items is None:
-        raise InputError(f"{source}: which of its columns holds the items? pass --items with one of {listed(left)}")
+        which = f" with one of {listed(left)}" if is_header(columns, named) else ", if line 1 is a header"
+        raise InputError(
+            f"{source}: which of its {len(columns):,} columns holds the items? pass {option('items')}{which}"
+        )
     if items not in left:
-        raise InputError(f"{source}: column {items!r} has two roles; name it once among --items, --id and --drop")
-    check_roles([column for column in left if column != items], source)
+        raise InputError(
+            f"{source}: column {items!r} has two roles; name it once among {option('items')}, {option('id')} and {option('drop')}"
+        )
+    check_roles([column for column in left if column != items], source, columns, named)
     return items
 
 
@@ -60,17 +77,22 @@ class NoRoleError(InputError):
     """There are columns without a role."""
 
 
-OR_QUASI = ", or name what an attacker may know with --quasi"
+OR_QUASI = f", or name what an attacker may know with {option('quasi')}"
 """The other remedy, for commands that look at tables as well: what is dropped is no risk to them."""
 
 
-def check_roles(without: Sequence[str], source: str) -> None:
+def check_roles(without: Sequence[str], source: str, columns: Sequence[str] = (), named: Collection[str] = ()) -> None:
     """Raises if there are columns without a role."""
-    if without:
+    if without and is_header(columns, named):
         have = "columns {} have" if len(without) > 1 else "column {} has"
-        flags = " ".join(f"--drop {shlex.quote(column)}" for column in without[:_SHOWN])
+        flags = " ".join(option("drop", column) for column in without[:_SHOWN])
         others = " and so on" if len(without) > _SHOWN else ""
         raise NoRoleError(f"{source}: {have.format(listed(without))} no role; pass {flags}{others}")
+    if without:
+        raise NoRoleError(
+            f"{source}: {len(without):,} of the {len(columns):,} columns of line 1 have no role; is that line a header? if so, name them "
+            f"with {option('drop')}"
+        )
 
 
 def named_columns(texts: Collection[str], columns: Collection[str]) -> list[str]:
@@ -97,15 +119,39 @@ def check_numeric(names: Collection[str] | None, single: Sequence[str], source: 
     for name in names or ():
         if name not in single:
             raise InputError(
-                f"{source}: {name!r} for --numeric is not one of its columns of single values ({listed(single)})"
+                f"{source}: {name!r} for {option('numeric')} is not one of its columns of single values ({listed(single)})"
             )
 
 
 def check_repeats(columns: Sequence[str], source: str) -> None:
     """Raises if two columns have the same name."""
-    repeated = [column for column, times in Counter(columns).items() if times > 1]
-    if repeated:
-        raise InputError(f"{source}: it has two columns called {repeated[0]!r}; rename one")
+    places: dict[str, list[int]] = {}
+    for place, column in enumerate(columns, 1):
+        places.setdefault(column, []).append(place)
+    if twice := next((at for at in places.values() if len(at) > 1), None):
+        raise InputError(f"{source}: columns {twice[0]} and {twice[1]} have the same name; rename one")
+
+
+def no_column(asked: str, role: str, columns: Sequence[str], named: Collection[str], source: str) -> InputError:
+    """The error for a column that is not there."""
+    return InputError(f"{source}: there is no column {asked!r} for {option(role)}; {its_columns(columns, named)}")
+
+
+def its_columns(columns: Sequence[str], named: Collection[str]) -> str:
+    """Which columns there are, for the end of a sentence; how many, where their names may be somebody's values."""
+    if is_header(columns, named):
+        return f"its columns are {listed(columns)}"
+    return f"line 1 has {len(columns):,} cells and does not look like its header: put a header line above the rows, or correct the name"
+
+
+def is_header(columns: Sequence[str], named: Collection[str]) -> bool:
+    """Whether names of columns are surely no values of a person: of a text file, if they hold, nearly at least, a name that was given."""
+    if not isinstance(columns, FirstLine):
+        return True
+    held = [column.casefold() for column in columns]
+    return any(
+        difflib.get_close_matches(name.casefold(), held, 1, _NEAR) for name in named
+    ) or not _HEADINGS.isdisjoint(held)
 
 
 def listed(columns: Sequence[str]) -> str:

@@ -16,17 +16,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote, unquote, urlencode, urlsplit
 
-from shoal.errors import InputError
+from shoal.errors import InputError, option
+from shoal.passwords import is_foreign_address
 from shoal.records.layout import DATABASES
 
 _SCHEMES = {"postgresql": "postgresql", "postgres": "postgresql", "sqlite": "sqlite"}
 _ADDRESS = re.compile(r"(?:(postgresql|postgres)://|(sqlite):)", re.IGNORECASE)
-# Databases of others, and the addresses of SQLAlchemy that name a driver. They are known so that nothing takes them for a path, which
-# messages show with its password.
-_FOREIGN = re.compile(
-    r"(?:(?:postgresql|postgres|sqlite)\+\w+|(?:mysql|mariadb|mssql|oracle|duckdb|redshift|snowflake|clickhouse)(?:\+\w+)?)://",
-    re.IGNORECASE,
-)
 _SECRETS = ("password", "sslpassword")
 # What libpq knows: a name that it does not know may be a part of a password.
 _OPTIONS = re.compile(
@@ -106,18 +101,18 @@ class Address:
 
 def is_address(source: Any) -> bool:
     """Whether a source is the address of a database."""
-    return isinstance(source, str) and (_ADDRESS.match(source) or _FOREIGN.match(source)) is not None
+    # Addresses of other databases, or in other spellings, are known so that nothing takes them for a path.
+    return isinstance(source, str) and (_ADDRESS.match(source) is not None or is_foreign_address(source))
 
 
 def address_of(text: str) -> Address:
     """The parts of an address; raises if it is of a database that nothing here reads."""
-    if foreign := _FOREIGN.match(text):
-        raise InputError(
-            f"an address begins with {foreign[0]}, and databases are read by postgresql:// and sqlite: (without a driver's name); "
-            "write it so, or export the table to a file, such as Parquet or CSV"
-        )
     found = _ADDRESS.match(text)
-    assert found is not None
+    if found is None:  # what it begins with may be a part of a password
+        raise InputError(
+            "an address is neither postgresql://USER@HOST/DATABASE?table=NAME nor sqlite:FILE?table=NAME; write it so, with nothing "
+            "before it and without a driver's name, or export the table to a file, such as Parquet or CSV"
+        )
     kind = _SCHEMES[(found[1] or found[2]).lower()]
     if "#" in text and kind == "postgresql":
         raise InputError("an address holds a '#'; write it as %23")
@@ -163,20 +158,19 @@ def without_password(text: Any) -> Any:
     return address_of(text).shown
 
 
-def without_secrets(text: str) -> str:
-    """A text that may hold addresses by mistake, each without what stands before its @ but the user."""
-    return re.sub(r"(\w://[^\s:/@]*):\S*@", r"\1@", re.sub(r"((?:ssl)?password=)[^&\s]+", r"\1***", text))
-
-
 def queried(data: Any, query: str | None) -> Any:
     """The data with the query that is asked of it, as one address."""
     if query is None:
         return data
     if not is_address(data):
-        raise InputError("a query is for databases; give postgresql://... or sqlite:..., or leave out --query")
+        raise InputError(
+            f"a query is for databases; give postgresql://... or sqlite:..., or leave out {option('query')}"
+        )
     address = address_of(data)
     if address.table is not None or address.query is not None:
-        raise InputError(f"{address.shown}: it names a table or a query already; leave that out, or leave out --query")
+        raise InputError(
+            f"{address.shown}: it names a table or a query already; leave that out, or leave out {option('query')}"
+        )
     query = _one_query(query)
     mark = "&" if "?" in data else "?"
     return f"{data}{mark}query={quote(query, safe='')}"
@@ -198,7 +192,7 @@ def file_of(text: str) -> str:
 def refuse_format(text: str, format: str | None) -> None:
     """Raises if a format is asked for that the address does not have."""
     if format is not None and format not in DATABASES:
-        raise InputError(f"{address_of(text).name}: a database has no {format} format; leave out --format")
+        raise InputError(f"{address_of(text).name}: a database has no {format} format; leave out {option('format')}")
 
 
 def _one_query(text: str) -> str:

@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 import pyarrow as pa
 
-from shoal.errors import InputError, Unavailable
+from shoal.errors import InputError, Unavailable, option
 from shoal.records.database_address import Address
 from shoal.records.journal import InDoubt
 
@@ -49,18 +49,25 @@ _FAULTS = (
         r"connection to server|could not translate host name|could not connect|timeout expired|Connection refused|Failed to connect",
         "the server cannot be reached ({reason}); check host and port, and that the server runs",
     ),
-    (r"relation .* does not exist|no such table|42P01", "there is no such table ({reason}); check its name and schema"),
-    (r"permission denied|42501|readonly database", "you may not do this ({reason}); ask for the right"),
-    (r"already exists|42P07", "the name is taken ({reason}){undone}; pass --force to replace a table, or name another"),
-    (r"schema .* does not exist|3F000", "there is no such schema ({reason}); create it first"),
-    (r"other objects depend|2BP01", "the old table cannot be replaced ({reason}); drop what depends on it first"),
+    (r"relation .* does not exist|no such table|42P01", "there is no such table; check its name and schema"),
+    (r"permission denied|42501|readonly database", "you may not do this; ask for the right"),
+    (
+        r"already exists|42P07",
+        f"the name is taken{{undone}}; pass {option('force')} to replace a table, or name another",
+    ),
+    (r"schema .* does not exist|3F000", "there is no such schema; create it first"),
+    (r"other objects depend|2BP01", "the old table cannot be replaced; drop what depends on it first"),
     (r"database is locked|database table is locked|55P03", "somebody else writes to it{undone}; try again later"),
     (r"file is not a database|unable to open|failed to open", "it cannot be opened as a database; check the path"),
     (
         r"disk I/O error|disk is full|No space left|53100",
-        "it cannot be written ({reason}){undone}; make room on its disk",
+        "it cannot be written{undone}; make room on its disk",
     ),
 )
+
+
+_OF_QUERY = r'no such (?:table|column|function): |near ".*": syntax error|incomplete input|ambiguous column name: |only one statement'
+"""What SQLite says about a query before it looks at any row."""
 
 
 class Session:
@@ -197,9 +204,16 @@ class Session:
         for pattern, says in _FAULTS:
             if re.search(pattern, text):
                 return f"{self.address.database}: {says.format(reason=reason, undone=self._undone)}"
-        return (
-            f"{self.address.database}: the database refuses ({reason}){self._undone}; check the address and the query"
+        # What a database says may quote the rows that it looked at, unless it stopped at the words of the query.
+        state = getattr(error, "sqlstate", None) or ""
+        told = (
+            reason
+            if state.startswith("42") or re.match(_OF_QUERY, reason)
+            else f"its code is {state}"
+            if state
+            else "no more is said"
         )
+        return f"{self.address.database}: the database refuses ({told}){self._undone}; check the address and the query"
 
 
 def quoted(*parts: str) -> str:

@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.errors import InputError
+from shoal.errors import InputError, option
 from shoal.records.columns import check_repeats
 from shoal.records.database_address import Address, address_of
 from shoal.records.database_sessions import Session, literal, quoted
@@ -70,7 +70,7 @@ class DatabaseInput:
     def __init__(self, text: str, session: Session | None = None) -> None:
         self.address = address_of(text)
         if self.address.table is None and self.address.query is None:
-            raise InputError(f"{self.address.shown}: it names no table; add ?table=NAME, or ask with --query")
+            raise InputError(f"{self.address.shown}: it names no table; add ?table=NAME, or ask with {option('query')}")
         self.name = self.address.name
         if session is None:
             settle(text)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from shoal.errors import InputError
+from shoal.errors import InputError, option
 from shoal.records.database_address import Address, address_of
 from shoal.records.database_sessions import Session, literal, quoted
 from shoal.records.database_tables import DatabaseInput, Identity, identity_of
@@ -191,7 +191,7 @@ def _check_names(names: Sequence[str], address: Address) -> None:
     for name in names:
         if "\0" in name or (address.kind == "postgresql" and len(name.encode()) > _LONGEST):
             raise InputError(
-                f"{address.name}: the name {name[:20]!r}... is longer than {_LONGEST} bytes or holds a NUL; choose a shorter one"
+                f"{address.name}: its name is longer than {_LONGEST} bytes or holds a NUL; choose a shorter one"
             )
 
 
@@ -234,7 +234,9 @@ def _replaceable(session: Session, address: Address, force: bool, sources: Seque
     if not plain:
         raise InputError(f"{address.name}: it is there already and is no ordinary table; write to another one")
     if not force:
-        raise InputError(f"{address.name}: it is there already; pass --force to replace it, or name another table")
+        raise InputError(
+            f"{address.name}: it is there already; pass {option('force')} to replace it, or name another table"
+        )
     return old
 
 

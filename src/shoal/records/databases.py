@@ -24,7 +24,7 @@ from shoal.records.database_tables import DatabaseInput
 from shoal.records.database_writing import Rows
 from shoal.records.layout import Layout
 from shoal.records.reading import database_sets
-from shoal.records.record_writing import Frame, set_separators, settled_record_layout, written_records
+from shoal.records.record_writing import Frame, Told, set_separators, settled_record_layout, written_records
 from shoal.records.records import Column, Records
 from shoal.records.tokens import as_text
 from shoal.records.values import MISSING
@@ -79,7 +79,7 @@ def basket_rows(baskets: Baskets, layout: Layout, target: str) -> tuple[Rows, La
     return Rows(schema, (pa.record_batch([texts], schema) for texts in joined), {}), layout
 
 
-def basket_flags(written: DatabaseInput, expected: Baskets, ways: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
+def basket_flags(written: DatabaseInput, expected: Baskets, ways: Sequence[tuple[Told, Mapping[str, Any]]]) -> Told:
     """What a reader of a written table must be told. Raises unless it then holds exactly these sets."""
     reading = ""
     for flags, options in ways:

@@ -16,7 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
-from shoal.errors import InputError
+from shoal.errors import InputError, option
+from shoal.records.columns import FirstLine
 from shoal.records.streams import BLANKS, Input, TextBlock
 from shoal.records.tables import Table
 
@@ -49,7 +50,7 @@ def delimited_table(source: Input, delimiter: str | None) -> tuple[Table, str]:
         for batch in _parsed(feed, source.name, separator, header, names):
             yield pa.record_batch([_unguarded(column) for column in batch.columns], names=list(wanted))
 
-    return Table(columns, batches, source.name, None, room=source.room), delimiter
+    return Table(FirstLine(columns), batches, source.name, None, room=source.room), delimiter
 
 
 def refuse_missing_header(column: str, separator: str, vocabulary: Collection[str], source: str) -> None:
@@ -58,10 +59,9 @@ def refuse_missing_header(column: str, separator: str, vocabulary: Collection[st
     if column != "items" and (
         (separator != " " and len(names) > 1) or any(name.isdecimal() or name in vocabulary for name in names)
     ):
-        shown = column if len(column) <= 60 else f"{column[:57]}..."
         raise InputError(
-            f"{source}: line 1 ({shown!r}) reads like a transaction, not like a header; put a line such as items above it, "
-            "or name it with --items if it is the header"
+            f"{source}: line 1 reads like a transaction, not like a header; put a line such as items above it, "
+            f"or name it with {option('items')} if it is the header"
         )
 
 
@@ -194,7 +194,7 @@ def _parsed(feed: _Feed, source: str, delimiter: str, header: list[str], wanted:
             raise InputError(
                 f"{source}: a quoted cell does not end for millions of characters; close its quote"
             ) from None
-        raise InputError(f"{source}: it is not readable as CSV ({error}); check its quotes and columns") from error
+        raise InputError(f"{source}: it is not readable as CSV; check its quotes and columns") from None
 
 
 def _unguarded(cells: pa.Array) -> pa.Array:

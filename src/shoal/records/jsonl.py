@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import json as arrow_json
 
-from shoal.errors import InputError
+from shoal.errors import InputError, option
 from shoal.limits import unique_keys
 from shoal.records.baskets import Baskets
 from shoal.records.columns import Choice, check_roles, listed, set_column
@@ -54,10 +54,10 @@ class _Fields:
     def check(self) -> None:
         """Raises if an option named a field that no line has."""
         drop = self.choice.dropped(self.seen)
-        for name, flag in ((self.choice.items, "--items"), *((name, "--drop") for name in drop)):
+        for name, role in ((self.choice.items, "items"), *((name, "drop") for name in drop)):
             if name is not None and name not in self.seen:
                 raise InputError(
-                    f"{self.source}: no line has a field {name!r} for {flag}; its fields are {listed(sorted(self.seen))}"
+                    f"{self.source}: no line has a field {name!r} for {option(role)}; its fields are {listed(sorted(self.seen))}"
                 )
 
 
@@ -344,8 +344,14 @@ def _parsed(line: bytes, where: str) -> Any:
     except json.JSONDecodeError as error:
         fault = f"{error.msg} in column {error.colno}"
         raise InputError(f"{where} is not JSON ({fault}); give each line one list or one object") from None
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{where} is not JSON ({error}); give each line one list or one object") from None
+    except RecursionError:
+        raise InputError(
+            f"{where} is not JSON (it is nested too deep); give each line one list or one object"
+        ) from None
+    except ValueError:
+        raise InputError(
+            f"{where} is not JSON (a field stands twice, or a number has thousands of digits); correct it"
+        ) from None
 
 
 def _item_names(items: Sequence[Any], where: str) -> list[str]:

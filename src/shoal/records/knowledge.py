@@ -189,7 +189,7 @@ def _ancestors(column: Column, tree: Hierarchy) -> list[list[int]]:
     try:
         leaves = tree.leaves_of(column.values).tolist()
     except InputError as error:
-        raise InputError(f"column {column.name!r}: {error}") from None
+        raise error.within(f"column {column.name!r}: ") from None
     parent = tree.parent.tolist()
     found = []
     for v in leaves:

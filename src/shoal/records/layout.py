@@ -10,6 +10,7 @@ import os
 from dataclasses import dataclass, replace
 
 from shoal.errors import InputError
+from shoal.passwords import without_passwords
 
 TEXT_FORMATS = ("dat", "csv", "tsv", "long", "jsonl")
 FORMATS = (*TEXT_FORMATS, "parquet", "arrow")
@@ -93,7 +94,7 @@ def layout_for(target: str | os.PathLike[str], like: Layout | None = None) -> La
         like = like or Layout(kind)
         separator = like.separator if kind == "sqlite" else " "
         return Layout(kind, like.items or "items", separator, like.id, types=like.types)
-    name = os.path.basename(os.fspath(target))
+    name = os.path.basename(without_passwords(os.fspath(target)))
     told, compression = (None, None) if name == "-" else format_of(name)
     if told is None and name != "-":
         raise InputError(

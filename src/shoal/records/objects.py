@@ -62,8 +62,8 @@ def _stream_table(data: pa.Table | pa.RecordBatchReader, source: str) -> Table:
                 chosen = batch.select(list(wanted))
                 chosen.validate(full=True)  # it may have been mapped from a file that nobody has looked at
                 yield chosen
-        except pa.ArrowException as error:
-            raise InputError(f"{source} is damaged ({str(error).splitlines()[0]}); make it again") from None
+        except pa.ArrowException:
+            raise InputError(f"{source} is damaged; make it again") from None
 
     return Table(data.schema.names, batches, source)
 
@@ -88,8 +88,8 @@ def _pandas_array(column: Any, rows_before: int, source: str) -> pa.Array:
         column = values
     try:
         array = pa.array(column, from_pandas=True)
-    except (pa.ArrowException, TypeError, UnicodeEncodeError) as error:
-        raise InputError(f"{source}: a column mixes types ({error}); give it one type") from error
+    except (pa.ArrowException, TypeError, UnicodeEncodeError):
+        raise InputError(f"{source}: a column mixes types; give it one type") from None
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
 
 
@@ -108,8 +108,8 @@ def pandas_values(column: Any, rows_before: int, source: str) -> pa.Array:
         if all(issubclass(kind, str | bool | int | float | np.integer | np.floating) for kind in kinds):
             spelled = [value if isinstance(value, str) or value is None else _spelled(value) for value in values]
             return pa.array(spelled, pa.large_string())
-    except (pa.ArrowException, TypeError, ValueError) as error:  # also half a surrogate pair, which is a ValueError
-        raise InputError(f"{source}: a column cannot stand as text ({error}); change its type") from None
+    except (pa.ArrowException, TypeError, ValueError):  # also half a surrogate pair, which is a ValueError
+        raise InputError(f"{source}: column {str(column.name)!r} cannot stand as text; change its type") from None
     mixed = ", ".join(sorted(kind.__name__ for kind in kinds))
     raise InputError(f"{source}: column {str(column.name)!r} mixes types ({mixed}); give it one type")
 
@@ -154,7 +154,9 @@ def _strung_together(rows: Sequence[Any], rows_before: int, source: str) -> Toke
     for number, row in enumerate(rows, rows_before + 1):
         before = len(flat)
         if isinstance(row, str | bytes) or not (row is None or isinstance(row, Iterable)):
-            raise InputError(f"{source}: row {number:,} is {_shown(row)}, not a set of items; give a list of names")
+            raise InputError(
+                f"{source}: row {number:,} is of type {type(row).__name__}, not a set of items; give a list of names"
+            )
         flat.extend(() if row is None else row)
         counts.append(len(flat) - before)
     lengths = np.array(counts, np.int64)
@@ -165,12 +167,14 @@ def _strung_together(rows: Sequence[Any], rows_before: int, source: str) -> Toke
         at = next(i for i, item in enumerate(flat) if type(item) in strange or item == "")
         number = rows_before + row_of(at, lengths) + 1
         raise InputError(
-            f"{source}: row {number:,} holds the item {_shown(flat[at])}; items are texts or whole numbers"
+            f"{source}: row {number:,} holds an item that is {_kind(flat[at])}; items are texts or whole numbers"
         )
     try:
         names = pa.array(map(str, flat), pa.large_string(), size=len(flat))
-    except ValueError as error:  # half a surrogate pair, or an integer of thousands of digits
-        raise InputError(f"{source}: an item cannot stand as text ({error}); rename it") from None
+    except ValueError:  # half a surrogate pair, or an integer of thousands of digits
+        raise InputError(
+            f"{source}: an item cannot stand as text (half a surrogate pair, or a number of thousands of digits); rename it"
+        ) from None
     return Tokens(lengths, names.dictionary_encode())
 
 
@@ -180,6 +184,6 @@ def _is_missing(value: Any) -> bool:
     )
 
 
-def _shown(value: Any) -> str:
-    """The beginning of a value on one line."""
-    return " ".join(repr(value).split())[:60]
+def _kind(value: Any) -> str:
+    """What an item is, for a message that must not repeat it."""
+    return "an empty text" if isinstance(value, str) else f"of type {type(value).__name__}"

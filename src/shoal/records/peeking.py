@@ -37,7 +37,8 @@ def column_names(source: Any, format: str | None = None) -> list[str]:
         from shoal.records.record_reading import file_table
         from shoal.records.roles import Roles
 
-        return list(file_table(opened, "csv" if form == "long" else form, Roles())[0].columns)
+        columns = file_table(opened, "csv" if form == "long" else form, Roles())[0].columns
+        return columns if isinstance(columns, list) else list(columns)  # a first line stays one
 
 
 def source_name(source: Any) -> str:

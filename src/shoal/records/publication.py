@@ -18,7 +18,8 @@ from collections.abc import Iterable, Iterator
 from types import FrameType
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from shoal.errors import InputError
+from shoal.errors import InputError, option
+from shoal.passwords import without_passwords
 from shoal.records.database_address import address_of, file_of, is_address
 from shoal.records.journal import InDoubt, Journal, Seen, TableRows, Target, settle, sync_folder
 
@@ -37,6 +38,7 @@ def display_name(target: Target) -> str:
     text = os.fspath(target)
     if is_address(text):
         return address_of(text).name
+    text = without_passwords(text)
     return "standard output" if text == "-" else os.path.basename(text) or repr(text)
 
 
@@ -49,7 +51,9 @@ def writing_errors(target: Target) -> Iterator[None]:
     except BrokenPipeError:  # whoever read standard output has left, which is nobody's fault
         raise
     except FileExistsError:
-        raise InputError(f"{name}: it appeared while the release was made; pass --force to replace it") from None
+        raise InputError(
+            f"{name}: it appeared while the release was made; pass {option('force')} to replace it"
+        ) from None
     except FileNotFoundError:
         raise InputError(f"{name}: its folder is not there; make the folder first") from None
     except PermissionError:
@@ -79,12 +83,16 @@ def check_targets(targets: Iterable[Target], *, force: bool = False, database: s
         except FileNotFoundError:
             pass
         except OSError as error:  # a name that is too long, for one
-            raise InputError(f"{name[:60]}: it cannot be written ({error.strerror}); choose another name") from None
+            raise InputError(
+                f"{without_passwords(name)[:60]}: it cannot be written ({error.strerror}); choose another name"
+            ) from None
         else:
             if not stat.S_ISREG(mode):
                 raise InputError(f"{name}: it is not a regular file; write to - for standard output")
             if not force:
-                raise InputError(f"{name}: it is there already; pass --force to replace it, or name another file")
+                raise InputError(
+                    f"{name}: it is there already; pass {option('force')} to replace it, or name another file"
+                )
         if not os.access(folder, os.W_OK | os.X_OK):
             raise InputError(f"{name}: it may not be written; choose a folder where you may write")
 

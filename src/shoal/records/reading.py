@@ -11,7 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from shoal.errors import InputError
+from shoal.errors import InputError, option
 from shoal.limits import under_input_limit
 from shoal.records.baskets import Baskets
 from shoal.records.columns import Choice
@@ -162,7 +162,9 @@ def _sets(opened: Input, form: str, choice: Choice) -> tuple[Baskets, Layout]:
     from shoal.records.delimited import delimited_table, refuse_missing_header
 
     if form == "long" and choice.id is None:
-        raise InputError(f"{opened.name}: a long table needs the column that holds a transaction together; pass --id")
+        raise InputError(
+            f"{opened.name}: a long table needs the column that holds a transaction together; pass {option('id')}"
+        )
     table, delimiter = delimited_table(opened, "\t" if form == "tsv" else None)
     found = table_sets(table, choice)
     if choice.items is None and len(table.columns) == 1:
@@ -180,12 +182,13 @@ def _format(opened: Input) -> str:
         return opened.magic
     if opened.name == "standard input":
         return "dat"
-    raise InputError(f"{opened.name}: its name does not tell a format; pass --format with one of {', '.join(FORMATS)}")
+    raise InputError(
+        f"{opened.name}: its name does not tell a format; pass {option('format')} with one of {', '.join(FORMATS)}"
+    )
 
 
-def _refuse(name: str, reason: str, choice: Choice, *options: str) -> None:
+def _refuse(source: str, reason: str, choice: Choice, *options: str) -> None:
     """Raises if the caller chose what this format does not have."""
-    given = [option for option in options if getattr(choice, option)]
+    given = [option(name) for name in options if getattr(choice, name)]
     if given:
-        flags = " and ".join(f"--{option}" for option in given)
-        raise InputError(f"{name}: {reason}; leave out {flags}")
+        raise InputError(f"{source}: {reason}; leave out {' and '.join(given)}")

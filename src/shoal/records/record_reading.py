@@ -13,10 +13,10 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from shoal.errors import InputError
+from shoal.errors import VALUES, InputError, option
 from shoal.limits import under_input_limit
 from shoal.records.baskets import Baskets
-from shoal.records.columns import comma_parts, listed
+from shoal.records.columns import comma_parts
 from shoal.records.database_address import is_address, queried, refuse_format
 from shoal.records.layout import FORMATS, Layout, format_of
 from shoal.records.records import Records
@@ -124,18 +124,23 @@ def mark_sensitive(data: Records | Baskets, names: str | os.PathLike[str] | Iter
     """The same sets with some of their items sensitive: given one by one, with commas between them, or as a file with one name per line."""
     records = data if isinstance(data, Records) else Records((), data)
     if records.items is None:
-        raise InputError("there are no items among which some could be sensitive; name the set column with --items")
+        raise InputError(
+            f"there are no items among which some could be sensitive; name the set column with {option('items')}"
+        )
     if records.sensitive_name is not None:
         raise InputError(
-            f"the sensitive items stand in column {records.sensitive_name!r}; move others there, too, or leave out --sensitive"
+            f"the sensitive items stand in column {records.sensitive_name!r}; move others there, too, or leave out {option('sensitive')}"
         )
     known = set(records.items.vocabulary)
     given = [names] if isinstance(names, str | os.PathLike) else list(names)
     marked = [name for text in given for name in item_names(text, known)]
     unknown = [name for name in dict.fromkeys(marked) if name not in known]
     if unknown:
-        which = f"item {listed(unknown[:5])} does" if len(unknown) == 1 else f"items {listed(unknown[:5])} do"
-        raise InputError(f"sensitive {which} not occur in the data; check the spelling, or leave out what is not there")
+        raise InputError(
+            f"{len(unknown):,} of the sensitive items that are named do not occur in the data{VALUES}; check the spelling, or leave out "
+            "what is not there",
+            values=unknown,
+        )
     return replace(records, sensitive_items=records.sensitive_items | set(marked))
 
 
@@ -173,7 +178,7 @@ def _table_records(table: Table, asked: Roles, numeric: tuple[str, ...] | None, 
     try:
         return replace(found, records=mark_sensitive(found.records, marked))
     except InputError as error:
-        raise InputError(f"{table.source}: {error}") from None
+        raise error.within(f"{table.source}: ") from None
 
 
 def _format(opened: Input, asked: str | None) -> str:
@@ -185,7 +190,7 @@ def _format(opened: Input, asked: str | None) -> str:
         told = opened.magic
     if told is None:
         raise InputError(
-            f"{opened.name}: its name does not tell a format; pass --format with one of {', '.join(FORMATS_WITH_COLUMNS)}"
+            f"{opened.name}: its name does not tell a format; pass {option('format')} with one of {', '.join(FORMATS_WITH_COLUMNS)}"
         )
     if told not in FORMATS_WITH_COLUMNS:
         reason = "FIMI text has no columns" if told == "dat" else "a long table has several rows about one person"

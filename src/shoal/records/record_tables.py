@@ -7,7 +7,7 @@ footnote of the paper on RT-datasets has it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.errors import InputError
+from shoal.errors import InputError, Message, option
 from shoal.records.baskets import Baskets
 from shoal.records.columns import check_numeric, listed, numeric_columns
 from shoal.records.records import Column, Records
@@ -69,7 +69,7 @@ def table_records(table: Table, asked: Roles, numeric: tuple[str, ...] | None, s
     # Cells of a sensitive column may hold sets as well.
     if separator is not None and not roles.sensitive and all(column.holds_lists for column in sets):
         what = "its sets stand in lists" if sets else "it has no set column"
-        raise InputError(f"{source}: {what}; leave out --separator")
+        raise InputError(f"{source}: {what}; leave out {option('separator')}")
 
     types = _types(values, table)
     for name in (*roles.sensitive, *roles.keep):
@@ -122,7 +122,7 @@ class _Values:
         if is_list(cells.type):
             raise InputError(
                 f"{self._source}: column {self.name!r} holds lists, not single values; "
-                "name it with --items, or as sensitive beside a column of items"
+                f"name it with {option('items')}, or as sensitive beside a column of items"
             )
         try:
             encoded = _encoded(cells)
@@ -161,7 +161,7 @@ class _Values:
         try:
             return Column.from_codes(self.name, role, np.concatenate(codes), names, numeric=numeric)
         except InputError as error:
-            raise InputError(f"{self._source}: {error}") from None
+            raise error.within(f"{self._source}: ") from None
 
 
 def _texts_in(names: pa.Array) -> list[str]:
@@ -205,7 +205,8 @@ def number_notes(column: Column, counts: npt.NDArray[np.int64], said: bool) -> l
     if said or not read.any() or counts[read].sum() < _NEARLY * counts[~missing].sum():
         return []
     reason = kind_of(column.values).reason
-    return [f"column {column.name!r} is taken for categories: {reason}; if it holds numbers, name it with --numeric"]
+    said_so = f"column {column.name!r} is taken for categories: {reason}; if it holds numbers, name it with {option('numeric')}"
+    return [Message(said_so)]
 
 
 def _one_number(name: str, repeated: int) -> str:
@@ -221,7 +222,8 @@ def _one_domain(parts: Sequence[Baskets], columns: Sequence[str], source: str) -
         return parts[0], columns[0]
     names = [[f"{column}.{item}" for item in part.vocabulary] for part, column in zip(parts, columns, strict=True)]
     _refuse_common(
-        names, lambda name: f"{source}: {name!r} stands for items of two columns; rename one of {listed(columns)}"
+        names,
+        f"{source}: a name stands for items of two columns, with the column before it; rename one of {listed(columns)}",
     )
     return _side_by_side(parts, names), "+".join(columns)
 
@@ -233,21 +235,15 @@ def _with_sensitive(
     names = [items.vocabulary, sensitive.vocabulary]
     _refuse_common(
         names,
-        lambda item: (
-            f"{source}: item {item!r} stands both in {name!r} and in the sensitive {sensitive_name!r}; "
-            "rename it in one of them"
-        ),
+        f"{source}: an item stands both in {name!r} and in the sensitive {sensitive_name!r}; rename it in one of them",
     )
     return _side_by_side([items, sensitive], names), frozenset(sensitive.vocabulary)
 
 
-def _refuse_common(names: Sequence[Sequence[str]], message: Callable[[str], str]) -> None:
-    seen: set[str] = set()
-    for part in names:
-        common = next((name for name in part if name in seen), None)
-        if common is not None:
-            raise InputError(message(common))
-        seen.update(part)
+def _refuse_common(names: Sequence[Sequence[str]], message: str) -> None:
+    """Raises if two parts have a name in common, which is not told: it may be a sensitive one."""
+    if len(set[str]().union(*names)) < sum(map(len, names)):
+        raise InputError(message)
 
 
 def _side_by_side(parts: Sequence[Baskets], names: Sequence[Sequence[str]]) -> Baskets:

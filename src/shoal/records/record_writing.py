@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -26,7 +25,7 @@ from shoal.records.layout import CELLED, DATABASES, Layout, layout_for
 from shoal.records.publication import Publication, StagedFile, Target, display_name, writing_errors
 from shoal.records.record_reading import FORMATS_WITH_COLUMNS, load_records, mark_sensitive
 from shoal.records.records import Column, Records, same_records
-from shoal.records.roles import SENSITIVE_MARKS, flag_of
+from shoal.records.roles import SENSITIVE_MARKS
 from shoal.records.tables import NUMBER
 from shoal.records.values import MISSING
 from shoal.records.writing import (
@@ -46,6 +45,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from shoal.records.database_tables import DatabaseInput
+
+Told = tuple[tuple[str, str], ...]
+"""What a reader of a file must be told: options by name, each with its text."""
 
 _Texts = Callable[[int, int], Any]  # the text of a column from one row to another, as an Arrow array
 
@@ -132,7 +134,7 @@ def written_records(records: Records, layout: Layout, target: Target = "the outp
     for text in (*names, *(value for column in records.columns for value in column.values)):
         if "\0" in text:
             raise InputError(
-                f"{display_name(target)}: {text!r} cannot stand in {layout.format} text; write .jsonl or .parquet"
+                f"{display_name(target)}: a name or a value holds a NUL, which {layout.format} text cannot; write .jsonl or .parquet"
             )
     columns = tuple(replace(column, name=names[column.name]) for column in records.columns)
     if records.items is None:
@@ -151,7 +153,7 @@ def written_records(records: Records, layout: Layout, target: Target = "the outp
     )
 
 
-def flags_to_read(written: str | os.PathLike[str] | DatabaseInput, records: Records, layout: Layout) -> str:
+def flags_to_read(written: str | os.PathLike[str] | DatabaseInput, records: Records, layout: Layout) -> Told:
     """What a reader of a written file or table must be told. Raises unless it then holds exactly these records.
 
     Which items among others are sensitive is not in the file, and not in the flags.
@@ -197,8 +199,8 @@ def to_pandas(records: Records) -> pandas.DataFrame:
     return to_arrow(records).to_pandas()
 
 
-def _ways_to_read(records: Records, layout: Layout) -> list[tuple[str, dict[str, Any]]]:
-    """Options that may read what was written, with their flags, the fewest first."""
+def _ways_to_read(records: Records, layout: Layout) -> list[tuple[Told, dict[str, Any]]]:
+    """Options that may read what was written, with what a reader must be told, the fewest first."""
     roles: dict[str, list[str]] = {}
     for column in records.columns:
         roles.setdefault(column.role, []).append(column.name)
@@ -209,14 +211,14 @@ def _ways_to_read(records: Records, layout: Layout) -> list[tuple[str, dict[str,
     options: dict[str, Any] = {role: names for role, names in roles.items() if role != "sensitive_sets"}
     if "sensitive_sets" in roles:
         options["sensitive_sets"] = roles["sensitive_sets"][0]
-    flags = " ".join(
-        f"{flag_of(role)} {shlex.quote(text)}"
+    flags = tuple(
+        ("sensitive" if role == "sensitive_sets" else role, text)
         for role, names in roles.items()
         for text in _flag_texts(names, records.names)
     )
-    ways = [(flags, options)]
+    ways: list[tuple[Told, dict[str, Any]]] = [(flags, options)]
     if layout.format in CELLED and records.items is not None:
-        ways.append((f"{flags} --separator {shlex.quote(layout.separator)}", options | {"separator": layout.separator}))
+        ways.append(((*flags, ("separator", layout.separator)), options | {"separator": layout.separator}))
     return ways
 
 

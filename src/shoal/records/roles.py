@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 
-from shoal.errors import InputError
-from shoal.records.columns import check_repeats, comma_parts, listed, named_columns
+from shoal.errors import InputError, option
+from shoal.records.columns import check_repeats, comma_parts, is_header, listed, named_columns, no_column
 
 SENSITIVE_MARKS = ("|", ";", ",")
 """What may part the sensitive items of a cell: blanks belong to their names."""
 
-_FLAGS = "--quasi, --items, --sensitive, --keep or --drop"
+_FLAGS = f"{option('quasi')}, {option('items')}, {option('sensitive')}, {option('keep')} or {option('drop')}"
 
 
 @dataclass(frozen=True)
@@ -40,19 +40,24 @@ class Roles:
             raise InputError(f"{source}: column {columns.index('') + 1} has no name; give it one")
         known = frozenset(columns)
         named = {role.name: dict.fromkeys(named_columns(getattr(self, role.name), known)) for role in fields(self)}
+        every = [name for names in named.values() for name in names]
         roles: dict[str, str] = {}
         for role, names in named.items():
             for name in names:
                 if name not in known:
-                    raise InputError(
-                        f"{source}: there is no column {name!r} for {flag_of(role)}; its columns are {listed(columns)}"
-                    )
+                    raise no_column(name, flag_of(role), columns, every, source)
                 if name in roles:
                     raise InputError(
-                        f"{source}: column {name!r} has two roles; name it in only one of {flag_of(roles[name])} and {flag_of(role)}"
+                        f"{source}: column {name!r} has two roles; name it in only one of {option(flag_of(roles[name]))} and "
+                        f"{option(flag_of(role))}"
                     )
                 roles[name] = role
         without = [column for column in columns if column not in roles]
+        if without and not is_header(columns, every):
+            raise InputError(
+                f"{source}: {len(without):,} of the {len(columns):,} columns of line 1 have no role; is that line a header? if so, name "
+                f"them with {_FLAGS}"
+            )
         if without:
             have = f"column {listed(without)} has" if len(without) == 1 else f"columns {listed(without)} have"
             raise InputError(f"{source}: {have} no role; name {'it' if len(without) == 1 else 'them'} with {_FLAGS}")
@@ -61,7 +66,7 @@ class Roles:
         if len(named["sensitive_sets"]) > 1 or (named["sensitive_sets"] and not named["items"]):
             raise InputError(
                 f"{source}: sensitive sets ({listed(list(named['sensitive_sets']))}) stand in one column beside the items; "
-                "name one, and name the items with --items"
+                f"name one, and name the items with {option('items')}"
             )
         # In the order of the table, whatever the order in which they were named.
         return Roles(**{role: tuple(column for column in columns if column in names) for role, names in named.items()})
@@ -86,5 +91,5 @@ def texts_of(names: str | Iterable[str] | None) -> tuple[str, ...]:
 
 
 def flag_of(role: str) -> str:
-    """The flag of a role on the command line, where sensitive columns have one flag, whatever they hold."""
-    return "--sensitive" if role == "sensitive_sets" else f"--{role}"
+    """The option that names columns of a role: sensitive columns have one, whatever they hold."""
+    return "sensitive" if role == "sensitive_sets" else role

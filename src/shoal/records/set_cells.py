@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from shoal.errors import InputError
+from shoal.errors import InputError, option
 from shoal.records.records import Records
 from shoal.records.roles import SENSITIVE_MARKS
 
@@ -39,7 +39,8 @@ def check_single_values(records: Records, source: str, separator: str | None = N
         raise InputError(
             f"{source}: {several:,} of the {len(column.values):,} values of {column.name!r} hold several items, parted by {mark!r}, and "
             "different ones share items, so that to count different values proves nothing; give each row one value, or ask for "
-            f"--model lm with --items {column.name}; if {mark!r} belongs to single values, pass a --separator that does not occur in them"
+            f"{option('model', 'lm')} with {option('items', column.name)}; if {mark!r} belongs to single values, pass a "
+            f"{option('separator')} that does not occur in them"
         )
 
 

@@ -20,8 +20,9 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from shoal.errors import InputError, Unavailable
+from shoal.errors import InputError, Unavailable, option
 from shoal.limits import Room, input_limit, part_limit, read_part, room_for, shown_size
+from shoal.passwords import without_passwords
 from shoal.records.database_address import address_of, is_address
 from shoal.records.folders import data_files, entries_of, folder_sha256
 from shoal.records.journal import settle
@@ -57,6 +58,7 @@ def display_name(source: str | os.PathLike[str]) -> str:
     text = os.fspath(source)
     if is_address(text):
         return address_of(text).name
+    text = without_passwords(text)
     return "standard input" if text == "-" else os.path.basename(text.rstrip("/")) or repr(text)
 
 
@@ -175,7 +177,7 @@ class Input:
         if len(data) > most:
             raise InputError(
                 f"{self.name}: it can be read once only, and is too large to be held in memory (more than {shown_size(most)}); "
-                f"save it as a file, or raise --input-limit, of which that is an {_HELD}th part"
+                f"save it as a file, or raise {option('input_limit')}, of which that is an {_HELD}th part"
             )
         return data
 
@@ -216,7 +218,7 @@ class Input:
             if max(length, len(piece) - cut) > longest:
                 raise InputError(
                     f"{self.name}: a line in it has more than {shown_size(longest)}; check that it is the right file, "
-                    "or raise --input-limit, of which that is a 32nd part"
+                    f"or raise {option('input_limit')}, of which that is a 32nd part"
                 )
             if cut:
                 yield b"".join((*begun, piece[:cut]))

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.errors import InputError
+from shoal.errors import InputError, option
 from shoal.limits import Room
 from shoal.records.baskets import Baskets
 from shoal.records.columns import Choice, set_column
@@ -75,7 +75,7 @@ class SetColumn:
         separator: str | None = None,
         *,
         marks: Sequence[str] = MARKS,
-        remedy: str = "give lists or text, or pass --id if every row is one item",
+        remedy: str = f"give lists or text, or pass {option('id')} if every row is one item",
     ) -> None:
         self.name = name
         self.separator = separator
@@ -112,7 +112,7 @@ class SetColumn:
             row = self._rows + pc.match_substring(cells, mark).index(True).as_py() + 1
             raise InputError(
                 f"{self._source}: row {row:,} holds {mark!r}, but items were parted by {self.separator!r} before; "
-                "say with --separator what parts them"
+                f"say with {option('separator')} what parts them"
             )
 
 
@@ -121,12 +121,14 @@ def table_sets(table: Table, choice: Choice) -> TableSets:
     column = set_column(table.columns, choice, table.source)
     if choice.id is not None:
         if choice.separator is not None:
-            raise InputError(f"{table.source}: a long table has one item per row; leave out --separator or --id")
+            raise InputError(
+                f"{table.source}: a long table has one item per row; leave out {option('separator')} or {option('id')}"
+            )
         return TableSets(grouped_baskets(_long_tokens(table, column, choice.id), table.source, table.room), column, " ")
     sets = SetColumn(column, table.source, choice.separator)
     baskets = baskets_of(_set_tokens(table, sets), table.source, room=table.room)
     if sets.holds_lists and choice.separator is not None:
-        raise InputError(f"{table.source}: column {column!r} holds lists; leave out --separator")
+        raise InputError(f"{table.source}: column {column!r} holds lists; leave out {option('separator')}")
     return TableSets(baskets, column, sets.separator or " ")
 
 
@@ -141,7 +143,7 @@ def _long_tokens(table: Table, column: str, id: str) -> Iterator[tuple[pa.Dictio
         ids, items = batch.columns
         if is_list(items.type):
             raise InputError(
-                f"{table.source}: column {column!r} holds lists, not single items; leave out --id and drop {id!r}"
+                f"{table.source}: column {column!r} holds lists, not single items; leave out {option('id')} and drop {id!r}"
             )
         try:
             ids = _trimmed(as_text(ids))

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.errors import InputError
+from shoal.errors import VALUES, InputError
 from shoal.limits import Room
 from shoal.records.baskets import Baskets
 from shoal.records.layout import SEPARATORS
@@ -105,7 +105,9 @@ def _renamed(names: list[str], renamed: Mapping[str, str] | None, source: str) -
     names = [renamed.get(name, name) for name in names]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise InputError(f"{source}: two items are both called {twice!r}; give each @ITEM line a name of its own")
+        raise InputError(
+            f"{source}: two items have the same name{VALUES}; give each @ITEM line a name of its own", values=[twice]
+        )
     return names
 
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import InputError
+from shoal.errors import VALUES, InputError
 from shoal.records.baskets import Baskets
 from shoal.records.layout import CELLED, SEPARATORS, Layout, layout_for
 from shoal.records.publication import Publication, StagedFile, Target, display_name, writing_errors
@@ -110,8 +110,9 @@ def written_tokens(vocabulary: Sequence[str], layout: Layout, target: Target = "
     for name, token in zip(vocabulary, tokens, strict=True):
         if token in refused or "\0" in token:
             raise InputError(
-                f"{display_name(target)}: item {name!r} cannot stand in {layout.format} text as a name; "
-                "rename it, or write .jsonl or .parquet"
+                f"{display_name(target)}: an item{VALUES} cannot stand in {layout.format} text as a name; "
+                "rename it, or write .jsonl or .parquet",
+                values=[repr(name)],
             )
     if len(set(tokens)) < len(tokens):
         first: dict[str, str] = {}
@@ -119,7 +120,8 @@ def written_tokens(vocabulary: Sequence[str], layout: Layout, target: Target = "
             if token in first:
                 others = ".csv, .jsonl or .parquet" if layout.format == "dat" else ".jsonl or .parquet"
                 raise InputError(
-                    f"{display_name(target)}: items {first[token]!r} and {name!r} would both be written as {token!r}; write {others}"
+                    f"{display_name(target)}: two items{VALUES} would both be written as the same text; write {others}",
+                    values=[repr(first[token]), repr(name)],
                 )
             first[token] = name
     return tokens

@@ -11,6 +11,7 @@ from dataclasses import replace
 from shoal.algorithms import algorithm
 from shoal.algorithms.km.categories import RareCategories, rare_categories
 from shoal.algorithms.recoding import Options, Recoding
+from shoal.errors import VALUES, Message, option
 from shoal.guarantees.km import KmAnonymity
 from shoal.hierarchy.tree import Hierarchy
 from shoal.loss.ncp import leaf_occurrences, ncp
@@ -38,8 +39,11 @@ def root_advice(baskets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarchy, 
     if not rare:
         return ()
     return (
-        f"the root is all that {guarantee} leaves, because of top-level categories in fewer than {guarantee.k} transactions: "
-        f"{described(rare)}",
+        Message(
+            f"the root is all that {guarantee} leaves, because of {len(rare):,} top-level categories, or pairs of them, in fewer than "
+            f"{guarantee.k} transactions{VALUES}",
+            described(rare),
+        ),
         _way_out(baskets, guarantee, hierarchy, options),
     )
 
@@ -65,23 +69,22 @@ def hybrid_advice(
     """What deleting single occurrences would give instead, where generalizing alone loses a lot."""
     if loss <= WORTH_A_LOOK:
         return ()
-    ask = "--algorithm hybrid, which also deletes single occurrences (5% at most unless --suppress says otherwise),"
+    ask = f"{option('algorithm', 'hybrid')}, which also deletes single occurrences (5% at most unless {option('suppress')} says otherwise),"
     if baskets.occurrences > MOST_OCCURRENCES or baskets.scratch is not None:
-        return (f"{ask} may lose far less",)
-    options.tell("looking at what --algorithm hybrid would give", 0.0)
+        return (Message(f"{ask} may lose far less"),)
+    options.tell("looking at what hybrid would give", 0.0)
     seconds = min(GLANCE, options.time_limit or GLANCE)
     given = replace(options, suppress=max(options.suppress, 0.05), time_limit=seconds, progress=None)
     other = algorithm(guarantee.model, "hybrid")(baskets, guarantee, hierarchy, given)
     instead = ncp(other.cut, leaf_occurrences(hierarchy, baskets), other.deleted(baskets))
     if instead["ncp"] > 0.9 * loss:
         return ()
-    return (f"{ask} would lose {instead['ncp']:.1%} ({instead['deleted']:.1%} deleted) or less",)
+    return (Message(f"{ask} would lose {instead['ncp']:.1%} ({instead['deleted']:.1%} deleted) or less"),)
 
 
-def described(rare: list[RareCategories]) -> str:
-    """The first five, with the number of transactions that hold them."""
-    shown = [f"{' with '.join(map(repr, c.names))} ({c.support:,})" for c in rare[:5]]
-    return ", ".join(shown) + (f" and {len(rare) - 5:,} more" if len(rare) > 5 else "")
+def described(rare: list[RareCategories]) -> list[str]:
+    """Each with the number of transactions that hold it."""
+    return [f"{' with '.join(c.names)}: {c.support:,}" for c in rare]
 
 
 def _way_out(baskets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarchy, options: Options) -> str:
@@ -91,13 +94,14 @@ def _way_out(baskets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarchy, opt
     seconds = min(SECONDS, options.time_limit or SECONDS)
     tried = [share for share in SHARES if share > options.suppress][:2]
     for share in tried:
-        options.tell(f"looking at what --suppress {share:g} would give", 0.0)
+        options.tell(f"looking at what dropping {share:.0%} would give", 0.0)
         recoding = exact(
             baskets, guarantee, hierarchy, replace(options, suppress=share, time_limit=seconds, progress=None)
         )
         if not ends_at_root(recoding):
             loss = ncp(recoding.cut, occurrences)
             at_most = "" if recoding.optimal else "at most "
-            return f"--suppress {share:g} would lose {at_most}{loss['ncp']:.1%} ({loss['deleted']:.1%} dropped)"
-    without = f" (not even --suppress {tried[-1]:g} is enough)" if tried else ""
-    return f"merge these categories with others in the hierarchy, or choose a smaller k or m{without}"
+            lost = f"{at_most}{loss['ncp']:.1%} ({loss['deleted']:.1%} dropped)"
+            return Message(f"{option('suppress', f'{share:g}')} would lose {lost}")
+    without = f" (not even {option('suppress', f'{tried[-1]:g}')} is enough)" if tried else ""
+    return Message(f"merge these categories with others in the hierarchy, or choose a smaller k or m{without}")

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from shoal.errors import InputError
+from shoal.errors import InputError, option
 from shoal.limits import unique_keys
 from shoal.loss.queries import Among, Between, Query
 from shoal.records.streams import display_name, list_lines, list_text
@@ -62,7 +62,8 @@ def rules_file(path: Path) -> RulesFile:
         model = _HEADERS.get(header)
         if model is None:
             raise InputError(
-                f"{name}: line 1 is no header of a rules file; give the file that anonymize --rules wrote, or leave --rules out"
+                f"{name}: line 1 is no header of a rules file; give the file of rules that came with the release, or leave out "
+                + option("rules")
             )
         found: dict[str, dict[str, None]] = {}
         dropped = list[str]()
@@ -116,7 +117,7 @@ def workload_file(path: Path) -> tuple[Query, ...]:
         try:
             found.append(_query(query))
         except InputError as error:
-            raise InputError(f"{name}: line {number:,}: {error}") from None
+            raise error.within(f"{name}: line {number:,}: ") from None
     if not found:
         raise InputError(f'{name}: it holds no query; give one a line, such as {{"items": ["milk"]}}')
     return tuple(found)
@@ -127,7 +128,7 @@ def _query(given: Any) -> Query:
         raise InputError('a query is an object such as {"items": ["milk"], "between": {"age": [20, 30]}}')
     strange = [key for key in given if key not in _KEYS]
     if strange:
-        raise InputError(f"{strange[0]!r} is not known in a query; take items, between and among")
+        raise InputError("it has a key that is not known in a query; take items, between and among")
     items = given.get("items", [])
     if not _is_list_of_texts(items):
         raise InputError("items are a list of names")

@@ -18,7 +18,7 @@ import numpy as np
 from shoal.algorithms.km.learning import learner
 from shoal.attacks.linkage import SAMPLE, Linkage, linkage
 from shoal.attacks.prosecutor import ProsecutorRisk, crowds, prosecutor
-from shoal.errors import InputError
+from shoal.errors import VALUES, InputError, Message, option
 from shoal.guarantees.diversity import BUCKET
 from shoal.guarantees.k import parted
 from shoal.guarantees.km import Exposure, KmAnonymity
@@ -211,7 +211,7 @@ def evaluate(
     )
     if same_order and first.rows != second.rows:
         raise InputError(
-            f"{first.source} has {first.rows:,} rows and {second.source} {second.rows:,}; leave out --same-order, "
+            f"{first.source} has {first.rows:,} rows and {second.source} {second.rows:,}; leave out {option('same_order')}, "
             "rows do not correspond"
         )
     _check_workload(asked, before)
@@ -312,15 +312,19 @@ class _Wanted:
     def _sets(self, data: Any, columns: list[str], like: Records | None) -> tuple[Records, Side]:
         asked = dict(self.reading)
         if "numeric" in asked:
-            raise InputError("--numeric is for the columns of tables; name what an attacker may know with --quasi")
+            raise InputError(
+                f"{option('numeric')} is for the columns of tables; name what an attacker may know with {option('quasi')}"
+            )
         if self.keep:
-            raise InputError("--keep is for the columns of tables; name what an attacker may know with --quasi")
+            raise InputError(
+                f"{option('keep')} is for the columns of tables; name what an attacker may know with {option('quasi')}"
+            )
         if like is not None and "drop" in asked:
             asked["drop"] = _among(asked["drop"], columns)
         try:
             source = load(data, **asked)
         except NoRoleError as error:
-            raise InputError(f"{error}{OR_QUASI}") from None
+            raise error.within("", OR_QUASI) from None
         records = Records((), source.baskets)
         if like is not None and like.sensitive_items:
             records = replace(records, sensitive_items=like.sensitive_items & frozenset(source.baskets.vocabulary))
@@ -331,7 +335,9 @@ class _Wanted:
     def _table(self, data: Any, columns: list[str], named: list[str], like: Records | None) -> tuple[Records, Side]:
         asked = dict(self.reading)
         if asked.pop("id", None) is not None:
-            raise InputError("--id is for long tables of items; a table with --quasi has one row per person")
+            raise InputError(
+                f"{option('id')} is for long tables of items; a table with {option('quasi')} has one row per person"
+            )
         keep = list(self.keep)
         sets = asked.get("items") or ("items" if "items" in columns and "items" not in self._placed() else None)
         if not self.quasi and sets is None:
@@ -419,10 +425,10 @@ class _Between:
         sets = [original.items_name] if original.items is not None else []
         strange = [name for name in specs if name not in quasi and name not in sets]
         if strange == [""]:
-            raise InputError("a hierarchy needs its column: give --hierarchy COL=SPEC")
+            raise InputError(f"a hierarchy needs its column: give {option('hierarchy', 'COL=SPEC')}")
         if strange:
             raise InputError(
-                f"there is no column {strange[0]!r} for --hierarchy; there are {', '.join([*quasi, *sets])}"
+                f"there is no column {strange[0]!r} for {option('hierarchy')}; there are {', '.join([*quasi, *sets])}"
             )
         self.trees: dict[str, Hierarchy | None] = {
             name: column_hierarchy(column, specs.get(name), unknown=unknown) for name, column in quasi.items()
@@ -435,7 +441,9 @@ class _Between:
         self.unanswerable = ""
         if original.items is None or published.items is None:
             if original.items is not None:
-                raise InputError("the original has items and the release has none; name their column with --items")
+                raise InputError(
+                    f"the original has items and the release has none; name their column with {option('items')}"
+                )
             return
         open_items = parted(original.items, original.sensitive_items)[0]
         spec = specs.get(original.items_name)
@@ -451,7 +459,7 @@ class _Between:
             else None
         )
         if rules is not None and rules.model == "diversity":
-            raise InputError("the rules are about buckets, but the files hold items; leave --rules out")
+            raise InputError(f"the rules are about buckets, but the files hold items; leave {option('rules')} out")
         _check_rules(rules, original.items)
         self.tokens = token_meanings(
             published.items.vocabulary,
@@ -536,8 +544,9 @@ class _Pair:
             added, removed = rules.added / max(1, own), rules.removed / max(1, own)
             return {"il": added + removed, "added": added, "removed": removed}
         if not self.same_order:
-            reasons["loss.edits"] = (
-                "not defined where rows are shuffled; pass --same-order if rows correspond, or the --rules of a k-anonymous release"
+            reasons["loss.edits"] = Message(
+                f"not defined where rows are shuffled; pass {option('same_order')} if rows correspond, or the {option('rules')} of a "
+                "k-anonymous release"
             )
             return None
         before, after = (
@@ -707,7 +716,8 @@ def _check_rules(rules: RulesFile | None, original: Baskets) -> None:
     strange = [item for item in named if item not in known]
     if strange:
         raise InputError(
-            f"the rules name the item {strange[0]!r}, which the original does not hold; give its own rules"
+            f"the rules name {len(strange):,} items that the original does not hold{VALUES}; give its own rules",
+            values=strange,
         )
 
 
@@ -716,11 +726,14 @@ def _check_workload(workload: tuple[Query, ...] | None, original: Records) -> No
     known = set() if original.items is None else set(original.items.vocabulary)
     for query in workload or ():
         if query.items and original.items is None:
-            raise InputError("the workload asks for items, and the table has none; name their column with --items")
+            raise InputError(
+                f"the workload asks for items, and the table has none; name their column with {option('items')}"
+            )
         strange = sorted(query.items - known)
         if strange:
             raise InputError(
-                f"the workload asks for the item {strange[0]!r}, which the original does not hold; correct it"
+                f"the workload asks for {len(strange):,} items that the original does not hold{VALUES}; correct it",
+                values=strange,
             )
         for condition in query.conditions:
             original[condition.column]

@@ -12,7 +12,7 @@ import numpy as np
 from shoal.algorithms.km.categories import RareCategories, rare_categories
 from shoal.algorithms.km.learning import learner
 from shoal.algorithms.recoding import Options
-from shoal.errors import InputError, Unreachable
+from shoal.errors import VALUES, InputError, Message, Unreachable, option
 from shoal.guarantees.audit import Witness
 from shoal.guarantees.km import Exposure, KmAnonymity
 from shoal.guarantees.rt import told_apart
@@ -98,11 +98,11 @@ def profile(
         return _table_profile(data, k, up_to, examples, threads, quasi, keep, hierarchy, reading)
     guarantee = KmAnonymity(k, up_to)
     if "numeric" in reading:
-        raise InputError("--numeric is for the columns of tables; a file of sets has none")
+        raise InputError(f"{option('numeric')} is for the columns of tables; a file of sets has none")
     try:
         source = load(data, **reading)
     except NoRoleError as error:
-        raise InputError(f"{error}{OR_QUASI}") from None
+        raise error.within("", OR_QUASI) from None
     baskets = source.baskets
     found = uniqueness(baskets, k, up_to, examples=examples, threads=threads)
     tree, rare = None, list[RareCategories]()
@@ -114,11 +114,15 @@ def profile(
             rare = rare_categories(baskets, guarantee, tree)
             outlook = prospects(baskets, KmAnonymity(k, min(2, up_to)), tree, Options(threads=threads))
         except Unreachable as reason:
-            notes.append(str(reason))
+            notes.append(reason.message)
         if rare:
             notes.append(
-                f"with m = {len(rare[0].names)} or more, every release goes to the root of {tree.source}, because of top-level "
-                f"categories in fewer than {k} transactions: {described(rare)}; merge them with others, or let --suppress drop them"
+                Message(
+                    f"with m = {len(rare[0].names)} or more, every release goes to the root of {tree.source}, because of {len(rare):,} "
+                    f"top-level categories in fewer than {k} transactions{VALUES}; merge them with others, or let "
+                    f"{option('suppress')} drop them",
+                    described(rare),
+                )
             )
     return Profile(
         source.name,
@@ -151,9 +155,11 @@ def _table_profile(
 ) -> Profile:
     """What the columns alone, and with up to m items, give away."""
     if hierarchy is not None:
-        raise InputError("--hierarchy is for files of sets; leave it out with --quasi")
+        raise InputError(f"{option('hierarchy')} is for files of sets; leave it out with {option('quasi')}")
     if reading.get("id") is not None:
-        raise InputError("--id is for long tables of items; a table with --quasi has one row per person")
+        raise InputError(
+            f"{option('id')} is for long tables of items; a table with {option('quasi')} has one row per person"
+        )
     KmAnonymity(k, up_to)
     asked = {name: value for name, value in reading.items() if value is not None and name != "id"}
     if "items" not in asked and "items" in column_names(data, asked.get("format")):

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from shoal.errors import InputError
+from shoal.errors import InputError, option
 from shoal.limits import read_fixed
 from shoal.records.publication import display_name, writing_errors
 from shoal.records.streams import reading_errors
@@ -56,10 +56,10 @@ def signer(path: Path) -> Signer:
     except Exception as error:  # whatever the library makes of a damaged file
         if b"PUBLIC KEY" in data:
             raise InputError(f"{name}: it is a public key; sign with the private key that belongs to it") from None
-        raise InputError(f"{name}: {_NO_KEY} (shoal verify --new-key FILE makes one)") from error
+        raise InputError(f"{name}: {_NO_KEY} ({option('shell', 'shoal verify --new-key FILE')} makes one)") from error
     if not isinstance(key, ed25519.Ed25519PrivateKey):
         raise InputError(
-            f"{name}: it is a key of another kind; give an ed25519 key (shoal verify --new-key FILE makes one)"
+            f"{name}: it is a key of another kind; give an ed25519 key ({option('shell', 'shoal verify --new-key FILE')} makes one)"
         )
     raw = key.public_key().public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw)
     return Signer(raw.hex(), lambda content: key.sign(content).hex(), _seen_by_others(path))

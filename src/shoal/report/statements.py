@@ -17,6 +17,7 @@ from typing import Any
 
 from shoal import __version__
 from shoal.algorithms import ALGORITHMS, kind_of
+from shoal.errors import Message, option
 from shoal.guarantees.audit import Audit
 from shoal.guarantees.diversity import MatchingDiversity
 from shoal.records.layout import DATABASES
@@ -262,7 +263,8 @@ def _not_counted(content: Mapping[str, Any], found: Recheck, rules_known: bool) 
         yield NotChecked(("audit.checked", "audit.by_size"), "an audit that stops early counts what it met")
     if stated_rules(content) is not None and not rules_known:
         yield NotChecked(
-            tuple(f"audit.{part}" for part in _OF_RULES), "it depends on the rules; give them with --knowledge"
+            tuple(f"audit.{part}" for part in _OF_RULES),
+            Message(f"it depends on the rules; give them with {option('knowledge')}"),
         )
 
 

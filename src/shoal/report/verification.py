@@ -17,7 +17,7 @@ from importlib import metadata
 from importlib.util import find_spec
 from typing import Any
 
-from shoal.errors import InputError, Unreachable
+from shoal.errors import InputError, Message, Unreachable, option
 from shoal.guarantees.audit import Audit
 from shoal.limits import read_fixed, unique_keys
 from shoal.records.database_address import is_address
@@ -151,12 +151,12 @@ def verification(
     by_rows = known_by_rows(content)
     if by_rows and original is not None:
         raise InputError(
-            "which input a release on Spark was made from cannot be told from a file; leave out --original"
+            f"which input a release on Spark was made from cannot be told from a file; leave out {option('original')}"
         )
     if data is None:
         if not by_rows:
             raise InputError(
-                "the certificate is about a file, which is known by its bytes; verify it without --engine spark"
+                f"the certificate is about a file, which is known by its bytes; verify it without {option('engine', 'spark')}"
             )
         sha256 = None
     else:
@@ -166,11 +166,12 @@ def verification(
     named, needed = reading, sensitive_items_of(content)
     if needed and sensitive is None:
         raise InputError(
-            f"the certificate is about {needed:,} sensitive items, which it does not name; name them with --sensitive, as for the release"
+            f"the certificate is about {needed:,} sensitive items, which it does not name; name them with "
+            f"{option('sensitive')}, as for the release"
         )
     if sensitive is not None:
         if not needed:
-            raise InputError("the certificate needs no --sensitive to be verified; leave it out")
+            raise InputError(f"the certificate needs no {option('sensitive')} to be verified; leave it out")
         reading = {**reading, "sensitive": sensitive}
     checks = [] if file.page is None else [file.page]
     signature = signature_check(content, key)
@@ -189,7 +190,7 @@ def verification(
         return Verification(content, tuple(checks))
     if needed and found.sensitive_items != needed:
         raise InputError(
-            f"the certificate is about {needed:,} sensitive items, and --sensitive names "
+            f"the certificate is about {needed:,} sensitive items, and {option('sensitive')} names "
             f"{found.sensitive_items:,}; name those of the release"
         )
     sha256 = sha256 or found.sha256
@@ -248,7 +249,8 @@ def _file_sha256(data: Path, by_rows: bool) -> str | None:
     if by_rows:
         if where.startswith("table:") or "://" in where or is_address(where):
             raise InputError(
-                f"{display_name(where)}: only Spark can read it; verify it with --engine spark, or a copy of it as a Parquet folder here"
+                f"{display_name(where)}: only Spark can read it; verify it with {option('engine', 'spark')}, "
+                "or a copy of it as a Parquet folder here"
             )
         with Input(data) as opened:
             if opened.is_folder:
@@ -396,8 +398,8 @@ def _promise(content: Mapping[str, Any], found: Recheck, rules_known: bool) -> C
     if not content["guarantee"].get("knowledge"):
         return Check("promise", True, f"{name} holds; {audit.checked:,} counted")
     if not rules_known:
-        why = "for those who know the rules it was not checked: give them with --knowledge"
-        return Check("promise", None, f"{name} holds; {why}")
+        why = f"for those who know the rules it was not checked: give them with {option('knowledge')}"
+        return Check("promise", None, Message(f"{name} holds; {why}"))
     given = len(found.guarantee.rules.applied())
     return Check(
         "promise", True, f"{name} holds for who knows the {given:,} rules given; which were meant, the owner knows"

@@ -9,7 +9,7 @@ from hmac import compare_digest
 from importlib.util import find_spec
 from typing import Any
 
-from shoal.errors import InputError
+from shoal.errors import InputError, Message, option
 from shoal.records.streams import Input
 from shoal.report.certificate import canonical
 from shoal.report.owner_key import has_key, key_id, keyed, owner_key
@@ -54,9 +54,8 @@ def signature_check(content: Mapping[str, Any], key: Path | None) -> Check:
     if not signature_holds(canonical(content), str(signature), str(signed_with)):
         return Check("signature", False, "it was changed after it was signed")
     if wanted is None:
-        return Check(
-            "signature", True, f"it is as it was signed with key {signed_with}; whose key that is, --key PUBLIC tells"
-        )
+        says = f"it is as it was signed with key {signed_with}; whose key that is, {option('key', 'PUBLIC')} tells"
+        return Check("signature", True, Message(says))
     if wanted != signed_with:
         return Check("signature", False, f"it was signed with another key, {signed_with}")
     return Check("signature", True, "it was signed by the holder of this key")

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from shoal.engines import Choice
-from shoal.errors import InputError
+from shoal.errors import InputError, option
+from shoal.passwords import without_passwords
 
 if TYPE_CHECKING:
     from shoal.algorithms.recoding import Progress
@@ -81,7 +82,7 @@ def released(
 
     if arguments.get("report") is not None:
         raise InputError(
-            "--report is for the local engine: a file where Spark writes cannot be kept to its owner; --json has the same figures"
+            f"{option('report')} is for the local engine: a file where Spark writes cannot be kept to its owner; leave it out"
         )
     sign, force = arguments.get("sign"), bool(arguments.get("force"))
     taken = _taken(spark.anonymize, {name: arguments[name] for name in arguments if name not in ("sign", "force")})
@@ -128,7 +129,7 @@ def verified(
         file = read_certificate(certificate)
         if not known_by_rows(file.content):
             raise InputError(
-                "the certificate is about a file, which is known by its bytes; verify it without --engine spark"
+                f"the certificate is about a file, which is known by its bytes; verify it without {option('engine', 'spark')}"
             )
     if key is not None:
         public_key(key)
@@ -150,10 +151,10 @@ def _signing_notes(sign: str | None, output: str | None, certificate: str | None
     if sign is None:
         return ()
     if output is None:
-        raise InputError("--sign needs -o; without it nothing is written")
+        raise InputError(f"{option('sign')} needs {option('output')}; without it nothing is written")
     if certificate is None and output.startswith(TABLE):
         raise InputError(
-            "a table has no place for its certificate, and so there is none to sign; name a file for it with --certificate"
+            f"a table has no place for its certificate, and so there is none to sign; name a file for it with {option('certificate')}"
         )
     return signer(sign).notes
 
@@ -181,8 +182,9 @@ def _taken(call: Callable[..., Any], arguments: Mapping[str, Any]) -> dict[str, 
     }
     for name in given:
         if name not in known:
-            flag = {"weights": "weight", "item_weights": "item-weight"}.get(name, name.replace("_", "-"))
-            raise InputError(f"--{flag} has no use with --engine spark; leave it out, or use the local engine")
+            raise InputError(
+                f"{option(name)} has no use with {option('engine', 'spark')}; leave it out, or use the local engine"
+            )
     return given
 
 
@@ -192,11 +194,12 @@ def _check_places(data: str, output: str | None, certificate: str | None) -> Non
             "Spark reads and writes Parquet folders and tables; standard input and output are for the local engine"
         )
     if output is None and certificate is not None:
-        raise InputError("--certificate needs -o; without it nothing is written")
+        raise InputError(f"{option('certificate')} needs {option('output')}; without it nothing is written")
     ending = "" if output is None or output.startswith(TABLE) else os.path.splitext(output)[1].lower()
     if ending in _FILES:
         raise InputError(
-            f"{os.path.basename(str(output))}: Spark writes a folder of Parquet files, or table:NAME; give a name without {ending}"
+            f"{os.path.basename(without_passwords(str(output)))}: Spark writes a folder of Parquet files, or table:NAME; give a name "
+            f"without {ending}"
         )
 
 
@@ -208,11 +211,11 @@ def _check_free(engine: Choice, output: str | None, force: bool) -> None:
     here = os.path.isabs(at)
     if force and not here:
         raise InputError(
-            f"{os.path.basename(at)}: --force replaces a folder of this machine, and nothing else on Spark; write to another place"
+            f"{os.path.basename(at)}: {option('force')} replaces a folder of this machine, and nothing else on Spark; write elsewhere"
         )
     if here and not force and os.path.lexists(at):
         raise InputError(
-            f"{os.path.basename(at)}: it is there already; pass --force to replace it, or write to another place"
+            f"{os.path.basename(at)}: it is there already; pass {option('force')} to replace it, or write to another place"
         )
 
 

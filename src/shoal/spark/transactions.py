@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from shoal.algorithms.recoding import Options
-from shoal.errors import InputError
+from shoal.errors import InputError, option
 from shoal.models import basket_notes
 from shoal.models.transactions import CENTRES, certified
 from shoal.spark.proposing import SparkProposal, forgetting, refuse_empty
@@ -27,7 +27,7 @@ def proposal(df: DataFrame, guarantee: Any, asked: Mapping[str, Any], options: O
 
     if asked["keep"]:
         raise InputError(
-            "keep has no use with --model k, whose rows are published as those of their class; leave it out"
+            f"keep has no use with {option('model', 'k')}, whose rows are published as those of their class; leave it out"
         )
     roles = (asked["items"], asked["quasi"], asked["sensitive"], None)
     seen, guarantee = published_as(df, guarantee, *roles)

@@ -20,8 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.algorithms.buckets.negative_rules import marked
-from shoal.errors import InputError
-from shoal.hierarchy.tree import Hierarchy, listed
+from shoal.errors import VALUES, InputError, listed
+from shoal.hierarchy.tree import Hierarchy
 from shoal.limits import unique_keys
 from shoal.records.knowledge import Covers, Rules, covers
 from shoal.records.records import Column, Records
@@ -73,20 +73,27 @@ def rule_edits(
             raise InputError(f'{where}: "never" must give the value of {sensitive.name!r} that such rows do not have')
         if never not in value_of:
             raise InputError(
-                f"{where}: {never!r} is no value of {sensitive.name!r}; there are {listed(sensitive.values)}"
+                f'{where}: "never" names no value of {sensitive.name!r}, which has {len(sensitive.values):,}; correct it'
             )
         strike = rule.get("strike", False)
         if not isinstance(strike, bool):
-            raise InputError(f'{where}: "strike" must be true or false, not {strike!r}')
+            raise InputError(f'{where}: "strike" must be true or false')
         nodes = [-1] * len(hierarchies)
         for name, label in conditions.items():
             if name not in hierarchies:
-                raise InputError(f"{where}: there is no quasi column {name!r}; there are {listed(list(hierarchies))}")
+                raise InputError(
+                    f"{where}: it has a condition on what is no quasi column; there are {listed(list(hierarchies))}"
+                )
             node = nodes_of[name].get(label)
             if node is None:
-                raise InputError(f"{where}: {label!r} is no value or category of {name!r}; see its hierarchy")
+                raise InputError(
+                    f"{where}: the condition on {name!r} is no value or category of it{VALUES}; see its hierarchy",
+                    values=[label],
+                )
             if node == hierarchies[name].root:
-                raise InputError(f"{where}: {label!r} is the root of {name!r} and says nothing; leave the column out")
+                raise InputError(
+                    f"{where}: the condition on {name!r} is the root of its hierarchy and says nothing; leave the column out"
+                )
             nodes[list(hierarchies).index(name)] = node
         figures = (_figure(rule, "support", math.nan, where), _figure(rule, "exceptions", 0.0, where))
         found[strike].append((nodes, value_of[never], *figures))
@@ -113,7 +120,7 @@ def edited(
         place = known.get(_key(edits.struck, i))
         if place is None:
             raise InputError(
-                f"{edits.struck[i]} is to be struck, but it is not among the rules; strike a rule as it is printed"
+                f"rule {i + 1:,} of the {len(edits.struck):,} that are to be struck is not among the rules; strike a rule as it is printed"
             )
         kept[place] = False
     new = [i for i in range(len(edits.added)) if (p := known.get(_key(edits.added, i))) is None or not kept[p]]
@@ -221,7 +228,7 @@ def _object(line: str, where: str) -> dict[str, Any]:
         raise InputError(f'{where}: it is not a JSON object; write {{"if": {{"sex": "M"}}, "never": "Ovarian Cancer"}}')
     unknown = [key for key in rule if key not in KEYS]
     if unknown:
-        raise InputError(f"{where}: {unknown[0]!r} means nothing in a rule; there are {', '.join(KEYS)}")
+        raise InputError(f"{where}: it has a key that means nothing in a rule; there are {', '.join(KEYS)}")
     return rule
 
 

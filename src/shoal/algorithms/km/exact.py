@@ -222,7 +222,8 @@ class _Program:
         columns = np.concatenate((cover_var, place[down], place[self.parent[down]]))
         values = np.concatenate((np.ones(len(cover_row)), np.ones(len(down)), -np.ones(len(down))))
         low = np.concatenate((np.ones(n), np.zeros(len(down))))
-        matrix = csr_array((values, (rows, columns)), shape=(n + len(down), len(free)))
+        at = rows.astype(np.int32), columns.astype(np.int32)  # as HiGHS counts, which older SciPy takes literally
+        matrix = csr_array((values, at), shape=(n + len(down), len(free)))
         demands = [LinearConstraint(matrix, low, np.inf)]
         if self.dropping:
             room = self.budget - int(self.weight[on].sum())

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from shoal.algorithms.km.ground import Ground
 from shoal.algorithms.recoding import Options, Recoding
-from shoal.errors import InputError
+from shoal.errors import InputError, option
 from shoal.guarantees.km import KmAnonymity
 from shoal.hierarchy.cut import Cut
 from shoal.hierarchy.tree import Hierarchy
@@ -48,7 +48,7 @@ def oa(baskets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarchy, options: 
         each = time.monotonic() - started
         raise InputError(
             f"oa would have to search {_about(cuts)} cuts, which takes {_duration(cuts, each)} at the {each:.2g} s that checking one "
-            "takes here; use --algorithm exact, which finds the same optimum"
+            f"takes here; use {option('algorithm', 'exact')}, which finds the same optimum"
         )
     lattice = _Lattice(ground)
     best, best_cost = lattice.top, float("inf")

@@ -22,7 +22,7 @@ from shoal.algorithms.rt.ground import Ground, Hierarchies, ground
 from shoal.algorithms.rt.merging import SLACK, ItemOrder, Merging, chosen
 from shoal.algorithms.rt.recoding import ClusterRecoding, RTOptions, settings
 from shoal.algorithms.rt.transaction import Generalized, all_generalized, generalized, item_rules
-from shoal.errors import Unreachable
+from shoal.errors import Message, Unreachable, option
 from shoal.loss.relational import relational_ncp
 from shoal.loss.ul import items_ncp
 from shoal.records.records import Records
@@ -189,8 +189,10 @@ def _set_notes(in_sets: int, n: int) -> tuple[str, ...]:
     if not in_sets:
         return ()
     return (
-        f"in {in_sets:,} of {n:,} classes the item hierarchy would leave nothing but its root: items are put together in sets there; "
-        "--transaction aa or exact keeps to the hierarchy",
+        Message(
+            f"in {in_sets:,} of {n:,} classes the item hierarchy would leave nothing but its root: items are put together in sets "
+            f"there; {option('transaction', 'aa')} or {option('transaction', 'exact')} keeps to the hierarchy"
+        ),
     )
 
 

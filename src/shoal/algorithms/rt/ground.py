@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from shoal.algorithms.recoding import Options
 from shoal.algorithms.rt.recoding import RTOptions
-from shoal.errors import InputError, Unreachable
-from shoal.hierarchy.tree import Hierarchy, listed
+from shoal.errors import InputError, Unreachable, option
+from shoal.hierarchy.tree import Hierarchy
 from shoal.loss.relational import Space, space
 from shoal.records.baskets import Baskets
 from shoal.records.records import Records
@@ -73,7 +73,9 @@ def ground(
 ) -> Ground:
     """The table laid out; raises where no partition of it can keep the promise."""
     if records.items is None:
-        raise InputError("the table has no items; say with --items which column holds them, or ask for --model k")
+        raise InputError(
+            f"the table has no items; say with {option('items')} which column holds them, or ask for {option('model', 'k')}"
+        )
     items, sensitive = records.items.parted(records.sensitive_items)
     n, k, l = len(records), int(guarantee.k), int(getattr(guarantee, "l", 1))  # noqa: E741
     if n < k:
@@ -98,7 +100,7 @@ def ground(
     else:
         if taken := records.sensitive_items & set(tree.names[tree.n_leaves :]):
             raise InputError(
-                f"hierarchy {tree.source}: a category is called like a sensitive item ({listed(sorted(taken))})"
+                f"hierarchy {tree.source}: {len(taken):,} of its categories are called like a sensitive item; rename them"
             )
     return Ground(
         space(records, hierarchies, rt.weights),
@@ -126,7 +128,7 @@ def _refuse_frequent(promise: str, items: Baskets, sensitive: Baskets, l: int) -
         worst = int(support.argmax()) if len(support) else -1
         if worst >= 0 and int(support[worst]) * l > total:
             raise Unreachable(
-                f"{promise} cannot be reached: sensitive item {sensitive.vocabulary[worst]!r} is in {support[worst]:,} of "
+                f"{promise} cannot be reached: a sensitive item is in {support[worst]:,} of "
                 f"{among if total != len(items) else 'all'} {total:,} rows, more than 1/{l}; choose a smaller l, or do not name it as "
                 "sensitive"
             )

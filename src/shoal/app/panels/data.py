@@ -254,7 +254,7 @@ async def _build_preview(view: View) -> None:
         preview = await asyncio.to_thread(Preview, path, form)
         rows = await asyncio.to_thread(preview.page, 0, PAGE)
     except InputError as error:
-        if (why := spoken(str(error))) != view.project.settings.get("trouble"):  # which stands above already
+        if (why := spoken(error)) != view.project.settings.get("trouble"):  # which stands above already
             parts.notice(why, "bad")
         return
     with (
@@ -292,7 +292,7 @@ def _build_pages(preview: Preview, rows: list[list[str]]) -> None:
         try:
             rows = await asyncio.to_thread(preview.page, start, PAGE)
         except InputError as error:
-            ui.notify(spoken(str(error)), type="negative")
+            ui.notify(spoken(error), type="negative")
             return
         if rows:
             state.update(start=start, rows=rows)
@@ -302,7 +302,7 @@ def _build_pages(preview: Preview, rows: list[list[str]]) -> None:
         try:
             state["total"] = await asyncio.to_thread(preview.rows)
         except InputError as error:
-            parts.notice(spoken(str(error)), "bad")
+            parts.notice(spoken(error), "bad")
             return
         page.refresh()
 

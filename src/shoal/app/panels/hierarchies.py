@@ -37,6 +37,7 @@ from shoal.app.trees import (
     tree_in,
     with_root,
 )
+from shoal.app.wording import in_app
 from shoal.errors import InputError
 from shoal.hierarchy.links import PLACE
 
@@ -109,7 +110,7 @@ class Trees:
                 load, self.view.workspace, self.project, self.view.jobs, self.need, self.values
             )
         except InputError as error:
-            self.loaded, self.trouble = None, spoken(str(error))
+            self.loaded, self.trouble = None, spoken(error)
         missing = len(self.loaded.missing) if isinstance(self.loaded, Loaded) else 0
         fits = {"spec": spec_of(self.project, self.need), "missing": missing, "trouble": self.trouble}
         known = dict(self.project.settings.get("trees") or {})
@@ -308,7 +309,7 @@ class Trees:
 
 def in_words(error: InputError, path: Path) -> str:
     """Why a file was not taken, without the path and the command that a page has a button for."""
-    text = re.sub(r", or, to put one above them, run .*", "", str(error), flags=re.DOTALL)
+    text = re.sub(r", or, to put one above them, run .*", "", error.told(in_app, show_values=True), flags=re.DOTALL)
     return spoken(text.removeprefix(f"{PLACE}{path}").lstrip(":, ").replace(str(path), path.name))
 
 

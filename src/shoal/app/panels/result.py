@@ -163,7 +163,7 @@ async def _build_file(path: Path, form: str | None, total: int | None, columns: 
     try:
         preview = await asyncio.to_thread(Preview, path, form)
     except InputError as error:
-        parts.notice(spoken(str(error)), "bad")
+        parts.notice(spoken(error), "bad")
         return
     wanted = list(columns) if columns else None
     await leaves(rows_of(preview, total, ROWS, wanted), caption, ROWS, numbered=True)

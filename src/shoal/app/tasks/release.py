@@ -14,8 +14,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shoal.app.project import spoken
+from shoal.app.wording import in_app
 from shoal.app.worker import Teller
-from shoal.errors import InputError, ShoalError
+from shoal.errors import InputError, ShoalError, told
 from shoal.plan import Plan, call_of, checked_plan, run_plan
 
 if TYPE_CHECKING:
@@ -48,7 +50,7 @@ def work(plan: Plan, folder: Path, tell: Teller, *, evaluate: bool = True) -> di
         try:
             evaluation = evaluated(plan, release, folder / RULES, tell)
         except ShoalError as error:
-            why_not = str(error)
+            why_not = spoken(error)
     return {
         "checked": checked.to_dict() | {"plan": plan.origin.name},
         "release": _facts(plan, release, folder, data.name),
@@ -134,5 +136,5 @@ def _facts(plan: Plan, release: Release, folder: Path, data: str) -> dict[str, A
     if isinstance(classes := facts.get("classes"), Mapping):
         facts["classes"] = {name: value for name, value in classes.items() if not isinstance(value, list)}
     shown = f"{folder}{os.sep}"
-    facts["notes"] = [note.replace(shown, "") for note in facts["notes"]]
+    facts["notes"] = [told(note, in_app, show_values=True).replace(shown, "") for note in facts["notes"]]
     return facts

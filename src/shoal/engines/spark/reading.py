@@ -32,10 +32,10 @@ def frame_of(session: SparkSession, place: str | os.PathLike[str]) -> DataFrame:
         _refuse_code(frame, where)
         return frame
     except PySparkException as error:
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+        reason = error.getCondition() or type(error).__name__  # what it says may quote what it read
         raise InputError(
             f"{where}: Spark cannot read it ({reason}); give Parquet (a file, a folder, hdfs://...) or table:NAME"
-        ) from error
+        ) from None
 
 
 @contextmanager
@@ -49,7 +49,7 @@ def unreadable_files() -> Iterator[None]:
         file = _FAILED.search(str(error))
         if file is None:
             raise
-        raise InputError(f"{file[1]}: it is not readable as Parquet; write it again") from error
+        raise InputError(f"{file[1]}: it is not readable as Parquet; write it again") from None
 
 
 def _refuse_code(frame: DataFrame, where: str) -> None:

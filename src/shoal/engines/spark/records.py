@@ -27,7 +27,7 @@ from shoal.engines.spark.sets import (
     numbered,
 )
 from shoal.engines.spark.workers import collected, on_workers
-from shoal.errors import InputError
+from shoal.errors import VALUES, InputError
 from shoal.records.baskets import Baskets
 from shoal.records.columns import check_numeric, comma_parts, numeric_columns
 from shoal.records.record_tables import number_notes
@@ -127,7 +127,9 @@ def coded(
     if unknown:
         rows.unpersist()
         raise InputError(
-            f"sensitive item {unknown[0]!r} does not occur in the data; check the spelling, or leave out what is not there"
+            f"{len(unknown):,} of the sensitive items that are named do not occur in the data{VALUES}; check the spelling, or leave out "
+            "what is not there",
+            values=unknown,
         )
     none = Baskets(np.zeros(1, np.int64), np.zeros(0, np.int32), vocabulary)
     template = Records(
@@ -251,7 +253,7 @@ def _vocabularies(given: DataFrame, items: str | None, hidden: str | None) -> tu
     common = next((name for name in found[1] if name in found[0]), None)
     if common is not None:
         raise InputError(
-            f"the data frame: item {common!r} stands both in {items!r} and in the sensitive {hidden!r}; rename it in one of them"
+            f"the data frame: an item stands both in {items!r} and in the sensitive {hidden!r}; rename it in one of them"
         )
     return found[0], found[1]
 

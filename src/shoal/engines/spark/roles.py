@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from shoal.engines.spark.encoding import encoded
 from shoal.engines.spark.records import SparkRecords, coded
 from shoal.engines.spark.sets import SparkSets, check_session, items_column
-from shoal.errors import InputError
+from shoal.errors import VALUES, InputError
 from shoal.guarantees.diversity import BUCKET
 from shoal.guarantees.k import KAnonymity
 from shoal.guarantees.km import KmAnonymity
@@ -107,7 +107,9 @@ def _sets(
             if unknown:
                 sets.forget()
                 raise InputError(
-                    f"{unknown[0]!r} is named as sensitive, but no transaction holds it; correct the name or leave it out"
+                    f"{len(unknown):,} of the sensitive items that are named do not occur in the data{VALUES}; correct the names, or "
+                    "leave out what is not there",
+                    values=unknown,
                 )
         return sets, guarantee
     records = coded(df, items=items_column(df, items, hidden), sensitive_sets=hidden, keep=keep)

@@ -93,10 +93,8 @@ class Files:
             reader = parquet.ParquetFileReader.open(
                 parquet.util.HadoopInputFile.fromPath(self._at(file)[1], self._settings)
             )
-        except Exception as error:  # of the bridge to Java, which has the library's own words within it
-            reason = getattr(error, "java_exception", None)
-            told = "" if reason is None else f" ({str(reason.getMessage()).splitlines()[0]})"
-            raise InputError(f"{_name(file)}: it is not readable as Parquet{told}; write it again") from error
+        except Exception:  # of the bridge to Java
+            raise InputError(f"{_name(file)}: it is not readable as Parquet; write it again") from None
         try:
             paths = reader.getFooter().getFileMetaData().getSchema().getPaths()
             return tuple(paths.get(i)[0] for i in range(paths.size()))

@@ -17,7 +17,7 @@ from shoal.engines.spark.blocks import answers, by_values, numbers
 from shoal.engines.spark.itemsets import affordable_size, lengths_without
 from shoal.engines.spark.ragged import Longs
 from shoal.engines.spark.records import SparkRecords, of_rows
-from shoal.errors import InputError
+from shoal.errors import InputError, option
 from shoal.guarantees.audit import Audit, Witness
 from shoal.guarantees.km import KmAnonymity
 from shoal.guarantees.lm import LmDiversity, with_inferences
@@ -33,7 +33,7 @@ def table_audited(records: SparkRecords, guarantee: TableAnonymity, witnesses: i
     sensitive = records.template.of_role("sensitive")
     if guarantee.l > 1 and not sensitive:
         raise InputError(
-            f"l = {guarantee.l}, but no column is sensitive; say with --sensitive which one, or leave l out"
+            f"l = {guarantee.l}, but no column is sensitive; say with {option('sensitive')} which one, or leave l out"
         )
     check_named(guarantee.missing, [column.name for column in sensitive])
     told = answers(records, by_values, _small_or_plain, guarantee=guarantee, keep=witnesses)
@@ -77,7 +77,7 @@ def lm_audited(records: SparkRecords, guarantee: LmDiversity, witnesses: int, ye
             tuple(one["items"]),
             one["support"],
             tuple(one["rows"]),
-            f"{one['both']:,} of {one['support']:,} rows hold sensitive item {one['sensitive']!r}, more than 1/{guarantee.l}",
+            f"{one['both']:,} of {one['support']:,} rows hold the same sensitive item, more than 1/{guarantee.l}",
             _group(records.template, one["class"]),
         )
         for one in first(told, "sure", witnesses)
@@ -94,7 +94,9 @@ def _within_classes(
 ) -> tuple[Audit, list[dict[str, Any]], int]:
     """The audit of (k,k^m)-anonymity, what every block says, and the largest size of a set."""
     if records.template.items is None:
-        raise InputError("the table has no items; say with --items which column holds them, or ask for --model k")
+        raise InputError(
+            f"the table has no items; say with {option('items')} which column holds them, or ask for {option('model', 'k')}"
+        )
     lengths, of_length = _known_lengths(records)
     m = min(int(guarantee.m), int(lengths.max(initial=0)))
     full = m if yes_or_no else affordable_size(lengths, of_length, m)

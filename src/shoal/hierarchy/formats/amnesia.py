@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from pathlib import PurePath
 
-from shoal.errors import InputError
+from shoal.errors import VALUES, InputError
 from shoal.hierarchy.links import Links, links_by_label
-from shoal.hierarchy.tree import Hierarchy, counted, listed
+from shoal.hierarchy.tree import Hierarchy, counted
 
 ONE_ROOT = "add a line that gives them one parent"
 KINDS = ("distinct", "range")
@@ -31,7 +31,7 @@ def parse(text: str, place: str) -> Links:
             edges += [(words[0], child, line) for child in words[2:]]
         elif words:
             raise InputError(
-                f"{place}, line {line}: {listed([' '.join(words)])!r} is not of the form 'parent has child1 child2'; correct or remove it"
+                f"{place}, line {line}: it is not of the form 'parent has child1 child2'; correct or remove it"
             )
     return links_by_label(edges, place)
 
@@ -48,7 +48,8 @@ def render(hierarchy: Hierarchy, name: str) -> str:
     if blank:
         raise InputError(
             f"hierarchy {h.source} cannot be written as amnesia: {counted(blank, 'label is', 'labels are')} empty "
-            f"or with blanks inside ({listed(blank)}); replace the blanks, or write arx, parent-child or json"
+            f"or with blanks inside{VALUES}; replace the blanks, or write arx, parent-child or json",
+            values=blank,
         )
     lines = ["distinct", f"name {'_'.join(PurePath(name).stem.split()) or 'hierarchy'}", "type string"]
     lines += [f"height {h.height + 1}", ""]

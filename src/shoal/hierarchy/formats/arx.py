@@ -6,14 +6,13 @@ that repeats on several levels or branches stays several nodes. Rows that share 
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Sequence
 
-from shoal.errors import InputError
+from shoal.errors import VALUES, InputError, listed
 from shoal.hierarchy.formats.cells import Cells, quoted, read_cells, refuse_unwritable
 from shoal.hierarchy.links import Links, by_converting
-from shoal.hierarchy.tree import Hierarchy, counted, listed
+from shoal.hierarchy.tree import Hierarchy, counted
 
 ONE_ROOT = "add a last column with the same value in every row"
 
@@ -86,7 +85,8 @@ def _chosen(cells: Cells, levels: Sequence[str], place: str) -> Cells:
     header = cells.rows[0]
     if missing := [name for name in levels if name not in header]:
         raise InputError(
-            f"{place}: its first line names no column {listed(missing)}; the columns are {listed(header, 20)}"
+            f"{place}: its first line names no column {listed(missing)}; name those that it has{VALUES}",
+            values=header,
         )
     if len(levels) < 2 or len(set(levels)) < len(levels):
         raise InputError(
@@ -111,10 +111,10 @@ def _refuse_gaps(cells: Cells, place: str) -> None:
             f"{place}: {counted(gaps, 'row has', 'rows have')} an empty cell before their last value (line {listed(gaps)}); "
             "fill it in, or leave the cell out to hang the value under the next one"
         )
-    alone = [f"{row[0]!r} in line {line}" for row, line in zip(cells.rows, cells.lines, strict=True) if len(row) == 1]
+    alone = [str(line) for row, line in zip(cells.rows, cells.lines, strict=True) if len(row) == 1]
     if alone:
         raise InputError(
-            f"{place}: {counted(alone, 'row holds', 'rows hold')} a single value ({listed(alone)}); "
+            f"{place}: {counted(alone, 'row holds', 'rows hold')} a single value (line {listed(alone)}); "
             "write the value, then what it generalizes to, up to the root, with ; or , between them"
         )
 
@@ -125,11 +125,11 @@ def _refuse_columns_after_root(rows: list[list[str]], header: list[str], place: 
         if len({row[c] for row in rows}) > 1:
             continue
         names = header + [f"column {i + 1}" for i in range(len(header), max(map(len, rows)))]
-        levels = shlex.quote(",".join(header[: c + 1]))
-        use = f"to keep the levels alone, {by_converting(place, f'--levels {levels}')}"
+        use = f"to keep the levels alone, {by_converting(place, '--levels LEAF,...,ROOT')}, with the names of the first {c + 1} columns"
         raise InputError(
-            f"{place}: after the root in {names[c]!r} more columns follow ({listed(names[c + 1 :])}); "
-            + (use if len(header) > c and "," not in "".join(header[: c + 1]) else "delete them")
+            f"{place}: after the root, in column {c + 1}, {len(names) - c - 1} more follow{VALUES}; "
+            + (use if len(header) > c and "," not in "".join(header[: c + 1]) else "delete them"),
+            values=names[c + 1 :],
         )
 
 
@@ -140,4 +140,4 @@ def _refuse_merging_siblings(hierarchy: Hierarchy, what: str) -> None:
     counts = Counter(zip(h.parent[h.n_leaves :].tolist(), h.labels[h.n_leaves :], strict=True))
     twins = [h.labels[v] for v in inner if counts[int(h.parent[v]), h.labels[v]] > 1]
     if twins:
-        raise InputError(f"{what}: categories with the same parent share a label ({listed(twins)}); rename them")
+        raise InputError(f"{what}: categories with the same parent share a label{VALUES}; rename them", values=twins)

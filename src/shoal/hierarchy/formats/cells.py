@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from shoal.errors import InputError
-from shoal.hierarchy.tree import counted, listed
+from shoal.errors import VALUES, InputError
+from shoal.hierarchy.tree import counted
 
 if TYPE_CHECKING:
     from _csv import Reader
@@ -72,8 +72,9 @@ def refuse_unwritable(labels: Sequence[str], what: str) -> None:
     bad = [label for label in labels if not label or label != label.strip(BLANKS)]
     if bad:
         raise InputError(
-            f"{what}: {counted(bad, 'label is', 'labels are')} empty or surrounded by blanks ({listed([repr(b) for b in bad])}); "
-            "rename them, or write json"
+            f"{what}: {counted(bad, 'label is', 'labels are')} empty or surrounded by blanks{VALUES}; rename them, "
+            "or write json",
+            values=[repr(label) for label in bad],
         )
 
 

@@ -13,9 +13,9 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from shoal.errors import InputError
+from shoal.errors import VALUES, InputError
 from shoal.hierarchy.links import Links
-from shoal.hierarchy.tree import Hierarchy, counted, listed
+from shoal.hierarchy.tree import Hierarchy, counted
 
 ONE_ROOT = "put them under one object"
 
@@ -57,7 +57,7 @@ def render(hierarchy: Hierarchy, name: str) -> str:
     if "" in h.labels:
         raise InputError(f"{what}: a label is empty; rename it")
     if twins:
-        raise InputError(f"{what}: nodes with the same parent share a label ({listed(twins)}); rename them")
+        raise InputError(f"{what}: nodes with the same parent share a label{VALUES}; rename them", values=twins)
     lines: list[str] = []
     waiting: list[tuple[int, str, str]] = [
         (h.root, "", "")
@@ -96,18 +96,24 @@ def _nodes(value: Any, where: str, place: str) -> list[tuple[str, Any]]:
             named = isinstance(entries.get("name"), str)
             found += [(entries["name"], entries.get("children"))] if named else part.pairs
         else:
-            shown = "a list inside a list" if isinstance(part, list) else json.dumps(part)
+            shown = (
+                "a list inside a list"
+                if isinstance(part, list)
+                else "a text alone"
+                if isinstance(part, str)
+                else "a number or a constant"
+            )
             raise InputError(
-                f"{place}, under {where}: {shown} is no node; "
-                "use a label, an object with name and children, or an object of labels"
+                f"{place}: {shown} is no node{VALUES}; use a label, an object with name and children, or an object of labels",
+                values=[f"under {where}"],
             )
     labels = [label for label, _ in found]
     if "" in labels:
-        raise InputError(f"{place}, under {where}: a label is empty; fill it in or remove the node")
+        raise InputError(f"{place}: a label is empty{VALUES}; fill it in or remove the node", values=[f"under {where}"])
     if len(set(labels)) < len(labels):
         twins = [label for label, times in Counter(labels).items() if times > 1]
         raise InputError(
-            f"{place}, under {where}: {counted(twins, 'label is', 'labels are')} given to two children ({listed(twins)}); "
-            "rename or remove one"
+            f"{place}: {counted(twins, 'label is', 'labels are')} given to two children of one node{VALUES}; rename or remove one",
+            values=[f"under {where}", *twins],
         )
     return found

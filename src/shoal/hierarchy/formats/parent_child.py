@@ -7,10 +7,10 @@ else is taken for a header when the rest is a tree without it. An empty parent m
 
 from __future__ import annotations
 
-from shoal.errors import InputError
+from shoal.errors import InputError, listed
 from shoal.hierarchy.formats.cells import Cells, quoted, read_cells, refuse_unwritable
 from shoal.hierarchy.links import Links, links_by_label
-from shoal.hierarchy.tree import Hierarchy, counted, listed
+from shoal.hierarchy.tree import Hierarchy, counted
 
 ONE_ROOT = "add rows that give them one parent"
 
