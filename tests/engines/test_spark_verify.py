@@ -247,7 +247,7 @@ def test_tampered_rows_are_caught(shop):
     rewritten(shop, lambda rows: [row for row in rows if "rifle" not in row])
     found = checked(shop)
     assert {"file", "statements"} <= set(failed(found))
-    assert "it counts 17 rows, there are 16" in says(found, "statements")
+    assert "output.rows (it says 17, there are 16)" in says(found, "statements")
 
 
 def test_the_certificate_of_another_release_is_caught(shop):

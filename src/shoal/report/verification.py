@@ -140,10 +140,11 @@ def verification(
     sensitive: Any = None,
     knows_rules: bool = False,
     folder: Check | None = None,
+    name: str | None = None,
 ) -> Verification:
     """All checks of a certificate and what it is said to be about: a file or folder here, or (None) what the auditor has on Spark.
 
-    `sensitive` names what the certificate must not; `folder` is what was found beside the data.
+    `sensitive` names what the certificate must not; `folder` is what was found beside the data, and `name` what they are called on Spark.
     """
     settle(None if isinstance(certificate, CertificateFile) else certificate, data)  # with the address at hand
     file = certificate if isinstance(certificate, CertificateFile) else read_certificate(certificate)
@@ -196,7 +197,7 @@ def verification(
     sha256 = sha256 or found.sha256
     same = _identity(content, sha256)
     rules_known = _rules_known(content, found, knows_rules)
-    name = None if data is None else display_name(data)
+    name = name if data is None else display_name(data)
     statements, left = statements_check(
         content, found, same=bool(same), sha256=sha256, name=name, rules_known=rules_known
     )

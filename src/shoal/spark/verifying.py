@@ -56,7 +56,7 @@ def verify(
 
     check_session(df)
     file = _certificate(certificate, df.sparkSession)
-    return _verified(lambda: df, file, None, key, sensitive, knowledge, hierarchy)
+    return _verified(lambda: df, file, None, None, key, sensitive, knowledge, hierarchy)
 
 
 def verify_place(
@@ -70,14 +70,14 @@ def verify_place(
     how = {name: how.get(name) for name in ("sensitive", "knowledge", "hierarchy")}
     if place.startswith(TABLE):
         table = frame_of(session, place)
-        return _verified(lambda: table, file, None, key, **how)
+        return _verified(lambda: table, file, None, place.removeprefix(TABLE), key, **how)
     if _PATTERN.search(place):
         raise InputError(f"{place}: Spark takes * ? [ ] {{ }} in a path for patterns; name a folder without them")
     entries = Files(session).entries(place)
     if entries is not None:
         data_files(entries, display_name(place))  # raises if there are none, or if it is not plain which they are
     folder = None if entries is None else folder_check(entries)
-    return _verified(lambda: _frame(session, place), file, folder, key, **how)
+    return _verified(lambda: _frame(session, place), file, folder, display_name(place), key, **how)
 
 
 def _frame(session: SparkSession, place: str) -> DataFrame:
@@ -96,6 +96,7 @@ def _verified(
     frame: Callable[[], DataFrame],
     certificate: CertificateFile,
     folder: Check | None,
+    name: str | None,
     key: Path | None,
     sensitive: Any,
     knowledge: Path | None,
@@ -115,6 +116,7 @@ def _verified(
         sensitive=None if sensitive is None else _named(sensitive),
         knows_rules=knowledge is not None,
         folder=folder,
+        name=name,
     )
 
 
