@@ -20,7 +20,7 @@ from shoal.engines.spark.packing import together
 from shoal.engines.spark.publishing import published
 from shoal.engines.spark.reading import frame_of
 from shoal.engines.spark.sets import digest
-from shoal.errors import InputError, ShoalError
+from shoal.errors import InputError, ShoalError, Unreachable
 from shoal.guarantees.km import KmAnonymity
 from shoal.guarantees.km_local import LocalKmAnonymity
 from shoal.hierarchy.cut import Cut
@@ -304,3 +304,29 @@ def test_web_view_1_is_released_as_locally(spark):
         )
         assert here.audit == there.audit
         there.forget()
+
+
+@pytest.mark.parametrize("size", [2**31 + 1, 10**30])
+def test_promises_of_any_size_are_counted_there_too(spark, size):
+    rows = [(34, "x", ["a", "b"], "flu", 1), (34, "x", ["a"], "gout", 1)] * 3
+    people = spark.createDataFrame(rows, "age int, job string, items array<string>, ill string, bucket int")
+    sets = people.select("items")
+    table = {"quasi": ["age", "job"]}
+    asked = (
+        (sets, KmAnonymity(size, 1), {}),
+        (sets, KmAnonymity(size, size), {}),
+        (sets, shoal.KAnonymity(size), {}),
+        (people, shoal.TableAnonymity(2, size), table | {"sensitive": "ill"}),
+        (people, shoal.RTAnonymity(size, size), table | {"items": "items"}),
+        (people, shoal.LmDiversity(2, size, size), table | {"items": "items", "sensitive": ["b"]}),
+        (people, shoal.MatchingDiversity(size), table | {"sensitive": "ill"}),
+        (people, shoal.PlainDiversity(size, "entropy"), table | {"sensitive": "ill"}),
+    )
+    for frame_, guarantee, how in asked:
+        found = shoal.spark.audit(frame_, guarantee, **how)
+        assert not found, guarantee
+        assert found.guarantee == guarantee.to_dict()
+    assert shoal.spark.audit(sets, KmAnonymity(3, size))
+    assert shoal.spark.anonymize(sets, KmAnonymity(3, size)).audit
+    with pytest.raises(Unreachable):
+        shoal.spark.anonymize(sets, KmAnonymity(size, 2))

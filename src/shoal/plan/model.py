@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
 
 from shoal.errors import InputError
+from shoal.numbers import LONGEST, MOST
 from shoal.plan.places import Origin, Place, in_plan, sentence
 from shoal.records.columns import NO_COLUMN
 
@@ -21,6 +22,9 @@ Text = Annotated[str, Field(min_length=1, pattern=r"^[^\x00]*$")]
 Share = Annotated[float, Field(ge=0, le=1)]
 Whole = Annotated[int, Field(ge=0, le=LARGEST)]
 Positive = Annotated[int, Field(ge=1, le=LARGEST)]
+Loops = Annotated[int, Field(ge=1, le=MOST["population"])]
+Rounds = Annotated[int, Field(ge=0, le=MOST["generations"])]
+Threads = Annotated[int, Field(ge=1, le=MOST["threads"])]
 Crowd = Annotated[int, Field(ge=2, le=LARGEST)]
 Role = Literal["quasi", "items", "sensitive", "keep", "drop", "id"]
 ROLES: tuple[str, ...] = ("quasi", "items", "sensitive", "keep", "drop", "id")
@@ -124,16 +128,16 @@ class RunOptions(_Part):
     suppress: Share | None = Field(
         default=None, description="exact, hybrid: the largest share of item occurrences that may go."
     )
-    time_limit: Annotated[float, Field(gt=0)] | None = Field(
+    time_limit: Annotated[float, Field(gt=0, le=LONGEST)] | None = Field(
         default=None, description="exact, hybrid, lra, split: seconds after which the best found so far is taken."
     )
-    seed: Annotated[int, Field(ge=0, lt=2**63)] | None = Field(default=None, description="For what draws lots.")
+    seed: Annotated[int, Field(ge=0, le=MOST["seed"])] | None = Field(default=None, description="For what draws lots.")
     segments: Positive | None = Field(
         default=None,
         description="pta, gray-tsp: parts into which the sorted rows are cut; lra: the most parts with a cut of their own.",
     )
-    population: Positive | None = Field(default=None, description="gray-tsp: loops that evolve.")
-    generations: Whole | None = Field(default=None, description="gray-tsp: rounds of evolution.")
+    population: Loops | None = Field(default=None, description="gray-tsp: loops that evolve.")
+    generations: Rounds | None = Field(default=None, description="gray-tsp: rounds of evolution.")
     delta: Share | None = Field(
         default=None, description="rmerge, tmerge: the largest loss of the side that is bounded."
     )
@@ -166,7 +170,7 @@ class RunOptions(_Part):
     unknown: Literal["root"] | None = Field(
         default=None, description="root: hang what a hierarchy does not know under its root instead of refusing it."
     )
-    threads: Positive | None = Field(default=None, description="Threads to use; all cores unless given.")
+    threads: Threads | None = Field(default=None, description="Threads to use; all cores unless given.")
     memory_limit: Text | None = Field(
         default=None, description="km with exact: memory to use at most, such as 2GB; the rest goes to scratch files."
     )
