@@ -329,3 +329,19 @@ def test_models_are_chosen_with_their_words_and_reasons(served, page):
     for width in (900, 500):
         page.set_viewport_size({"width": width, "height": 800})
         assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_missing_sensitive_value_is_read_as_the_user_says(served, page):
+    project = opened(served, page)
+    for column, role in (("codes", "Leave out"), ("pay", "Others want to learn it")):
+        page.goto(f"{served.base}/p/{project}/data")
+        page.get_by_label(f"Role of column {column}").click()
+        page.get_by_role("option", name=role).click()
+        page.wait_for_selector("text=Every column has a role.")
+    page.goto(f"{served.base}/p/{project}/promise")
+    page.get_by_role("button", name="Choose this: The sensitive value stays one of l").click()
+    page.wait_for_selector("text=missing ones not counted")
+    page.get_by_role("combobox", name="A missing sensitive value").click()
+    page.get_by_role("option", name="A value of its own").click()
+    page.wait_for_selector("text=a missing value counted as one of them")
+    until(lambda: "missing: value" in plan_file(served, project))
