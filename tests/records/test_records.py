@@ -393,7 +393,7 @@ def test_roles_that_do_not_fit(table, options, sentence):
         ("x.jsonl", '{"x": 1}\n{"x": [2]}\n', "x.jsonl: line 2 holds a list in field 'x'"),
         ("x.jsonl", '{"x": [2]}\n', "x.jsonl: column 'x' holds lists, not single values; name it with items="),
         ("x.jsonl", '{"x": 1}\n\n{"x"}\n', "x.jsonl: line 3 is not JSON"),
-        ("x.jsonl", '{"x": 1, "x": 2}\n', "x.jsonl: line 1 is not JSON (a key stands twice in an object)"),
+        ("x.jsonl", '{"x": 1, "x": 2}\n', "x.jsonl: line 1 is not JSON (a field stands twice,"),
         ("x.jsonl", '{"x": "\\ud800"}\n', "x.jsonl: line 1 holds half a surrogate pair"),
         ("x.jsonl", '{"x": 1}\n{"x": 2, "y": 1}\n', "x.jsonl: column 'y' has no role"),
         ("x.jsonl", '{"": 1, "x": 2}\n', "x.jsonl: column 1 has no name"),

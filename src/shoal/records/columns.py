@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from shoal.errors import InputError, option
 
-_NEAR = 0.75
+_NEAR, _LOOKED = 0.75, 200
 _HEADINGS = frozenset(
     ("id", "item", "items", "name", "age", "sex", "gender", "zip", "diagnosis", "diagnoses", "patient", "customer")
 )
@@ -148,10 +148,10 @@ def is_header(columns: Sequence[str], named: Collection[str]) -> bool:
     """Whether names of columns are surely no values of a person: of a text file, if they hold, nearly at least, a name that was given."""
     if not isinstance(columns, FirstLine):
         return True
-    held = [column.casefold() for column in columns]
-    return any(
-        difflib.get_close_matches(name.casefold(), held, 1, _NEAR) for name in named
-    ) or not _HEADINGS.isdisjoint(held)
+    held, asked = [column.casefold() for column in columns], [name.casefold() for name in named]
+    if not _HEADINGS.union(asked).isdisjoint(held):
+        return True
+    return any(difflib.get_close_matches(name, held[:_LOOKED], 1, _NEAR) for name in asked[:_SHOWN])
 
 
 def listed(columns: Sequence[str]) -> str:
