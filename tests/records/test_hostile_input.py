@@ -473,6 +473,7 @@ def test_a_message_about_very_many_columns_is_short(tmp_path):
     path = put(tmp_path, "x.csv", f"{wide}\n{',' * 19_999}\n")
     assert "and 19,9" in refusal(path, items="column1")
     for sentence in (refusal(path), refusal(path, items="column1"), refusal(path, items="nothing")):
+        assert len(sentence) < 600
     with pytest.raises(InputError) as caught:
         load_records(path, quasi="column1")
     assert len(str(caught.value)) < 600
