@@ -341,6 +341,7 @@ def test_a_missing_sensitive_value_is_read_as_the_user_says(served, page):
     page.goto(f"{served.base}/p/{project}/promise")
     page.get_by_role("button", name="Choose this: The sensitive value stays one of l").click()
     page.wait_for_selector("text=missing ones not counted")
+    page.wait_for_selector("text=matching 2-diversity by injector", timeout=90_000)
     page.get_by_role("combobox", name="A missing sensitive value").click()
     page.get_by_role("option", name="A value of its own").click()
     page.wait_for_selector("text=a missing value counted as one of them")
