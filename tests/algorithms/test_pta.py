@@ -230,7 +230,7 @@ def test_threads_do_not_change_the_classes(algorithm):
 
 def test_seeds_change_the_loops_of_gray_tsp():
     baskets = random_baskets(300, 30, 0.3, 6)
-    found = [gray_tsp(baskets, Twins(5), None, Options(seed=s, generations=2)).of_row.tolist() for s in (1, 1, 2, -1)]
+    found = [gray_tsp(baskets, Twins(5), None, Options(seed=s, generations=2)).of_row.tolist() for s in (1, 1, 2)]
     assert found[0] == found[1]
     assert found[0] != found[2]
 
@@ -257,12 +257,9 @@ def test_segments_asked_for():
     assert classes.facts["segments"] == 10
     assert classes.notes == ("11 segments of 50 transactions would have fewer than k = 5 each: cut into 10 instead.",)
     assert pta(baskets, Twins(5), None, Options(segments=10)).notes == ()
-    for bad in (Options(segments=0), Options(segments=-1)):
-        with pytest.raises(InputError, match="at least one segment"):
-            pta(baskets, Twins(5), None, bad)
-    for bad in (Options(population=0), Options(generations=-1)):
-        with pytest.raises(InputError, match="population"):
-            gray_tsp(baskets, Twins(5), None, bad)
+    for name, bad in (("segments", 0), ("segments", -1), ("population", 0), ("generations", -1)):
+        with pytest.raises(InputError, match=f"{name} must be a whole number of at least"):
+            Options(**{name: bad})
     with pytest.raises(InputError, match="ask for more segments"):
         pta(Baskets.from_rows([[]] * 30_001), Twins(5), None, Options(segments=1))
 

@@ -402,7 +402,7 @@ class TestRefusals:
         table = records(
             [((1, "a", "b"), ["A", "HIV"]), ((2, "a", "b"), ["A", "HIV"]), ((3, "a", "b"), ["A"])], sensitive=["HIV"]
         )
-        with pytest.raises(Unreachable, match="'HIV' is in 2 of all 3 rows, more than 1/2"):
+        with pytest.raises(Unreachable, match="a sensitive item is in 2 of all 3 rows, more than 1/2"):
             rmerge_r(table, LmDiversity(1, 2, 1), {}, Options())
 
     def test_no_items_and_no_quasi_identifiers(self):

@@ -189,7 +189,7 @@ def endless(bench):
             "guarantee": {"model": "k", "k": 5},
             "algorithm": "gray-tsp",
             "hierarchies": None,
-            "options": {"generations": 900_000_000},
+            "options": {"generations": 1_000_000, "population": 1_000},
         }
     )
 

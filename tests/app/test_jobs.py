@@ -30,7 +30,7 @@ ENDLESS = KM | {
     "hierarchies": None,
     "guarantee": {"model": "k", "k": 5},
     "algorithm": "gray-tsp",
-    "options": {"generations": 900_000_000},
+    "options": {"generations": 1_000_000, "population": 1_000},
 }
 
 

@@ -9,7 +9,6 @@ from shoal.algorithms.recoding import Options
 from shoal.algorithms.transactions.classes import Classes
 from shoal.algorithms.transactions.loops import evolved_loop
 from shoal.algorithms.transactions.pta import classes_along_loops
-from shoal.errors import InputError
 from shoal.records.baskets import Baskets
 
 if TYPE_CHECKING:
@@ -18,11 +17,6 @@ if TYPE_CHECKING:
 
 def gray_tsp(baskets: Baskets, guarantee: KAnonymity, hierarchy: None, options: Options) -> Classes:
     """Classes as PTA makes them, along loops evolved over `options.generations` by `options.population` loops each."""
-    if options.population < 1 or options.generations < 0:
-        raise InputError(
-            f"population = {options.population}, generations = {options.generations}: "
-            "there has to be at least one loop, and no fewer than 0 rounds"
-        )
     return classes_along_loops(
         "gray-tsp",
         baskets,

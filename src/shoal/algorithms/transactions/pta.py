@@ -95,8 +95,6 @@ def classes_along_loops(
 
 def _segments(n: int, k: int, asked: int | None) -> tuple[int, tuple[str, ...]]:
     """How many segments, and what to tell about it; none of them may have fewer than k transactions."""
-    if asked is not None and asked < 1:
-        raise InputError(f"segments = {asked}: there has to be at least one segment")
     segments = min(asked or default_segments(n, k), n // k)
     if -(-n // segments) > LARGEST:
         raise InputError(
