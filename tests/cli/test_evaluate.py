@@ -195,6 +195,8 @@ def test_homogeneity_is_an_attack(tmp_path, run, monkeypatch):
     code, out, _ = run("attack", "public.csv", "--quasi", "age", "--sensitive", "ill", "--plot", "sure.svg")
     assert code == 3
     assert "Of 2 rows of 4 (50.00%) a sensitive value is certain" in out
+    assert "hiv" not in out
+    _, out, _ = run("attack", "public.csv", "--quasi", "age", "--sensitive", "ill", "--show-values")
     assert "all 2 rows of the crowd of 1, 2 have ill hiv" in out
     (tmp_path / "better.csv").write_text("age,ill\n20,hiv\n20,flu\n30,flu\n30,cold\n")
     code, out, _ = run("attack", "better.csv", "--quasi", "age", "--sensitive", "ill", "--l", "2", "--json")
