@@ -20,7 +20,12 @@ from pathlib import Path
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
-ELSEWHERE = {"benchmarks/RESULTS.md": "results.md", "CHANGELOG.md": "changes.md", "README.md": "index.md"}
+ELSEWHERE = {
+    "benchmarks/RESULTS.md": "results.md",
+    "CHANGELOG.md": "changes.md",
+    "SECURITY.md": "security.md",
+    "README.md": "index.md",
+}
 """Pages that lie outside of docs, and where they stand in the site. The site has a first screen of its own for README."""
 FIRST = {
     "Guides": ("guide", ("km", "hybrid", "transactions", "tables", "buckets", "local", "learned")),
@@ -89,7 +94,7 @@ def navigation(names: list[str]) -> Nav:
     ordered = {head: taken(*(f"{folder}/{stem}.md" for stem in stems)) for head, (folder, stems) in FIRST.items()}
     ordered["Guides"] += taken(*(name for name in left if name.startswith("guide/")))
     ordered["Papers"] += taken(*(name for name in left if name.startswith("papers/")))
-    ordered["Reference"] = taken("reference.md", "formats.md")
+    ordered["Reference"] = taken("reference.md", "formats.md", "threats.md", "security.md")
     ordered["Measured"] = taken("results.md", "rivals.md")
     ordered["Decisions"] = taken("decisions/README.md", *(name for name in left if name.startswith("decisions/")))
     changes = taken("changes.md")
