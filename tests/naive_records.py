@@ -35,11 +35,6 @@ def is_marked(row: list[str]) -> bool:
     )
 
 
-def unguarded(cell: str) -> str:
-    """A cell without the apostrophe that keeps a spreadsheet from running it."""
-    return cell[1:] if re.match(r"''*[=+\-@\t\r]", cell) else cell
-
-
 def split_cell(cell: str, separator: str) -> list[str]:
     if separator == " ":
         return re.findall(r"[^ \t\n\v\f\r]+", cell)
@@ -49,7 +44,7 @@ def split_cell(cell: str, separator: str) -> list[str]:
 def csv_rows(text: bytes, column: str, separator: str, delimiter: str = ",") -> Rows:
     """A set column of CSV, through the standard library's parser."""
     table = csv.DictReader(io.StringIO(text.decode("utf-8-sig"), newline=""), delimiter=delimiter)
-    return [split_cell(unguarded(row[column]), separator) for row in table]
+    return [split_cell(row[column], separator) for row in table]
 
 
 def long_rows(text: bytes, id: str, column: str, delimiter: str = ",") -> Rows:
@@ -57,9 +52,9 @@ def long_rows(text: bytes, id: str, column: str, delimiter: str = ",") -> Rows:
     table = csv.DictReader(io.StringIO(text.decode("utf-8-sig"), newline=""), delimiter=delimiter)
     sets: dict[str, list[str]] = {}
     for row in table:
-        items = sets.setdefault(unguarded(row[id]), [])
+        items = sets.setdefault(row[id], [])
         if row[column]:
-            items.append(unguarded(row[column]))
+            items.append(row[column])
     return list(sets.values())
 
 
@@ -84,10 +79,7 @@ def csv_text(rows: Rows, separator: str, delimiter: str = ",") -> bytes:
     writer = csv.writer(out, delimiter=delimiter, lineterminator="\n")
     writer.writerow(["items"])
     for row in rows:
-        cell = separator.join(row)
-        formula = re.match(r"'*[=+\-@\t\r]", cell)
-        number = re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", cell)
-        writer.writerow([f"'{cell}" if formula and not number else cell])
+        writer.writerow([separator.join(f"'{name}" if name[0] in "=+-@\t\r" else name for name in row)])
     return out.getvalue().encode()
 
 

@@ -40,7 +40,7 @@ from shoal.records.records import Records
 from shoal.records.row_digest import row_digest
 from shoal.records.scratch import Scratch
 from shoal.records.set_cells import parting_mark
-from shoal.records.writing import csv_cell, write_to, written_tokens
+from shoal.records.writing import csv_cell, escaped, write_to, written_tokens
 from shoal.report.certificate import ROWS_HASHED, certificate_file, check_certificate_name
 from shoal.report.certificate import certificate as certificate_of
 from shoal.report.owner_key import has_key, key_path, owner_files
@@ -773,7 +773,7 @@ def _passing_through() -> Iterator[StagedFile]:
 
 
 def _csv(rows: Iterator[tuple[str, ...]]) -> bytes:
-    return "".join(",".join(csv_cell(cell, ",") for cell in row) + "\n" for row in rows).encode()
+    return "".join(",".join(csv_cell(escaped(cell), ",") for cell in row) + "\n" for row in rows).encode()
 
 
 def peak_mb() -> float | None:

@@ -487,3 +487,26 @@ def test_readers_need_no_path_to_be_writable(tmp_path):
     path = put(tmp_path, "x.parquet", parquet_file(LISTS))
     Path(path).chmod(0o400)
     assert len(read(path)) == 12
+
+
+def test_what_spreadsheets_would_run_goes_all_the_way(tmp_path, monkeypatch):
+    import shoal
+    from shoal.report.evaluation import evaluate
+
+    monkeypatch.setenv("SHOAL_KEY", str(tmp_path / "owner.key"))
+    raw = put(tmp_path, "raw.csv", "items\n" + "=x|b\nb|=x\n+y|b|-5\n-5|+y|a\na|=x\n'tis|a\n'tis|b\n" * 6)
+    tree = put(
+        tmp_path,
+        "tree.csv",
+        "=x;@signs;all\n+y;@signs;all\n-5;@signs;all\na;letters;all\nb;letters;all\n'tis;letters;all\n",
+    )
+    promise = shoal.KmAnonymity(3, 2)
+    release = shoal.anonymize(str(raw), promise, hierarchy=str(tree), algorithm="exact")
+    public = tmp_path / "public.csv"
+    release.write(str(public), str(tmp_path / "certificate.json"))
+    named = read(public, separator=None)
+    assert not any(name[0] in "=+-@" for name in named.vocabulary)
+    assert shoal.audit(str(public), promise).holds
+    found = evaluate(str(raw), str(public), hierarchy=str(tree))
+    assert found.to_dict()["loss"]["items"]["ncp"] == pytest.approx(release.loss["ncp"])
+    assert shoal.verify(str(tmp_path / "certificate.json"), str(public)).holds

@@ -219,11 +219,12 @@ class _Published:
 def nodes_of(vocabulary: Sequence[str], hierarchy: Hierarchy) -> npt.NDArray[np.int64]:
     """The node of each published token, the lowest that covers the same leaves; raises for tokens that the tree does not know.
 
-    Text has its own ways with blanks (around a name in cells, within one in FIMI files): a token read from it is known all the same.
+    Text has its own ways with blanks (around a name in cells, within one in FIMI files) and with what spreadsheets would run: a token read
+    from it is known all the same.
     """
     known: dict[str, int] = {}
     unclear: set[str] = set()
-    for written in (str, str.strip, _without_blanks):
+    for written in (str, str.strip, _without_blanks, _with_apostrophe):
         forms: dict[str, int] = {}
         for v, name in enumerate(hierarchy.names):
             form = written(name)
@@ -244,6 +245,11 @@ def nodes_of(vocabulary: Sequence[str], hierarchy: Hierarchy) -> npt.NDArray[np.
     while np.any(climbs := only[node] >= 0):
         node = np.where(climbs, only[node], node)
     return node
+
+
+def _with_apostrophe(name: str) -> str:
+    bare = name.strip()
+    return f"'{bare}" if bare[:1] in ("=", "+", "-", "@") else bare
 
 
 def _without_blanks(name: str) -> str:

@@ -1,7 +1,7 @@
 """CSV and TSV as a table of text: nothing is guessed about types, so 007 stays 007 and NaN stays the text NaN.
 
-Arrow's streaming parser reads blocks of whole lines as they come; a quoted cell may hold line breaks. A cell that begins like
-a formula carries an apostrophe that keeps spreadsheets from running it; it is taken off here and put on by the writer.
+Arrow's streaming parser reads blocks of whole lines as they come; a quoted cell may hold line breaks. A cell is read as it stands:
+an apostrophe before a formula, which a release has lest spreadsheets run it, is part of its text.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
 from shoal.errors import InputError, option
@@ -21,7 +20,6 @@ from shoal.records.columns import FirstLine
 from shoal.records.streams import BLANKS, Input, TextBlock
 from shoal.records.tables import Table
 
-_GUARDED = r"^'('*[=+\-@\t\r])"
 _QUOTED = re.compile(r'"[^"]*"')
 _OPEN_QUOTE = re.compile(r'(?:^|[,;\t])"[^"]*$')
 _QUOTE, _LINE_FEED = ord('"'), b"\n"
@@ -40,7 +38,7 @@ def delimited_table(source: Input, delimiter: str | None) -> tuple[Table, str]:
     if delimiter is None:
         delimiter = _guessed_delimiter(first)
     header = _header(first, delimiter, source.name)
-    columns = [re.sub(_GUARDED, r"\1", name.strip(BLANKS)) for name in header]
+    columns = [name.strip(BLANKS) for name in header]
     feed = _Feed(first, blocks, _Quotes(delimiter, source.name))
     separator = delimiter
     place = {name: at for at, name in reversed(list(enumerate(columns)))}
@@ -48,7 +46,7 @@ def delimited_table(source: Input, delimiter: str | None) -> tuple[Table, str]:
     def batches(wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
         names = [header[place[column]] for column in wanted]
         for batch in _parsed(feed, source.name, separator, header, names):
-            yield pa.record_batch([_unguarded(column) for column in batch.columns], names=list(wanted))
+            yield batch.rename_columns(list(wanted))
 
     return Table(FirstLine(columns), batches, source.name, None, room=source.room), delimiter
 
@@ -195,13 +193,6 @@ def _parsed(feed: _Feed, source: str, delimiter: str, header: list[str], wanted:
                 f"{source}: a quoted cell does not end for millions of characters; close its quote"
             ) from None
         raise InputError(f"{source}: it is not readable as CSV; check its quotes and columns") from None
-
-
-def _unguarded(cells: pa.Array) -> pa.Array:
-    """The cells without the apostrophe that guards those that look like a formula."""
-    if not pc.any(pc.starts_with(cells, "'")).as_py():
-        return cells
-    return pc.replace_substring_regex(cells, _GUARDED, r"\1")
 
 
 def _guessed_delimiter(first: TextBlock) -> str:

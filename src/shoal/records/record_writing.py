@@ -26,11 +26,14 @@ from shoal.records.publication import Publication, StagedFile, Target, display_n
 from shoal.records.record_reading import FORMATS_WITH_COLUMNS, load_records, mark_sensitive
 from shoal.records.records import Column, Records, same_records
 from shoal.records.roles import SENSITIVE_MARKS
+from shoal.records.streams import BLANKS
 from shoal.records.tables import NUMBER
 from shoal.records.values import MISSING
 from shoal.records.writing import (
+    GUARDED,
     bytes_of,
     csv_cell,
+    guarded,
     header_cell,
     packed_output,
     row_that_must_show,
@@ -53,9 +56,7 @@ _Texts = Callable[[int, int], Any]  # the text of a column from one row to anoth
 
 _BLOCK = 1 << 17  # rows that are put together at a time
 _OCCURRENCES = 1 << 20  # and items in them
-_GUARDED = r"^'*[=+\-@\t\r]"
 _JSON_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?", re.ASCII)
-_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 
 
 def write_records(records: Records, target: Target, *, layout: Layout | None = None, force: bool = False) -> Layout:
@@ -122,10 +123,14 @@ def _own_separator(sensitive: Baskets) -> str | None:
 
 
 def written_records(records: Records, layout: Layout, target: Target = "the output") -> Records:
-    """What the records look like in a file of this layout: text has no place for blanks around the names of columns and items."""
+    """What the records look like in a file of this layout.
+
+    Text has no place for blanks around the names of columns and items, and what a spreadsheet would run has an apostrophe in front.
+    """
     if layout.format not in CELLED:
         return records
-    names = {name: name.strip() for name in records.names}
+    guard = guarded if layout.format in GUARDED else str
+    names = {name: guard(name.strip(BLANKS)) for name in records.names}
     if "" in names.values() or len(set(names.values())) < len(names):
         raise InputError(
             f"{display_name(target)}: column names are empty or the same without the blanks around them; "
@@ -136,7 +141,7 @@ def written_records(records: Records, layout: Layout, target: Target = "the outp
             raise InputError(
                 f"{display_name(target)}: a name or a value holds a NUL, which {layout.format} text cannot; write .jsonl or .parquet"
             )
-    columns = tuple(replace(column, name=names[column.name]) for column in records.columns)
+    columns = tuple(_written_column(column, names[column.name], guard, target) for column in records.columns)
     if records.items is None:
         return replace(records, columns=columns)
     tokens = written_tokens(records.items.vocabulary, layout, target)
@@ -151,6 +156,18 @@ def written_records(records: Records, layout: Layout, target: Target = "the outp
         sensitive_items=frozenset(as_written.get(name, name) for name in records.sensitive_items),
         sensitive_name=None if records.sensitive_name is None else names[records.sensitive_name],
     )
+
+
+def _written_column(column: Column, name: str, guard: Callable[[str], str], target: Target) -> Column:
+    values = tuple(map(guard, column.values))
+    if values == column.values:
+        return replace(column, name=name)
+    if len(set(values)) < len(values):
+        raise InputError(
+            f"{display_name(target)}: two values of column {column.name!r} differ in an apostrophe before a sign that spreadsheets run, "
+            "and would be written as one; write .jsonl or .parquet"
+        )
+    return Column.from_codes(name, column.role, column.codes, values, numeric=False)
 
 
 def flags_to_read(written: str | os.PathLike[str] | DatabaseInput, records: Records, layout: Layout) -> Told:
@@ -403,7 +420,7 @@ def _json(text: str) -> str:
 
 
 def _delimited(records: Records, layout: Layout) -> Iterator[bytes | memoryview]:
-    """A header and a line per row, cells quoted and guarded where they must be."""
+    """A header and a line per row, cells quoted where they must be."""
     delimiter = layout.delimiter
     alone = len(records.names) == 1  # then a line must not be blank: not all readers see a cell in it
 
@@ -452,9 +469,7 @@ def _csv_cells(texts: Any, delimiter: str) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    nothing, guard, quote = (pa.scalar(text, pa.large_string()) for text in ("", "'", '"'))
-    runs = pc.and_not(pc.match_substring_regex(texts, _GUARDED), pc.match_substring_regex(texts, _NUMBER))
-    guarded = pc.if_else(runs, pc.binary_join_element_wise(guard, texts, nothing), texts)
-    special = pc.match_substring_regex(guarded, rf'["\r\n{delimiter}]')
-    doubled = pc.replace_substring(guarded, '"', '""')
-    return pc.if_else(special, pc.binary_join_element_wise(quote, doubled, quote, nothing), guarded)
+    nothing, quote = (pa.scalar(text, pa.large_string()) for text in ("", '"'))
+    special = pc.match_substring_regex(texts, rf'["\r\n{delimiter}]')
+    doubled = pc.replace_substring(texts, '"', '""')
+    return pc.if_else(special, pc.binary_join_element_wise(quote, doubled, quote, nothing), texts)

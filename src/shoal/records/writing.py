@@ -2,7 +2,7 @@
 
 Text is put together without touching single items: every name is prepared once with what follows it inside and at the end of a
 row, and gathering those pieces in row order yields the bytes of a whole block. Names are always written as text, so that 007
-stays 007 in Parquet and JSON too. Cells that a spreadsheet would run as a formula get an apostrophe, which the reader takes off.
+stays 007 in Parquet and JSON too. What a spreadsheet would run as a formula is written with an apostrophe in front, as any reader sees it.
 What parts the items of cells is chosen so that a reader who is not told finds it out: if the first rows hold one item each and
 would not show it, the first of them ends in it.
 """
@@ -15,7 +15,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -27,7 +27,7 @@ from shoal.errors import VALUES, InputError
 from shoal.records.baskets import Baskets
 from shoal.records.layout import CELLED, SEPARATORS, Layout, layout_for
 from shoal.records.publication import Publication, StagedFile, Target, display_name, writing_errors
-from shoal.records.streams import BLOCK
+from shoal.records.streams import BLANKS, BLOCK
 
 if TYPE_CHECKING:
     import pandas
@@ -41,7 +41,9 @@ _EdgeCodes = Callable[[_Lengths, _Items], tuple[Any, Any]]
 _BLOCK = 1 << 20  # rows and occurrences that are put together at a time
 _GZIP_LEVEL = 6  # the program's own default; 9, Python's, takes five times as long for one byte in ten
 _BLANK = re.compile(r"[ \t\n\v\f\r]")
-_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+_FORMULA = re.compile(r"[=+\-@\t\r]")
+GUARDED = ("csv", "tsv", "long")
+"""What spreadsheets open."""
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
 
 
@@ -81,6 +83,8 @@ def settled_layout(vocabulary: Sequence[str], layout: Layout, target: Target = "
 
     One that a reader would find out by itself goes first, lest a release be read with its items cut at the wrong places.
     """
+    if layout.format in GUARDED:
+        layout = replace(layout, items=guarded(layout.items), id=layout.id and guarded(layout.id))
     if layout.format not in CELLED:
         return layout
     tokens = written_tokens(vocabulary, layout, target)
@@ -97,13 +101,14 @@ def settled_layout(vocabulary: Sequence[str], layout: Layout, target: Target = "
 def written_tokens(vocabulary: Sequence[str], layout: Layout, target: Target = "the output") -> tuple[str, ...]:
     """What each name looks like in a file of this layout.
 
-    FIMI text has no place for blanks, which become `_`; cells have none for blanks around a name. Everything else stays.
+    FIMI text has no place for blanks, which become `_`; cells have none for blanks around a name, and an apostrophe keeps spreadsheets from
+    running them. Each item has one name wherever it stands in its cell. Everything else stays.
     """
     if layout.format == "dat":
         tokens = tuple(_BLANK.sub("_", name) for name in vocabulary)
         refused = {"", "-1", "-2"}
     elif layout.format in (*CELLED, "long"):
-        tokens = tuple(name.strip(" \t\n\v\f\r") for name in vocabulary)
+        tokens = tuple(name.strip(BLANKS) for name in vocabulary)
         refused = {""}
     else:
         return tuple(vocabulary)
@@ -114,6 +119,9 @@ def written_tokens(vocabulary: Sequence[str], layout: Layout, target: Target = "
                 "rename it, or write .jsonl or .parquet",
                 values=[repr(name)],
             )
+    if layout.format in GUARDED:
+        alone = layout.format == "long"  # a number that stands by itself is none that anything is run for
+        tokens = tuple(guarded(token) if alone else _guarded_in_set(token) for token in tokens)
     if len(set(tokens)) < len(tokens):
         first: dict[str, str] = {}
         for name, token in zip(vocabulary, tokens, strict=True):
@@ -198,11 +206,9 @@ def _jsonl_text(baskets: Baskets, tokens: Sequence[str], field: str) -> Iterator
 
 
 def _cell_text(baskets: Baskets, tokens: Sequence[str], layout: Layout) -> Iterator[bytes | memoryview]:
-    """A header and a cell per row, quoted and guarded where it must be."""
+    """A header and a cell per row, quoted where it must be."""
     delimiter, separator = layout.delimiter, layout.separator
     special = re.compile(rf'["\r\n{re.escape(delimiter)}]')
-    guards_alone = np.array([_is_formula(token) for token in tokens], bool)
-    guards_ahead = np.array([_is_formula(token + separator) for token in tokens], bool)
     quotes = np.array([special.search(token) is not None for token in tokens], bool)
     separator_quotes = special.search(separator) is not None
     shown_by = row_that_must_show(separator, baskets, tokens)
@@ -215,16 +221,12 @@ def _cell_text(baskets: Baskets, tokens: Sequence[str], layout: Layout) -> Itera
         shows = lengths > 1
         dangling = np.arange(row, row + len(lengths)) == shown_by
         quoted = (before[ends] > before[ends - lengths]) | (lengths == 0) | (separator_quotes & (shows | dangling))
-        guarded = np.zeros(len(lengths), bool)
-        filled = lengths > 0
-        first = items[(ends - lengths)[filled]]
-        guarded[filled] = np.where((shows | dangling)[filled], guards_ahead[first], guards_alone[first])
         row += len(lengths)
-        return quoted + 2 * guarded, 4 + quoted + 2 * dangling
+        return quoted.astype(np.int64), 2 + quoted + 2 * dangling
 
     doubled = [token.replace('"', '""') for token in tokens]
     follow = separator.replace('"', '""')
-    edges = ["", '"', "'", "\"'", "\n", '"\n', f"{follow}\n", f'{follow}"\n']
+    edges = ["", '"', "\n", '"\n', f"{follow}\n", f'{follow}"\n']
     yield f"{header_cell(layout.items)}\n".encode()
     yield from _Pieces([token + follow for token in doubled], doubled, edges).rows(baskets, edge_codes)
 
@@ -331,17 +333,31 @@ def _clashes(separator: str) -> Callable[[str], object]:
     return lambda token: f"{separator}{token}{separator}".split(separator) != ["", token, ""]
 
 
-def _is_formula(cell: str) -> bool:
-    """Whether a spreadsheet would run the cell, or would show it without an apostrophe that belongs to it."""
-    return _FORMULA.match(cell) is not None and _NUMBER.fullmatch(cell) is None
+def guarded(text: str) -> str:
+    """A text as it stands in a cell of its own: what a spreadsheet would run as a formula has an apostrophe in front."""
+    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
+
+
+def _guarded_in_set(name: str) -> str:
+    """A name as it stands in a cell with others: there, -5 may be the beginning of a formula, too."""
+    return f"'{name}" if _FORMULA.match(name) else name
+
+
+def escaped(text: str) -> str:
+    """As `guarded`, and what has an apostrophe of its own gets another: for files of ours, whose reader takes one off."""
+    return f"'{text}" if _FORMULA.match(text.lstrip("'")) and not _NUMBER.fullmatch(text) else text
+
+
+def unguarded(text: str, known: Container[str]) -> str:
+    """What a text of a release stood for: without its apostrophe, unless a text is known that has one."""
+    return text[1:] if text[:1] == "'" and _FORMULA.match(text, 1) and text not in known else text
 
 
 def csv_cell(text: str, delimiter: str) -> str:
-    """One cell of CSV, guarded and quoted if it must be."""
-    guarded = f"'{text}" if _is_formula(text) else text
-    if any(mark in guarded for mark in ('"', "\r", "\n", delimiter)):
-        return '"' + guarded.replace('"', '""') + '"'
-    return guarded
+    """One cell of CSV, quoted if it must be."""
+    if any(mark in text for mark in ('"', "\r", "\n", delimiter)):
+        return '"' + text.replace('"', '""') + '"'
+    return text
 
 
 def header_cell(name: str) -> str:

@@ -15,13 +15,16 @@ import os
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from shoal.errors import InputError, option
 from shoal.limits import unique_keys
 from shoal.loss.queries import Among, Between, Query
+from shoal.records.baskets import Baskets
+from shoal.records.records import Column, Records
 from shoal.records.streams import display_name, list_lines, list_text
+from shoal.records.writing import unguarded
 
 Path = str | os.PathLike[str]
 
@@ -164,6 +167,31 @@ def _is_list_of_texts(given: Any) -> bool:
 def _is_number(given: Any) -> bool:
     """Whether it is one, and none that floating point is too small for."""
     return isinstance(given, int | float) and not isinstance(given, bool) and abs(given) <= sys.float_info.max
+
+
+def without_guards(published: Records, original: Records) -> Records:
+    """A release in text without the apostrophes that keep spreadsheets from running what it holds, so that names are those of the original.
+
+    An apostrophe stays where the original has one, and where two names would become one.
+    """
+    columns = []
+    for column in published.columns:
+        held = original[column.name].values if column.name in original.names else ()
+        values = [unguarded(value, held) for value in column.values]
+        if column.numbers is None and values != list(column.values) and len(set(values)) == len(values):
+            column = Column.from_codes(column.name, column.role, column.codes, values, numeric=False)
+        columns.append(column)
+    items, marked = published.items, published.sensitive_items
+    if items is not None:
+        known = frozenset(() if original.items is None else original.items.vocabulary)
+        names = [unguarded(name, known) for name in items.vocabulary]
+        if names != list(items.vocabulary) and len(set(names)) == len(names):
+            bare = dict(zip(items.vocabulary, names, strict=True))
+            items, marked = (
+                Baskets.from_codes(items.lengths, items.items, names),
+                frozenset(map(bare.__getitem__, marked)),
+            )
+    return replace(published, columns=tuple(columns), items=items, sensitive_items=marked)
 
 
 def _unguarded(cell: str) -> str:

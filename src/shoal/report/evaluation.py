@@ -52,7 +52,8 @@ from shoal.records.reading import load
 from shoal.records.record_reading import load_records, mark_sensitive
 from shoal.records.records import Records
 from shoal.records.roles import texts_of
-from shoal.report.between import RulesFile, rules_file, workload_file
+from shoal.records.writing import GUARDED
+from shoal.report.between import RulesFile, rules_file, without_guards, workload_file
 from shoal.report.uniqueness import uniqueness
 
 Path = str | os.PathLike[str]
@@ -326,8 +327,11 @@ class _Wanted:
         except NoRoleError as error:
             raise error.within("", OR_QUASI) from None
         records = Records((), source.baskets)
+        if like is not None and source.layout.format in GUARDED:
+            records = without_guards(records, like)
         if like is not None and like.sensitive_items:
-            records = replace(records, sensitive_items=like.sensitive_items & frozenset(source.baskets.vocabulary))
+            assert records.items is not None
+            records = replace(records, sensitive_items=like.sensitive_items & frozenset(records.items.vocabulary))
         elif self.sensitive is not None:
             records = mark_sensitive(source.baskets, self.sensitive)
         return records, _side(records, source.name, source.sha256)
@@ -361,6 +365,8 @@ class _Wanted:
             marked = self.sensitive
         source = load_records(data, **asked, **roles)
         records = source.records
+        if like is not None and source.layout.format in GUARDED:
+            records = without_guards(records, like)
         if marked is not None and like is None:
             records = mark_sensitive(records, marked)
         elif marked is not None and like is not None and records.items is not None:
