@@ -129,14 +129,22 @@ class _Decoder:
         if "stream" in said:
             rows = 0
             try:
-                for batch in pa.ipc.open_stream(self._answers):
+                stream = pa.ipc.open_stream(self._answers)
+                for batch in stream:
                     batch.validate(full=True)
                     rows += len(batch)
-                    yield batch
+                    try:
+                        yield batch
+                    except GeneratorExit:
+                        # Whoever leaves after a look at a small file leaves a process that has nothing more to say.
+                        with contextlib.suppress(InputError, pa.ArrowException, OSError):
+                            if next(stream, None) is None:
+                                self.end(source, form)
+                        raise
             except (pa.ArrowException, OSError):
                 raise _crashed(source, form) from None
             said = self._said(source, form)
-            if said["end"] != rows:
+            if said.get("end") != rows:
                 raise _crashed(source, form)
         self.idle = True
 
