@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -32,12 +34,11 @@ def test_audit_counts_what_brute_force_counts(rows, k, l, m):  # noqa: E741
     assert audit.holds == (not rare and not sure)
     assert (audit.facts["rare"], audit.facts["inferences"]) == (len(rare), len(sure))
     assert audit.violations == len(rare) + len(sure)
-    found = {
-        (w.group, w.items, w.reason.split("'")[1]): (int(w.reason.split()[0]), w.support)
-        for w in audit.witnesses
-        if "sensitive" in w.reason
-    }
-    assert found == sure
+    # A witness does not name the sensitive item: as many are shown as there are such items.
+    found = Counter(
+        (w.group, w.items, int(w.reason.split()[0]), w.support) for w in audit.witnesses if "sensitive" in w.reason
+    )
+    assert found == Counter((*key[:2], *figures) for key, figures in sure.items())
     assert all(len(w.rows) == w.support for w in audit.witnesses)
 
 
@@ -54,7 +55,7 @@ def test_threads_change_nothing(rows, l):  # noqa: E741
     assert one == two
 
 
-def test_a_crowd_that_shares_a_sensitive_item_is_refused_with_it_by_name():
+def test_a_crowd_that_shares_a_sensitive_item_is_refused():
     table = records(
         [((1, "a", "b"), ["A", "HIV"]), ((1, "a", "b"), ["A", "HIV"]), ((1, "a", "b"), ["B"])] * 2, sensitive=["HIV"]
     )
