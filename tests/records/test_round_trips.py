@@ -204,7 +204,7 @@ def test_a_header_that_holds_a_delimiter_is_quoted(tmp_path):
 
 def test_a_release_that_cannot_be_written_names_the_file(tmp_path):
     for name in ("x.dat", "x.csv"):
-        with pytest.raises(InputError, match=rf"^{name}: item "):
+        with pytest.raises(InputError, match=rf"^{name}: an item cannot stand"):
             write(Baskets.from_rows([["a\0b"]]), tmp_path / name)
     with pytest.raises(InputError, match=r"^x\.csv: items can be parted neither"):
         write(Baskets.from_rows([["a b", "a|b", "a;b", "a,b", "a\tb"]]), tmp_path / "x.csv")

@@ -396,9 +396,14 @@ SOURCES = Path(shoal.__file__).parent
 
 @pytest.mark.parametrize("room", ["algorithms", "models"])
 def test_searches_take_promises_from_the_guarantees_and_nothing_else(room):
-    """The contracts keep the audit from the search's code; this keeps the search from the audit's."""
+    """The contracts keep the audit from the search's code; this keeps the search from the audit's.
+
+    What a missing value means is part of a promise. Buckets of very many kinds of rows ask the audit itself whether they are done.
+    """
     for path in sorted((SOURCES / room).rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("shoal.guarantees"):
+            home = (node.module or "") if isinstance(node, ast.ImportFrom) else ""
+            if home.startswith("shoal.guarantees") and home != "shoal.guarantees.missing":
                 assert all(alias.name[0].isupper() for alias in node.names), f"{path.name}, line {node.lineno}"
-            assert not (isinstance(node, ast.Attribute) and node.attr == "audit"), f"{path.name}, line {node.lineno}"
+            asks = isinstance(node, ast.Attribute) and node.attr == "audit"
+            assert not asks or path.parts[-2:] == ("buckets", "cells.py"), f"{path.name}, line {node.lineno}"

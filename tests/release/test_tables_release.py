@@ -142,7 +142,8 @@ def test_a_damaged_release_is_caught(patients, tmp_path):
     out = tmp_path / "public.csv"
     shoal.anonymize(patients, shoal.RTAnonymity(5, 2), delta=0.4, drop="id", **ROLES).write(str(out))
     lines = out.read_text().splitlines()
-    for damaged in ("99,M,A", lines[1].rpartition(",")[0] + ",never seen before"):
+    known = ",".join(next(csv.reader(lines[1:2], quoting=csv.QUOTE_MINIMAL))[:-1])
+    for damaged in ("99,M,A", f"{known},never seen before"):
         spoiled = tmp_path / "spoiled.csv"
         spoiled.write_text("\n".join([*lines[:-1], damaged]) + "\n")
         verdict = shoal.audit(str(spoiled), shoal.RTAnonymity(5, 2), **ROLES)

@@ -107,8 +107,8 @@ def test_the_same_seed_gives_the_same_rows_whatever_the_threads():
         ({"sensitive": ["nothing"]}, "1 of the sensitive items that are named do not occur in the data"),
         ({"sensitive": " , "}, "do not occur in the data"),
         ({"quasi": "age"}, "quasi= has no use with KAnonymity"),
-        ({"algorithm": "pta", "segments": 0}, "segments is 0"),
-        ({"algorithm": "gray-tsp", "population": 0}, "population is 0"),
+        ({"algorithm": "pta", "segments": 0}, "segments must be a whole number of at least 1"),
+        ({"algorithm": "gray-tsp", "population": 0}, "population must be a whole number of at least 1"),
     ],
 )
 def test_refusals(asked, complaint):

@@ -16,7 +16,7 @@ from shoal.algorithms.km.local import LocalRecoding
 from shoal.algorithms.recoding import Options, Recoding
 from shoal.errors import InputError, option
 from shoal.guarantees.km import KmAnonymity
-from shoal.guarantees.km_local import LocalKmAnonymity, nodes_of
+from shoal.guarantees.km_local import LocalKmAnonymity
 from shoal.hierarchy.files import read_hierarchy
 from shoal.hierarchy.spec import resolve
 from shoal.hierarchy.tree import Hierarchy
@@ -253,7 +253,8 @@ def certified(
     The loss is that of the published occurrences: with the tree, it can be counted in the file. Over the original ones it would tell in how
     many rows a token stands for two items.
     """
-    leaves = tree.leaf_count[nodes_of(tokens, tree)]
+    node_called = {name: v for v, name in enumerate(tree.names)}
+    leaves = tree.leaf_count[np.array([node_called[token] for token in tokens], np.int64)]
     total = int(occurrences.sum())
     untold = untold_leaves(tree, unknown=unknown, whole=deleted is None and not local)
     loss = {"ncp": Figure(published_ncp(occurrences, leaves, tree.n_leaves), untold)}
