@@ -113,7 +113,7 @@ def test_a_cell_in_a_process_of_its_own_says_what_it_cannot_do(tmp_path):
     wrong = Cell("km", "recoded", {"data": "grocery", "nonsense": 1})
     rows = Cells(tmp_path).outcomes([figure(large, wrong)])[0].rows
     assert rows[0]["status"] == CANNOT
-    assert "use --algorithm exact" in rows[0]["reason"]
+    assert "which finds the same optimum" in rows[0]["reason"]
     assert rows[1]["status"] == FAILED
     assert "nonsense" in rows[1]["reason"]
 
