@@ -31,7 +31,7 @@ BROKEN = {
     "header.csv": (b"age,sex\n", "has no rows"),
     "ragged.csv": (b"age,sex\n1,M\n2,F,9\n3,M\n", "row 2 has 3 cells"),
     "quote.csv": (b'age,sex\n1,"M\n2,F\n3,M\n', "does not close"),
-    "twice.csv": (b"age,age\n1,2\n", "two columns called 'age'"),
+    "twice.csv": (b"age,age\n1,2\n", "columns 1 and 2 have the same name"),
     "latin.csv": ("name,age\nMüller,3\n".encode("latin-1"), "not UTF-8 (byte 0xFC"),
     "wide-text.csv": ("age,sex\n1,M\n".encode("utf-16"), "begins like UTF-16"),
     "picture.csv": (bytes(range(256)) * 40, "holds a NUL byte"),

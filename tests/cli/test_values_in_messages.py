@@ -275,3 +275,10 @@ def test_a_fault_of_ours_is_told_by_its_kind_and_place(files, run, monkeypatch):
     _, out, err = run("profile", "sets.csv")
     assert "profile.py" in err
     assert CANARY not in out + err
+
+
+def test_a_first_line_with_numbers_is_no_header_whatever_was_named():
+    from shoal.records.columns import FirstLine, is_header
+
+    assert is_header(FirstLine(("name", "age", "ill")), ["ages"])
+    assert not is_header(FirstLine((CANARY, "34", "f")), ["34"])

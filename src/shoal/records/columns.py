@@ -10,6 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from shoal.errors import InputError, option
+from shoal.records.values import is_number
 
 _NEAR, _LOOKED = 0.75, 200
 _HEADINGS = frozenset(
@@ -148,6 +149,8 @@ def is_header(columns: Sequence[str], named: Collection[str]) -> bool:
     """Whether names of columns are surely no values of a person: of a text file, if they hold, nearly at least, a name that was given."""
     if not isinstance(columns, FirstLine):
         return True
+    if any(is_number(column) for column in columns):  # as in a row without a header
+        return False
     held, asked = [column.casefold() for column in columns], [name.casefold() for name in named]
     if not _HEADINGS.union(asked).isdisjoint(held):
         return True
