@@ -243,7 +243,7 @@ def test_a_tree_decides_on_spark_too(spark):
         (
             shoal.KAnonymity(2, sensitive=["z"]),
             {"items": "items"},
-            "'z' is named as sensitive, but no transaction holds it",
+            "1 of the sensitive items that are named do not occur in the data",
         ),
         (RTAnonymity(2, 2), {"items": "items"}, "no column is named as quasi-identifier"),
         (RTAnonymity(2, 2), {"items": "items", "quasi": "size"}, "no column 'size'"),
