@@ -127,7 +127,10 @@ def test_from_a_file_to_a_release_that_holds(served, page, tmp_path, model):
     told, again = json.loads(certificate.read_text()), made_without_the_app(served, page)
     assert told["guarantee"]["name"] == journey.promise
     assert again["holds"]
-    assert again["guarantee"] == told["guarantee"]
+    promised = [
+        {name: fact for name, fact in facts["guarantee"].items() if name != "knowledge"} for facts in (again, told)
+    ]
+    assert promised[0] == promised[1]  # of rules the certificate says less
     assert set(told["loss"]) <= set(again["loss"])  # the certificate's is rounded, or over what is published
 
 
