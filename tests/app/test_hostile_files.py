@@ -26,6 +26,18 @@ def parquet():
     return made.getvalue()
 
 
+def arrow():
+    """A file whose lists lead out of it: it would crash whoever follows them."""
+    made, table = io.BytesIO(), pa.table({"items": [["apple", "bread"], ["cheese"], [], ["apple"]]})
+    with pa.ipc.new_file(made, table.schema) as writer:
+        writer.write_table(table)
+    good, bad = (
+        b"".join(end.to_bytes(4, "little") for end in ends) for ends in ((0, 2, 3, 3, 4), (0, 2, 1 << 30, 3, 4))
+    )
+    assert good in made.getvalue()
+    return made.getvalue().replace(good, bad, 1)
+
+
 BROKEN = {
     "empty.csv": (b"", "it is empty"),
     "header.csv": (b"age,sex\n", "has no rows"),
@@ -36,6 +48,7 @@ BROKEN = {
     "wide-text.csv": ("age,sex\n1,M\n".encode("utf-16"), "begins like UTF-16"),
     "picture.csv": (bytes(range(256)) * 40, "holds a NUL byte"),
     "Half.parquet": (parquet()[:-100], "not readable as Parquet"),
+    "harm.arrow": (arrow(), "not readable as Arrow"),
     "half.csv.gz": (gzip.compress(GOOD.encode() * 100)[:-20], "damaged or cut short"),
     "lines.jsonl": (b'{"a": 1}\n{"a": \n', "line 2 is not JSON"),
 }

@@ -19,6 +19,8 @@ TABLE = "age,sex,items,ill\n" + "".join(
     f"{20 + i % 5},{'mf'[i % 2]},{'a|b' if i % 3 else 'b|c'},{('flu', 'cold', 'gout')[i % 3]}\n" for i in range(30)
 )
 TREE = "a;ab;all\nb;ab;all\nc;c2;all\n"
+LONGEST = 1000
+"""Characters of a message."""
 NUMBERS = ["9" * 400, "9" * 5000, "-1", "-2", "1e999", "NaN", "-0", "0.1", "7.0"]
 
 
@@ -37,8 +39,17 @@ def _ignoring_refusals(*deeds: Callable[[], Any]) -> None:
     from shoal.errors import ShoalError
 
     for deed in deeds:
-        with contextlib.suppress(ShoalError):
+        try:
             deed()
+        except ShoalError as error:
+            check_message(error)
+
+
+def check_message(error: Any) -> None:
+    """Raises unless it is a sentence about the input."""
+    text = str(error)
+    if error.exit_code == 1 or "\n" in text or len(text) > LONGEST:
+        raise AssertionError(f"a message that is none: {text[:LONGEST]!r}")
 
 
 def read_data(path: str, folder: Path) -> None:

@@ -78,21 +78,21 @@ class Worker:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.kinds: list[str] = []
         self._start()
 
     def _start(self) -> None:
-        code = Path(__file__).with_name("worker.py")
+        code, own = Path(__file__).with_name("worker.py"), tempfile.mkdtemp(dir=self.folder)
         environment = os.environ | {"SHOAL_INPUT_LIMIT": LIMIT, "SHOAL_DEBUG": "1", "PYTHONFAULTHANDLER": "1"}
         self._process = subprocess.Popen(
-            [sys.executable, os.fspath(code), os.fspath(self.folder)],
+            [sys.executable, os.fspath(code), own],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env=environment,
             text=True,
         )
-        self.kinds = json.loads(self._heard(300) or "{}").get("kinds", [])
+        if not self._heard(300):
+            raise RuntimeError("the process that uses files does not start; run tests/fuzz/worker.py FOLDER to see why")
 
     def use(self, kind: str, path: Path) -> str | None:
         """What is wrong with how a file was used; None if nothing is."""

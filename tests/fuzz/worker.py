@@ -9,10 +9,7 @@ import sys
 import traceback
 from pathlib import Path
 
-from cases import kinds
-
-LONGEST = 2000
-"""Characters of a message."""
+from cases import check_message, kinds
 
 
 def main() -> None:
@@ -29,8 +26,10 @@ def main() -> None:
         try:
             known[asked["kind"]].use(asked["path"], folder)
         except ShoalError as error:
-            if "\n" in str(error) or len(str(error)) > LONGEST or error.exit_code == 1:
-                fault = f"a message that is none: {str(error)[:LONGEST]!r}"
+            try:
+                check_message(error)
+            except AssertionError as wrong:
+                fault = str(wrong)
         except BaseException:
             fault = traceback.format_exc()
         peak = sum(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))

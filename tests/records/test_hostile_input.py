@@ -510,3 +510,29 @@ def test_what_spreadsheets_would_run_goes_all_the_way(tmp_path, monkeypatch):
     found = evaluate(str(raw), str(public), hierarchy=str(tree))
     assert found.to_dict()["loss"]["items"]["ncp"] == pytest.approx(release.loss["ncp"])
     assert shoal.verify(str(tmp_path / "certificate.json"), str(public)).holds
+
+
+@pytest.mark.parametrize("key", ["hierarchies", "columns"])
+def test_a_key_of_a_plan_that_is_as_long_as_a_text_is_cut(key, tmp_path):
+    from shoal.plan import read_plan
+
+    plan = {"version": 1, "input": {"path": "x.csv"}, key: {"9" * 5000: 7}, key + "9" * 5000: 1}
+    with pytest.raises(InputError) as caught:
+        read_plan(put(tmp_path, "plan.json", json.dumps(plan)))
+    assert len(str(caught.value)) < 400
+
+
+def test_rules_and_queries_with_numbers_and_depths_without_measure_are_refused(tmp_path):
+    from shoal.report.between import rules_file, workload_file
+
+    for line in (
+        "[" * 100_000,
+        '{"items": [' + "9" * 5000 + "]}",
+        '{"between": {"age": [1, ' + "9" * 400 + "]}}",
+        '{"items": [], "items": ["a"]}',
+    ):
+        with pytest.raises(InputError, match="line 1"):
+            workload_file(put(tmp_path, "queries.jsonl", line))
+    for row in (f"1,3,{'9' * 5000},0,a", '1,3,1,0,"a'):
+        with pytest.raises(InputError, match="line 2"):
+            rules_file(put(tmp_path, "rules.csv", f"class,rows,added,removed,published\n{row}\n"))

@@ -73,7 +73,7 @@ def line_of(origin: Origin, place: Place) -> int | None:
 
 
 def dotted(place: Place) -> str:
-    return ".".join(str(key) if re.fullmatch(r"[\w-]+", str(key)) else shown(key) for key in place)
+    return ".".join(str(key) if re.fullmatch(r"[\w-]{1,60}", str(key)) else shown(key) for key in place)
 
 
 def shown(value: Any) -> str:
