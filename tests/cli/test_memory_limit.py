@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 
 import pytest
@@ -54,3 +55,27 @@ def test_what_cannot_be_limited_is_refused(shop, run, flags, words):
     assert (code, out) == (2, "")
     assert words in err
     assert not (shop / "a.csv").exists()
+
+
+def test_an_input_limit_refuses_what_unfolds_beyond_it_and_travels_in_a_plan(shop, run):
+    (shop / "small.dat.gz").write_bytes(gzip.compress(b"milk wipes\n" * 200_000))
+    code, _, err = run("profile", "small.dat.gz", "--input-limit", "2MB")
+    assert code == 2
+    assert "takes more than 2 MB of memory, which is the input limit" in err
+    assert "raise --input-limit" in err
+    assert run("audit", "small.dat.gz", "--k", "2")[0] == 0  # the limit was that of the command before
+    flags = ("anonymize", "small.dat.gz", "-o", "a.dat", "--input-limit", "2MB")
+    _, plan, _ = run(*flags, "--print-plan")
+    (shop / "plan.yaml").write_text(plan)
+    assert "limit: 2MB" in plan
+    code, _, err = run("run", "plan.yaml")
+    assert code == 2
+    assert "raise input.limit" in err
+    assert not (shop / "a.dat").exists()
+
+
+@pytest.mark.parametrize(("size", "words"), [("much", "is not a size"), ("10KB", "give at least 1MB")])
+def test_an_input_limit_is_a_size(shop, run, size, words):
+    code, _, err = run("audit", "raw.csv", "--input-limit", size)
+    assert code == 2
+    assert words in err
