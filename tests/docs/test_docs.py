@@ -22,7 +22,7 @@ import pytest
 from shoal.cli import main
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(
     r"<!-- run(?: with (?P<files>[^>]*?))? -->\n```(?P<language>console|python)\n(?P<text>.*?)^```$",
     re.DOTALL | re.MULTILINE,
