@@ -220,7 +220,7 @@ def test_the_command_signs(shop, run):
     assert any("chmod 600" in note for note in json.loads(out)["notes"])
     assert run("verify", "again.certificate.json", "again", "--key", "board.key.pub")[0] == 0
     for given, words in (
-        (("-o", "table:x", "--sign", "board.key"), "name a file for it with certificate="),
+        (("-o", "table:x", "--sign", "board.key"), "name a file for it with"),
         (("-o", "other", "--sign", "board.key.pub"), "public key"),
         (("--sign", "board.key"), "need -o"),
     ):
