@@ -7,13 +7,17 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 export SHOAL_DATA ?= $(wildcard $(abspath ../shared/data))
 
-.PHONY: demo test lowest search fuzz tools check bench site screenshots format clean
+.PHONY: demo test golden lowest search fuzz tools check bench site screenshots format clean
 
 demo: $(READY)
 	@$(BIN)/shoal demo
 
 test: $(READY) tools
 	$(BIN)/pytest -n 2 --dist loadgroup
+
+# What some 250 calls say and write, kept anew in tests/golden/expected; the diff shows what changed.
+golden: $(READY)
+	SHOAL_GOLDEN=write $(BIN)/pytest -q -n 2 tests/golden
 
 # A walk through the product with the oldest dependencies that pyproject.toml allows, in an environment of its own.
 lowest:
