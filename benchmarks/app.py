@@ -200,7 +200,7 @@ def _document(name: str, algorithm: str, folder: Path) -> Callable[[int], dict[s
     from shoal.app.demo import demo_project
     from shoal.app.project import moved
     from shoal.app.workspace import Workspace
-    from shoal.records.generators import quest
+    from shoal.records.samples.quest import quest
     from shoal.records.writing import write
 
     if name == "demo":

@@ -27,7 +27,7 @@ def case_spark(transactions: int, cores: int) -> Row:
     from shoal import spark
     from shoal.engines.spark.session import missing, started
     from shoal.guarantees.km import KmAnonymity
-    from shoal.records.generators import quest
+    from shoal.records.samples.quest import quest
     from shoal.records.writing import write
     from shoal.release import anonymize
 

@@ -118,7 +118,7 @@ def case_exact(data_name: str, m: int, hierarchy: str, suppress: float) -> Row:
     from shoal.algorithms.km.exact import exact
     from shoal.algorithms.recoding import Options
     from shoal.guarantees.km import KmAnonymity
-    from shoal.loss.ncp import leaf_occurrences, ncp
+    from shoal.price.ncp import leaf_occurrences, ncp
 
     warm_up()
     baskets = data(data_name)
@@ -197,7 +197,7 @@ def case_hybrid(data_name: str, m: int, hierarchy: str, suppress: float) -> Row:
     from shoal.algorithms.km.hybrid import hybrid
     from shoal.algorithms.recoding import Options
     from shoal.guarantees.km import KmAnonymity
-    from shoal.loss.ncp import leaf_occurrences, ncp
+    from shoal.price.ncp import leaf_occurrences, ncp
 
     warm_up()
     baskets = data(data_name)
@@ -239,7 +239,7 @@ def case_tiny(worlds: int) -> Row:
     from shoal.algorithms.recoding import Options
     from shoal.guarantees.km import KmAnonymity
     from shoal.hierarchy.build import balanced
-    from shoal.loss.ncp import leaf_occurrences, ncp
+    from shoal.price.ncp import leaf_occurrences, ncp
     from shoal.records.baskets import Baskets
 
     warm_up()
@@ -307,7 +307,7 @@ def case_growth(transactions: int) -> Row:
     from shoal.algorithms.recoding import Options
     from shoal.guarantees.km import KmAnonymity
     from shoal.hierarchy.build import balanced
-    from shoal.records.generators import quest
+    from shoal.records.samples.quest import quest
 
     warm_up()
     baskets = quest(transactions, length=10, items=1000, seed=1)

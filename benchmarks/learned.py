@@ -58,7 +58,7 @@ def case_learning(transactions: int) -> Row:
     from shoal.algorithms.km.learning import learned
     from shoal.algorithms.recoding import Options
     from shoal.guarantees.km import KmAnonymity
-    from shoal.records.generators import quest
+    from shoal.records.samples.quest import quest
 
     baskets = quest(transactions, length=10, items=1000, seed=1)
     promise = KmAnonymity(max(2, transactions // 8_000), 2)

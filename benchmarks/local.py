@@ -51,7 +51,7 @@ def case_local(data_name: str, hierarchy: str, m: int) -> Row:
     from shoal.algorithms.recoding import Options
     from shoal.guarantees.km import KmAnonymity
     from shoal.guarantees.km_local import LocalKmAnonymity
-    from shoal.loss.ncp import leaf_occurrences, local_ncp, ncp
+    from shoal.price.ncp import leaf_occurrences, local_ncp, ncp
 
     warm_up()
     baskets, guarantee = data(data_name), KmAnonymity(5, m)

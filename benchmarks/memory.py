@@ -29,8 +29,8 @@ def section_memory() -> list[Row]:
 
 def case_memory(rows: int, limit: str) -> Row:
     """Local, larger than memory: Quest data, exact, m = 2, with a limit and without."""
-    from shoal.records.generators import quest
-    from shoal.records.scratch import size_in_bytes
+    from shoal.records.samples.quest import quest
+    from shoal.records.storage.scratch import size_in_bytes
     from shoal.records.writing import write
 
     with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR", "/var/tmp")) as folder:
@@ -88,7 +88,7 @@ def _run(data: Path, limit: str | None) -> tuple[Row, float]:
 
 def _way(data: str, limit: str | None) -> Row:
     """Read, recode, shuffle, audit, write, read again, compare: what `shoal anonymize` does."""
-    from shoal.records.scratch import size_in_bytes
+    from shoal.records.storage.scratch import size_in_bytes
 
     if limit is not None:
         import resource

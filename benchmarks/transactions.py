@@ -37,7 +37,7 @@ def run_of(baskets: Any, name: str, k: int, segments: int | None = None) -> tupl
     from shoal.algorithms import algorithm
     from shoal.algorithms.recoding import Options
     from shoal.guarantees.k import KAnonymity
-    from shoal.loss.edits import edits
+    from shoal.price.edits import edits
 
     promise = KAnonymity(k)
     anonymized = algorithm("k", name)
@@ -48,7 +48,7 @@ def run_of(baskets: Any, name: str, k: int, segments: int | None = None) -> tupl
 
 
 def warm_up() -> None:
-    from shoal.records.generators import quest
+    from shoal.records.samples.quest import quest
 
     small = quest(400, length=5, items=40, seed=3)
     for name in ("split", "pta", "gsc", "gray-tsp"):
@@ -105,7 +105,7 @@ def section_quest() -> list[Row]:
 
 def case_quest(transactions: int) -> Row:
     """Growth of time and memory on Quest data."""
-    from shoal.records.generators import quest
+    from shoal.records.samples.quest import quest
 
     warm_up()
     baskets = quest(transactions, length=10, items=1000, seed=1)

@@ -16,7 +16,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal import drafting
 from shoal.cli import main
 from shoal.errors import InputError, Unreachable
 from shoal.plan import (
@@ -31,6 +30,7 @@ from shoal.plan import (
     read_plan,
     run_plan,
 )
+from shoal.plan import draft as drafting
 
 CODES = np.array(["A", "B", "C", "D", "E", "F"])
 KM = {"version": 1, "input": {"path": "sets.csv"}, "guarantee": {"model": "km", "k": 5, "m": 2}}

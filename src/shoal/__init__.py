@@ -16,6 +16,8 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from shoal.errors import InputError, ShoalError, Unreachable
+    from shoal.evaluate.evaluation import Evaluation, evaluate
+    from shoal.evaluate.profile import Profile, profile
     from shoal.guarantees.audit import Audit, Witness
     from shoal.guarantees.diversity import MatchingDiversity, PlainDiversity
     from shoal.guarantees.k import KAnonymity
@@ -33,8 +35,6 @@ if TYPE_CHECKING:
     from shoal.records.records import Records
     from shoal.records.writing import to_arrow, to_pandas, to_polars, write
     from shoal.release import Release, anonymize, audit, resolve_hierarchy, verify
-    from shoal.report.evaluation import Evaluation, evaluate
-    from shoal.report.profile import Profile, profile
 
 __all__ = [
     "Audit",
@@ -95,8 +95,8 @@ _HOMES = {
     "shoal.records.records": ("Records",),
     "shoal.records.writing": ("to_arrow", "to_pandas", "to_polars", "write"),
     "shoal.release": ("Release", "anonymize", "audit", "resolve_hierarchy", "verify"),
-    "shoal.report.evaluation": ("Evaluation", "evaluate"),
-    "shoal.report.profile": ("Profile", "profile"),
+    "shoal.evaluate.evaluation": ("Evaluation", "evaluate"),
+    "shoal.evaluate.profile": ("Profile", "profile"),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -23,7 +23,14 @@ import numpy as np
 
 from shoal.algorithms import check_options, kind_of
 from shoal.algorithms.recoding import Options, Progress
+from shoal.certificate.facts import ROWS_HASHED, certificate_file, check_certificate_name
+from shoal.certificate.facts import certificate as certificate_of
+from shoal.certificate.owner_key import has_key, key_path, owner_files
+from shoal.certificate.owner_report import OWNER, report_bytes
+from shoal.certificate.sign import signer
+from shoal.certificate.verify import Recheck, Verification, verification
 from shoal.errors import InputError, Message, ShoalError, Unavailable, option
+from shoal.evaluate.raw_risk import Exposed, raw_risk
 from shoal.guarantees.audit import Audit
 from shoal.hierarchy.tree import Hierarchy
 from shoal.limits import limited_inputs, under_input_limit
@@ -31,23 +38,23 @@ from shoal.models import AnySource, Proposal, Roles, model_of
 from shoal.models.km import resolve_hierarchy
 from shoal.numbers import whole_number
 from shoal.records.baskets import Baskets
-from shoal.records.database_address import address_of, file_of, is_address, queried, without_password
+from shoal.records.database.address import address_of, file_of, is_address, queried, without_password
 from shoal.records.layout import CELLED, DATABASES, Layout, layout_for
-from shoal.records.publication import Publication, StagedFile, check_apart, check_targets, display_name, writing_errors
 from shoal.records.reading import Source, load
 from shoal.records.record_writing import Told, flags_to_read, write_records_to, written_records
 from shoal.records.records import Records
-from shoal.records.row_digest import row_digest
-from shoal.records.scratch import Scratch
 from shoal.records.set_cells import parting_mark
+from shoal.records.storage.digest import row_digest
+from shoal.records.storage.publication import (
+    Publication,
+    StagedFile,
+    check_apart,
+    check_targets,
+    display_name,
+    writing_errors,
+)
+from shoal.records.storage.scratch import Scratch
 from shoal.records.writing import csv_cell, escaped, write_to, written_tokens
-from shoal.report.certificate import ROWS_HASHED, certificate_file, check_certificate_name
-from shoal.report.certificate import certificate as certificate_of
-from shoal.report.owner_key import has_key, key_path, owner_files
-from shoal.report.owner_report import OWNER, report_bytes
-from shoal.report.raw_risk import Exposed, raw_risk
-from shoal.report.signing import signer
-from shoal.report.verification import Recheck, Verification, verification
 
 __all__ = ["Release", "Targets", "Written", "anonymize", "audit", "resolve_hierarchy", "shuffled", "verify"]
 
@@ -369,7 +376,7 @@ class Targets:
         """Raises if they could not be written: better before a long run than after it."""
         self.check_files(force=force, inputs=inputs)
         if is_address(self.data):
-            from shoal.records.database_writing import check_table
+            from shoal.records.database.write import check_table
 
             check_table(self.data, force=force, sources=[given for given in inputs if is_address(given)])
 
@@ -528,8 +535,8 @@ class Release:
 
     def _write_table(self, targets: Targets, force: bool, progress: Progress) -> tuple[Layout, str, tuple[str, ...]]:
         """One transaction, committed when the table was read again and the files have their names."""
-        from shoal.records.database_writing import TableTarget, same_file
-        from shoal.records.databases import basket_rows, record_rows
+        from shoal.records.database.rows import basket_rows, record_rows
+        from shoal.records.database.write import TableTarget, same_file
 
         origins = () if self.origin is None else (self.origin,)
         shares_file = same_file(targets.data, origins)
@@ -646,7 +653,7 @@ class Release:
         if tokens != expected.vocabulary or not expected.supports().all():
             expected = Baskets.from_codes(expected.lengths, expected.items, tokens)
         if layout.format in DATABASES:
-            from shoal.records.databases import basket_flags
+            from shoal.records.database.rows import basket_flags
 
             return basket_flags(path, expected, _ways_to_read(layout))
         reading = ""
@@ -778,7 +785,7 @@ def _csv(rows: Iterator[tuple[str, ...]]) -> bytes:
 
 def peak_mb() -> float | None:
     """The most memory that this process has held so far, where the system tells."""
-    from shoal.records.residence import peak_bytes
+    from shoal.records.storage.memory import peak_bytes
 
     peak = peak_bytes()
     return None if peak is None else round(peak / (1 << 20), 1)

@@ -15,8 +15,8 @@ from shoal.algorithms.recoding import Options
 from shoal.errors import Unreachable
 from shoal.guarantees.km import KmAnonymity
 from shoal.hierarchy.build import balanced
-from shoal.kernels.deletion import cheapest_hit
-from shoal.loss.ncp import ncp
+from shoal.kernels.itemsets.deletion import cheapest_hit
+from shoal.price.ncp import ncp
 from shoal.records.baskets import Baskets
 from strategies import baskets_of, naive_tree, worlds
 

@@ -23,7 +23,7 @@ from shoal.errors import InputError, Unreachable
 from shoal.guarantees.km import KmAnonymity
 from shoal.hierarchy.cut import Cut
 from shoal.hierarchy.tree import Hierarchy
-from shoal.loss.ncp import ncp
+from shoal.price.ncp import ncp
 from shoal.records.baskets import Baskets
 from strategies import baskets_of, naive_tree, nodes_of, trees, worlds
 

@@ -20,11 +20,11 @@ from shoal.guarantees.km import KmAnonymity
 from shoal.guarantees.km_local import LocalKmAnonymity
 from shoal.hierarchy.build import balanced
 from shoal.hierarchy.tree import Hierarchy
-from shoal.kernels.descents import settle_pairs
-from shoal.kernels.holders import rows_to_fill
-from shoal.kernels.rows import laid_out
-from shoal.loss.ncp import leaf_occurrences, local_ncp, ncp
+from shoal.kernels.itemsets.descents import settle_pairs
+from shoal.kernels.itemsets.holders import rows_to_fill
+from shoal.kernels.itemsets.rows import laid_out
 from shoal.models.km import informed
+from shoal.price.ncp import leaf_occurrences, local_ncp, ncp
 from shoal.records.baskets import Baskets
 from shoal.release import anonymize
 

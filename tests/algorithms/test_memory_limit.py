@@ -17,13 +17,13 @@ from shoal.algorithms.km.ground import Ground
 from shoal.algorithms.recoding import Options
 from shoal.guarantees.km import KmAnonymity, exposures
 from shoal.hierarchy.build import frequency
-from shoal.kernels.nodes import joint_support
+from shoal.kernels.itemsets.nodes import joint_support
+from shoal.kernels.itemsets.rows import _gathered_bytes, laid_out
 from shoal.kernels.parallel import even_blocks, even_row_blocks
-from shoal.kernels.rows import _gathered_bytes, laid_out
 from shoal.records.baskets import Baskets
-from shoal.records.generators import quest
-from shoal.records.residence import give_back
-from shoal.records.scratch import LEAST, Scratch, scratch_of
+from shoal.records.samples.quest import quest
+from shoal.records.storage.memory import give_back
+from shoal.records.storage.scratch import LEAST, Scratch, scratch_of
 from strategies import baskets_of, worlds
 
 WORKING = [1, 1 << 12, 1 << 16]

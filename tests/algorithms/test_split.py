@@ -17,16 +17,16 @@ from shoal.algorithms.transactions.reassignment import WIDER, Partition, exchang
 from shoal.algorithms.transactions.split import split
 from shoal.algorithms.transactions.working import often_repeated, working
 from shoal.errors import Unreachable
-from shoal.kernels.bitmaps import packed_bitmaps
-from shoal.kernels.bounds import nearest_sum
-from shoal.kernels.centres import class_centres
-from shoal.kernels.exchange import CLASSES, improve
-from shoal.kernels.gray import gray_order
-from shoal.kernels.majority import joined, left
-from shoal.kernels.orders import dense_gray_order, tree_order
-from shoal.kernels.splitting import best_split
+from shoal.kernels.classes.bitmaps import packed_bitmaps
+from shoal.kernels.classes.bounds import nearest_sum
+from shoal.kernels.classes.centres import class_centres
+from shoal.kernels.classes.exchange import CLASSES, improve
+from shoal.kernels.classes.gray import gray_order
+from shoal.kernels.classes.majority import joined, left
+from shoal.kernels.classes.orders import dense_gray_order, tree_order
+from shoal.kernels.classes.splitting import best_split
 from shoal.records.baskets import Baskets
-from shoal.records.generators import quest
+from shoal.records.samples.quest import quest
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ from shoal.app.column_risk import column_risk
 from shoal.app.jobs import Jobs
 from shoal.app.tasks.risk import work
 from shoal.app.workspace import Workspace
+from shoal.evaluate.profile import profile
 from shoal.plan import plan_of
 from shoal.records.records import Column, Records
-from shoal.report.profile import profile
 
 PEOPLE = "name,age,sex,codes,pay\n" + "".join(
     f"p{i},{30 + i % 9},{'MF'[i % 2]},{'|'.join('ABCDEFGH'[: 1 + i % 5])}{'|Z' if i == 7 else ''},{i % 4}\n"

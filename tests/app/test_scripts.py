@@ -8,7 +8,7 @@ import pytest
 
 from shoal.app.scripts import command_of, script_of
 from shoal.plan import plan_of, read_plan, run_plan
-from shoal.plan.writing import plan_yaml
+from shoal.plan.write import plan_yaml
 
 SETS = [["abcdefgh"[(i * 3 + j) % 8] for j in range(1 + i % 3)] for i in range(60)]
 PEOPLE = [(20 + i * 7 % 40, "MF"[i % 2], SETS[i], "uvwxy"[i % 5], f"n{i}") for i in range(60)]

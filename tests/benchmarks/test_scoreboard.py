@@ -191,7 +191,7 @@ def test_learned_hierarchies_stand_beside_those_by_frequency(bench):
 
 def test_a_case_on_learned_hierarchies_has_what_the_scoreboard_shows(bench, monkeypatch):
     import learned
-    from shoal.records.grocery import grocery
+    from shoal.records.samples.grocery import grocery
 
     monkeypatch.setattr(learned, "data", lambda name: grocery(300, seed=3)[0])
     monkeypatch.setattr(learned, "LEARNING", (8_000,))

@@ -233,7 +233,7 @@ def test_too_little_memory_is_said_in_a_sentence(shop, run, monkeypatch):
     def starved(*_, **__):
         raise MemoryError("Unable to allocate 728. TiB for an array with shape (1,)")
 
-    monkeypatch.setattr("shoal.records.generators.quest", starved)
+    monkeypatch.setattr("shoal.records.samples.quest.quest", starved)
     code, out, err = run("datasets", "make", "-o", "x.dat")
     assert (code, out) == (2, "")
     assert "not enough memory (Unable to allocate 728. TiB);" in err

@@ -173,7 +173,7 @@ def test_what_the_machine_has_no_room_for_is_said_in_a_sentence(run, monkeypatch
         def failing(*_, error=error):
             raise error
 
-        monkeypatch.setattr("shoal.records.datasets.listing", failing)
+        monkeypatch.setattr("shoal.records.samples.datasets.listing", failing)
         code, out, err = run("datasets", "list")
         assert (code, out) == (2, "")
         assert sentence in err

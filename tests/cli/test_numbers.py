@@ -10,8 +10,8 @@ import pytest
 import shoal
 from shoal import InputError
 from shoal.errors import ShoalError
+from shoal.evaluate.raw_risk import affordable
 from shoal.numbers import MOST
-from shoal.report.raw_risk import affordable
 
 SIZES = ("-1", "0", "2147483648", "9223372036854775808", str(10**30), "9" * 400)
 ODD = ("nan", "inf", "-0.0", "true", "1e400")

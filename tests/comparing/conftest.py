@@ -4,7 +4,7 @@ import pytest
 
 from shoal.comparing import workers
 from shoal.comparing.worker import outcome_of
-from shoal.records.grocery import grocery
+from shoal.records.samples.grocery import grocery
 from shoal.records.writing import write
 
 

@@ -6,14 +6,14 @@ from hypothesis import strategies as st
 
 from shoal.errors import InputError
 from shoal.passwords import without_passwords
-from shoal.records.database_address import (
+from shoal.records.database.address import (
     address_of,
     is_address,
     moved,
     queried,
     without_password,
 )
-from shoal.records.database_tables import RowHash
+from shoal.records.database.read import RowHash
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,11 @@ import shoal
 from database_server import PASSWORD
 from shoal.cli import main
 from shoal.errors import InputError
-from shoal.records import database_sessions, databases
-from shoal.records.database_tables import DatabaseInput
-from shoal.records.database_writing import TableTarget
-from shoal.records.journal import settle
+from shoal.records.database import rows as databases
+from shoal.records.database import session as database_sessions
+from shoal.records.database.read import DatabaseInput
+from shoal.records.database.write import TableTarget
+from shoal.records.storage.journal import settle
 from shoal.release import anonymize
 
 ROLES = {"quasi": "age,sex", "items": "codes", "drop": "id,paid,share,insured,seen,at"}
@@ -172,7 +173,7 @@ def test_a_certificate_that_cannot_be_written_takes_the_table_with_it(
 def test_a_killed_process_leaves_no_table_in_sqlite(clinic, tables):
     script = """
         import os, signal, shoal
-        from shoal.records.database_writing import TableTarget
+        from shoal.records.database.write import TableTarget
         from shoal.release import anonymize
         release = anonymize("sqlite:clinic.db?table=visits", shoal.RTAnonymity(5, 2), quasi="age,sex", items="codes", drop="id,share,seen")
         TableTarget.commit = lambda self: os.kill(os.getpid(), signal.SIGKILL)

@@ -10,9 +10,11 @@ import pytest
 import shoal
 from killing import KILLED, killed_at, lines_that_change
 from shoal.errors import InputError
-from shoal.records import database_sessions, database_writing, journal, publication
-from shoal.records.database_writing import TableTarget
-from shoal.records.journal import settle
+from shoal.records.database import session as database_sessions
+from shoal.records.database import write as database_writing
+from shoal.records.database.write import TableTarget
+from shoal.records.storage import journal, publication
+from shoal.records.storage.journal import settle
 from shoal.release import anonymize
 
 FILES = (journal, publication)

@@ -4,13 +4,13 @@ from contextlib import closing
 import pytest
 
 import shoal
-from shoal.drafting import draft, draft_yaml
 from shoal.errors import InputError
-from shoal.records.database_address import queried
-from shoal.records.peeking import column_names
+from shoal.plan.draft import draft, draft_yaml
+from shoal.records.database.address import queried
+from shoal.records.formats.peek import column_names
 from shoal.records.reading import load
 from shoal.records.record_reading import load_records
-from shoal.records.streams import fingerprint
+from shoal.records.storage.streams import fingerprint
 
 OTHERS = "id,age,sex,paid,share,insured,seen,at"
 

@@ -221,7 +221,7 @@ def test_targets_that_cannot_be_are_refused_before_the_work(server, visits, ask,
 
 
 def test_rows_that_are_not_those_that_passed_are_not_published(server, visits, ask, monkeypatch, tmp_path):
-    from shoal.records.database_writing import TableTarget
+    from shoal.records.database.write import TableTarget
 
     release = released(server.address(visits))
     honest = TableTarget.write

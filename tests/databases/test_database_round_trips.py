@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.errors import InputError
-from shoal.records.database_writing import TableTarget
-from shoal.records.databases import basket_flags, basket_rows, record_rows
+from shoal.records.database.rows import basket_flags, basket_rows, record_rows
+from shoal.records.database.write import TableTarget
 from shoal.records.layout import layout_for
 from shoal.records.record_reading import load_records
 from shoal.records.record_writing import flags_to_read

@@ -288,7 +288,7 @@ def test_a_worker_with_another_version_is_named(spark, monkeypatch):
 
 @pytest.mark.skipif(not os.environ.get("SHOAL_DATA"), reason="SHOAL_DATA does not name the folder of data sets")
 def test_web_view_1_is_released_as_locally(spark):
-    from shoal.records.datasets import get
+    from shoal.records.samples.datasets import get
 
     baskets = shoal.read(get("bms-webview-1"))
     df = frame(spark, list(baskets.rows()))

@@ -17,7 +17,7 @@ from shoal.engines.spark.ragged import lists
 from shoal.engines.spark.transactions import gray_places
 from shoal.errors import InputError, Unreachable
 from shoal.guarantees.k import KAnonymity
-from shoal.kernels.gray import gray_order
+from shoal.kernels.classes.gray import gray_order
 from shoal.records.baskets import Baskets
 from strategies import transactions as random_rows
 

@@ -16,6 +16,8 @@ from pyarrow import parquet
 
 import shoal
 import shoal.spark
+from shoal.certificate.facts import canonical, certificate_bytes
+from shoal.certificate.sign import new_key, public_key, signature_holds
 from shoal.engines import Choice
 from shoal.engines.spark import session as session_module
 from shoal.engines.spark.reading import frame_of
@@ -23,10 +25,8 @@ from shoal.engines.spark.roles import published_as
 from shoal.errors import InputError
 from shoal.records.reading import load
 from shoal.records.record_reading import load_records
-from shoal.records.row_digest import DIGEST, row_digest
+from shoal.records.storage.digest import DIGEST, row_digest
 from shoal.release import verify as verify_here
-from shoal.report.certificate import canonical, certificate_bytes
-from shoal.report.signing import new_key, public_key, signature_holds
 from shoal.spark.release import digest_of
 from shoal.spark.running import verified
 

@@ -55,7 +55,7 @@ def check_message(error: Any) -> None:
 def read_data(path: str, folder: Path) -> None:
     """All ways in which a file of data is read."""
     from shoal.app.preview import Preview
-    from shoal.drafting import draft
+    from shoal.plan.draft import draft
     from shoal.records.reading import load
     from shoal.records.record_reading import load_records
 
@@ -108,10 +108,10 @@ def verify(path: str, folder: Path) -> None:
 
 def read_lists(path: str, folder: Path) -> None:
     """Everything that is given as a list in a file."""
+    from shoal.evaluate.between import rules_file, workload_file
     from shoal.models.buckets import edits_of, hierarchies
     from shoal.records.reading import load
     from shoal.records.record_reading import load_records, mark_sensitive
-    from shoal.report.between import rules_file, workload_file
 
     table = load_records(folder / "table.csv", quasi="age,sex", sensitive="ill", drop="items").records
     baskets = load(folder / "table.csv", items="items", drop="age,sex,ill").baskets
@@ -124,8 +124,8 @@ def read_lists(path: str, folder: Path) -> None:
 
 
 def read_keys(path: str, folder: Path) -> None:
-    from shoal.report.owner_key import owner_key
-    from shoal.report.signing import public_key, signer
+    from shoal.certificate.owner_key import owner_key
+    from shoal.certificate.sign import public_key, signer
 
     os.environ["SHOAL_KEY"] = path
     _ignoring_refusals(owner_key, lambda: signer(path), lambda: public_key(path))
@@ -284,7 +284,7 @@ def _lists() -> list[bytes]:
 
 
 def _keys(folder: Path) -> list[bytes]:
-    from shoal.report.signing import new_key
+    from shoal.certificate.sign import new_key
 
     private, public = new_key(str(folder / "key.pem"))
     return [Path(private).read_bytes(), Path(public).read_bytes(), os.urandom(32)]

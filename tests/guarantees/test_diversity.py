@@ -16,8 +16,8 @@ from shoal.algorithms.buckets.negative_rules import value_hierarchies
 from shoal.algorithms.buckets.rule_files import rule_edits
 from shoal.errors import InputError
 from shoal.guarantees.diversity import MatchingDiversity, PlainDiversity, diversities
-from shoal.kernels import matchings
 from shoal.kernels.audit import assignments
+from shoal.kernels.buckets import matchings
 from shoal.records.buckets import Buckets
 from shoal.records.records import Column, Records
 

@@ -18,7 +18,7 @@ from shoal.guarantees.km import KmAnonymity
 from shoal.hierarchy.build import frequency
 from shoal.hierarchy.learned import by_mass, nested, renamed
 from shoal.hierarchy.spec import resolve
-from shoal.loss.ncp import leaf_occurrences, ncp
+from shoal.price.ncp import leaf_occurrences, ncp
 from shoal.records.baskets import Baskets
 
 DATA = Path(os.environ.get("SHOAL_DATA") or "nowhere")
@@ -113,7 +113,7 @@ def test_mass_hangs_frequent_items_near_the_root():
 @settings(max_examples=100)
 @given(st.data(), st.integers(1, 12), st.integers(1, 5), st.integers(0, 7))
 def test_mates_are_those_of_the_definition(data, n, window, together):
-    from shoal.kernels.learning import mates
+    from shoal.kernels.itemsets.learning import mates
 
     sets = data.draw(st.lists(st.sets(st.integers(0, n + 3), max_size=6), min_size=n, max_size=n))
     figures = st.lists(st.integers(1, 9), min_size=n, max_size=n)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive_transactions as naive
-from shoal.kernels.bitmaps import hamming_matrix, packed_bitmaps, segment_columns
+from shoal.kernels.classes.bitmaps import hamming_matrix, packed_bitmaps, segment_columns
 
 
 @given(st.lists(st.sets(st.integers(0, 200), max_size=90), min_size=1, max_size=8))

@@ -62,7 +62,7 @@ def test_a_user_without_a_home_and_without_the_right_to_write_counts_all_the_sam
         os.setresgid(65534, 65534, 65534)
         os.setresuid(65534, 65534, 65534)
         from shoal.kernels import kept
-        from shoal.kernels.bitmaps import ones
+        from shoal.kernels.classes.bitmaps import ones
 
         assert ones(7) == 3
         assert not kept()

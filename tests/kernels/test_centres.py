@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive_transactions as naive
-from shoal.kernels.centres import class_centres, members
+from shoal.kernels.classes.centres import class_centres, members
 
 
 @st.composite

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive_transactions as naive
-from shoal.kernels.gray import gray_order, sort_keyed
+from shoal.kernels.classes.gray import gray_order, sort_keyed
 
 
 def packed(rows):

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive_transactions as naive
-from shoal.kernels.evolution import cross, drawn, evolved_loop, loop_length
-from shoal.kernels.tours import neighbour_lists, shortest_loop
+from shoal.kernels.classes.evolution import cross, drawn, evolved_loop, loop_length
+from shoal.kernels.classes.tours import neighbour_lists, shortest_loop
 
 
 @st.composite

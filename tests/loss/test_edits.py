@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.errors import InputError
-from shoal.loss.edits import edits
+from shoal.price.edits import edits
 from shoal.records.baskets import Baskets
 
 rows = st.lists(st.sets(st.sampled_from("abcde")), min_size=1, max_size=8)

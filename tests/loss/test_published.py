@@ -12,8 +12,8 @@ from shoal.algorithms.recoding import Deletions, Recoding
 from shoal.errors import InputError
 from shoal.hierarchy.cut import Cut
 from shoal.hierarchy.meanings import cell_meanings, token_meanings
-from shoal.loss.ncp import leaf_occurrences, ncp
 from shoal.loss.published import columns_loss, items_loss
+from shoal.price.ncp import leaf_occurrences, ncp
 from shoal.records.baskets import Baskets
 from shoal.records.records import Column, Records
 from strategies import baskets_of, naive_tree, worlds

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import naive_rt as naive
 from rt_tables import FIGURE_1B
-from shoal.kernels.item_groups import utility_loss
-from shoal.loss.ul import items_ncp, record_costs, ul
+from shoal.kernels.tables.item_groups import utility_loss
+from shoal.price.ul import items_ncp, record_costs, ul
 from shoal.records.baskets import Baskets
 
 SIZES = st.lists(st.integers(1, 2000), min_size=1, max_size=6)

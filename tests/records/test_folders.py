@@ -10,8 +10,8 @@ from pyarrow import parquet
 
 import shoal
 from shoal import InputError
-from shoal.records.folders import Entry, beside, data_files, entries_of
-from shoal.records.peeking import column_names
+from shoal.records.formats.folders import Entry, beside, data_files, entries_of
+from shoal.records.formats.peek import column_names
 from shoal.records.reading import load
 from shoal.records.record_reading import load_records
 

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.errors import InputError
-from shoal.records import generators
 from shoal.records.baskets import Baskets
-from shoal.records.generators import quest
-from shoal.records.grocery import grocery
+from shoal.records.samples import quest as generators
+from shoal.records.samples.grocery import grocery
+from shoal.records.samples.quest import quest
 
 
 def rows_are_sorted_sets(baskets: Baskets) -> bool:

@@ -22,12 +22,12 @@ from pyarrow import parquet
 from shoal.errors import InputError
 from shoal.hierarchy.files import read_hierarchy
 from shoal.limits import DEFAULT, VARIABLE, checked_limit, input_limit, limited_inputs, part_limit
-from shoal.records import columnar
 from shoal.records.baskets import Baskets
-from shoal.records.peeking import column_names
+from shoal.records.formats import columnar
+from shoal.records.formats.peek import column_names
 from shoal.records.reading import load, read
 from shoal.records.record_reading import load_records, mark_sensitive
-from shoal.records.streams import Input
+from shoal.records.storage.streams import Input
 
 
 def refusal(source, **options):
@@ -289,7 +289,7 @@ def test_trees_and_lists_may_have_a_part_of_the_limit(tmp_path):
 HUNGRY = """
 import contextlib, io, os, resource, sys
 from shoal.cli import main
-from shoal.records.residence import peak_bytes
+from shoal.records.storage.memory import peak_bytes
 folder = sys.argv[1]
 for case in open(os.path.join(folder, "cases.txt")).read().splitlines():
     out, err = io.StringIO(), io.StringIO()
@@ -381,7 +381,7 @@ cells = st.text('a"\n ,', max_size=5)
 def test_whatever_a_program_writes_as_csv_is_read_as_it_was(rows, size, tmp_path_factory):
     import csv
 
-    from shoal.records import streams
+    from shoal.records.storage import streams
 
     text = io.StringIO(newline="")
     csv.writer(text, lineterminator="\n").writerows([("x", "y"), *rows])
@@ -491,7 +491,7 @@ def test_readers_need_no_path_to_be_writable(tmp_path):
 
 def test_what_spreadsheets_would_run_goes_all_the_way(tmp_path, monkeypatch):
     import shoal
-    from shoal.report.evaluation import evaluate
+    from shoal.evaluate.evaluation import evaluate
 
     monkeypatch.setenv("SHOAL_KEY", str(tmp_path / "owner.key"))
     raw = put(tmp_path, "raw.csv", "items\n" + "=x|b\nb|=x\n+y|b|-5\n-5|+y|a\na|=x\n'tis|a\n'tis|b\n" * 6)
@@ -523,7 +523,7 @@ def test_a_key_of_a_plan_that_is_as_long_as_a_text_is_cut(key, tmp_path):
 
 
 def test_rules_and_queries_with_numbers_and_depths_without_measure_are_refused(tmp_path):
-    from shoal.report.between import rules_file, workload_file
+    from shoal.evaluate.between import rules_file, workload_file
 
     for line in (
         "[" * 100_000,

@@ -8,9 +8,9 @@ import pytest
 
 from killing import KILLED, killed_at, lines_that_change, raised_at
 from shoal.errors import InputError
-from shoal.records import journal, publication
-from shoal.records.journal import Journal, Seen, settle
-from shoal.records.publication import Publication, check_targets
+from shoal.records.storage import journal, publication
+from shoal.records.storage.journal import Journal, Seen, settle
+from shoal.records.storage.publication import Publication, check_targets
 
 WRITER = (journal, publication)
 NAMES = ("certificate.json", "rules.csv", "data.csv")

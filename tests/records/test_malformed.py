@@ -14,8 +14,8 @@ import pytest
 from pyarrow import parquet
 
 from shoal.errors import InputError
-from shoal.records import streams
 from shoal.records.reading import load, read
+from shoal.records.storage import streams
 
 
 def refusal(source, **options):

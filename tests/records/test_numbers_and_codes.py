@@ -12,11 +12,11 @@ import pytest
 
 import shoal
 from shoal.cli import app
-from shoal.drafting import draft, draft_yaml
+from shoal.evaluate.profile import profile
+from shoal.plan.draft import draft, draft_yaml
 from shoal.records.columns import numeric_columns
 from shoal.records.record_reading import load_records
 from shoal.records.values import kind_of
-from shoal.report.profile import profile
 
 NUMBERS = [
     (["39", "7", "-3", "0"], "whole numbers"),

@@ -13,7 +13,7 @@ import pytest
 
 from shoal.errors import InputError
 from shoal.records.baskets import Baskets
-from shoal.records.publication import Publication, check_targets
+from shoal.records.storage.publication import Publication, check_targets
 from shoal.records.writing import write
 
 OLD = b"the old release\n"
@@ -239,7 +239,7 @@ def no_links(*_, **__):
 
 WRITER = """
 import os, sys
-from shoal.records.publication import Publication, StagedFile
+from shoal.records.storage.publication import Publication, StagedFile
 
 where, target = sys.argv[1:]
 home = StagedFile if where == "write" else os

@@ -21,11 +21,11 @@ from hypothesis import example, given, settings
 from pyarrow import parquet
 
 import naive_records
-from shoal.records import streams
 from shoal.records.baskets import Baskets
 from shoal.records.layout import Layout
 from shoal.records.reading import Source, load, read
-from shoal.records.streams import fingerprint
+from shoal.records.storage import streams
+from shoal.records.storage.streams import fingerprint
 
 
 @pytest.fixture(scope="module")

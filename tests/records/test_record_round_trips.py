@@ -15,8 +15,9 @@ import pytest
 from hypothesis import example, given, settings
 
 from shoal.errors import InputError, ShoalError
-from shoal.records import jsonl, record_writing, streams
+from shoal.records import record_writing
 from shoal.records.baskets import Baskets
+from shoal.records.formats import jsonl
 from shoal.records.layout import Layout
 from shoal.records.record_reading import load_records, mark_sensitive
 from shoal.records.record_writing import (
@@ -30,6 +31,7 @@ from shoal.records.record_writing import (
     written_records,
 )
 from shoal.records.records import MISSING, Column, Records, same_records
+from shoal.records.storage import streams
 
 FILES = [
     *(f"x.{form}{packed}" for form in ("csv", "tsv", "jsonl") for packed in ("", ".gz", ".zst")),

@@ -22,7 +22,7 @@ from shoal.records.baskets import Baskets
 from shoal.records.layout import Layout
 from shoal.records.record_reading import load_records, mark_sensitive, records_fingerprint
 from shoal.records.records import MISSING, Column, Records, same_records
-from shoal.records.streams import fingerprint
+from shoal.records.storage.streams import fingerprint
 from shoal.records.values import is_number, ordering
 
 CSV = "id,age,sex,town,items\n1,39,F,00501,a b\n2,,M,10001,\n3,22,F,00501,b c\n"

@@ -14,10 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.records import columnar_decoder, residence
 from shoal.records.baskets import Baskets
+from shoal.records.formats import decoder as columnar_decoder
 from shoal.records.reading import load
-from shoal.records.scratch import LEAST, Scratch
+from shoal.records.storage import memory as residence
+from shoal.records.storage.scratch import LEAST, Scratch
 from shoal.records.writing import write
 
 SMALL = Scratch(1 << 14)
@@ -77,7 +78,7 @@ UNWATCHED = """
 import json
 import numpy as np
 from shoal.records import residence
-from shoal.records.scratch import Scratch
+from shoal.records.storage.scratch import Scratch
 residence._watch = lambda: None
 array = Scratch(4096).mapped(20_000_000, np.int32)
 before = residence.resident_bytes()
@@ -103,7 +104,7 @@ WHOLE = """
 import json, re, sys
 import numpy as np
 from shoal.records import residence
-from shoal.records.scratch import Scratch
+from shoal.records.storage.scratch import Scratch
 scratch = Scratch.of(sys.argv[1])
 arrays = [scratch.mapped(100_000_000, np.int32) for _ in range(3)]
 for number, array in enumerate(arrays):
@@ -133,7 +134,7 @@ FORKED = """
 import os
 import numpy as np
 from shoal.records import residence
-from shoal.records.scratch import Scratch
+from shoal.records.storage.scratch import Scratch
 array = Scratch(4096).mapped(1000, np.int32)
 array[:] = 3
 with residence._lock:

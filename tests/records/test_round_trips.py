@@ -10,10 +10,11 @@ from hypothesis import example, given, settings
 
 import naive_records
 from shoal.errors import InputError
-from shoal.records import streams, writing
+from shoal.records import writing
 from shoal.records.baskets import Baskets
 from shoal.records.layout import Layout
 from shoal.records.reading import load, read
+from shoal.records.storage import streams
 from shoal.records.writing import settled_layout, to_arrow, to_pandas, to_polars, write, written_tokens
 
 BLANKS = " \t\n\v\f\r"
@@ -261,7 +262,7 @@ def test_a_million_items_in_one_row_survive(tmp_path, monkeypatch):
     baskets = Baskets(
         np.array([0, n, n, n + 1]), np.append(np.arange(n, dtype=np.int32), np.int32(7)), tuple(map(str, range(n)))
     )
-    monkeypatch.setattr("shoal.records.streams.BLOCK", 1 << 16)
+    monkeypatch.setattr("shoal.records.storage.streams.BLOCK", 1 << 16)
     for name in ("x.dat", "x.csv.zst"):
         write(baskets, tmp_path / name)
         assert read(tmp_path / name) == baskets

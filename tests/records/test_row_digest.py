@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.ordering import natural_order
-from shoal.records import row_digest as module
 from shoal.records.baskets import Baskets
 from shoal.records.record_reading import load_records
 from shoal.records.records import Column, Records
-from shoal.records.row_digest import row_digest
+from shoal.records.storage import digest as module
+from shoal.records.storage.digest import row_digest
 
 names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=4)
 sets = st.lists(st.lists(names, max_size=5), min_size=1, max_size=12)

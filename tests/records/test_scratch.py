@@ -20,10 +20,10 @@ from pyarrow import parquet
 
 from shoal.errors import InputError
 from shoal.limits import size_in_bytes
-from shoal.records import streams
 from shoal.records.baskets import Baskets
 from shoal.records.reading import load, read
-from shoal.records.scratch import LEAST, Scratch, scratch_of
+from shoal.records.storage import streams
+from shoal.records.storage.scratch import LEAST, Scratch, scratch_of
 from shoal.records.writing import write
 
 TINY = Scratch(working=1 << 14, threads=1024)
@@ -77,7 +77,7 @@ def test_a_scratch_file_has_no_name_and_is_for_its_owner_alone(tmp_path):
 
 def test_a_killed_process_leaves_no_scratch_file(tmp_path):
     program = (
-        "import os, signal, sys, numpy as np; from shoal.records.scratch import Scratch\n"
+        "import os, signal, sys, numpy as np; from shoal.records.storage.scratch import Scratch\n"
         "array = Scratch(4096, folder=sys.argv[1]).mapped(100_000, np.int32); array[:] = 7\n"
         "os.kill(os.getpid(), signal.SIGKILL)"
     )

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal import Baskets, KmAnonymity, Unreachable
+from shoal.certificate import owner_key
+from shoal.certificate.owner_key import key_id, keyed
 from shoal.errors import told
-from shoal.report import owner_key
-from shoal.report.owner_key import key_id, keyed
 
 ROWS = [["zqmilk", "zqnappies"]] * 6 + [["zqmilk", "zqbrie"]] * 2 + [["zqmilk"]] * 3
 

@@ -24,7 +24,7 @@ from certificate_attacks import (
     write_trees,
 )
 from shoal import Baskets
-from shoal.report.disclosure import CROWDS, STEPS, at_least, rounded, step_for
+from shoal.certificate.disclosure import CROWDS, STEPS, at_least, rounded, step_for
 
 ENOUGH = 4
 """Pairs of originals with the same file that are compared."""

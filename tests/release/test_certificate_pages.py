@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 import shoal
 from certificate_cases import CASES, provoking_folder, released
 from shoal import Baskets, InputError, KmAnonymity
+from shoal.certificate.page import page, page_with, parted_page
+from shoal.certificate.pdf import attached_facts, typeset
+from shoal.certificate.sections import sections, shown
+from shoal.certificate.verify import read_certificate
+from shoal.drawing.bars import Bar, bars
+from shoal.evaluate import raw_risk
+from shoal.evaluate.raw_risk import affordable
 from shoal.records.record_reading import load_records
-from shoal.report import raw_risk
-from shoal.report.pages import page, page_with, parted_page
-from shoal.report.plots import Bar, bars
-from shoal.report.raw_risk import affordable
-from shoal.report.sections import sections, shown
-from shoal.report.typeset import attached_facts, typeset
-from shoal.report.verification import read_certificate
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -180,7 +180,7 @@ def test_bars_stay_inside_their_plot():
 
 
 def test_without_typst_one_sentence_says_what_to_install(tmp_path, monkeypatch, content):
-    monkeypatch.setattr("shoal.report.certificate.find_spec", lambda name: None)
+    monkeypatch.setattr("shoal.certificate.facts.find_spec", lambda name: None)
     release = shoal.anonymize(Baskets.from_rows([["a"]] * 5), KmAnonymity(2, 1))
     with pytest.raises(InputError, match=r"pip install 'shoal\[report\]'"):
         release.write(tmp_path / "out.csv", certificate=tmp_path / "c.pdf")

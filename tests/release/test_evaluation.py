@@ -10,11 +10,11 @@ import pytest
 
 import shoal
 from shoal.errors import InputError
+from shoal.evaluate.between import rules_file, workload_file
+from shoal.evaluate.evaluation import evaluate
 from shoal.loss.queries import Among, Between, Query
 from shoal.records.baskets import Baskets
-from shoal.records.grocery import grocery
-from shoal.report.between import rules_file, workload_file
-from shoal.report.evaluation import evaluate
+from shoal.records.samples.grocery import grocery
 
 TREE = "milk;dairy;shop\nbrie;dairy;shop\nnappies;baby;shop\nwipes;baby;shop\n"
 

@@ -10,8 +10,8 @@ import pytest
 
 import shoal
 from shoal import Baskets, InputError, KmAnonymity
+from shoal.certificate.owner_report import OWNER
 from shoal.plan import read_plan, run_plan
-from shoal.report.owner_report import OWNER
 
 ROWS = [["milk", "beer"]] * 20 + [["milk", "tea"]] * 2 + [["tea"]] * 3
 SETS = {"hierarchy": "balanced:2", "suppress": 0.2}

@@ -243,7 +243,7 @@ def test_an_input_is_never_overwritten(tmp_path):
 @pytest.mark.parametrize("what", ["path", "certificate", "rules"])
 @pytest.mark.parametrize("by", ["name", "link", "hard link"])
 def test_keys_are_never_written_over(tmp_path, monkeypatch, what, by):
-    from shoal.report.signing import new_key
+    from shoal.certificate.sign import new_key
 
     owner, board = ("owner.csv", "board.csv") if what == "path" else ("owner.json", "board.json")
     release = shoal.anonymize(ROWS, KmAnonymity(5, 2), hierarchy=SHOP)
@@ -366,7 +366,7 @@ def test_advice_does_not_outlast_the_time_limit(monkeypatch):
         given.append(options.time_limit)
         return exact(baskets, guarantee, hierarchy, options)
 
-    monkeypatch.setattr("shoal.report.advice.algorithm", lambda model, name: watched)
+    monkeypatch.setattr("shoal.evaluate.advice.algorithm", lambda model, name: watched)
     rows = [*ROWS, ["rifle"], ["ammunition"]]
     assert shoal.anonymize(rows, KmAnonymity(5, 2), hierarchy=SHOP, time_limit=2.5).notes
     assert max(given) == 2.5

@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 import shoal
 from certificate_cases import CASES, provoking_folder, released, verifying
 from shoal import InputError, KmAnonymity
+from shoal.certificate import sign as signing
+from shoal.certificate.facts import canonical, certificate_bytes
+from shoal.certificate.page import page_with, parted_page
+from shoal.certificate.pdf import typeset
+from shoal.certificate.sign import new_key, public_key, signature_holds, signer
+from shoal.certificate.verify import read_certificate
 from shoal.release import Targets, verify
-from shoal.report import signing
-from shoal.report.certificate import canonical, certificate_bytes
-from shoal.report.pages import page_with, parted_page
-from shoal.report.signing import new_key, public_key, signature_holds, signer
-from shoal.report.typeset import typeset
-from shoal.report.verification import read_certificate
 
 FORMS = ("json", "html", "pdf")
 ROWS = [["milk", "nappies"]] * 6 + [["milk", "brie"]] * 2 + [["milk"]] * 3
@@ -256,10 +256,10 @@ def test_signed_facts_in_a_forged_page_are_caught(shop, form):
 
 
 def test_a_pdf_of_another_version_is_said_not_to_be_compared(shop, monkeypatch):
-    monkeypatch.setattr("shoal.report.statements.__version__", "99")
+    monkeypatch.setattr("shoal.certificate.statements.__version__", "99")
     found = verify(shop / "signed.pdf", shop / "pdf.csv")
     assert found.holds  # set again, it is the same
-    monkeypatch.setattr("shoal.report.typeset.typeset", lambda content: b"%PDF of another look")
+    monkeypatch.setattr("shoal.certificate.pdf.typeset", lambda content: b"%PDF of another look")
     for key in (None, shop / "board.key.pub"):  # a signature covers the facts, not what the PDF shows
         found = verify(shop / "signed.pdf", shop / "pdf.csv", key=key)
         assert verdicts(found)["page"] is None
@@ -292,7 +292,7 @@ def test_what_is_no_certificate_is_refused(shop, data):
 
 
 def test_a_packed_bomb_in_a_pdf_is_refused(shop, monkeypatch):
-    monkeypatch.setattr("shoal.report.typeset._LARGEST", 1 << 16)
+    monkeypatch.setattr("shoal.certificate.pdf._LARGEST", 1 << 16)
     bomb = zlib.compress(b"0" * (1 << 20))
     (shop / "bomb.pdf").write_bytes(
         b"%%PDF-1.7 <</Length %d/Type/EmbeddedFile/Filter/FlateDecode>>\nstream\n" % len(bomb) + bomb

@@ -13,12 +13,12 @@ from cryptography.hazmat.primitives.asymmetric import ed25519
 import shoal
 from certificate_cases import provoking_folder, released
 from shoal import InputError, KmAnonymity
+from shoal.certificate.facts import canonical, certificate_bytes, certificate_file
+from shoal.certificate.page import page_with
+from shoal.certificate.sign import is_weak, new_key, public_key, signature_holds, signer
+from shoal.certificate.statements import StatedRules
+from shoal.certificate.verify import certificate_in
 from shoal.release import verify
-from shoal.report.certificate import canonical, certificate_bytes, certificate_file
-from shoal.report.pages import page_with
-from shoal.report.signing import is_weak, new_key, public_key, signature_holds, signer
-from shoal.report.statements import StatedRules
-from shoal.report.verification import certificate_in
 
 ROWS = [["milk", "nappies"]] * 6 + [["milk", "brie"]] * 2 + [["milk"]] * 3
 PRIME = 2**255 - 19

@@ -9,9 +9,9 @@ import pytest
 
 from certificate_cases import CASES, provoking_folder, released, verifying
 from shoal import InputError, release
-from shoal.report.certificate import certificate_bytes, certificate_file
-from shoal.report.pages import page, page_with
-from shoal.report.verification import certificate_in
+from shoal.certificate.facts import certificate_bytes, certificate_file
+from shoal.certificate.page import page, page_with
+from shoal.certificate.verify import certificate_in
 
 GONE = object()
 
@@ -158,7 +158,7 @@ def test_no_place_within_a_pdf_can_be_changed_unnoticed(tmp_path, remembering, m
     how = verifying(folder, "table diverse")
     content = dict(certificate_in(certificate.read_bytes(), "c.pdf").content)
     # Setting takes a tenth of a second: a PDF that is nothing but its attachment stands for it.
-    monkeypatch.setattr("shoal.report.typeset.typeset", pdf_of)
+    monkeypatch.setattr("shoal.certificate.pdf.typeset", pdf_of)
 
     def forged(other):
         return release.verify(certificate_in(pdf_of(other), "c.pdf"), public, **how)

@@ -15,12 +15,12 @@ import certificate_cases
 import shoal
 from certificate_cases import CASES, provoking_folder, released, verifying
 from shoal import InputError
+from shoal.certificate.facts import canonical, certificate_bytes
+from shoal.certificate.promised import promised, reading_of
+from shoal.certificate.sign import new_key, signer
 from shoal.models import Roles, model_of
-from shoal.records.row_digest import DIGEST, row_digest
+from shoal.records.storage.digest import DIGEST, row_digest
 from shoal.release import verify
-from shoal.report.certificate import canonical, certificate_bytes
-from shoal.report.promised import promised, reading_of
-from shoal.report.signing import new_key, signer
 
 
 def failed(found):

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.report.charts import Series, front_of, line_chart, scatter_chart
+from shoal.drawing.charts import Series, front_of, line_chart, scatter_chart
 
 numbers = (
     st.floats(-1e9, 1e9)

@@ -86,7 +86,7 @@ class Recoding:
 
     def apply(self, baskets: Baskets, threads: int | None = None) -> Baskets:
         """The baskets as they would be published, in the original order of rows."""
-        from shoal.kernels.rows import laid_out, moved_together
+        from shoal.kernels.itemsets.rows import laid_out, moved_together
 
         names = self.cut.hierarchy.names
         used = [v for v in np.unique(self.node).tolist() if v >= 0]

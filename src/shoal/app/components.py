@@ -98,7 +98,7 @@ def tag(words: str, kind: str = "") -> ui.element:
 
 
 def chart(svg: str, label: str) -> ui.element:
-    """A picture of ours (`shoal.report.charts`, `shoal.report.plots`), whose texts are escaped already."""
+    """A picture of ours (`shoal.drawing.charts`, `shoal.drawing.bars`), whose texts are escaped already."""
     found = ui.html(svg, sanitize=False).classes("sh-chart")
     found.props["role"], found.props["aria-label"] = "img", label
     return found

@@ -12,7 +12,7 @@ from shoal.app import components as parts
 from shoal.app.jobs import Job
 from shoal.app.publishing import table_of
 from shoal.app.tables import ABOVE, BELOW, DROPPED, PUBLISHED, children_of
-from shoal.report.plots import Bar, bars
+from shoal.drawing.bars import Bar, bars
 
 AT_ONCE = 15
 STATES = {

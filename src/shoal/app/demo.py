@@ -17,8 +17,8 @@ def demo_project(workspace: Workspace) -> Project:
     for project in workspace.projects():
         if project.settings.get("demo") and project.data is not None:
             return project
-    from shoal.records.grocery import grocery
     from shoal.records.layout import Layout
+    from shoal.records.samples.grocery import grocery
     from shoal.records.writing import write
 
     baskets, paths = grocery()

@@ -13,8 +13,8 @@ from typing import Any
 from shoal.algorithms import ALGORITHMS
 from shoal.app.odd_files import A_WORKBOOK, WORKBOOKS
 from shoal.app.project import Project, spoken
-from shoal.drafting import K, L, M, draft
 from shoal.errors import InputError
+from shoal.plan.draft import K, L, M, draft
 from shoal.records.columns import NO_COLUMN
 from shoal.records.layout import format_of
 

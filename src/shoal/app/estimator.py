@@ -108,7 +108,7 @@ def main() -> None:
     os.dup2(2, 1)  # whatever else is printed goes to the log
     desk, trials = Desk(sys.stdin, outward), Trials()
     threading.Thread(target=desk.listen, daemon=True).start()
-    for name in ("shoal.release", "shoal.report.raw_risk"):  # while the first request is still being asked
+    for name in ("shoal.release", "shoal.evaluate.raw_risk"):  # while the first request is still being asked
         import_module(name)
     while True:
         request = desk.requests.get()

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from shoal.errors import InputError
 from shoal.records.layout import format_of
-from shoal.records.streams import Input
+from shoal.records.storage.streams import Input
 
 PAGE = 25
 LONGEST_CELL = 160
@@ -69,7 +69,7 @@ class Preview:
     def _known_rows(self) -> int | None:
         if self.format not in ("parquet", "arrow"):
             return None
-        from shoal.records.columnar import columnar_table
+        from shoal.records.formats.columnar import columnar_table
 
         with Input(self.path) as opened:
             return columnar_table(opened, self.format).rows
@@ -102,7 +102,7 @@ class Preview:
 
 
 def _columns(path: Path, form: str) -> list[str]:
-    from shoal.records.peeking import column_names
+    from shoal.records.formats.peek import column_names
 
     return column_names(path, form)
 

@@ -20,7 +20,7 @@ from shoal.app.wording import in_app, in_words, with_capital
 from shoal.errors import InputError, ShoalError, told
 from shoal.plan import Plan, plan_of
 from shoal.plan.running import MADE
-from shoal.plan.writing import yaml_text
+from shoal.plan.write import yaml_text
 
 MOST_UNDONE = 50
 

@@ -11,8 +11,8 @@ from typing import Any
 from shoal.algorithms import ALGORITHMS
 from shoal.app.knobs import KNOBS
 from shoal.app.promise_words import MODELS, Model
-from shoal.drafting import K, L, M
 from shoal.guarantees.missing import UNKNOWN
+from shoal.plan.draft import K, L, M
 
 Document = dict[str, Any]
 

@@ -20,9 +20,9 @@ from shoal.app.jobs import Job
 from shoal.app.project import Project, moved
 from shoal.app.tree_forms import OF_DATES
 from shoal.app.tree_values import FOLDER
+from shoal.drawing.bars import Bar, bars
+from shoal.drawing.charts import Series, line_chart, scatter_chart
 from shoal.errors import InputError
-from shoal.report.charts import Series, line_chart, scatter_chart
-from shoal.report.plots import Bar, bars
 
 ROLE_WORDS = {
     "quasi": "others may know",

@@ -151,7 +151,7 @@ def tree_table(release: Release, original: Baskets | Records) -> pa.Table | None
     """Per node of the tree: name, node above (-1: none), depth, items and occurrences below, where it stands, and rows that show it."""
     from shoal.algorithms.km.local import LocalRecoding
     from shoal.algorithms.recoding import Recoding
-    from shoal.loss.ncp import leaf_occurrences
+    from shoal.price.ncp import leaf_occurrences
 
     recoding, baskets = release.recoding, _baskets(original)
     if baskets is None or not isinstance(recoding, Recoding | LocalRecoding):

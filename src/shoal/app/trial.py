@@ -105,7 +105,7 @@ class Trials:
 
     def tried(self, plan: Plan, tell: Tell, rows: int = ROWS) -> Found:
         """Loss, classes and raw risk of a sample of at most `rows` rows."""
-        from shoal.report.raw_risk import raw_risk
+        from shoal.evaluate.raw_risk import raw_risk
 
         started = time.monotonic()
         call = call_of(plan)
@@ -239,9 +239,9 @@ def _proposal(plan: Plan, source: Any, promise: Any, tree: Any, tell: Tell) -> A
 def _generalized(baskets: Any, promise: Any, tree: Any, name: str, options: Any, is_told: bool) -> Any:
     """The proposal for sets, as far as an estimate needs it: without the advice that tries other ways for who makes a release."""
     from shoal.algorithms import algorithm
-    from shoal.loss.ncp import leaf_occurrences, ncp
     from shoal.models import Proposal
     from shoal.models.km import SUPPRESS
+    from shoal.price.ncp import leaf_occurrences, ncp
 
     if not is_told:
         options = replace(options, suppress=SUPPRESS.get(name, 0.0))

@@ -232,7 +232,7 @@ def anonymize(
     [bold]shoal anonymize 'sqlite:clinic.db?table=visits' -o public.csv --items codes --drop id,age[/bold]
     """
     from shoal import release as way
-    from shoal.records.database_address import queried
+    from shoal.records.database.address import queried
 
     if output == "-" and json:
         raise InputError("-o - and --json both need standard output; write to a file, or leave --json out")

@@ -21,7 +21,7 @@ from shoal.cli.terminal import (
     values_shown,
 )
 from shoal.errors import InputError
-from shoal.records.database_address import without_password
+from shoal.records.database.address import without_password
 
 SUCCEEDED = 3
 
@@ -96,8 +96,8 @@ def attack(
     [bold]shoal attack buckets.csv --raw adult.csv --quasi age,sex --sensitive occupation --l 3[/bold]
     """
     from shoal.guarantees.diversity import BUCKET
-    from shoal.records.database_address import queried
-    from shoal.records.peeking import column_names
+    from shoal.records.database.address import queried
+    from shoal.records.formats.peek import column_names
 
     check_plot(plot)
     data = queried(data, query)
@@ -127,10 +127,10 @@ def attack(
             raise InputError(f"--{name} is for linkage, and {data} has buckets; leave it out")
     from shoal.algorithms.recoding import Options
     from shoal.attacks.background import background_attack
+    from shoal.drawing.risk import values_left_plot
     from shoal.guarantees.diversity import MatchingDiversity, buckets_of
     from shoal.models import Roles
     from shoal.models import buckets as model
-    from shoal.report.risk_plots import values_left_plot
 
     wanted, unsaid = 3 if l is None else l, options.missing_values(missing)
     announce_compilation()
@@ -198,8 +198,8 @@ def _homogeneity(
 ) -> int:
     """Guess what is sensitive from the crowd that a person is in."""
     from shoal.attacks.homogeneity import homogeneity
-    from shoal.report.evaluation import read_release
-    from shoal.report.risk_plots import confidence_plot
+    from shoal.drawing.risk import confidence_plot
+    from shoal.evaluate.evaluation import read_release
 
     announce_compilation()
     records, side = read_release(data, quasi=quasi, sensitive=sensitive, keep=keep, **reading)
@@ -232,8 +232,8 @@ def _homogeneity(
 
 def _linkage(raw: str, data: str, plot: str | None, json: bool, **how: Any) -> int:
     """Look for people of the raw data in the release."""
-    from shoal.report.evaluation import evaluate
-    from shoal.report.risk_plots import before_after_plot
+    from shoal.drawing.risk import before_after_plot
+    from shoal.evaluate.evaluation import evaluate
 
     announce_compilation()
     with progress() as tell:

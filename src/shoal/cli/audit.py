@@ -75,7 +75,7 @@ def audit(
     """
     from shoal import release as way
     from shoal.models import Roles, model_of
-    from shoal.records.database_address import queried, without_password
+    from shoal.records.database.address import queried, without_password
 
     guarantee = options.promise(model, k, m, l, quasi, kind, missing)
     if options.is_spark(engine):

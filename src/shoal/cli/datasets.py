@@ -28,7 +28,7 @@ def list_(json: options.Json = False) -> None:
     """
     from dataclasses import asdict
 
-    from shoal.records.datasets import listing
+    from shoal.records.samples.datasets import listing
 
     known = listing()
     if json:
@@ -62,7 +62,7 @@ def get(
 
     [bold]shoal datasets get retail[/bold]
     """
-    from shoal.records import datasets as known
+    from shoal.records.samples import datasets as known
 
     with progress() as tell:
 
@@ -103,8 +103,8 @@ def make(
 
     [bold]shoal datasets make -o quest.dat --transactions 1000000 --items 5000[/bold]
     """
-    from shoal.records.generators import quest
     from shoal.records.layout import layout_for
+    from shoal.records.samples.quest import quest
     from shoal.records.writing import write
 
     if output == "-" and json:

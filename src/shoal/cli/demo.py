@@ -17,10 +17,10 @@ from shoal.errors import InputError
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from shoal.evaluate.profile import Profile
     from shoal.guarantees.audit import Witness
     from shoal.records.baskets import Baskets
     from shoal.release import Release
-    from shoal.report.profile import Profile
 
 K, M = 5, 2
 MARK = ".shoal-demo"
@@ -36,9 +36,9 @@ def demo(
 
     [bold]shoal demo[/bold]
     """
+    from shoal.evaluate.profile import profile
     from shoal.guarantees.km import KmAnonymity
     from shoal.release import anonymize
-    from shoal.report.profile import profile
 
     place = _demo_folder(folder, force)
     announce_compilation()
@@ -86,9 +86,9 @@ def _demo_folder(folder: str, force: bool) -> Path:
 
 def _stock(place: Path) -> tuple[Baskets, dict[str, str]]:
     """Writes the store's baskets and its hierarchy, as a user would bring them; returns them and each product's department."""
-    from shoal.records.grocery import grocery
     from shoal.records.layout import Layout
-    from shoal.records.publication import Publication
+    from shoal.records.samples.grocery import grocery
+    from shoal.records.storage.publication import Publication
     from shoal.records.writing import write
 
     baskets, paths = grocery()

@@ -15,7 +15,7 @@ from shoal.cli.terminal import announce_compilation, console, print_json, printa
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from shoal.report.evaluation import Evaluation
+    from shoal.evaluate.evaluation import Evaluation
 
 _BETWEEN, _MEASURES = "What lies between them", "What is measured"
 
@@ -131,9 +131,9 @@ def evaluate(
 
     [bold]shoal evaluate patients.csv public.csv --quasi age,sex --items diagnoses --drop id[/bold]
     """
-    from shoal.records.database_address import queried
-    from shoal.report.evaluation import evaluate as evaluated
-    from shoal.report.risk_plots import before_after_plot
+    from shoal.drawing.risk import before_after_plot
+    from shoal.evaluate.evaluation import evaluate as evaluated
+    from shoal.records.database.address import queried
 
     check_plot(plot)
     original = queried(original, query)

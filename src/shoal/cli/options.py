@@ -432,7 +432,7 @@ def _refuse(model: str, **given: int | str | None) -> None:
 
 def check_output(output: str, force: bool, *inputs: str | None) -> None:
     """Raises if a file could not be written, or is an input or the owner's key: said before the work."""
-    from shoal.records.publication import check_targets
+    from shoal.records.storage.publication import check_targets
 
     check_apart_from(output, *inputs)
     check_targets([output], force=force)
@@ -440,9 +440,9 @@ def check_output(output: str, force: bool, *inputs: str | None) -> None:
 
 def check_apart_from(output: str, *inputs: str | None) -> None:
     """Raises if an output is one of the inputs or the owner's key."""
-    from shoal.records.database_address import file_of
-    from shoal.records.publication import check_apart
-    from shoal.report.owner_key import owner_files
+    from shoal.certificate.owner_key import owner_files
+    from shoal.records.database.address import file_of
+    from shoal.records.storage.publication import check_apart
 
     named = [file_of(given) for given in inputs if given is not None]
     check_apart([output], [*(("an input", path) for path in named if os.path.exists(path)), *owner_files()])

@@ -47,7 +47,7 @@ def init(
 
     [bold]shoal init patients.csv > plan.yaml[/bold]
     """
-    from shoal.drafting import draft, draft_yaml
+    from shoal.plan.draft import draft, draft_yaml
 
     if output is not None and json:
         raise InputError("--json shows the draft on standard output; leave out -o, or --json")
@@ -61,7 +61,7 @@ def init(
     elif output is None:
         typer.echo(draft_yaml(found), nl=False)
     else:
-        from shoal.records.publication import Publication
+        from shoal.records.storage.publication import Publication
 
         text = draft_yaml(found, folder=os.path.dirname(output))
         with Publication([output], force=force) as publication, publication.file(output) as file:

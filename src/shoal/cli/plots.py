@@ -24,7 +24,7 @@ def check_plot(path: str | None) -> None:
     """Raises if the picture could not be written: said before the work."""
     if path is None:
         return
-    from shoal.records.publication import check_targets, display_name
+    from shoal.records.storage.publication import check_targets, display_name
 
     if not path.lower().endswith(".svg"):
         raise InputError(f"{display_name(path)}: pictures are SVG; give a name that ends in .svg")
@@ -34,7 +34,7 @@ def check_plot(path: str | None) -> None:
 def write_plot(path: str | None, svg: str) -> None:
     if path is None:
         return
-    from shoal.records.publication import Publication, display_name
+    from shoal.records.storage.publication import Publication, display_name
 
     with Publication([path]) as publication, publication.file(path) as file:
         file.write(svg.encode())

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from shoal.evaluate.profile import Profile
     from shoal.guarantees.audit import Witness
     from shoal.records.values import Kind
-    from shoal.report.profile import Profile
 
 
 def profile(
@@ -63,9 +63,9 @@ def profile(
 
     [bold]shoal profile patients.csv --k 5 --quasi age,sex --items diagnoses --drop id[/bold]
     """
-    from shoal.records.database_address import queried
-    from shoal.report.profile import profile as profiled
-    from shoal.report.risk_plots import exposure_plot
+    from shoal.drawing.risk import exposure_plot
+    from shoal.evaluate.profile import profile as profiled
+    from shoal.records.database.address import queried
 
     check_plot(plot)
     data = queried(data, query)

@@ -71,8 +71,8 @@ def rules(
     from shoal.guarantees.diversity import MatchingDiversity
     from shoal.models import Roles
     from shoal.models import buckets as model
-    from shoal.records.database_address import queried, without_password
-    from shoal.records.publication import Publication
+    from shoal.records.database.address import queried, without_password
+    from shoal.records.storage.publication import Publication
 
     data = queried(data, query)
     if output is not None:

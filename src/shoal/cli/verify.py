@@ -13,7 +13,7 @@ from shoal.errors import InputError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from shoal.report.verification import Verification
+    from shoal.certificate.verify import Verification
 
 BROKEN = 3
 
@@ -131,7 +131,7 @@ def verify(
 
 
 def _told(found: Verification, certificate: str, data: str, as_json: bool) -> int:
-    from shoal.records.database_address import without_password
+    from shoal.records.database.address import without_password
 
     if as_json:
         print_json(found.to_dict() | {"certificate": certificate, "data": without_password(data)})
@@ -182,7 +182,7 @@ def show_verification(found: Verification, out: Console) -> None:
 
 
 def _make_key(path: str, as_json: bool) -> int:
-    from shoal.report.signing import new_key
+    from shoal.certificate.sign import new_key
 
     private, public = new_key(path)
     if as_json:

@@ -21,7 +21,7 @@ from shoal.errors import InputError
 from shoal.plan import Origin, Plan, plan_of
 from shoal.plan.running import MADE
 from shoal.records.layout import format_of
-from shoal.records.streams import fingerprint
+from shoal.records.storage.streams import fingerprint
 
 FORMAT = 1
 """Of the files in which outcomes are kept."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from shoal.comparing.cells import Outcome
 from shoal.errors import InputError, option
 from shoal.passwords import without_passwords
-from shoal.records.publication import Publication, writing_errors
+from shoal.records.storage.publication import Publication, writing_errors
 
 CELLS = "cells"
 TABLES = ("comparison.csv", "comparison.parquet", "comparison.html")

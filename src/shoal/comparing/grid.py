@@ -28,7 +28,7 @@ from shoal.plan import Origin, Plan, json_schema, plan_of
 from shoal.plan.faults import fault
 from shoal.plan.model import Diversity, K, Km, Lm, Positive, Rt, RunOptions, Text
 from shoal.plan.places import Place, line_of, sentence, shown
-from shoal.plan.reading import read_document
+from shoal.plan.read import read_document
 
 MOST_CELLS = 100_000
 """More than anybody reads: a grid with a slip in it, rather."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from shoal.comparing.cells import DONE
 from shoal.comparing.table import PROMISE, Row, main_loss, telling_losses
-from shoal.report.charts import Series, line_chart, scatter_chart
+from shoal.drawing.charts import Series, line_chart, scatter_chart
 
 MOST_PANELS = 12
 """Plots of one measure against one parameter that a reader can take in."""

@@ -17,7 +17,7 @@ from typing import Any
 from shoal.comparing.cells import DONE, FAULT, MEMORY, REFUSED, UNREACHABLE, finite
 from shoal.errors import InputError, ShoalError, Unreachable
 from shoal.plan import Origin, Plan, call_of, plan_of
-from shoal.records.residence import resident_bytes
+from shoal.records.storage.memory import resident_bytes
 
 
 def main() -> None:

@@ -25,7 +25,7 @@ ANYTHING = "*"
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """The quasi-identifier columns of a table as points and boxes; the arrays are described in `shoal.kernels.boxes`."""
+    """The quasi-identifier columns of a table as points and boxes; the arrays are described in `shoal.kernels.tables.boxes`."""
 
     columns: tuple[Column, ...]
     trees: tuple[Hierarchy | None, ...]
@@ -59,7 +59,7 @@ class Space:
 
     def boxes(self, of_row: npt.NDArray[np.int32], n_classes: int) -> npt.NDArray[np.int32]:
         """The smallest box around the rows of each class."""
-        from shoal.kernels.boxes import boxes_around
+        from shoal.kernels.tables.boxes import boxes_around
 
         pairs = np.unique(of_row.astype(np.int64) * max(1, len(self.points)) + self.tuple_of)
         group, point = np.divmod(pairs, max(1, len(self.points)))
@@ -79,7 +79,7 @@ class Space:
 
     def boxes_of_tuples(self, tuples: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
         """The smallest box around distinct tuples."""
-        from shoal.kernels.boxes import boxes_around
+        from shoal.kernels.tables.boxes import boxes_around
 
         found: npt.NDArray[np.int32] = boxes_around(
             self.kind, self.start, self.parent, self.points[tuples], np.zeros(len(tuples), np.int64), 1

@@ -53,7 +53,7 @@ class Proposal:
     details: Mapping[str, Any] = field(default_factory=dict)
     """For the owner, in `--json` and `--report`. They may name rare items."""
     certified: Callable[[], Mapping[str, Any]] = dict
-    """For the certificate: what the file tells, and shares that cannot be turned back into counts (`shoal.report.disclosure`)."""
+    """For the certificate: what the file tells, and shares that cannot be turned back into counts (`shoal.certificate.disclosure`)."""
     warnings: tuple[str, ...] = ()
     """For readers of the certificate."""
     notes: tuple[str, ...] = ()

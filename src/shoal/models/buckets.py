@@ -19,6 +19,7 @@ from shoal.algorithms.buckets.negative_rules import negative_rules, value_hierar
 from shoal.algorithms.buckets.rule_files import edited, rule_edits
 from shoal.algorithms.known_values import known_values
 from shoal.algorithms.recoding import Options
+from shoal.certificate.disclosure import Figure, stated
 from shoal.errors import InputError, option
 from shoal.guarantees.diversity import BUCKET, MatchingDiversity
 from shoal.guarantees.missing import UNKNOWN, Missing, check_named
@@ -26,13 +27,12 @@ from shoal.hierarchy.columns import column_hierarchy
 from shoal.hierarchy.tree import Hierarchy
 from shoal.models import Proposal, Roles
 from shoal.records.buckets import Buckets, sensitive_column
+from shoal.records.formats.peek import column_names
 from shoal.records.knowledge import Rules
-from shoal.records.peeking import column_names
 from shoal.records.record_reading import RecordSource, load_records
 from shoal.records.records import Column, Records
 from shoal.records.set_cells import check_single_values
-from shoal.records.streams import display_name, list_lines
-from shoal.report.disclosure import Figure, stated
+from shoal.records.storage.streams import display_name, list_lines
 
 MIN_EXP = 0.9
 MAX_LENGTH = 1

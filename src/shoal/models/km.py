@@ -14,19 +14,19 @@ from shoal.algorithms import algorithm, entry
 from shoal.algorithms.km.learning import learner
 from shoal.algorithms.km.local import LocalRecoding
 from shoal.algorithms.recoding import Options, Recoding
+from shoal.certificate.disclosure import DIGITS, Figure, stated, untold_leaves
+from shoal.certificate.facts import hierarchy_facts
 from shoal.errors import InputError, option
+from shoal.evaluate.advice import ends_at_root, hybrid_advice, root_advice
 from shoal.guarantees.km import KmAnonymity
 from shoal.guarantees.km_local import LocalKmAnonymity
 from shoal.hierarchy.files import read_hierarchy
 from shoal.hierarchy.spec import resolve
 from shoal.hierarchy.tree import Hierarchy
-from shoal.loss.ncp import leaf_occurrences, local_ncp, ncp, published_ncp
 from shoal.models import Proposal, Roles, basket_details, basket_notes, basket_source
+from shoal.price.ncp import leaf_occurrences, local_ncp, ncp, published_ncp
 from shoal.records.baskets import Baskets
 from shoal.records.reading import Source
-from shoal.report.advice import ends_at_root, hybrid_advice, root_advice
-from shoal.report.certificate import hierarchy_facts
-from shoal.report.disclosure import DIGITS, Figure, stated, untold_leaves
 
 HIERARCHY = "frequency:5"
 SUPPRESS = {"hybrid": 0.05}

@@ -15,21 +15,21 @@ from shoal.algorithms import algorithm, entry, kind_of
 from shoal.algorithms.km.learning import learner
 from shoal.algorithms.recoding import Options
 from shoal.algorithms.rt.recoding import ClusterRecoding, RTOptions
+from shoal.certificate.disclosure import Figure, stated, untold_leaves
+from shoal.certificate.facts import hierarchy_facts
 from shoal.errors import InputError, option
 from shoal.guarantees.km import KmAnonymity
 from shoal.guarantees.missing import check_named
 from shoal.hierarchy.columns import column_hierarchy
 from shoal.hierarchy.spec import resolve
 from shoal.hierarchy.tree import Hierarchy
-from shoal.loss.ncp import published_ncp
 from shoal.loss.relational import ANYTHING
 from shoal.models import Proposal, Roles, basket_details, basket_notes
-from shoal.records.peeking import column_names
+from shoal.price.ncp import published_ncp
+from shoal.records.formats.peek import column_names
 from shoal.records.record_reading import RecordSource, load_records, mark_sensitive
 from shoal.records.records import Records
 from shoal.records.set_cells import check_single_values
-from shoal.report.certificate import hierarchy_facts
-from shoal.report.disclosure import Figure, stated, untold_leaves
 
 WORTH_A_LOOK = 0.2
 """Items that lose more than this under a hierarchy are worth trying without one."""

@@ -12,16 +12,16 @@ from shoal.algorithms import algorithm, entry
 from shoal.algorithms.recoding import Options
 from shoal.algorithms.transactions.classes import Classes
 from shoal.algorithms.transactions.diversity import diverse
+from shoal.certificate.disclosure import Figure, stated
 from shoal.errors import VALUES, InputError, Unreachable, option
 from shoal.guarantees.k import KAnonymity
-from shoal.loss.edits import Edits, edits
 from shoal.models import AnySource, Proposal, Roles, basket_details, basket_notes, basket_source
+from shoal.price.edits import Edits, edits
 from shoal.records.baskets import Baskets
 from shoal.records.columns import Choice, set_column
-from shoal.records.peeking import column_names, source_name
+from shoal.records.formats.peek import column_names, source_name
 from shoal.records.reading import Source
 from shoal.records.record_reading import load_records, mark_sensitive
-from shoal.report.disclosure import Figure, stated
 
 CENTRES = "Items were added and removed: a published row is the centre of a class, not what one person had."
 

@@ -5,12 +5,12 @@ one of `Release.write`, with exactly what it says; relative paths are relative t
 refused with the path in the file, its line and the remedy, before any data is read: `plan.yaml: guarantee.k (line 9): ...`.
 """
 
-from shoal.plan.checking import Checked, checked_plan
+from shoal.plan.check import Checked, checked_plan
 from shoal.plan.model import Plan, json_schema
 from shoal.plan.places import Origin
-from shoal.plan.reading import plan_of, read_plan
+from shoal.plan.read import plan_of, read_plan
 from shoal.plan.running import Call, call_of, run_plan
-from shoal.plan.writing import plan_from, plan_yaml, relative_path
+from shoal.plan.write import plan_from, plan_yaml, relative_path
 
 __all__ = [
     "Call",

@@ -7,7 +7,7 @@ from shoal.errors import InputError
 from shoal.plan.model import Diversity, K, Plan
 from shoal.plan.places import Place, dotted, shown
 from shoal.records.columns import listed
-from shoal.records.database_address import address_of, is_address, queried
+from shoal.records.database.address import address_of, is_address, queried
 from shoal.records.layout import format_of
 
 # What each kind of promise takes, besides drop.

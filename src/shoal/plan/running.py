@@ -15,8 +15,8 @@ from shoal.plan.combinations import ROLES_OF
 from shoal.plan.model import ROLES, K, Km, Lm, Plan, Rt
 from shoal.plan.places import Place, in_plan, shown
 from shoal.records.columns import is_header, its_columns, listed
-from shoal.records.database_address import is_address, moved, queried
-from shoal.records.streams import display_name, fingerprint
+from shoal.records.database.address import is_address, moved, queried
+from shoal.records.storage.streams import display_name, fingerprint
 
 if TYPE_CHECKING:
     from shoal.algorithms.recoding import Progress
@@ -177,7 +177,7 @@ def _check_against_file(plan: Plan) -> None:
     """Raises if the plan names columns that the file lacks, or leaves some of them without a role."""
     if not plan.columns or ("://" in plan.input.path and not _in_database(plan)):
         return
-    from shoal.records.peeking import column_names
+    from shoal.records.formats.peek import column_names
 
     name = display_name(_data(plan))
     with in_terms_of(plan):

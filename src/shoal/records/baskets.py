@@ -4,7 +4,7 @@ Row i holds the item ids `items[offsets[i]:offsets[i + 1]]`, ascending and uniqu
 The vocabulary is kept in natural order (numeric when every name is an integer, else by code point), so the same data gives
 the same ids, and with them the same results, whatever file format or row order it came in.
 
-Where memory is limited the arrays lie in scratch files, and so does what is made from them (see `shoal.records.scratch`).
+Where memory is limited the arrays lie in scratch files, and so does what is made from them (see `shoal.records.storage.scratch`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from shoal.errors import InputError
 from shoal.ordering import natural_order
-from shoal.records.scratch import Scratch, scratch_of
+from shoal.records.storage.scratch import Scratch, scratch_of
 
 _BLOCK = (
     1 << 22
@@ -138,7 +138,7 @@ class Baskets:
     def shuffled(self) -> Baskets:
         """The rows in an order drawn from the system's randomness, of which nothing is kept."""
         if self.scratch is not None:
-            from shoal.records.shuffling import shuffled
+            from shoal.records.storage.shuffle import shuffled
 
             return shuffled(self, self.scratch)
         return self.take(np.argsort(np.frombuffer(os.urandom(8 * len(self)), np.uint64)))

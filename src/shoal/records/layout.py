@@ -71,7 +71,7 @@ class Layout:
 
 def format_of(name: str) -> tuple[str | None, str | None]:
     """The format and the compression that a file's name tells, none where it does not tell; an address tells none."""
-    from shoal.records.database_address import is_address
+    from shoal.records.database.address import is_address
 
     if is_address(name):
         return None, None
@@ -87,7 +87,7 @@ def layout_for(target: str | os.PathLike[str], like: Layout | None = None) -> La
 
     Standard output (`-`) takes the given format (CSV for what came from a database), or FIMI's when none is given.
     """
-    from shoal.records.database_address import address_of, is_address
+    from shoal.records.database.address import address_of, is_address
 
     if is_address(target):
         kind = address_of(os.fspath(target)).kind

@@ -15,13 +15,13 @@ from shoal.errors import InputError, option
 from shoal.limits import under_input_limit
 from shoal.records.baskets import Baskets
 from shoal.records.columns import Choice
-from shoal.records.database_address import is_address, queried, refuse_format
+from shoal.records.database.address import is_address, queried, refuse_format
 from shoal.records.layout import FORMATS, Layout, format_of
-from shoal.records.scratch import Scratch, reading_into
-from shoal.records.streams import Input, fingerprint
+from shoal.records.storage.scratch import Scratch, reading_into
+from shoal.records.storage.streams import Input, fingerprint
 
 if TYPE_CHECKING:
-    from shoal.records.database_tables import DatabaseInput, Identity
+    from shoal.records.database.read import DatabaseInput, Identity
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def load(
     if isinstance(source, Baskets):
         return Source(source, Layout("arrow"), fingerprint(source), "the Baskets")
     if is_address(source):
-        from shoal.records.database_tables import DatabaseInput
+        from shoal.records.database.read import DatabaseInput
 
         refuse_format(source, format)
         with DatabaseInput(source) as table:
@@ -110,7 +110,7 @@ def load(
         with Input(source) as opened:
             baskets, layout = _sets(opened, format or _format(opened), choice)
             return Source(baskets, replace(layout, compression=opened.compression), opened.sha256(), opened.name)
-    from shoal.records.objects import object_sets
+    from shoal.records.formats.frames import object_sets
 
     baskets, column = object_sets(source, choice)
     return Source(baskets, Layout("arrow", column), fingerprint(baskets), f"the {type(source).__name__}")
@@ -139,12 +139,12 @@ def database_sets(opened: DatabaseInput, choice: Choice) -> Source:
 def _sets(opened: Input, form: str, choice: Choice) -> tuple[Baskets, Layout]:
     if form == "dat":
         _refuse(opened.name, "FIMI text has no columns", choice, "items", "id", "separator", "drop")
-        from shoal.records.dat import read_dat
+        from shoal.records.formats.dat import read_dat
 
         return read_dat(opened), Layout("dat")
     if form == "jsonl":
         _refuse(opened.name, "JSON lines hold lists", choice, "id", "separator")
-        from shoal.records.jsonl import read_jsonl
+        from shoal.records.formats.jsonl import read_jsonl
 
         baskets, field = read_jsonl(opened, choice)
         return baskets, Layout("jsonl", field)
@@ -154,12 +154,12 @@ def _sets(opened: Input, form: str, choice: Choice) -> tuple[Baskets, Layout]:
     if form in ("parquet", "arrow"):
         if opened.compression:
             raise InputError(f"{opened.name}: {form} packs its own columns; unpack the .{opened.compression} first")
-        from shoal.records.columnar import columnar_table
+        from shoal.records.formats.columnar import columnar_table
 
         found = table_sets(columnar_table(opened, form), choice)
         return found.baskets, Layout(form, found.items)
 
-    from shoal.records.delimited import delimited_table, refuse_missing_header
+    from shoal.records.formats.delimited import delimited_table, refuse_missing_header
 
     if form == "long" and choice.id is None:
         raise InputError(

@@ -17,14 +17,14 @@ from shoal.errors import VALUES, InputError, option
 from shoal.limits import under_input_limit
 from shoal.records.baskets import Baskets
 from shoal.records.columns import comma_parts
-from shoal.records.database_address import is_address, queried, refuse_format
+from shoal.records.database.address import is_address, queried, refuse_format
 from shoal.records.layout import FORMATS, Layout, format_of
 from shoal.records.records import Records
 from shoal.records.roles import Roles, texts_of
-from shoal.records.streams import BLANKS, Input, fingerprint, list_lines
+from shoal.records.storage.streams import BLANKS, Input, fingerprint, list_lines
 
 if TYPE_CHECKING:
-    from shoal.records.database_tables import DatabaseInput, Identity
+    from shoal.records.database.read import DatabaseInput, Identity
     from shoal.records.record_tables import TableRecords
     from shoal.records.tables import Table
 
@@ -85,7 +85,7 @@ def load_records(
             raise InputError("Records have their roles already; give them alone")
         return RecordSource(source, Layout("arrow", source.items_name), records_fingerprint(source), "the Records")
     if is_address(source):
-        from shoal.records.database_tables import DatabaseInput
+        from shoal.records.database.read import DatabaseInput
 
         refuse_format(source, format)
         with DatabaseInput(source) as rows:
@@ -98,8 +98,8 @@ def load_records(
             items = found.records.items_name
             layout = Layout(form, items, found.separator, None, opened.compression, delimiter, found.types)
             return RecordSource(found.records, layout, opened.sha256(), opened.name, found.notes)
-    from shoal.records.database_tables import DatabaseInput
-    from shoal.records.objects import object_table, pandas_values
+    from shoal.records.database.read import DatabaseInput
+    from shoal.records.formats.frames import object_table, pandas_values
 
     if isinstance(source, DatabaseInput):  # it was opened already
         return _database_records(source, asked, numeric, separator)
@@ -203,15 +203,15 @@ def _format(opened: Input, asked: str | None) -> str:
 def file_table(opened: Input, form: str, asked: Roles) -> tuple[Table, str]:
     """The table in a file, and what parts its columns."""
     if form == "jsonl":
-        from shoal.records.jsonl import objects_table
+        from shoal.records.formats.jsonl import objects_table
 
         return objects_table(opened, asked.read), ","
     if form in ("parquet", "arrow"):
         if opened.compression:
             raise InputError(f"{opened.name}: {form} packs its own columns; unpack the .{opened.compression} first")
-        from shoal.records.columnar import columnar_table
+        from shoal.records.formats.columnar import columnar_table
 
         return columnar_table(opened, form), ","
-    from shoal.records.delimited import delimited_table
+    from shoal.records.formats.delimited import delimited_table
 
     return delimited_table(opened, "\t" if form == "tsv" else None)

@@ -22,11 +22,11 @@ import numpy.typing as npt
 from shoal.errors import InputError, ShoalError, Unavailable
 from shoal.records.baskets import Baskets
 from shoal.records.layout import CELLED, DATABASES, Layout, layout_for
-from shoal.records.publication import Publication, StagedFile, Target, display_name, writing_errors
 from shoal.records.record_reading import FORMATS_WITH_COLUMNS, load_records, mark_sensitive
 from shoal.records.records import Column, Records, same_records
 from shoal.records.roles import SENSITIVE_MARKS
-from shoal.records.streams import BLANKS
+from shoal.records.storage.publication import Publication, StagedFile, Target, display_name, writing_errors
+from shoal.records.storage.streams import BLANKS
 from shoal.records.tables import NUMBER
 from shoal.records.values import MISSING
 from shoal.records.writing import (
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     import polars
     import pyarrow as pa
 
-    from shoal.records.database_tables import DatabaseInput
+    from shoal.records.database.read import DatabaseInput
 
 Told = tuple[tuple[str, str], ...]
 """What a reader of a file must be told: options by name, each with its text."""

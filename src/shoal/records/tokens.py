@@ -20,7 +20,7 @@ from shoal.errors import VALUES, InputError
 from shoal.limits import Room
 from shoal.records.baskets import Baskets
 from shoal.records.layout import SEPARATORS
-from shoal.records.scratch import Scratch, reading_scratch
+from shoal.records.storage.scratch import Scratch, reading_scratch
 
 MARKS = (*SEPARATORS, " ")
 """What may part the items of a cell, in the order in which it is looked for."""

@@ -26,8 +26,8 @@ import numpy.typing as npt
 from shoal.errors import VALUES, InputError
 from shoal.records.baskets import Baskets
 from shoal.records.layout import CELLED, SEPARATORS, Layout, layout_for
-from shoal.records.publication import Publication, StagedFile, Target, display_name, writing_errors
-from shoal.records.streams import BLANKS, BLOCK
+from shoal.records.storage.publication import Publication, StagedFile, Target, display_name, writing_errors
+from shoal.records.storage.streams import BLANKS, BLOCK
 
 if TYPE_CHECKING:
     import pandas

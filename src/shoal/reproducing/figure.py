@@ -109,7 +109,7 @@ class Panel:
 
     def svg(self, rows: Sequence[Row], ours: frozenset[str] = frozenset()) -> str | None:
         """The plot, or None without a point. Lines of algorithms that the paper does not have are dashed."""
-        from shoal.report.charts import Series, line_chart
+        from shoal.drawing.charts import Series, line_chart
 
         shown = [row for row in rows if self.has(row)]
         if not shown:

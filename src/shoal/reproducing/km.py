@@ -36,7 +36,7 @@ def recoded(
     from shoal.algorithms.recoding import Options
     from shoal.guarantees.km import KmAnonymity
     from shoal.hierarchy.build import balanced
-    from shoal.loss.ncp import leaf_occurrences, ncp
+    from shoal.price.ncp import leaf_occurrences, ncp
     from shoal.reproducing.measuring import kept, measured
 
     baskets = sources.baskets(data, rows)

@@ -37,8 +37,8 @@ def census(n: int, seed: int) -> Records:
 
 def patients(n: int, seed: int) -> Records:
     """n rows with race, gender and age, and items of the Quest generator in place of diagnoses."""
-    from shoal.records.generators import quest
     from shoal.records.records import Column, Records
+    from shoal.records.samples.quest import quest
 
     # A stream for each column, as the items have theirs: the first rows of more are those of fewer.
     race, gender, age = (np.random.default_rng((seed, number)) for number in range(3))

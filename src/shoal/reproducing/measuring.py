@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import ShoalError
-from shoal.records.residence import peak_bytes, resident_bytes
+from shoal.records.storage.memory import peak_bytes, resident_bytes
 
 
 @dataclass(frozen=True)

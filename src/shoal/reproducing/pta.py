@@ -50,8 +50,8 @@ def anonymized(data: str, rows: int | None, ks: list[int], segments: int, algori
     from shoal.algorithms import algorithm
     from shoal.algorithms.recoding import Options
     from shoal.guarantees.k import KAnonymity
-    from shoal.loss.edits import edits
-    from shoal.records.generators import quest
+    from shoal.price.edits import edits
+    from shoal.records.samples.quest import quest
     from shoal.reproducing.measuring import kept, measured
 
     baskets = sources.baskets(data, rows)

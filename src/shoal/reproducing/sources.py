@@ -104,7 +104,7 @@ def found(name: str) -> tuple[Path, ...] | None:
         return ()
     source = _named(name)
     if source.dataset is not None:
-        from shoal.records.datasets import listing
+        from shoal.records.samples.datasets import listing
 
         path = next(one.path for one in listing() if one.dataset.name == source.dataset)
         return None if path is None else (path,)
@@ -169,7 +169,7 @@ def own_tree(name: str, vocabulary: tuple[str, ...]) -> Hierarchy:
 
     files = found(name)
     if name == "grocery":
-        from shoal.records.grocery import grocery
+        from shoal.records.samples.grocery import grocery
 
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "grocery.csv"
@@ -227,11 +227,11 @@ def rt_table(name: str, rows: int | None = None) -> tuple[Records, dict[str, str
 
 def _made_up(name: str, rows: int | None) -> Baskets:
     """So many rows, of the Quest generator the first ones of all."""
-    from shoal.records.datasets import DATASETS
-    from shoal.records.generators import quest
+    from shoal.records.samples.datasets import DATASETS
+    from shoal.records.samples.quest import quest
 
     if name == "grocery":
-        from shoal.records.grocery import grocery
+        from shoal.records.samples.grocery import grocery
 
         return grocery(10_000, seed=SEED)[0]
     source = _named(name)
@@ -244,7 +244,7 @@ def _made_up(name: str, rows: int | None) -> Baskets:
 
 
 def _remedy(name: str) -> str:
-    from shoal.records.datasets import DATASETS
+    from shoal.records.samples.datasets import DATASETS
 
     source = _named(name)
     if source.dataset is None:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 from shoal.algorithms import check_options, entry
 from shoal.algorithms.recoding import Options, Progress
+from shoal.certificate.disclosure import Figure, stated
 from shoal.errors import InputError
 from shoal.guarantees.diversity import BUCKET, MatchingDiversity
 from shoal.hierarchy.tree import Hierarchy
 from shoal.models import buckets
 from shoal.records.knowledge import Rules
 from shoal.records.roles import Roles, texts_of
-from shoal.report.disclosure import Figure, stated
 from shoal.spark.proposing import SparkProposal, check_specs, forgetting, options_of, refuse_empty
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 from shoal.algorithms.recoding import Options
 from shoal.engines import km as km_engine
 from shoal.guarantees.km import KmAnonymity
-from shoal.loss.ncp import leaf_occurrences, ncp
 from shoal.models import basket_notes
+from shoal.price.ncp import leaf_occurrences, ncp
 from shoal.spark.proposing import SparkProposal, refuse_empty
 
 if TYPE_CHECKING:

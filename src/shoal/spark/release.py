@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, Any, cast
 from shoal.algorithms.recoding import Options, Progress
 from shoal.errors import InputError, ShoalError
 from shoal.guarantees.audit import Audit
-from shoal.records.folders import beside, data_files, entries_of
-from shoal.records.journal import remove, settle
-from shoal.records.publication import writing_errors
+from shoal.records.formats.folders import beside, data_files, entries_of
 from shoal.records.roles import texts_of
-from shoal.records.row_digest import DIGEST
+from shoal.records.storage.digest import DIGEST
+from shoal.records.storage.journal import remove, settle
+from shoal.records.storage.publication import writing_errors
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from shoal.certificate.sign import Signer
     from shoal.engines.spark.records import SparkRecords
     from shoal.engines.spark.sets import SparkSets
     from shoal.engines.spark.storage import Folder
-    from shoal.report.signing import Signer
     from shoal.spark.proposing import SparkProposal
 
 
@@ -258,9 +258,9 @@ class SparkRelease:
         Spark's. What was written is read again and audited before it gets its name. `sign` is the file, on the driver, of an ed25519
         private key to sign the certificate with. `force` replaces a release that Spark wrote before to a folder of this machine.
         """
+        from shoal.certificate.facts import certificate_file, check_certificate_name
+        from shoal.certificate.sign import signer
         from shoal.engines.spark.storage import Files, Folder, Table
-        from shoal.report.certificate import certificate_file, check_certificate_name
-        from shoal.report.signing import signer
 
         if (path is None) == (table is None):
             raise InputError("a release is written to a path or to a table; give one of them")
@@ -306,9 +306,9 @@ class SparkRelease:
         self, place: Folder, home: str, proof: str, vouching: Signer | None, sign: Any, force: bool
     ) -> dict[str, Any]:
         """As `write`, to a folder of this machine: it and its certificate appear together, as files do."""
-        from shoal.records.publication import Publication, check_apart
-        from shoal.report.certificate import certificate_file
-        from shoal.report.owner_key import owner_files
+        from shoal.certificate.facts import certificate_file
+        from shoal.certificate.owner_key import owner_files
+        from shoal.records.storage.publication import Publication, check_apart
 
         check_apart([proof, home], [*([] if sign is None else [("the key to sign with", sign)]), *owner_files()])
         for path in (home, proof):
@@ -347,7 +347,7 @@ class SparkRelease:
         return verdict, _reading(seen)
 
     def _certificate(self, name: str, form: str, verdict: Audit, reading: Mapping[str, Any]) -> dict[str, Any]:
-        from shoal.report.certificate import certificate
+        from shoal.certificate.facts import certificate
 
         return certificate(
             guarantee=self.guarantee,
@@ -369,8 +369,8 @@ class SparkRelease:
 
 def _check_replaceable(folder: str, proof: str) -> None:
     """Raises unless a folder, if there is one, holds a release that Spark wrote and nothing else, as its certificate says."""
-    from shoal.report.promised import known_by_rows
-    from shoal.report.verification import read_certificate
+    from shoal.certificate.promised import known_by_rows
+    from shoal.certificate.verify import read_certificate
 
     name = os.path.basename(folder)
     if not os.path.lexists(folder):

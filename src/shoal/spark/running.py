@@ -18,8 +18,8 @@ from shoal.passwords import without_passwords
 
 if TYPE_CHECKING:
     from shoal.algorithms.recoding import Progress
+    from shoal.certificate.verify import Verification
     from shoal.guarantees.audit import Audit
-    from shoal.report.verification import Verification
     from shoal.spark import SparkRelease
 
 TABLE = "table:"
@@ -38,8 +38,8 @@ class OnSpark:
 
     def to_dict(self) -> dict[str, Any]:
         """As `Release.to_dict`, as far as Spark knows it. Memory is that of the driver."""
+        from shoal.certificate.owner_report import OWNER
         from shoal.release import peak_mb
-        from shoal.report.owner_report import OWNER
 
         release = self.release
         return {
@@ -118,10 +118,10 @@ def verified(
     hierarchy: Any = None,
 ) -> Verification:
     """Whether what lies at a place of Spark's is the release that a certificate is about, and its promise still holds."""
+    from shoal.certificate.promised import known_by_rows
+    from shoal.certificate.sign import public_key
+    from shoal.certificate.verify import read_certificate
     from shoal.engines.spark.session import started
-    from shoal.report.promised import known_by_rows
-    from shoal.report.signing import public_key
-    from shoal.report.verification import read_certificate
     from shoal.spark.verifying import verify_place
 
     file = None
@@ -146,7 +146,7 @@ def verified(
 
 def _signing_notes(sign: str | None, output: str | None, certificate: str | None) -> tuple[str, ...]:
     """What the owner of the key must know; raises if it cannot sign, or if there is nothing to sign."""
-    from shoal.report.signing import signer
+    from shoal.certificate.sign import signer
 
     if sign is None:
         return ()

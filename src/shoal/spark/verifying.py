@@ -12,11 +12,7 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
-from shoal.errors import InputError
-from shoal.records.columns import listed
-from shoal.records.folders import data_files
-from shoal.records.streams import display_name
-from shoal.report.verification import (
+from shoal.certificate.verify import (
     CertificateFile,
     Check,
     Recheck,
@@ -26,6 +22,10 @@ from shoal.report.verification import (
     read_certificate,
     verification,
 )
+from shoal.errors import InputError
+from shoal.records.columns import listed
+from shoal.records.formats.folders import data_files
+from shoal.records.storage.streams import display_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -113,7 +113,7 @@ def bucketized(
     grouped: Callable[[Cells, int], Groups],
 ) -> Bucketization:
     """Groups as `grouped` forms them, with the remaining rows added and groups merged until the promise holds (lines 18 to 23)."""
-    from shoal.kernels.bucketing import assigned_rest
+    from shoal.kernels.buckets.bucketing import assigned_rest
 
     column = sensitive_column(records)
     options.tell("impossible values", 0.0)
@@ -164,7 +164,7 @@ def _kinds_of_rows(
     records: Records, rules: Rules | None, values: tuple[str, ...], counted: npt.NDArray[np.bool_], threads: int | None
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]:
     """(kind, excluded): the kind of each row, and per kind which of the values that count the rules exclude."""
-    from shoal.kernels.impossible import impossible_kinds
+    from shoal.kernels.buckets.impossible import impossible_kinds
 
     if rules is None or not len(rules):
         return np.zeros(len(records), np.int32), np.zeros((min(len(records), 1), len(values)), np.bool_)

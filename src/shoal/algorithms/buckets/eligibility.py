@@ -119,7 +119,7 @@ def valid_numbers(
 
     Groups are given by their rows of each kind and of each value. A kind without rows in a group has all values.
     """
-    from shoal.kernels.matchings import count_valid
+    from shoal.kernels.buckets.matchings import count_valid
     from shoal.kernels.parallel import even_blocks, over_blocks
 
     found = np.full(rows_of_kind.shape, excluded.shape[1], np.int64)

@@ -6,8 +6,8 @@ rare because too few rows kept it, more rows of that set get it back as well. A 
 this move, so the search ends, at worst where it began. Every set that stands in the data at the end stands in k rows.
 
 Only sets with u or one of its children can change, and their rows are the rows that hold u or a child. Pairs are settled first, with a
-counter for each (`shoal.kernels.descents`). For larger sets the tokens in question are numbered first, so one walk
-(`shoal.kernels.exposure`) over these rows alone, from these tokens alone, counts just those.
+counter for each (`shoal.kernels.itemsets.descents`). For larger sets the tokens in question are numbered first, so one walk
+(`shoal.kernels.itemsets.exposure`) over these rows alone, from these tokens alone, counts just those.
 """
 
 from __future__ import annotations
@@ -188,8 +188,8 @@ class Cells:
         return None
 
     def _settle_pairs(self, around: _Around, down: npt.NDArray[np.bool_]) -> None:
-        from shoal.kernels.descents import settle_pairs
-        from shoal.kernels.rows import laid_out
+        from shoal.kernels.itemsets.descents import settle_pairs
+        from shoal.kernels.itemsets.rows import laid_out
 
         n = around.n_tokens
         rows = laid_out(around.offsets, around.fine, np.arange(n, dtype=np.int32), n, 1)
@@ -209,9 +209,9 @@ class Cells:
         self, offsets: npt.NDArray[np.int64], tokens: npt.NDArray[np.int32], around: _Around
     ) -> npt.NDArray[np.bool_]:
         """Rows in which a set with a child of u is too rare."""
-        from shoal.kernels.exposure import mark_exposed
+        from shoal.kernels.itemsets.exposure import mark_exposed
+        from shoal.kernels.itemsets.rows import laid_out
         from shoal.kernels.parallel import even_blocks, over_blocks
-        from shoal.kernels.rows import laid_out
 
         self.work += len(tokens)
         threads = 1 if len(tokens) < SMALL else self.ground.threads
@@ -239,9 +239,9 @@ class Cells:
         self, around: _Around, stay: npt.NDArray[np.bool_], coarse: npt.NDArray[np.int32]
     ) -> npt.NDArray[np.bool_] | None:
         """Rows that must keep u as well, so that no set with u is too rare among those that do; None if none is."""
-        from shoal.kernels.breaches import rare_sets
-        from shoal.kernels.holders import rows_to_fill
-        from shoal.kernels.rows import laid_out
+        from shoal.kernels.itemsets.breaches import rare_sets
+        from shoal.kernels.itemsets.holders import rows_to_fill
+        from shoal.kernels.itemsets.rows import laid_out
 
         same = np.arange(around.n_tokens, dtype=np.int32)
         offsets, tokens = around.chosen(stay, coarse)

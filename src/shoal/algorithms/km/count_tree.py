@@ -54,8 +54,8 @@ class CountTree(RisingCut):
 
     def generalize(self, size: int, *, any_depth: bool) -> int:
         """Raise the cut until no path of `size` nodes (with `any_depth`: none that is a leaf of the tree) is rare."""
-        from shoal.kernels.count_tree import expanded_rows, generalize_breaches
-        from shoal.kernels.nodes import rows_by_position
+        from shoal.kernels.itemsets.count_tree import expanded_rows, generalize_breaches
+        from shoal.kernels.itemsets.nodes import rows_by_position
 
         g, h = self.ground, self.ground.hierarchy
         offsets, tails = expanded_rows(g.baskets.offsets, g.baskets.items, g.leaf, g.parent, self.rank, self.gone)

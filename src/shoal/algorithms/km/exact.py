@@ -28,7 +28,7 @@ from shoal.algorithms.recoding import Options, Recoding
 from shoal.guarantees.km import KmAnonymity
 from shoal.hierarchy.cut import Cut
 from shoal.hierarchy.tree import Hierarchy
-from shoal.loss.ncp import ncp
+from shoal.price.ncp import ncp
 from shoal.records.baskets import Baskets
 
 SCALE = 1e7

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from shoal.errors import Unreachable
 from shoal.guarantees.km import KmAnonymity
 from shoal.hierarchy.tree import Hierarchy
-from shoal.loss.ncp import node_cost
+from shoal.price.ncp import node_cost
 from shoal.records.baskets import Baskets
 
 MOST_PER_TOKEN = 256
@@ -58,7 +58,7 @@ class Ground:
         threads: int | None = None,
         pulse: Callable[[float], None] | None = None,
     ) -> None:
-        from shoal.kernels.nodes import node_supports
+        from shoal.kernels.itemsets.nodes import node_supports
         from shoal.kernels.parallel import even_row_blocks, over_blocks
 
         self.baskets, self.hierarchy, self.threads, self.pulse = baskets, hierarchy, threads, pulse
@@ -80,7 +80,7 @@ class Ground:
     @cached_property
     def leaf_rows(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
         """(offsets, rows): the rows of the leaf at each depth-first position."""
-        from shoal.kernels.nodes import rows_by_position
+        from shoal.kernels.itemsets.nodes import rows_by_position
 
         position = self.hierarchy.span[: self.hierarchy.n_leaves, 0][self.leaf]
         found: tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]] = rows_by_position(
@@ -90,16 +90,16 @@ class Ground:
 
     def support_of(self, nodes: Iterable[int]) -> int:
         """Transactions that hold something under each of the nodes."""
-        from shoal.kernels.nodes import joint_support
+        from shoal.kernels.itemsets.nodes import joint_support
 
         members = np.fromiter(nodes, np.int64)
         return int(joint_support(members, self.hierarchy.span, *self.leaf_rows, len(self.baskets)))
 
     def rare_sets(self, node: npt.NDArray[np.int32], up_to: int) -> npt.NDArray[np.int32]:
         """Rare sets of up to `up_to` nodes when every leaf is published as `node[leaf]` (-1: dropped), padded with -1."""
-        from shoal.kernels.breaches import rare_sets
+        from shoal.kernels.itemsets.breaches import rare_sets
+        from shoal.kernels.itemsets.rows import laid_out
         from shoal.kernels.parallel import over_blocks
-        from shoal.kernels.rows import laid_out
 
         nodes, token = rarest_first(node[self.leaf], self.support)
         rows = laid_out(self.baskets.offsets, self.baskets.items, token, len(nodes), self.threads, self.pulse)
@@ -116,7 +116,7 @@ class Ground:
 
     def lifted(self, sets: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
         """The rare sets raised towards the root as far as they stay rare, in two orders of their members, without repeats."""
-        from shoal.kernels.breaches import lift
+        from shoal.kernels.itemsets.breaches import lift
         from shoal.kernels.parallel import even_blocks, over_blocks
 
         sets = self.one_per_parents(sets)

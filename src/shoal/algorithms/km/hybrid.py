@@ -28,7 +28,7 @@ from shoal.algorithms.recoding import Deletions, Options, Recoding
 from shoal.guarantees.km import KmAnonymity
 from shoal.hierarchy.cut import Cut
 from shoal.hierarchy.tree import Hierarchy
-from shoal.loss.ncp import ncp
+from shoal.price.ncp import ncp
 from shoal.records.baskets import Baskets
 
 Move = tuple[int, bool]
@@ -226,7 +226,7 @@ class _State:
         work: npt.NDArray[np.int64],
         most: float,
     ) -> None:
-        from shoal.kernels.deletion import token_rows
+        from shoal.kernels.itemsets.deletion import token_rows
         from shoal.kernels.parallel import even_blocks, over_blocks
 
         self.ground, self.tree, self.node = ground, tree, node.copy()
@@ -270,7 +270,7 @@ class _State:
 
     def _cleaned(self, most: float) -> bool:
         """Delete in rounds until nothing is rare, then put back what can return; given up when more than `most` is gone."""
-        from shoal.kernels.deletion import find_rare, hitting_places, neighbours
+        from shoal.kernels.itemsets.deletion import find_rare, hitting_places, neighbours
         from shoal.kernels.parallel import even_blocks, over_blocks
 
         g, h, offsets = self.ground, self.ground.hierarchy, self.ground.baskets.offsets
@@ -320,7 +320,7 @@ class _State:
 
     def _put_back(self, tokens: npt.NDArray[np.int32]) -> None:
         """Until no single deleted occurrence could return."""
-        from shoal.kernels.deletion import put_back
+        from shoal.kernels.itemsets.deletion import put_back
 
         g = self.ground
         everywhere = np.zeros(0, np.bool_)
@@ -393,7 +393,7 @@ class _State:
 
     def _moved(self, move: Move, budget: int, *, anew: bool, close: int | None = None) -> tuple[int, bool]:
         """What the move does to the loss, and whether it was made; a quick look only, if it says what is `close`."""
-        from shoal.kernels.deletion import try_move
+        from shoal.kernels.itemsets.deletion import try_move
 
         g, h, (v, split) = self.ground, self.ground.hierarchy, move
         parts = np.array([c for c in self.tree.kids[v] if g.support[c]] if split else [v], np.int32)

@@ -26,7 +26,7 @@ from shoal.guarantees.km import KmAnonymity
 from shoal.hierarchy.build import frequency
 from shoal.hierarchy.learned import by_mass, nested, renamed
 from shoal.hierarchy.tree import Hierarchy
-from shoal.loss.ncp import leaf_occurrences, ncp
+from shoal.price.ncp import leaf_occurrences, ncp
 from shoal.records.baskets import Baskets
 
 REFERENCE = (KmAnonymity(5, 2), KmAnonymity(5, 3))
@@ -149,9 +149,9 @@ class _Groups:
 
     def _rare_sets(self, k: int, m: int) -> npt.NDArray[np.int64]:
         """Some rare sets of every group, as rows of group numbers padded with -1."""
-        from shoal.kernels.breaches import rare_sets
+        from shoal.kernels.itemsets.breaches import rare_sets
+        from shoal.kernels.itemsets.rows import laid_out
         from shoal.kernels.parallel import over_blocks
-        from shoal.kernels.rows import laid_out
 
         order = np.argsort(self.occurrences, kind="stable")
         token = np.empty(len(order), np.int32)
@@ -172,7 +172,7 @@ class _Groups:
 
     def _mates(self, sets: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Pairs of groups to merge: of each set the member that is in most sets for its cost must grow."""
-        from shoal.kernels.learning import mates
+        from shoal.kernels.itemsets.learning import mates
 
         n = len(self.size)
         degree = np.bincount(sets[sets >= 0], minlength=n)

@@ -19,7 +19,7 @@ from shoal.errors import InputError, option
 from shoal.guarantees.km import KmAnonymity
 from shoal.hierarchy.cut import Cut
 from shoal.hierarchy.tree import Hierarchy
-from shoal.loss.ncp import ncp
+from shoal.price.ncp import ncp
 from shoal.records.baskets import Baskets
 
 MOST_CUTS = 500_000

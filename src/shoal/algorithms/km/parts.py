@@ -19,7 +19,7 @@ from shoal.algorithms.km.exact import exact
 from shoal.algorithms.recoding import Options
 from shoal.guarantees.km import KmAnonymity
 from shoal.hierarchy.tree import Hierarchy
-from shoal.loss.ncp import leaf_occurrences
+from shoal.price.ncp import leaf_occurrences
 from shoal.records.baskets import Baskets
 
 
@@ -128,9 +128,9 @@ class Splitting:
 
 def exposed_rows(baskets: Baskets, k: int, m: int, threads: int | None = None) -> npt.NDArray[np.bool_]:
     """Rows that up to m of their items narrow down to fewer than k."""
-    from shoal.kernels.exposure import mark_exposed
+    from shoal.kernels.itemsets.exposure import mark_exposed
+    from shoal.kernels.itemsets.rows import laid_out
     from shoal.kernels.parallel import over_blocks
-    from shoal.kernels.rows import laid_out
 
     support = baskets.supports()
     by_support = np.argsort(support, kind="stable")

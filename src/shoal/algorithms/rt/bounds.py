@@ -24,7 +24,7 @@ from shoal.algorithms.rt.recoding import ClusterRecoding, RTOptions, settings
 from shoal.algorithms.rt.transaction import Generalized, all_generalized, generalized, item_rules
 from shoal.errors import Message, Unreachable, option
 from shoal.loss.relational import relational_ncp
-from shoal.loss.ul import items_ncp
+from shoal.price.ul import items_ncp
 from shoal.records.records import Records
 
 if TYPE_CHECKING:

@@ -37,7 +37,7 @@ def cluster(
 
 def clusters(space: Space, k: int, seed: int) -> tuple[npt.NDArray[np.int32], int]:
     """CLUSTER: (cluster of each row, how many)."""
-    from shoal.kernels.boxes import nearest_groups, place_leftovers
+    from shoal.kernels.tables.boxes import nearest_groups, place_leftovers
 
     order = np.random.default_rng(seed).permutation(len(space))
     group, n = nearest_groups(*space.metric, space.points, space.sizes.copy(), space.tuple_of, order, k)  # type: ignore[call-arg]
@@ -121,7 +121,7 @@ def cluster_facts(of_row: npt.NDArray[np.int32], n: int) -> dict[str, int]:
 def _boxes_of(
     space: Space, group: npt.NDArray[np.int32], placed: npt.NDArray[np.bool_], n: int
 ) -> npt.NDArray[np.int32]:
-    from shoal.kernels.boxes import boxes_around
+    from shoal.kernels.tables.boxes import boxes_around
 
     found: npt.NDArray[np.int32] = boxes_around(
         space.kind, space.start, space.parent, space.points[space.tuple_of[placed]], group[placed].astype(np.int64), n

@@ -61,14 +61,14 @@ class Merging:
 
     def beside(self, c: int) -> npt.NDArray[np.float64]:
         """Rum(G(C and C_i)) for every other cluster: the NCP of a record in both together."""
-        from shoal.kernels.boxes import costs_beside
+        from shoal.kernels.tables.boxes import costs_beside
 
         found: npt.NDArray[np.float64] = costs_beside(*self.space.metric, self.boxes, c, self.alive)  # type: ignore[call-arg]
         return found
 
     def nearest(self, c: int) -> tuple[int, float]:
         """The cluster that minimizes Rum(G(C and C')), the first among equals, and that value (RMERGE_R, step 3)."""
-        from shoal.kernels.boxes import nearest_box
+        from shoal.kernels.tables.boxes import nearest_box
 
         other, joint = nearest_box(*self.space.metric, self.boxes, c, self.alive)  # type: ignore[call-arg]
         return int(other), float(joint)
@@ -86,7 +86,7 @@ class Merging:
 
     def merge(self, c: int, other: int, joint: float) -> None:
         """Cluster `other` goes into c, whose records then cost `joint` each."""
-        from shoal.kernels.boxes import extend_box
+        from shoal.kernels.tables.boxes import extend_box
 
         self.total += (self.size[c] + self.size[other]) * joint - (
             self.size[c] * self.ncp[c] + self.size[other] * self.ncp[other]
@@ -113,7 +113,7 @@ class ItemOrder:
         self.ground, self.merging = ground, merging
         self.exact = ground.rt.ordering == "ul"
         if not self.exact:
-            from shoal.kernels.btd import buckets, group_distances, signatures
+            from shoal.kernels.tables.btd import buckets, group_distances, signatures
 
             n = len(merging.alive)
             of_row = merging.of_row()
@@ -132,7 +132,7 @@ class ItemOrder:
         """BTD, or the mean UL, of each other cluster together with c."""
         if self.exact:
             return self._ul_beside(c)
-        from shoal.kernels.btd import distances_beside
+        from shoal.kernels.tables.btd import distances_beside
 
         first, length, head, _, next_bucket, next_row = self._lists
         alive = self.merging.alive
@@ -150,7 +150,7 @@ class ItemOrder:
                 return -1, 0.0
             other = int(places[np.lexsort((joint[places], apart[places]))[0]])
             return other, float(apart[other])
-        from shoal.kernels.btd import nearest_group
+        from shoal.kernels.tables.btd import nearest_group
 
         first, length, head, _, next_bucket, next_row = self._lists
         other, distance = nearest_group(
@@ -161,7 +161,7 @@ class ItemOrder:
     def merge(self, c: int, other: int, joint: float) -> None:
         """Cluster `other` goes into c, whose BTD is then `joint`."""
         if not self.exact:
-            from shoal.kernels.btd import link_buckets
+            from shoal.kernels.tables.btd import link_buckets
 
             link_buckets(*self._lists, c, other)  # type: ignore[call-arg]
             self.btd[c] = joint

@@ -56,7 +56,7 @@ def tfirst(
 
 
 def _item_order(laid: Ground) -> npt.NDArray[np.int64]:
-    from shoal.kernels.gray import gray_order
+    from shoal.kernels.classes.gray import gray_order
 
     items = laid.items
     key = laid.tree.span[laid.leaf, 0] if laid.tree is not None else -items.supports()

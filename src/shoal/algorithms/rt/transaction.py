@@ -56,7 +56,7 @@ def _best_sets(ground: Ground, rows: npt.NDArray[np.int64]) -> Generalized:
 
 
 def _sets(ground: Ground, rows: npt.NDArray[np.int64], *, by_size: bool) -> Generalized:
-    from shoal.kernels.item_groups import item_groups, settled_groups
+    from shoal.kernels.tables.item_groups import item_groups, settled_groups
 
     g, (offsets, flat) = ground, (ground.items.offsets, ground.items.items)
     items, group = item_groups(offsets, flat, rows, g.weight, g.k, g.m, by_size)
@@ -75,7 +75,7 @@ def _measured(
     weight: npt.NDArray[np.float64],
     node: npt.NDArray[np.int32] | None,
 ) -> Generalized:
-    from shoal.kernels.item_groups import utility_loss
+    from shoal.kernels.tables.item_groups import utility_loss
 
     offsets, flat = ground.items.offsets, ground.items.items
     loss = utility_loss(offsets, flat, rows, items, group, size.astype(np.float64), weight, len(ground.weight))
@@ -196,7 +196,7 @@ def _cut(
     ground: Ground, rows: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int32]]:
     """(items, group of each, node of each group) under a cut of this cluster's own."""
-    from shoal.kernels.item_groups import first_bad_set
+    from shoal.kernels.tables.item_groups import first_bad_set
 
     g, tree = ground, ground.tree
     assert tree is not None

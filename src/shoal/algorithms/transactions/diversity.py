@@ -26,8 +26,8 @@ def diverse(baskets: Baskets, sensitive: Baskets, classes: Classes, l: int, thre
 
     `baskets` holds the quasi-identifier items and `sensitive` the sensitive ones of the same rows.
     """
-    from shoal.kernels.centres import class_centres, members
-    from shoal.kernels.gray import gray_order
+    from shoal.kernels.classes.centres import class_centres, members
+    from shoal.kernels.classes.gray import gray_order
 
     if l <= 1:
         return classes
@@ -89,7 +89,7 @@ def _centres(
     baskets: Baskets, classes: Classes, rows: list[npt.NDArray[np.int64]], left: list[int], threads: int | None
 ) -> Baskets:
     """Centres of the classes that are left: as they were, or voted for anew where others came in."""
-    from shoal.kernels.centres import class_centres
+    from shoal.kernels.classes.centres import class_centres
 
     ends = np.concatenate(([0], np.cumsum([len(rows[c]) for c in left])))
     order = np.concatenate([rows[c] for c in left])

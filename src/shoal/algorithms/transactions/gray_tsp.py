@@ -1,5 +1,5 @@
 """Gray-TSP, a baseline of the PTA paper (after Xue, Karras, Raïssi, Vaidya, Tan 2012): as PTA, but a genetic algorithm looks
-for the loop of each segment. The search is the one `kernels/evolution.py` describes; the PTA paper gives no details of it."""
+for the loop of each segment. The search is the one `kernels/classes/evolution.py` describes; the PTA paper gives no details of it."""
 
 from __future__ import annotations
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 def gsc(baskets: Baskets, guarantee: KAnonymity, hierarchy: None, options: Options) -> Classes:
     """Classes of k transactions that follow each other in Gray order, the last one of k to 2k - 1."""
-    from shoal.kernels.centres import class_centres
-    from shoal.kernels.gray import gray_order
+    from shoal.kernels.classes.centres import class_centres
+    from shoal.kernels.classes.gray import gray_order
 
     n, k = len(baskets), guarantee.k
     if k > n:

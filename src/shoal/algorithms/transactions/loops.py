@@ -22,7 +22,7 @@ class Loop(NamedTuple):
 
 def prim_loop(segment: Segment) -> Loop:
     """Algorithm 1, PrimTSP: the shortest of the loops grown from each node."""
-    from shoal.kernels.tours import shortest_loop
+    from shoal.kernels.classes.tours import shortest_loop
 
     nodes, length = shortest_loop(segment.distance)
     return Loop(nodes, int(length))
@@ -30,7 +30,7 @@ def prim_loop(segment: Segment) -> Loop:
 
 def evolved_loop(segment: Segment, population: int, generations: int, seed: int) -> Loop:
     """The best loop of a genetic algorithm; every segment draws its own random numbers, whichever thread it runs on."""
-    from shoal.kernels import evolution
+    from shoal.kernels.classes import evolution
 
     entropy = np.random.SeedSequence([seed & (2**64 - 1), segment.number]).generate_state(1, np.uint64)
     nodes, length = evolution.evolved_loop(segment.distance, population, generations, entropy[0])

@@ -44,7 +44,7 @@ def classes_along_loops(
     algorithm: str, baskets: Baskets, k: int, loop_of: Callable[[Segment], Loop], options: Options
 ) -> Classes:
     """The flow chart of Figure 1, with whatever finds the loop of a segment."""
-    from shoal.kernels.centres import class_centres
+    from shoal.kernels.classes.centres import class_centres
     from shoal.kernels.parallel import even_blocks, over_blocks
 
     n = len(baskets)

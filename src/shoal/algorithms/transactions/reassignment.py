@@ -1,7 +1,7 @@
 """Reassignment: classes that exchange rows with near ones, round after round, while the loss falls.
 
 In each round the classes are laid out along a tour of their centres (the leaves of a tree, with other preferences each
-time) and cut into groups; within a group every row finds its nearest centres (kernels/exchange.py). Groups are
+time) and cut into groups; within a group every row finds its nearest centres (kernels/classes/exchange.py). Groups are
 independent, so they run in parallel, and their size does not grow with the data: a round takes time in proportion to it.
 Before a tour, classes that have grown to 2k rows and more are split again, which never loses.
 """
@@ -61,7 +61,7 @@ def exchanged(
     progress: Callable[[float], None] | None = None,
 ) -> Partition:
     """The classes after rows have changed places within groups of near classes."""
-    from shoal.kernels.exchange import improve
+    from shoal.kernels.classes.exchange import improve
     from shoal.kernels.parallel import over_blocks
 
     order, bounds = partition.order.copy(), partition.bounds
@@ -79,8 +79,8 @@ def exchanged(
 
 def toured(rows: Working, partition: Partition, favour: npt.NDArray[np.float32], threads: int | None) -> Partition:
     """The same classes along a tour of their centres."""
-    from shoal.kernels.centres import class_centres
-    from shoal.kernels.orders import tree_order
+    from shoal.kernels.classes.centres import class_centres
+    from shoal.kernels.classes.orders import tree_order
 
     centres = class_centres(
         rows.offsets, rows.items, rows.n_items, partition.order.astype(np.int64), partition.bounds, threads
@@ -97,8 +97,8 @@ def toured(rows: Working, partition: Partition, favour: npt.NDArray[np.float32],
 
 def resplit(rows: Working, partition: Partition, k: int, threads: int | None, grid: int | None = None) -> Partition:
     """The classes with those of 2k rows or more split anew, one behind the other; with a grid, only if that loses less."""
-    from shoal.kernels.orders import tree_order
-    from shoal.kernels.splitting import best_split
+    from shoal.kernels.classes.orders import tree_order
+    from shoal.kernels.classes.splitting import best_split
 
     sizes = np.diff(partition.bounds)
     large = sizes >= 2 * k

@@ -45,7 +45,7 @@ class Segment:
 
 def gray_sorted(baskets: Baskets, threads: int | None) -> tuple[npt.NDArray[np.int64], Baskets]:
     """Definition 3: the rows in Gray order, the first item of the vocabulary being the most significant bit."""
-    from shoal.kernels.gray import gray_order
+    from shoal.kernels.classes.gray import gray_order
 
     order = gray_order(baskets.offsets, baskets.items, len(baskets.vocabulary), threads=threads)
     return order, baskets.take(order)
@@ -68,7 +68,7 @@ def segment_bounds(n: int, segments: int) -> npt.NDArray[np.int64]:
 
 def segments_among(ordered: Baskets, bounds: npt.NDArray[np.int64], first: int, last: int) -> Iterator[Segment]:
     """Segments [first, last) of the sorted transactions, one after the other (Definitions 4 and 5)."""
-    from shoal.kernels.bitmaps import hamming_matrix, packed_bitmaps, segment_columns
+    from shoal.kernels.classes.bitmaps import hamming_matrix, packed_bitmaps, segment_columns
 
     column_of = np.full(len(ordered.vocabulary), -1, np.int32)
     for number in range(first, last):

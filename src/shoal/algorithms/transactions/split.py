@@ -2,7 +2,7 @@
 
 Our own rival to PTA. The order comes from a tree that divides by the most even item (sparse data) or from Gray orders
 with the items ranked by frequency or evenness (dense data); the best split of an order into classes of k to 2k - 1 is a
-shortest path (kernels/splitting.py). Then rows move to nearer classes, change places, and classes dissolve or split, as
+shortest path (kernels/classes/splitting.py). Then rows move to nearer classes, change places, and classes dissolve or split, as
 long as the loss falls (reassignment.py). All steps work on blocks of fixed size, so time grows in proportion to the data and
 the number of threads changes nothing.
 """
@@ -83,9 +83,9 @@ def split(baskets: Baskets, guarantee: KAnonymity, hierarchy: None, options: Opt
 
 def best_order(rows: Working, k: int, grid: int | None, options: Options) -> tuple[Partition, str]:
     """The best split of the best order, and which one that is."""
-    from shoal.kernels.gray import gray_order
-    from shoal.kernels.orders import dense_gray_order, tree_order
-    from shoal.kernels.splitting import best_split
+    from shoal.kernels.classes.gray import gray_order
+    from shoal.kernels.classes.orders import dense_gray_order, tree_order
+    from shoal.kernels.classes.splitting import best_split
 
     def gray(key: npt.NDArray[np.float64]) -> npt.NDArray[np.int32]:
         rank = np.empty(rows.n_items, np.int32)
@@ -118,9 +118,9 @@ def best_order(rows: Working, k: int, grid: int | None, options: Options) -> tup
 
 def lower_bound(rows: Working, k: int, options: Options) -> float:
     """Occurrences that every partition loses: those of items that cannot matter, and half the mean distance of each row to
-    the k - 1 nearest others (kernels/bounds.py), where so many distances are affordable."""
-    from shoal.kernels.bitmaps import packed_bitmaps
-    from shoal.kernels.bounds import nearest_sum
+    the k - 1 nearest others (kernels/classes/bounds.py), where so many distances are affordable."""
+    from shoal.kernels.classes.bitmaps import packed_bitmaps
+    from shoal.kernels.classes.bounds import nearest_sum
 
     words = (rows.n_items + 63) // 64
     affordable = QUICK_BOUND if options.time_limit is None else SLOW_BOUND
@@ -140,7 +140,7 @@ def classes_of(
     options: Options,
 ) -> Classes:
     """The partition in terms of the transactions, with centres over all items."""
-    from shoal.kernels.centres import class_centres
+    from shoal.kernels.classes.centres import class_centres
 
     order = np.concatenate([rows.source[partition.order], *rows.settled])
     sizes = np.concatenate((np.diff(partition.bounds), [len(rest) for rest in rows.settled])).astype(np.int64)

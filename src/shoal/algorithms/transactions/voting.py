@@ -39,7 +39,7 @@ class Chosen(NamedTuple):
 
 def mapped_groups(segment: Segment, loop: Loop, k: int) -> Groups:
     """Algorithm 2, MapAndMajorityVote: the group around each node, and what its majority centre loses."""
-    from shoal.kernels.groups import group_starts, window_losses
+    from shoal.kernels.classes.groups import group_starts, window_losses
 
     starts = group_starts(loop.nodes, segment.distance, k)
     losses = window_losses(segment.offsets, segment.columns, segment.n_columns, loop.nodes, k)
@@ -48,7 +48,7 @@ def mapped_groups(segment: Segment, loop: Loop, k: int) -> Groups:
 
 def chosen_classes(segment: Segment, loop: Loop, groups: Groups, k: int) -> Chosen:
     """Algorithm 3: groups by ascending loss, none that overlaps a class; then each leftover to its nearest class."""
-    from shoal.kernels.groups import classes_of_nodes, disjoint_groups
+    from shoal.kernels.classes.groups import classes_of_nodes, disjoint_groups
 
     chosen = disjoint_groups(groups.starts, np.argsort(groups.losses, kind="stable"), k)
     chosen = chosen[chosen >= 0]

@@ -62,7 +62,7 @@ def working(baskets: Baskets, k: int, threads: int | None = None) -> Working:
 
 def item_supports(items: npt.NDArray[np.int32], n_items: int, threads: int | None = None) -> npt.NDArray[np.int64]:
     """How many rows have each item."""
-    from shoal.kernels.orders import count_items
+    from shoal.kernels.classes.orders import count_items
     from shoal.kernels.parallel import over_blocks
 
     step = max(1 << 19, 4 * n_items)
@@ -78,7 +78,7 @@ def with_items(
     threads: int | None = None,
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
     """The rows with the kept items only, these numbered from 0."""
-    from shoal.kernels.orders import count_kept, write_kept
+    from shoal.kernels.classes.orders import count_kept, write_kept
     from shoal.kernels.parallel import over_blocks
 
     number = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
@@ -102,7 +102,7 @@ def dense_bitmaps(
     offsets: npt.NDArray[np.int64], items: npt.NDArray[np.int32], n_items: int, threads: int | None = None
 ) -> npt.NDArray[np.uint64]:
     """The rows as bitmaps, if these take no more words than there are occurrences; else none."""
-    from shoal.kernels.bitmaps import packed_bitmaps
+    from shoal.kernels.classes.bitmaps import packed_bitmaps
     from shoal.kernels.parallel import over_blocks
 
     n = len(offsets) - 1
@@ -117,7 +117,7 @@ def often_repeated(
     offsets: npt.NDArray[np.int64], items: npt.NDArray[np.int32], often: int, kept: int, threads: int | None = None
 ) -> list[npt.NDArray[np.int64]]:
     """For each row that occurs at least `often` times, all its places but the first `kept`."""
-    from shoal.kernels.orders import hash_rows
+    from shoal.kernels.classes.orders import hash_rows
     from shoal.kernels.parallel import over_blocks
 
     n = len(offsets) - 1

@@ -1,6 +1,6 @@
 """Data: which file, how it is read, and what each of its columns is.
 
-Formats and roles are guessed with a reason (`shoal.drafting`), and changed by a click. Rows are shown a page at a time.
+Formats and roles are guessed with a reason (`shoal.plan.draft`), and changed by a click. Rows are shown a page at a time.
 """
 
 from __future__ import annotations

@@ -21,8 +21,8 @@ from shoal.errors import InputError, ShoalError, told
 from shoal.plan import Plan, call_of, checked_plan, run_plan
 
 if TYPE_CHECKING:
+    from shoal.certificate.sign import Signer
     from shoal.release import Release
-    from shoal.report.signing import Signer
 
 CERTIFICATE, RULES, REPORT = "certificate.json", "rules.csv", "report.json"
 STAGES = ("Checking the plan", "Making the release", "Measuring what it cost")
@@ -100,7 +100,7 @@ def look_at(plan: Plan, release: Release, folder: Path) -> dict[str, Any]:
 
 def evaluated(plan: Plan, release: Release, rules: Path, tell: Teller) -> dict[str, Any]:
     """What `shoal evaluate` says about the release and its original."""
-    from shoal.report.evaluation import evaluate
+    from shoal.evaluate.evaluation import evaluate
 
     call = call_of(plan)
     names = ("quasi", "sensitive", "keep", "hierarchy", "unknown", "threads", "format", "separator", "items", "id")
@@ -115,7 +115,7 @@ def evaluated(plan: Plan, release: Release, rules: Path, tell: Teller) -> dict[s
 
 def write_pages(folder: Path, vouching: Signer | None = None) -> None:
     """The certificate once more, as a page, and as a PDF where that can be set."""
-    from shoal.report.certificate import certificate_file
+    from shoal.certificate.facts import certificate_file
 
     content = json.loads((folder / CERTIFICATE).read_bytes())
     if "signature" in content and vouching is None:  # what is signed is signed as it stands

@@ -23,8 +23,8 @@ GONE = "the run that this release comes from is gone; run it again"
 
 def work(plan: Plan, folder: Path, tell: Teller, *, job: str, name: str) -> dict[str, Any]:
     """`job` is the run in the same project, `name` the file to be written; its ending tells the format."""
-    from shoal.report.certificate import certificate_bytes, certificate_file
-    from shoal.report.signing import signer
+    from shoal.certificate.facts import certificate_bytes, certificate_file
+    from shoal.certificate.sign import signer
 
     check_name(name)
     made = folder.parent.parent / job
@@ -55,11 +55,11 @@ def work(plan: Plan, folder: Path, tell: Teller, *, job: str, name: str) -> dict
 
 def _again(plan: Plan, data: Path, content: dict[str, Any]) -> Any:
     """The release that a certificate is about, from its file. What its algorithm knew is in the certificate, and stays there."""
+    from shoal.certificate.verify import promised, reading_of, sensitive_items_of
     from shoal.guarantees.audit import Audit
     from shoal.models import Proposal, Roles, model_of
     from shoal.records.reading import Source
     from shoal.release import Release
-    from shoal.report.verification import promised, reading_of, sensitive_items_of
 
     if not content or not data.is_file():
         raise InputError(GONE)

@@ -52,7 +52,7 @@ class Kinds:
 
     def of_rows(self, batch: pa.RecordBatch) -> tuple[Ints, Ints, npt.NDArray[np.bool_]]:
         """(sensitive value of each row, its kind, what is excluded for each kind)."""
-        from shoal.kernels.impossible import impossible_kinds
+        from shoal.kernels.buckets.impossible import impossible_kinds
 
         codes = flat(batch.column("values"))[1].reshape(len(batch), -1)
         own = np.ascontiguousarray(codes[:, list(self.places)].T, np.int32)

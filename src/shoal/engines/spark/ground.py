@@ -21,7 +21,7 @@ from shoal.engines.spark.sets import SparkSets
 from shoal.engines.spark.workers import on_workers, summed
 from shoal.guarantees.km import KmAnonymity
 from shoal.hierarchy.tree import Hierarchy
-from shoal.loss.ncp import node_cost
+from shoal.price.ncp import node_cost
 
 _COUNTS = "key bigint, count bigint"
 _ROWS_AT_A_TIME = 1 << 16
@@ -87,7 +87,7 @@ class SparkGround:
 
 def _node_supports(batches: Iterator[pa.RecordBatch], leaf: Ints, parent: Ints) -> Iterator[pa.RecordBatch]:
     """On a worker: its rows that hold something under each node."""
-    from shoal.kernels.nodes import node_supports
+    from shoal.kernels.itemsets.nodes import node_supports
 
     support = np.zeros(len(parent), np.int64)
     for rows, baskets in pieces(batches):
@@ -97,7 +97,7 @@ def _node_supports(batches: Iterator[pa.RecordBatch], leaf: Ints, parent: Ints) 
 
 def _rare_sets(rows: Any, first: int, last: int, k: int, m: int, parent: Ints) -> dict[str, Any]:
     """On a worker: the rare sets of one block, one for each combination of parents."""
-    from shoal.kernels.breaches import rare_sets
+    from shoal.kernels.itemsets.breaches import rare_sets
 
     found = rare_sets(
         rows.offsets, rows.tails, rows.lengths, rows.support, rows.volume, first, last, k, m, MOST_PER_TOKEN
@@ -109,7 +109,7 @@ def _set_supports(
     batches: Iterator[pa.RecordBatch], sets: list[tuple[int, ...]], span: npt.NDArray[Any], position: npt.NDArray[Any]
 ) -> Iterator[pa.RecordBatch]:
     """On a worker: its rows that hold something under all nodes of a set, for every set: ANDs of bitmaps of rows."""
-    from shoal.kernels.nodes import rows_by_position
+    from shoal.kernels.itemsets.nodes import rows_by_position
 
     count = np.zeros(len(sets), np.int64)
     nodes = sorted({v for nodes in sets for v in nodes})

@@ -141,7 +141,7 @@ class _Copy:
 
 
 def choices(tree: Any, path: Path) -> Iterator[tuple[Path, Path]]:
-    """(nodes raised to, what the path then reads as), cheapest first, as in `shoal.kernels.count_tree`: ties go to fewer levels in
+    """(nodes raised to, what the path then reads as), cheapest first, as in `shoal.kernels.itemsets.count_tree`: ties go to fewer levels in
     all, then to raising later members of the path."""
     cost, under, parent, span = tree.ground.cost, tree.under, tree.ground.parent, tree.ground.hierarchy.span
     up = []
@@ -195,7 +195,7 @@ def in_order(paths: Ints) -> Ints:
 
 def _with_ancestors(baskets: Any, leaf: Ints, parent: Ints, token: Ints, gone: npt.NDArray[Any]) -> tuple[Longs, Ints]:
     """On a worker: rows of the tokens of all items and their ancestors below the root that have not been generalized."""
-    from shoal.kernels.count_tree import expanded_rows
+    from shoal.kernels.itemsets.count_tree import expanded_rows
 
     found: tuple[Longs, Ints] = expanded_rows(baskets.offsets, baskets.items, leaf, frozen(parent), token, gone)
     return found
@@ -203,7 +203,7 @@ def _with_ancestors(baskets: Any, leaf: Ints, parent: Ints, token: Ints, gone: n
 
 def _rare_paths(rows: Any, first: int, last: int, k: int, size: int, most: int) -> dict[str, Any]:
     """On a worker: the first rare paths of a block in the order of the tree, as ranks in it, and whether there are more."""
-    from shoal.kernels.breaches import rare_sets
+    from shoal.kernels.itemsets.breaches import rare_sets
     from shoal.kernels.parallel import even_blocks
 
     n = len(rows.support)

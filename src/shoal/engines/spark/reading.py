@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import InputError
-from shoal.records.journal import settle
+from shoal.records.storage.journal import settle
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -32,7 +32,7 @@ from shoal.records.baskets import Baskets
 from shoal.records.columns import check_numeric, comma_parts, numeric_columns
 from shoal.records.record_tables import number_notes
 from shoal.records.records import MISSING, Column, Records
-from shoal.records.row_digest import record_hash
+from shoal.records.storage.digest import record_hash
 from shoal.records.values import NumberError, ordering
 
 if TYPE_CHECKING:

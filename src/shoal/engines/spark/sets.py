@@ -21,7 +21,7 @@ from shoal.engines.spark.ragged import Longs, row_of
 from shoal.engines.spark.workers import collected, on_workers
 from shoal.errors import InputError
 from shoal.ordering import natural_order
-from shoal.records.row_digest import groups_for, set_hashes, whole_digest
+from shoal.records.storage.digest import groups_for, set_hashes, whole_digest
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -189,7 +189,7 @@ def once_in_a_row(offsets: Longs, ids: Any) -> tuple[Longs, Any]:
 
 
 def digest(sets: SparkSets) -> str:
-    """As `shoal.records.row_digest`, which depends neither on the order of rows nor on how they are spread."""
+    """As `shoal.records.storage.digest`, which depends neither on the order of rows nor on how they are spread."""
     return digest_of(sets.rows, len(sets), [*sets.vocabulary], _hashed)
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.engines.spark.workers import worker_faults
 from shoal.errors import InputError
-from shoal.records.folders import Entry, data_files, entries_of
+from shoal.records.formats.folders import Entry, data_files, entries_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

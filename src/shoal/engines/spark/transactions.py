@@ -28,7 +28,7 @@ from shoal.engines.spark.sets import IN_PARTITION, SparkSets, numbered
 from shoal.engines.spark.workers import collected, on_workers
 from shoal.errors import InputError, Unreachable
 from shoal.guarantees.k import KAnonymity
-from shoal.loss.edits import edits
+from shoal.price.edits import edits
 from shoal.records.baskets import Baskets
 
 if TYPE_CHECKING:
@@ -222,7 +222,7 @@ def _published(table: pa.Table, guarantee: KAnonymity, hidden: npt.NDArray[np.bo
 
 def _consecutive(rows: Baskets, guarantee: KAnonymity, seed: int) -> Classes:
     """Every k rows a class, as `gsc` has it; they are in Gray order already."""
-    from shoal.kernels.centres import class_centres
+    from shoal.kernels.classes.centres import class_centres
 
     n, k = len(rows), int(guarantee.k)
     bounds = np.append(np.arange(0, n // k * k, k, dtype=np.int64), n)
@@ -241,7 +241,7 @@ _CLASSES: dict[str, Callable[[Baskets, KAnonymity, int], Classes]] = {"gsc": _co
 
 
 def gray_places(offsets: Longs, ids: Ints) -> pa.ListArray:
-    """The place of each row in the Gray order (`shoal.kernels.gray`), as a list that Spark compares as it compares any list.
+    """The place of each row in the Gray order (`shoal.kernels.classes.gray`), as a list that Spark compares as it compares any list.
 
     It has ids, falling at even places and rising at odd ones, with a number above all others where a row ends before an odd
     place. Ids count from 1 there, so that each has a sign.

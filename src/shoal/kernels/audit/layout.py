@@ -27,7 +27,7 @@ VOLUME = 32_000_000
 
 
 class Home(Protocol):
-    """Where arrays go while memory is limited (`shoal.records.scratch`)."""
+    """Where arrays go while memory is limited (`shoal.records.storage.scratch`)."""
 
     @property
     def share(self) -> int:

@@ -1,0 +1,76 @@
+"""Who vouches for a certificate, and for which input: checks that look at no data but the words, a key and the raw file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hmac import compare_digest
+from importlib.util import find_spec
+from typing import Any
+
+from shoal.certificate.facts import canonical
+from shoal.certificate.owner_key import has_key, key_id, keyed, owner_key
+from shoal.errors import InputError, Message, option
+from shoal.records.storage.streams import Input
+
+Path = str | os.PathLike[str]
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was looked at."""
+
+    name: str
+    holds: bool | None
+    """None where it was not checked, and `says` tells why."""
+    says: str
+
+    def __bool__(self) -> bool:
+        return self.holds is True
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"check": self.name, "holds": self.holds, "says": self.says}
+
+
+def signature_check(content: Mapping[str, Any], key: Path | None) -> Check:
+    """Whether it is as it was signed, and by the holder of the key, if one is given."""
+    from shoal.certificate.sign import is_weak, public_key, signature_holds
+
+    wanted = None if key is None else public_key(key)
+    signed_with, signature = content.get("signer", {}).get("public_key"), content.get("signature")
+    if signature is None or signed_with is None:
+        if wanted is None and signature is None and signed_with is None:
+            return Check("signature", None, "it is not signed")
+        return Check(
+            "signature", False, "it is not signed" if wanted else "it names a key or a signature, but not both"
+        )
+    if wanted is None and find_spec("cryptography") is None:
+        return Check("signature", None, "it was not checked: pip install 'shoal[sign]'")
+    if is_weak(str(signed_with)):
+        return Check("signature", False, "it names a key for which anyone can sign anything")
+    if content["signer"] != {"algorithm": "ed25519", "public_key": signed_with}:
+        return Check("signature", False, "it names its signer in another way than shoal does")
+    if not signature_holds(canonical(content), str(signature), str(signed_with)):
+        return Check("signature", False, "it was changed after it was signed")
+    if wanted is None:
+        says = f"it is as it was signed with key {signed_with}; whose key that is, {option('key', 'PUBLIC')} tells"
+        return Check("signature", True, Message(says))
+    if wanted != signed_with:
+        return Check("signature", False, f"it was signed with another key, {signed_with}")
+    return Check("signature", True, "it was signed by the holder of this key")
+
+
+def original_check(content: Mapping[str, Any], original: Path) -> Check:
+    """Whether the release was made from this file: only who has the owner's key can tell."""
+    key, used = (owner_key() if has_key() else None), content.get("key_id")
+    stated = content["input"].get("hmac_sha256") if isinstance(content.get("input"), dict) else None
+    if stated is None or used is None:
+        raise InputError("the certificate holds no hash of its input; leave out the original")
+    if key is None or key_id(key) != used:
+        raise InputError(f"only the owner's key {used} tells which input it was; name its file in SHOAL_KEY")
+    with Input(original) as opened:
+        same = compare_digest(keyed(opened.sha256(), key).encode(), str(stated).encode("utf-8", "replace"))
+    if same:
+        return Check("original", True, "the release was made from this very input")
+    return Check("original", False, "the release was made from another input, or from one that was no file")

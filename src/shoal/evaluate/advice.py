@@ -1,0 +1,107 @@
+"""What to tell an owner whose release ended at the root: which categories force it there, and what dropping a little would give.
+
+The paper's model has no way around a rare top-level category: a single one takes all detail from all items. The sentences
+name rare categories, so they are for the owner alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from shoal.algorithms import algorithm
+from shoal.algorithms.km.categories import RareCategories, rare_categories
+from shoal.algorithms.recoding import Options, Recoding
+from shoal.errors import VALUES, Message, option
+from shoal.guarantees.km import KmAnonymity
+from shoal.hierarchy.tree import Hierarchy
+from shoal.price.ncp import leaf_occurrences, ncp
+from shoal.records.baskets import Baskets
+
+SHARES = (0.02, 0.05, 0.1)
+SECONDS = 10.0
+WORTH_A_LOOK = 0.05
+"""A loss above this is worth trying something else."""
+MOST_OCCURRENCES = 3_000_000
+"""Larger data gets no look at what else there is: it would take longer than the release itself."""
+GLANCE = 0.5
+"""Seconds for a look at `hybrid` after a release that nobody asked it for."""
+
+
+def ends_at_root(recoding: Recoding) -> bool:
+    """Whether nothing but the root is published, of a tree that has more to offer."""
+    tree = recoding.cut.hierarchy
+    return tree.n_leaves > 1 and recoding.cut.nodes.tolist() == [tree.root]
+
+
+def root_advice(baskets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarchy, options: Options) -> tuple[str, ...]:
+    """Why every cut below the root breaks the promise, and what to do about it; nothing if the root is not forced."""
+    rare = rare_categories(baskets, guarantee, hierarchy)
+    if not rare:
+        return ()
+    return (
+        Message(
+            f"the root is all that {guarantee} leaves, because of {len(rare):,} top-level categories, or pairs of them, in fewer than "
+            f"{guarantee.k} transactions{VALUES}",
+            described(rare),
+        ),
+        _way_out(baskets, guarantee, hierarchy, options),
+    )
+
+
+def prospects(baskets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarchy, options: Options) -> tuple[str, ...]:
+    """What a release would lose, from a quick run, with and without deleting single occurrences."""
+    if baskets.occurrences > MOST_OCCURRENCES:
+        return ()
+    recoding = algorithm(guarantee.model, "exact")(
+        baskets, guarantee, hierarchy, replace(options, time_limit=SECONDS, progress=None)
+    )
+    loss = ncp(recoding.cut, leaf_occurrences(hierarchy, baskets))["ncp"]
+    at_most = "" if recoding.optimal else "at most "
+    return (
+        f"a release with {guarantee} over {hierarchy.source} would lose {at_most}{loss:.1%} by generalizing alone",
+        *hybrid_advice(baskets, guarantee, hierarchy, options, loss),
+    )
+
+
+def hybrid_advice(
+    baskets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarchy, options: Options, loss: float
+) -> tuple[str, ...]:
+    """What deleting single occurrences would give instead, where generalizing alone loses a lot."""
+    if loss <= WORTH_A_LOOK:
+        return ()
+    ask = f"{option('algorithm', 'hybrid')}, which also deletes single occurrences (5% at most unless {option('suppress')} says otherwise),"
+    if baskets.occurrences > MOST_OCCURRENCES or baskets.scratch is not None:
+        return (Message(f"{ask} may lose far less"),)
+    options.tell("looking at what hybrid would give", 0.0)
+    seconds = min(GLANCE, options.time_limit or GLANCE)
+    given = replace(options, suppress=max(options.suppress, 0.05), time_limit=seconds, progress=None)
+    other = algorithm(guarantee.model, "hybrid")(baskets, guarantee, hierarchy, given)
+    instead = ncp(other.cut, leaf_occurrences(hierarchy, baskets), other.deleted(baskets))
+    if instead["ncp"] > 0.9 * loss:
+        return ()
+    return (Message(f"{ask} would lose {instead['ncp']:.1%} ({instead['deleted']:.1%} deleted) or less"),)
+
+
+def described(rare: list[RareCategories]) -> list[str]:
+    """Each with the number of transactions that hold it."""
+    return [f"{' with '.join(c.names)}: {c.support:,}" for c in rare]
+
+
+def _way_out(baskets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarchy, options: Options) -> str:
+    """The smallest share of dropped occurrences, of two tried, that leads below the root."""
+    exact = algorithm(guarantee.model, "exact")
+    occurrences = leaf_occurrences(hierarchy, baskets)
+    seconds = min(SECONDS, options.time_limit or SECONDS)
+    tried = [share for share in SHARES if share > options.suppress][:2]
+    for share in tried:
+        options.tell(f"looking at what dropping {share:.0%} would give", 0.0)
+        recoding = exact(
+            baskets, guarantee, hierarchy, replace(options, suppress=share, time_limit=seconds, progress=None)
+        )
+        if not ends_at_root(recoding):
+            loss = ncp(recoding.cut, occurrences)
+            at_most = "" if recoding.optimal else "at most "
+            lost = f"{at_most}{loss['ncp']:.1%} ({loss['deleted']:.1%} dropped)"
+            return Message(f"{option('suppress', f'{share:g}')} would lose {lost}")
+    without = f" (not even {option('suppress', f'{tried[-1]:g}')} is enough)" if tried else ""
+    return Message(f"merge these categories with others in the hierarchy, or choose a smaller k or m{without}")

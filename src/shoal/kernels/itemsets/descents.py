@@ -1,0 +1,74 @@
+"""Which rows may go a level down: node u in them is replaced by its children, as far as no token and no pair becomes too rare.
+
+Rows are laid out as in `shoal.kernels.itemsets.rows` with the children in place: tokens 1 to `n_children` are children of u, larger ones
+all else. Every pair with a child has a counter, so has every token beside u, and a row that goes back up updates them on the spot:
+a sweep over the rows costs their pairs with a child and nothing else. Rows only ever go up, so the sweeps come to an end.
+"""
+
+import numba as nb
+import numpy as np
+
+
+@nb.njit(cache=True, nogil=True)
+def settle_pairs(offsets, tails, lengths, n_movers, n_children, n_tokens, k, pairs, down):
+    """Sets `down` of the first `n_movers` rows to False where they keep u. Returns the number of tokens looked at.
+
+    At the end each child, and with `pairs` each pair with a child, stands in no row or in k; so do u and the pairs with u. First the rows
+    with something rare go up, until there are none; then, row by row, as many more as the pairs with u still need.
+    """
+    together = np.zeros((n_children + 1) * n_tokens, np.int32)
+    beside_u = np.zeros(n_tokens, np.int32)  # the first entry counts the rows that keep u
+    others = np.empty(n_movers, np.int64)
+    looked = np.int64(0)
+    for row in range(len(lengths)):
+        start = offsets[row] + row
+        stop = start + lengths[row]
+        p = start
+        while p < stop and tails[p] <= n_children:
+            base = tails[p] * np.int64(n_tokens)
+            for q in range(p, stop):
+                together[base + tails[q]] += 1
+            p += 1
+        if row < n_movers:
+            others[row] = p
+        looked += stop - start
+    filling = False
+    while True:
+        went_up = False
+        for row in range(n_movers):
+            if not down[row]:
+                continue
+            start = offsets[row] + row
+            stop = start + lengths[row]
+            looked += stop - start
+            goes_up = False
+            if filling:
+                if 0 < beside_u[0] < k:
+                    goes_up = True
+                elif pairs:
+                    for q in range(others[row], stop):
+                        if 0 < beside_u[tails[q]] < k:
+                            goes_up = True
+                            break
+            else:
+                for p in range(start, others[row]):
+                    base = tails[p] * np.int64(n_tokens)
+                    for q in range(p, stop if pairs else p + 1):
+                        if together[base + tails[q]] < k:
+                            goes_up = True
+                            break
+                    if goes_up:
+                        break
+            if goes_up:
+                went_up = True
+                down[row] = False
+                for p in range(start, others[row]):
+                    base = tails[p] * np.int64(n_tokens)
+                    for q in range(p, stop):
+                        together[base + tails[q]] -= 1
+                beside_u[0] += 1
+                for q in range(others[row], stop):
+                    beside_u[tails[q]] += 1
+        if filling and not went_up:
+            return looked
+        filling = not went_up

@@ -1,0 +1,283 @@
+"""Rows laid out for walking: each row its tokens, ascending and once, ended by -(row + 1).
+
+Row r lies at `offsets[r] + r`, so that recoding it (merging items, dropping some) never moves its neighbours and blocks
+of rows go in parallel. A walk over the itemsets that start with some tokens first gathers what stands behind them:
+one pass over all rows copies the tails of each token together, and from then on the walk reads straight on. Without that,
+every visit of a row would be a miss in the cache, and large data would cost more per row than small data.
+
+Where memory is limited, rows come from a mapped file that knows the limit (`home_of`). The laid-out rows then lie in a file too, blocks of
+first tokens are cut so that what all threads gather fits, and the tails of a single token that do not fit go to a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numba as nb
+import numpy as np
+import numpy.typing as npt
+
+from shoal.kernels.arrays import sort_range
+from shoal.kernels.parallel import even_blocks, even_row_blocks, over_blocks
+
+LONG = 256
+"""Rows of more tokens than this are copied once per block of first tokens, not once per token."""
+VOLUME = 32_000_000
+"""Tokens to gather at a time, about."""
+
+
+class Home(Protocol):
+    """Where arrays go while memory is limited (`shoal.records.storage.scratch`)."""
+
+    @property
+    def share(self) -> int:
+        """Bytes that one thread may hold."""
+
+    def empty(self, size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+        """Room for an array, in a file unless it is small."""
+
+    def mapped(self, size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+        """Room for an array in a file."""
+
+
+def home_of(array: npt.NDArray[Any]) -> Home | None:
+    """The home of an array in a mapped file, or of a view of one; None for an array in memory."""
+    base: Any = array
+    while isinstance(base, np.ndarray):
+        base = base.base
+    return getattr(base, "home", None)
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Laid-out rows, and per token the rows that hold it and the length of all that stands behind it in them."""
+
+    offsets: npt.NDArray[np.int64]
+    tails: npt.NDArray[np.int32]
+    lengths: npt.NDArray[np.int32]
+    support: npt.NDArray[np.int64]
+    volume: npt.NDArray[np.int64]
+
+    def blocks(self, work: npt.NDArray[np.float64] | None = None) -> list[tuple[int, int]]:
+        """Ranges of first tokens of about equal work; they depend on the data alone."""
+        parts = max(16, int(self.volume.sum() // VOLUME) + 1)
+        blocks = even_blocks(self.volume + 1.0 if work is None else work, min(parts, 1024))
+        home = home_of(self.tails)
+        return blocks if home is None else _small_enough(blocks, _gathered_bytes(self.support, self.volume), home.share)
+
+
+def _gathered_bytes(support: npt.NDArray[np.int64], volume: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """What gathering each token and walking it takes: its tails, an entry a row, and a stack of places in them."""
+    return 4 * volume + 24 * support
+
+
+def _small_enough(blocks: list[tuple[int, int]], size: npt.NDArray[np.int64], most: int) -> list[tuple[int, int]]:
+    """The blocks, cut into smaller ones of at most that size; a token that is larger stands alone."""
+    total = np.concatenate(([0], np.cumsum(size)))
+    found = []
+    for first, last in blocks:
+        while first < last:
+            stop = int(np.searchsorted(total, total[first] + most, side="right")) - 1
+            stop = min(max(stop, first + 1), last)
+            found.append((first, stop))
+            first = stop
+    return found
+
+
+def laid_out(
+    offsets: npt.NDArray[np.int64],
+    items: npt.NDArray[np.int32],
+    token: npt.NDArray[np.int32],
+    n_tokens: int,
+    threads: int | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> Rows:
+    """The rows under a recoding `token[item]` (negative: dropped)."""
+    n_rows = len(offsets) - 1
+    home = home_of(items)
+    if home is None:
+        tails, lengths = np.empty(len(items) + n_rows, np.int32), np.empty(n_rows, np.int32)
+    else:
+        tails, lengths = home.mapped(len(items) + n_rows, np.int32), home.empty(n_rows, np.int32)
+    # Each block counts all tokens: no more blocks than the data is worth.
+    blocks = even_row_blocks(offsets, max(1, min(32, len(items) // (4 * n_tokens + 1))))
+    counts = over_blocks(
+        lambda a, b: recode_block(offsets, items, token, tails, lengths, n_tokens, a, b), blocks, threads, progress
+    )
+    support, volume = np.zeros(n_tokens, np.int64), np.zeros(n_tokens, np.int64)
+    for more_support, more_volume in counts:
+        support += more_support
+        volume += more_volume
+    volume[support == 1] = 0
+    return Rows(offsets, tails, lengths, support, volume)
+
+
+@nb.njit(cache=True, nogil=True)
+def recode_block(offsets, items, token, tails, lengths, n_tokens, first, last):
+    """Write rows [first, last); per token, count its rows and what `gather` would copy for it."""
+    support = np.zeros(n_tokens, np.int64)
+    volume = np.zeros(n_tokens, np.int64)
+    for row in range(first, last):
+        start = offsets[row] + row
+        stop = start
+        if offsets[row + 1] - offsets[row] > 48:
+            for p in range(offsets[row], offsets[row + 1]):
+                if token[items[p]] >= 0:
+                    tails[stop] = token[items[p]]
+                    stop += 1
+            sort_range(tails, start, stop)
+            end = stop
+            stop = start
+            for p in range(start, end):
+                if stop == start or tails[p] != tails[stop - 1]:
+                    tails[stop] = tails[p]
+                    stop += 1
+        else:
+            for p in range(offsets[row], offsets[row + 1]):
+                value = token[items[p]]
+                if value < 0:
+                    continue
+                at = stop
+                while at > start and tails[at - 1] > value:
+                    at -= 1
+                if at > start and tails[at - 1] == value:
+                    continue
+                for q in range(stop, at, -1):
+                    tails[q] = tails[q - 1]
+                tails[at] = value
+                stop += 1
+        tails[stop] = -(row + 1)
+        lengths[row] = stop - start
+        for p in range(start, stop):
+            support[tails[p]] += 1
+            if stop - start <= LONG:
+                volume[tails[p]] += stop - p
+    return support, volume
+
+
+@nb.njit(cache=True, nogil=True)
+def gather(offsets, tails, lengths, support, volume, first, last):
+    """What stands behind the tokens [first, last): (gathered, starts, entries).
+
+    Entry e of token t (`starts[t - first] <= e < starts[t - first + 1]`) is the place in `gathered` right before a tail that
+    ends with -(row + 1). A token of a single row has nothing copied; its entry is the length of its tail.
+    """
+    copied, n_entries = gathered_sizes(lengths, support, volume, first, last)
+    gathered = np.empty(copied, np.int32)
+    entries = np.empty(n_entries, np.int64)
+    starts = gather_into(offsets, tails, lengths, support, volume, first, last, gathered, entries)
+    return gathered, starts, entries
+
+
+@nb.njit(cache=True, nogil=True)
+def gathered_sizes(lengths, support, volume, first, last):
+    """How many tokens and entries `gather` would give."""
+    copied = np.int64(1)
+    n_entries = np.int64(0)
+    for row in range(len(lengths)):
+        if lengths[row] > LONG:
+            copied += lengths[row] + 1
+    for t in range(first, last):
+        copied += volume[t]
+        n_entries += support[t]
+    return copied, n_entries
+
+
+@nb.njit(cache=True, nogil=True)
+def gather_into(offsets, tails, lengths, support, volume, first, last, gathered, entries):
+    """As `gather`, into arrays of the sizes that `gathered_sizes` gives; returns `starts`."""
+    n_tokens = last - first
+    starts = np.zeros(n_tokens + 1, np.int64)
+    at = np.empty(n_tokens, np.int64)
+    copied = np.int64(len(gathered))
+    for t in range(n_tokens - 1, -1, -1):  # long rows come first, then the tails of each token
+        copied -= volume[first + t]
+        at[t] = copied
+    for t in range(n_tokens):
+        starts[t + 1] = starts[t] + support[first + t]
+    filled = np.empty(n_tokens, np.int64)
+    for t in range(n_tokens):
+        filled[t] = starts[t]
+    long_at = np.int64(1)
+    for row in range(len(lengths)):
+        start = offsets[row] + row
+        stop = start + lengths[row]
+        is_long = stop - start > LONG
+        p = start
+        if is_long:
+            for q in range(start, stop + 1):
+                gathered[long_at + q - start] = tails[q]
+            hi = stop
+            while p < hi:
+                mid = (p + hi) >> 1
+                if tails[mid] < first:
+                    p = mid + 1
+                else:
+                    hi = mid
+        else:
+            while p < stop and tails[p] < first:
+                p += 1
+        while p < stop and tails[p] < last:
+            t = tails[p] - first
+            if support[tails[p]] == 1:
+                entries[filled[t]] = stop - p - 1
+            elif is_long:
+                entries[filled[t]] = long_at + p - start
+            else:
+                entries[filled[t]] = at[t] - 1
+                for q in range(p + 1, stop + 1):
+                    gathered[at[t]] = tails[q]
+                    at[t] += 1
+            filled[t] += 1
+            p += 1
+        if is_long:
+            long_at += stop - start + 1
+    return starts
+
+
+def gathered_at_home(
+    home: Home,
+    offsets: npt.NDArray[np.int64],
+    tails: npt.NDArray[np.int32],
+    lengths: npt.NDArray[np.int32],
+    support: npt.NDArray[np.int64],
+    volume: npt.NDArray[np.int64],
+    first: int,
+    last: int,
+    m: int,
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """(gathered, starts, entries, stack): as `gather`, where memory is limited, with room for the places that a walk to size m keeps."""
+    copied, n_entries = gathered_sizes(lengths, support, volume, first, last)
+    gathered, entries = home.empty(copied, np.int32), home.empty(n_entries, np.int64)
+    starts = gather_into(offsets, tails, lengths, support, volume, first, last, gathered, entries)
+    # The rows of the first token, and for every size in between at most a place for each token behind it.
+    deepest = support[first:last] + max(0, m - 2) * volume[first:last]
+    stack = home.empty(2 * max(4096, int(deepest.max(initial=0))), np.int64)
+    return gathered, starts, entries, stack
+
+
+def moved_together(
+    offsets: npt.NDArray[np.int64], tails: npt.NDArray[np.int32], lengths: npt.NDArray[np.int32]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+    """The laid-out rows without gaps and ends: (offsets, items)."""
+    home = home_of(tails)
+    n_rows = len(lengths)
+    out_offsets = np.empty(n_rows + 1, np.int64) if home is None else home.mapped(n_rows + 1, np.int64)
+    out_offsets[0] = 0
+    np.cumsum(lengths, out=out_offsets[1:])
+    size = int(out_offsets[-1])
+    out = np.empty(size, np.int32) if home is None else home.mapped(size, np.int32)
+    _move_together(offsets, tails, out_offsets, out)
+    return out_offsets, out
+
+
+@nb.njit(cache=True, nogil=True)
+def _move_together(offsets, tails, out_offsets, out):
+    n_rows = len(out_offsets) - 1
+    for row in range(n_rows):
+        p = offsets[row] + row
+        for q in range(out_offsets[row], out_offsets[row + 1]):
+            out[q] = tails[p]
+            p += 1

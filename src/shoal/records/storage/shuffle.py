@@ -1,0 +1,66 @@
+"""Rows in a random order where they do not fit into memory: two passes over them, each from start to end.
+
+The first deals every row to one of a few buckets, drawn for each row by itself; the second shuffles each bucket in memory and puts it
+behind the others. Every order is as likely as any other (Rao 1961, Sandelius 1962), no row is fetched from a random place of a file,
+and no list of all rows is needed.
+"""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.records.baskets import Baskets
+from shoal.records.storage.scratch import Scratch
+
+_MOST = 256
+"""Buckets, a power of two: some bits of one byte draw one."""
+_BYTES_PER_ROW = 64
+"""What shuffling takes for a row in passing, beside what its occurrences take."""
+
+
+def shuffled(baskets: Baskets, scratch: Scratch) -> Baskets:
+    """The rows in an order drawn from the system's randomness, of which nothing is kept."""
+    needed = (baskets.occurrences + len(baskets)) * _BYTES_PER_ROW
+    buckets = 1
+    while buckets < _MOST and needed // buckets > scratch.working // 4:
+        buckets *= 2
+    dealt = [(scratch.spool(np.int64), scratch.spool(np.int32)) for _ in range(buckets)]
+    for first, last in baskets.row_blocks():
+        bucket = np.frombuffer(os.urandom(last - first), np.uint8) & (buckets - 1)
+        order = np.argsort(bucket, kind="stable")
+        offsets, items = _taken(baskets.offsets[first : last + 1], baskets.items, order)
+        edges = np.searchsorted(bucket[order], np.arange(buckets + 1))
+        lengths = np.diff(offsets)
+        for number, (bucket_lengths, bucket_items) in enumerate(dealt):
+            a, b = edges[number], edges[number + 1]
+            bucket_lengths.append(lengths[a:b])
+            bucket_items.append(items[offsets[a] : offsets[b]])
+    all_offsets = scratch.mapped(len(baskets) + 1, np.int64)
+    all_items = scratch.mapped(baskets.occurrences, np.int32)
+    all_offsets[0] = row = size = 0
+    dealt.reverse()
+    while dealt:
+        lengths, items = (spool.array() for spool in dealt.pop())
+        order = np.argsort(np.frombuffer(os.urandom(8 * len(lengths)), np.uint64))
+        ends = np.concatenate(([0], np.cumsum(lengths)))
+        offsets, taken = _taken(ends, items, order)
+        all_offsets[row + 1 : row + 1 + len(lengths)] = offsets[1:] + size
+        all_items[size : size + len(taken)] = taken
+        row += len(lengths)
+        size += len(taken)
+    return Baskets(all_offsets, all_items, baskets.vocabulary)
+
+
+def _taken(
+    offsets: npt.NDArray[np.int64], items: npt.NDArray[np.int32], rows: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+    """The given rows in memory: where each ends, and what they hold."""
+    lengths = np.diff(offsets)[rows]
+    ends = np.zeros(len(rows) + 1, np.int64)
+    np.cumsum(lengths, out=ends[1:])
+    places = np.repeat(offsets[:-1][rows] - ends[:-1], lengths)
+    places += np.arange(len(places))
+    return ends, items[places]
