@@ -1,0 +1,123 @@
+"""The rules of the house that neither ruff nor mypy nor import-linter know: sizes, names, and words that belong to one face.
+
+python scripts/house.py            what breaks a rule, and the lines of each room; exit code 1 if anything does
+python scripts/house.py records    the same for one room
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+SOURCE = Path(__file__).resolve().parents[1] / "src" / "shoal"
+MOST_FILES, MOST_PARAMETERS, MOST_LINES = 12, 8, 50_000
+
+MODELS_AND_PAPERS = {"km", "k", "rt", "lm", "transactions", "tables", "buckets", "diversity", "pta", "injector"}
+"""File names that stand in every room that treats models or papers one by one."""
+SAME_NAME = MODELS_AND_PAPERS | {"__init__", "__main__"}
+
+_IRREGULAR = """
+begun bound bought brought built chosen cut dealt done drawn found given gone grown heard held hidden hung kept known laid led left lent
+lost made meant met paid put read said seen sent set shown spelt spent split spoken stood sunk taken taught thought thrown told
+understood undone won worn written
+"""
+IRREGULAR = frozenset(_IRREGULAR.split())
+VERBS = {"cut", "put", "read", "set", "split"}
+"""Participles that are verbs as well."""
+NOUNS = {"seed", "speed", "need", "feed", "bound"}
+
+EXTRAS = {
+    "typst",
+    "cryptography",
+    "adbc_driver_manager",
+    "nicegui",
+    "pyspark",
+    "pandas",
+    "rich",
+    "typer",
+    "fastapi",
+    "starlette",
+}
+FRONT_DOOR = {"release.py", "options.py", "__init__.py", "spark/__init__.py", "spark/release.py"}
+LAZY_ROOMS = ("cli/",)
+"""The command line imports late, so that help comes at once."""
+SPEAK_OF_FLAGS = ("cli/", "plan/scripts.py")
+FLAG = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
+
+
+def main(rooms: list[str]) -> int:
+    files = {path.relative_to(SOURCE).as_posix(): path for path in sorted(SOURCE.rglob("*.py"))}
+    trees = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in files.items()}
+    faults = [*crowded(files), *same_names(files)]
+    for name, tree in trees.items():
+        faults += [f"{name}:{line}: {what}" for line, what in sorted({*faults_of(name, tree)})]
+    faults = [fault for fault in faults if not rooms or fault.startswith(tuple(rooms))]
+    lines = Counter[str]()
+    for name, path in files.items():
+        lines[name.partition("/")[0] if "/" in name else "(root)"] += path.read_text(encoding="utf-8").count("\n")
+    if not rooms and lines.total() >= MOST_LINES:
+        faults.append(f"there are {lines.total():,} lines; the house has room for {MOST_LINES:,}")
+    print(*faults, sep="\n")
+    print(", ".join(f"{room} {n:,}" for room, n in lines.most_common() if not rooms or room in rooms))
+    print(f"{len(faults)} faults, {len(files)} files, {lines.total():,} lines")
+    return 1 if faults else 0
+
+
+def crowded(files: dict[str, Path]) -> Iterator[str]:
+    for folder, n in Counter(name.rpartition("/")[0] for name in files if not name.endswith("__init__.py")).items():
+        if n > MOST_FILES:
+            yield f"{folder or '(root)'}: {n} files in one folder; {MOST_FILES} at the most"
+
+
+def same_names(files: dict[str, Path]) -> Iterator[str]:
+    homes = defaultdict(list)
+    for name, path in files.items():
+        homes[path.stem].append(name)
+    for stem, names in homes.items():
+        if len(names) > 1 and stem not in SAME_NAME:
+            yield from (
+                f"{name}: the same file name as {', '.join(other for other in names if other != name)}"
+                for name in names
+            )
+
+
+def faults_of(name: str, tree: ast.Module) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield from faults_of_function(name, node)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and not name.startswith(SPEAK_OF_FLAGS):
+            flags = FLAG.findall(node.value)
+            yield from ((node.lineno, f"{flag} is a flag: only the command line speaks of flags") for flag in flags)
+
+
+def faults_of_function(name: str, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[tuple[int, str]]:
+    if is_participle(node.name) and not is_property(node):
+        yield node.lineno, f"{node.name} is a bare participle: say what it returns, or what it does"
+    given = node.args
+    parameters = [a for a in (*given.posonlyargs, *given.args, *given.kwonlyargs) if a.arg not in ("self", "cls")]
+    if len(parameters) > MOST_PARAMETERS and not name.startswith("kernels/") and name not in FRONT_DOOR:
+        yield node.lineno, f"{node.name} has {len(parameters)} parameters; {MOST_PARAMETERS} at the most"
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Import | ast.ImportFrom) and not name.startswith(LAZY_ROOMS):
+            module = inner.module or "" if isinstance(inner, ast.ImportFrom) else inner.names[0].name
+            if module.partition(".")[0] not in EXTRAS:
+                yield inner.lineno, f"{module} is imported inside a function"
+
+
+def is_participle(name: str) -> bool:
+    """One word, public, that tells what happened instead of what is returned or done."""
+    if "_" in name or name in VERBS | NOUNS:
+        return False
+    return name in IRREGULAR or (name.endswith("ed") and name not in NOUNS)
+
+
+def is_property(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    return any("property" in ast.unparse(decorator) for decorator in node.decorator_list)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
