@@ -53,11 +53,11 @@ class _Bench:
     """A project with a tree of 72,000 nodes, and what the panel does with it."""
 
     def __init__(self, folder: Path) -> None:
-        from shoal.app.drafts import begin
-        from shoal.app.jobs import Jobs
-        from shoal.app.tree_steps import take
-        from shoal.app.tree_values import keep_values, kept_values, needs
-        from shoal.app.workspace import Workspace
+        from shoal.app.jobs.queue import Jobs
+        from shoal.app.panels.hierarchies.tree_steps import take
+        from shoal.app.panels.hierarchies.tree_values import keep_values, kept_values, needs
+        from shoal.app.project.drafts import begin
+        from shoal.app.project.workspace import Workspace
 
         items = _write_tree(folder / "tree.csv")
         (folder / "data.csv").write_text("items\n" + "".join(f"{name}\n" for name in items))
@@ -75,23 +75,23 @@ class _Bench:
         self.edits = 0
 
     def read(self) -> None:
-        from shoal.app import trees
+        from shoal.app.panels.hierarchies.hierarchies_panel import trees
 
         trees._LOADED.clear()
         trees._READ.clear()
         self.loaded()
 
     def loaded(self) -> Any:
-        from shoal.app.trees import load
+        from shoal.app.panels.hierarchies.trees import load
 
         return load(self.workspace, self.project, self.jobs, self.need, self.values)
 
     def do(self, step: str) -> None:
         """A step, and the rows that the page shows after it."""
-        from shoal.app.tree_browser import Browser
-        from shoal.app.tree_page import tree_html
-        from shoal.app.tree_steps import edit
-        from shoal.app.tree_steps import step as walk
+        from shoal.app.panels.hierarchies.tree_browser import Browser
+        from shoal.app.panels.hierarchies.tree_page import tree_html
+        from shoal.app.panels.hierarchies.tree_steps import edit
+        from shoal.app.panels.hierarchies.tree_steps import step as walk
         from shoal.hierarchy.editing import merged, moved, renamed
 
         loaded = self.loaded()
@@ -144,7 +144,7 @@ def section_estimates() -> list[Row]:
 
 def case_estimates(data_name: str, algorithm: str) -> Row:
     """The app: an estimate for another k, beside the first one and beside the release."""
-    from shoal.app.trial import Trials
+    from shoal.app.panels.promise.trial import Trials
     from shoal.plan import plan_of, run_plan
 
     with _workspace() as folder:
@@ -197,9 +197,9 @@ def _document(name: str, algorithm: str, folder: Path) -> Callable[[int], dict[s
     """A plan for each k."""
     import random
 
-    from shoal.app.demo import demo_project
-    from shoal.app.project import moved
-    from shoal.app.workspace import Workspace
+    from shoal.app.project.project import moved
+    from shoal.app.project.workspace import Workspace
+    from shoal.app.server.demo_project import demo_project
     from shoal.records.samples.quest import quest
     from shoal.records.writing import write
 

@@ -111,7 +111,7 @@ def walk() -> int:
             if code:
                 failed += 1
                 print(f"{code}: shoal {' '.join(call)}\n   {told.getvalue().strip()}", file=sys.stderr)
-    import shoal.app.shell  # noqa: F401 - the pages can be built
+    import shoal.app.server.shell  # noqa: F401 - the pages can be built
 
     print(f"{len(calls()):,} calls, {failed:,} failed")
     return 1 if failed else 0

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-START = "import sys; from shoal.app.server import serve; serve(sys.argv[1], 0, open_browser=False)"
+START = "import sys; from shoal.app.server.serve import serve; serve(sys.argv[1], 0, open_browser=False)"
 
 
 def until(condition: Callable[[], Any], seconds: float = 60) -> Any:

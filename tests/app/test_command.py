@@ -13,10 +13,10 @@ from shoal.errors import InputError
 @pytest.fixture
 def asked(monkeypatch):
     """What `serve` is called with."""
-    import shoal.app.server
+    import shoal.app.server.serve
 
     calls = []
-    monkeypatch.setattr(shoal.app.server, "serve", lambda *given, **named: calls.append((given, named)))
+    monkeypatch.setattr(shoal.app.server.serve, "serve", lambda *given, **named: calls.append((given, named)))
     return calls
 
 
@@ -44,14 +44,16 @@ def test_without_nicegui_one_sentence_says_what_to_install(asked, monkeypatch):
 
 
 def test_a_worker_needs_no_nicegui():
-    code = "import shoal.app.worker, shoal.app.tasks.release, sys; sys.exit('nicegui' in sys.modules)"
+    code = (
+        "import shoal.app.jobs.job_worker, shoal.app.jobs.tasks.release_task, sys; sys.exit('nicegui' in sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
 
 
 @pytest.mark.parametrize("folder", ["file", "locked"])
 def test_a_workspace_that_cannot_be_used_is_refused(tmp_path, folder):
-    from shoal.app.server import serve
-    from shoal.app.workspace import Workspace
+    from shoal.app.project.workspace import Workspace
+    from shoal.app.server.serve import serve
 
     (tmp_path / "file").write_text("")
     held = Workspace(tmp_path / "locked")
@@ -64,7 +66,7 @@ def test_a_workspace_that_cannot_be_used_is_refused(tmp_path, folder):
 def test_a_port_that_is_taken_is_refused(tmp_path):
     import socket
 
-    from shoal.app.server import serve
+    from shoal.app.server.serve import serve
 
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

@@ -7,11 +7,11 @@ import random
 import pytest
 
 from serving import until
-from shoal.app import estimates, promises
-from shoal.app.drafts import begin
-from shoal.app.jobs import Jobs
-from shoal.app.trial import Trials, sampled
-from shoal.app.workspace import Workspace
+from shoal.app.jobs.queue import Jobs
+from shoal.app.panels.promise import estimates, promises
+from shoal.app.panels.promise.trial import Trials, sampled
+from shoal.app.project.drafts import begin
+from shoal.app.project.workspace import Workspace
 from shoal.errors import Unreachable
 from shoal.plan import plan_of
 
@@ -58,7 +58,7 @@ def test_a_sample_grows_until_it_is_the_whole(sets):
 
 
 def test_a_moment_ends_the_growth(sets, monkeypatch):
-    monkeypatch.setattr("shoal.app.trial.MOMENT", 0.0)
+    monkeypatch.setattr("shoal.app.panels.promise.trial.MOMENT", 0.0)
     found = list(Trials().growing(km(sets, 5), Noted()))
     assert [(one["sample"], one["final"]) for one in found] == [(2_000, True)]
 
@@ -230,7 +230,7 @@ def test_the_process_ends_with_the_app_and_when_nobody_asks(bench, monkeypatch):
     until(lambda: process.poll() is not None)
     bench.warm.begin()
     process = bench.warm._process
-    monkeypatch.setattr("shoal.app.warm.IDLE", -1.0)
+    monkeypatch.setattr("shoal.app.jobs.warm.IDLE", -1.0)
     bench.jobs.tick()
     until(lambda: process.poll() is not None)
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from shoal.app.guard import Guard
+from shoal.app.server.guard import Guard
 
 PORT = 8123
 HOST = f"127.0.0.1:{PORT}"

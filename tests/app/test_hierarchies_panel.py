@@ -12,15 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from serving import until
-from shoal.app.drafts import begin, set_role
-from shoal.app.jobs import LIVE, Jobs
-from shoal.app.tree_browser import DEEPEST, MOST_ROWS, PAGE, Browser
-from shoal.app.tree_forms import forms_for
-from shoal.app.tree_loaded import against, findings
-from shoal.app.tree_steps import edit, hang, step, steps_of, take
-from shoal.app.tree_values import Values, keep_values, kept_values, needs, submit
-from shoal.app.trees import hang_unknown, load, refusal, spec_of
-from shoal.app.workspace import Workspace
+from shoal.app.jobs.queue import LIVE, Jobs
+from shoal.app.panels.hierarchies.tree_browser import DEEPEST, MOST_ROWS, PAGE, Browser
+from shoal.app.panels.hierarchies.tree_forms import forms_for
+from shoal.app.panels.hierarchies.tree_loaded import against, findings
+from shoal.app.panels.hierarchies.tree_steps import edit, hang, step, steps_of, take
+from shoal.app.panels.hierarchies.tree_values import Values, keep_values, kept_values, needs, submit
+from shoal.app.panels.hierarchies.trees import hang_unknown, load, refusal, spec_of
+from shoal.app.project.drafts import begin, set_role
+from shoal.app.project.workspace import Workspace
 from shoal.errors import InputError
 from shoal.hierarchy.build import balanced
 from shoal.hierarchy.editing import renamed

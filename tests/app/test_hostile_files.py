@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from serving import until
-from shoal.app.project import Project
+from shoal.app.project.project import Project
 
 MOST_NODES = 1500
 """In a page, whatever the data."""

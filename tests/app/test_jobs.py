@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from serving import ended, until
-from shoal.app.jobs import CRASHED, INTERRUPTED, Jobs
-from shoal.app.worker import Teller
-from shoal.app.workspace import Workspace
+from shoal.app.jobs.job_worker import Teller
+from shoal.app.jobs.queue import CRASHED, INTERRUPTED, Jobs
+from shoal.app.project.workspace import Workspace
 from shoal.errors import InputError
 
 SETS = "items\n" + "\n".join("|".join("abcdefgh"[(i + j) % 8] for j in range(3)) for i in range(120)) + "\n"
@@ -207,7 +207,7 @@ def test_workers_end_with_the_app(workspace, project):
     project.change(lambda document: (document.clear(), document.update(_endless())))
     script = (
         "import sys, time\n"
-        "from shoal.app.jobs import Jobs\nfrom shoal.app.workspace import Workspace\n"
+        "from shoal.app.jobs.queue import Jobs\nfrom shoal.app.project.workspace import Workspace\n"
         "w = Workspace(sys.argv[1]); jobs = Jobs(w); p = w.projects()[0]; job = jobs.submit(p); jobs.tick()\n"
         "while 'pid' not in jobs.get(p, job.id).state: time.sleep(0.05)\n"
         "print(jobs.get(p, job.id).state['pid'], flush=True); time.sleep(600)\n"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shoal.app.project import Project
+from shoal.app.project.project import Project
 
 ROWS = 150_000
 MOST_NODES = 1500

@@ -6,9 +6,9 @@ import stat
 
 import pytest
 
-from shoal.app.drafts import begin
-from shoal.app.odd_files import Oddity, mended, oddity
-from shoal.app.workspace import Workspace
+from shoal.app.panels.data.odd_files import Oddity, mended, oddity
+from shoal.app.project.drafts import begin
+from shoal.app.project.workspace import Workspace
 from shoal.errors import InputError
 
 ROWS = [["name", "age", "place"], ["Jürgen, the elder", "31", "Köln"], ["Zoë", "44", "Orléans"], ["Ann", "", "Bonn"]]

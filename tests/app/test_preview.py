@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.app.preview import LONGEST_CELL, Preview
+from shoal.app.widgets.preview import LONGEST_CELL, Preview
 from shoal.errors import InputError
 
 ROWS = [[str(i), f"v{i % 7}"] for i in range(40_000)]

@@ -10,12 +10,12 @@ import pytest
 
 from serving import until
 from shoal.algorithms import ALGORITHMS
-from shoal.app import estimates, promises
-from shoal.app.drafts import begin, set_role
-from shoal.app.knobs import KNOBS
-from shoal.app.promise_words import ALGORITHM_WORDS, MODELS
-from shoal.app.trial import Trials, sampled
-from shoal.app.workspace import Workspace
+from shoal.app.panels.promise import estimates, promises
+from shoal.app.panels.promise.knobs import KNOBS
+from shoal.app.panels.promise.promise_words import ALGORITHM_WORDS, MODELS
+from shoal.app.panels.promise.trial import Trials, sampled
+from shoal.app.project.drafts import begin, set_role
+from shoal.app.project.workspace import Workspace
 from shoal.errors import InputError
 from shoal.plan import plan_of
 

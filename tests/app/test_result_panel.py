@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from serving import ended
 from shoal import KAnonymity, KmAnonymity, RTAnonymity, anonymize, read, verify
-from shoal.app.jobs import Job, Jobs
-from shoal.app.publishing import (
+from shoal.app.jobs.queue import Job, Jobs
+from shoal.app.panels.release.handover import (
     ask_for,
     formats_of,
     made_name,
@@ -27,8 +27,8 @@ from shoal.app.publishing import (
     table_of,
     wanted_name,
 )
-from shoal.app.results import brief, compared, losses, risks, short_promise, verdict
-from shoal.app.tables import (
+from shoal.app.panels.result.results import brief, compared, losses, risks, short_promise, verdict
+from shoal.app.panels.result.run_tables import (
     ABOVE,
     BELOW,
     DROPPED,
@@ -39,7 +39,7 @@ from shoal.app.tables import (
     page_of,
     tree_table,
 )
-from shoal.app.workspace import Workspace
+from shoal.app.project.workspace import Workspace
 from shoal.errors import InputError
 from shoal.plan import plan_of, read_plan, run_plan
 

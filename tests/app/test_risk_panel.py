@@ -11,11 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from serving import until
-from shoal.app import contents, kept, risks
-from shoal.app.column_risk import column_risk
-from shoal.app.jobs import Jobs
-from shoal.app.tasks.risk import work
-from shoal.app.workspace import Workspace
+from shoal.app.jobs import kept_results as kept
+from shoal.app.jobs.queue import Jobs
+from shoal.app.jobs.tasks.risk_task import work
+from shoal.app.panels.risk import risk_words as risks
+from shoal.app.panels.risk.column_risk import column_risk
+from shoal.app.project import contents
+from shoal.app.project.workspace import Workspace
 from shoal.evaluate.profile import profile
 from shoal.plan import plan_of
 from shoal.records.records import Column, Records

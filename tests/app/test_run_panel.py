@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from serving import until
-from shoal.app.jobs import Job
-from shoal.app.project import Project
+from shoal.app.jobs.queue import Job
+from shoal.app.project.project import Project
 
 SETS = "items\n" + "\n".join("|".join("abcdefgh"[(i + j) % 8] for j in range(3)) for i in range(120)) + "\n"
 ENDLESS = {
@@ -132,14 +132,14 @@ def test_what_is_missing_in_the_plan_is_said_with_the_way_there(served, page):
 )
 def test_time_is_told_as_it_is_known(tmp_path, state, words):
     pytest.importorskip("nicegui")
-    from shoal.app.panels.run import time_words
+    from shoal.app.panels.run.run_panel import time_words
 
     assert words in time_words(Job(tmp_path, {}, state))
 
 
 def test_the_best_so_far_comes_with_its_gap(tmp_path):
     pytest.importorskip("nicegui")
-    from shoal.app.panels.run import best_words
+    from shoal.app.panels.run.run_panel import best_words
 
     assert best_words(Job(tmp_path, {}, {})) == ""
     found = best_words(Job(tmp_path, {}, {"best": 0.041, "bound": 0.033}))

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from shoal.app.scripts import command_of, script_of
+from shoal.app.panels.release.scripts import command_of, script_of
 from shoal.plan import plan_of, read_plan, run_plan
 from shoal.plan.write import plan_yaml
 

@@ -11,7 +11,7 @@ from serving import serving
 
 PEOPLE = "age,sex,note\n" + "".join(f"{30 + i % 5},{'MF'[i % 2]},{'xyz'[i % 3]}\n" for i in range(60))
 RISK = """
-from shoal.app import components as parts
+from shoal.app.widgets import components as parts
 from shoal.app.panels import Panel, needs_data
 from shoal.errors import InputError
 
@@ -43,7 +43,7 @@ PANEL = Panel("result", "Result", "See it.", build, never)
 """
 RUN = """
 from nicegui import ui
-from shoal.app import components as parts
+from shoal.app.widgets import components as parts
 from shoal.app.panels import Panel, needs_plan
 
 def build(view):
@@ -63,7 +63,7 @@ PANEL = Panel("run", "Run", "Make the release.", build, needs_plan)
 START = (
     "import sys, shoal.app.panels as panels\n"
     "panels.__path__.insert(0, sys.argv[2]); panels.ORDER = ('data', 'risk', 'run', 'result')\n"
-    "from shoal.app.server import serve; serve(sys.argv[1], 0, open_browser=False)\n"
+    "from shoal.app.server.serve import serve; serve(sys.argv[1], 0, open_browser=False)\n"
 )
 
 
@@ -71,10 +71,10 @@ START = (
 def served(tmp_path_factory):
     pytest.importorskip("nicegui", reason="the app needs NiceGUI: pip install 'shoal[app]'")
     folder = tmp_path_factory.mktemp("shell")
-    (folder / "panels").mkdir()
-    (folder / "panels" / "risk.py").write_text(RISK)
-    (folder / "panels" / "run.py").write_text(RUN)
-    (folder / "panels" / "result.py").write_text(RESULT)
+    for name, text in {"risk": RISK, "run": RUN, "result": RESULT}.items():
+        (folder / "panels" / name).mkdir(parents=True)
+        (folder / "panels" / name / "__init__.py").touch()
+        (folder / "panels" / name / f"{name}_panel.py").write_text(text)
     with serving(folder / "workspace", START, str(folder / "panels")) as found:
         yield found
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.app.tree_dates import date_tree, order_of
-from shoal.app.tree_forms import form_of, forms_for
-from shoal.app.tree_values import Need, Values
+from shoal.app.panels.hierarchies.tree_dates import date_tree, order_of
+from shoal.app.panels.hierarchies.tree_forms import form_of, forms_for
+from shoal.app.panels.hierarchies.tree_values import Need, Values
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_the_way_is_offered_for_dates_alone_and_known_again():
 
 
 def test_the_plan_in_brief_calls_trees_of_the_app_by_what_they_are():
-    from shoal.app.results import _trees
+    from shoal.app.panels.result.results import _trees
 
     given = {
         "seen": "../../trees/seen-dates-0123456789.csv",

@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.app import trees as kept_trees
-from shoal.app.drafts import begin
-from shoal.app.jobs import Jobs
-from shoal.app.tree_browser import Browser
-from shoal.app.tree_loaded import against, recounted
-from shoal.app.tree_steps import edit, step
-from shoal.app.tree_text import parent_child_text
-from shoal.app.tree_values import Values, keep_values, kept_values, needs
-from shoal.app.trees import load, spec_of
-from shoal.app.workspace import Workspace
+from shoal.app.jobs.queue import Jobs
+from shoal.app.panels.hierarchies.hierarchies_panel import trees as kept_trees
+from shoal.app.panels.hierarchies.tree_browser import Browser
+from shoal.app.panels.hierarchies.tree_loaded import against, recounted
+from shoal.app.panels.hierarchies.tree_steps import edit, step
+from shoal.app.panels.hierarchies.tree_text import parent_child_text
+from shoal.app.panels.hierarchies.tree_values import Values, keep_values, kept_values, needs
+from shoal.app.panels.hierarchies.trees import load, spec_of
+from shoal.app.project.drafts import begin
+from shoal.app.project.workspace import Workspace
 from shoal.errors import InputError
 from shoal.hierarchy.build import balanced
 from shoal.hierarchy.editing import hung, merged, merged_into, moved, removed, renamed

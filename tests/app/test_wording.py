@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from shoal.app.project import spoken
-from shoal.app.wording import in_words
+from shoal.app.project.project import spoken
+from shoal.app.project.wording import in_words
 from shoal.errors import VALUES, InputError, Message, option
 
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.app.drafts import set_numeric, set_role
-from shoal.app.files import LONGEST_NAME, free_name, safe_name
-from shoal.app.project import moved, paths_of
-from shoal.app.workspace import Workspace
+from shoal.app.project.drafts import set_numeric, set_role
+from shoal.app.project.own_files import LONGEST_NAME, free_name, safe_name
+from shoal.app.project.project import moved, paths_of
+from shoal.app.project.workspace import Workspace
 from shoal.errors import InputError
 
 

@@ -54,7 +54,7 @@ def check_message(error: Any) -> None:
 
 def read_data(path: str, folder: Path) -> None:
     """All ways in which a file of data is read."""
-    from shoal.app.preview import Preview
+    from shoal.app.widgets.preview import Preview
     from shoal.plan.draft import draft
     from shoal.records.reading import load
     from shoal.records.record_reading import load_records

@@ -149,7 +149,7 @@ def run(words):
 
 
 def test_the_command_of_a_plan_says_none(tmp_path):
-    from shoal.app.scripts import command_of, script_of
+    from shoal.app.panels.release.scripts import command_of, script_of
     from shoal.plan import plan_of
 
     document = {

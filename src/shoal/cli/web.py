@@ -40,6 +40,6 @@ def app(
     """
     if find_spec("nicegui") is None:
         raise InputError("the app needs NiceGUI; pip install 'shoal[app]'")
-    from shoal.app.server import serve
+    from shoal.app.server.serve import serve
 
     serve(workspace, port, demo=demo, open_browser=not no_browser)

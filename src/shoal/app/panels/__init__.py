@@ -1,4 +1,4 @@
-"""The panels, in the order in which one walks through them. Each is a module that ends in `PANEL`; without one it is not shown."""
+"""The panels, in the order in which one walks through them. Each is a folder with a module `NAME_panel` that ends in `PANEL`."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from shoal.app.shell import View
+    from shoal.app.server.shell import View
 
 ORDER = ("data", "risk", "hierarchies", "promise", "run", "result", "release")
 
@@ -33,9 +32,7 @@ class Panel:
 
 @cache
 def panels() -> tuple[Panel, ...]:
-    """Those that are there."""
-    names = [name for name in ORDER if find_spec(f"{__name__}.{name}") is not None]
-    return tuple(import_module(f"{__name__}.{name}").PANEL for name in names)
+    return tuple(import_module(f"{__name__}.{name}.{name}_panel").PANEL for name in ORDER)
 
 
 def panel(name: str) -> Panel | None:

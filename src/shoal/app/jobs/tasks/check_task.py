@@ -1,0 +1,14 @@
+"""Task `check`: what `shoal run --check` finds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from shoal.app.jobs.job_worker import Teller
+from shoal.plan import Plan, checked_plan
+
+
+def work(plan: Plan, folder: Path, tell: Teller) -> dict[str, Any]:
+    tell.stage("Checking the plan")
+    return checked_plan(plan.model_copy(update={"outputs": None}), progress=tell).to_dict()

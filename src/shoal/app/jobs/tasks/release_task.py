@@ -1,0 +1,140 @@
+"""Task `release`: the release of a plan, its certificates, its rules, and what it cost, by the library's own functions.
+
+The plan's outputs are put into the job's folder under their own names. Figures are those of `shoal anonymize --json` and of
+`shoal evaluate --json`; an evaluation that is not possible is no reason to withhold a release, and the result says why. What grows with
+the data (a line per item, per node, per class) goes to tables that pages leaf through.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shoal.app.jobs.job_worker import Teller
+from shoal.app.project.project import spoken
+from shoal.app.project.wording import in_app
+from shoal.errors import InputError, ShoalError, told
+from shoal.plan import Plan, call_of, checked_plan, run_plan
+
+if TYPE_CHECKING:
+    from shoal.certificate.sign import Signer
+    from shoal.release import Release
+
+CERTIFICATE, RULES, REPORT = "certificate.json", "rules.csv", "report.json"
+STAGES = ("Checking the plan", "Making the release", "Measuring what it cost")
+"""In the order in which they come."""
+
+
+def work(plan: Plan, folder: Path, tell: Teller, *, evaluate: bool = True) -> dict[str, Any]:
+    if plan.outputs is None:
+        raise InputError("the plan names no file for the release; choose its format")
+    tell.stage(STAGES[0])
+    checked = checked_plan(plan.model_copy(update={"outputs": None}), progress=tell)
+    tell.note(estimate=checked.estimate.seconds, rows=checked.rows, items=checked.items)
+    data = folder / os.path.basename(plan.outputs.data)
+    check_name(data.name)
+    named = {"data": str(data), "certificate": str(folder / CERTIFICATE)}
+    named |= {"rules": str(folder / RULES), "report": str(folder / REPORT)}
+    asked = plan.model_copy(update={"outputs": plan.outputs.model_copy(update=named)})
+    tell.stage(STAGES[1])
+    release = run_plan(asked, progress=tell)
+    write_pages(folder)
+    evaluation, why_not, looked = None, None, {}
+    if evaluate:
+        tell.stage(STAGES[2])
+        looked = look_at(plan, release, folder)
+        try:
+            evaluation = evaluated(plan, release, folder / RULES, tell)
+        except ShoalError as error:
+            why_not = spoken(error)
+    return {
+        "checked": checked.to_dict() | {"plan": plan.origin.name},
+        "release": _facts(plan, release, folder, data.name),
+        "kind": plan.kind,
+        "promise": list(release.guarantee.promise()),
+        "limits": list(release.guarantee.limits()),
+        "guarantee": str(release.guarantee),
+        "risk": [exposed.to_dict() for exposed in release.risk],
+        "audit_notes": list(release.audit.notes),
+        "evaluation": evaluation,
+        "evaluation_error": why_not,
+        "files": sorted(path.name for path in folder.iterdir() if not path.name.startswith(".")),
+    } | looked
+
+
+def check_name(name: str) -> None:
+    """Raises if a file of data cannot have this name here."""
+    if name.startswith(("certificate.", "rules.", "report.", ".")):
+        raise InputError(f"{name}: the app has a file of that name itself; give the release another name")
+
+
+def look_at(plan: Plan, release: Release, folder: Path) -> dict[str, Any]:
+    """Tables for the page, and the sizes of classes before and after."""
+    from shoal.app.panels.result.run_tables import class_bins, class_sizes, write_tables
+    from shoal.guarantees.diversity import BUCKET
+    from shoal.models import Roles, model_of
+    from shoal.records.reading import Source
+
+    call = call_of(plan)
+    roles = Roles(*(call.arguments.get(name) for name in ("sensitive", "quasi", "keep")))
+    names = ("format", "separator", "items", "id", "drop", "numeric")
+    reading = {name: call.arguments[name] for name in names if name in call.arguments}
+    source, _ = model_of(call.guarantee).read(call.data, call.guarantee, roles, reading)
+    original = source.baskets if isinstance(source, Source) else source.records
+    promise = release.guarantee
+    least = int(promise.l if promise.model == "diversity" else promise.k)
+    bucket = BUCKET if promise.model == "diversity" else None
+    return {
+        "tables": write_tables(folder, release, original),
+        "classes": {
+            "least": least,
+            "before": class_bins(class_sizes(original), least),
+            "after": class_bins(class_sizes(release.published, bucket), least),
+        },
+    }
+
+
+def evaluated(plan: Plan, release: Release, rules: Path, tell: Teller) -> dict[str, Any]:
+    """What `shoal evaluate` says about the release and its original."""
+    from shoal.evaluate.evaluation import evaluate
+
+    call = call_of(plan)
+    names = ("quasi", "sensitive", "keep", "hierarchy", "unknown", "threads", "format", "separator", "items", "id")
+    asked = {name: call.arguments[name] for name in (*names, "drop", "numeric") if name in call.arguments}
+    promise = plan.guarantee
+    asked |= {name: value for name in ("k", "m") if (value := getattr(promise, name, None)) is not None}
+    if "hierarchy" not in asked and plan.kind in ("km", "k"):
+        asked["rules"] = rules
+    found = evaluate(call.data, release.published, same_order=plan.keep_order, progress=tell, **asked)
+    return found.to_dict()
+
+
+def write_pages(folder: Path, vouching: Signer | None = None) -> None:
+    """The certificate once more, as a page, and as a PDF where that can be set."""
+    from shoal.certificate.facts import certificate_file
+
+    content = json.loads((folder / CERTIFICATE).read_bytes())
+    if "signature" in content and vouching is None:  # what is signed is signed as it stands
+        return
+    for ending in ("html", *(("pdf",) if find_spec("typst") else ())):
+        name = f"certificate.{ending}"
+        (folder / name).write_bytes(certificate_file(content, name, vouching))
+
+
+def _facts(plan: Plan, release: Release, folder: Path, data: str) -> dict[str, Any]:
+    """What the release says of itself, with bare names of files and without lists that are as long as the data."""
+    facts = release.to_dict()
+    facts["input"] = os.path.basename(plan.input.path)
+    for name, path in (("output", data), ("certificate", CERTIFICATE), ("rules", RULES), ("report", REPORT)):
+        facts[name] = path
+    for name in ("edits", "deleted_shares"):
+        facts.pop(name, None)
+    if isinstance(classes := facts.get("classes"), Mapping):
+        facts["classes"] = {name: value for name, value in classes.items() if not isinstance(value, list)}
+    shown = f"{folder}{os.sep}"
+    facts["notes"] = [told(note, in_app, show_values=True).replace(shown, "") for note in facts["notes"]]
+    return facts

@@ -1,0 +1,320 @@
+"""Data: which file, how it is read, and what each of its columns is.
+
+Formats and roles are guessed with a reason (`shoal.plan.draft`), and changed by a click. Rows are shown a page at a time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from nicegui import ui
+
+from shoal.app.panels import Panel, needs_data, never
+from shoal.app.panels.data.odd_files import mended, oddity
+from shoal.app.project.drafts import ROLES, begin, set_numeric, set_role, set_roles
+from shoal.app.project.project import spoken
+from shoal.app.server.shell import View
+from shoal.app.widgets import components as parts
+from shoal.app.widgets.preview import MOST_COLUMNS, PAGE, Preview
+from shoal.errors import InputError
+from shoal.records.columns import NO_COLUMN
+from shoal.records.layout import FORMATS, SEPARATORS
+
+AT_ONCE = 40
+"""Columns that are listed at a time."""
+UNDECIDED = "Decide …"
+_NAMES = {
+    "csv": "CSV, columns parted by commas or the like",
+    "tsv": "TSV, columns parted by tabs",
+    "long": "Long CSV, one item a row",
+    "dat": "FIMI text, one set a line",
+    "jsonl": "JSON lines",
+    "parquet": "Parquet",
+    "arrow": "Arrow (Feather)",
+}
+_AS_NAMED = "as named"
+_MARKS = {None: "found out by itself", " ": "blanks", "\t": "tabs"} | {m: m for m in SEPARATORS if m != "\t"}
+
+
+async def build(view: View) -> None:
+    _build_file(view)
+    trouble = view.project.settings.get("trouble")
+    if trouble:
+        parts.notice(str(trouble), "bad")
+    await _build_remedy(view, str(trouble or ""))
+    if view.project.draft:
+        _build_roles(view)
+    await _build_preview(view)
+
+
+async def _build_remedy(view: View, trouble: str) -> None:
+    """Where the file could not be read, or as one column only: what may be odd about it, and the way out."""
+    path, roles = _data(view), view.project.roles
+    if path is None or path.suffix.lower() not in (".csv", ".tsv", ".txt") or not (trouble or len(roles) == 1):
+        return
+    odd = await asyncio.to_thread(oddity, path, is_utf8="UTF-" not in trouble)
+    if odd is None:
+        return
+
+    async def read_so() -> None:
+        copy = await asyncio.to_thread(mended, view.workspace, path, odd)
+        await asyncio.to_thread(begin, view.project, copy)
+        view.reload()
+
+    with parts.card("Read it in another way?"):
+        parts.notice(odd.told(), "warn")
+        with parts.row():
+            parts.button("Read it so", read_so)
+            parts.text("It is copied to the uploads for that; your file stays as it is.", "span", "sh-why")
+
+
+def _data(view: View) -> Path | None:
+    given = view.project.settings.get("data")
+    path = None if given is None else (view.project.folder / given).resolve()
+    return path if path is not None and path.is_file() and path.is_relative_to(view.workspace.folder) else None
+
+
+def _build_file(view: View) -> None:
+    project = view.project
+    path = _data(view)
+    with parts.card("The file"):
+        if path is None:
+            with parts.empty("The file is gone", "It was wiped, moved or renamed. Bring it again to go on from here."):
+                pass
+        else:
+            uploaded = view.workspace.uploads in path.parents
+            shown = path.name if uploaded else str(path.relative_to(view.workspace.folder))
+            with parts.row():
+                parts.text(shown, "strong")
+                parts.text(parts.size(path.stat().st_size), "span", "sh-why")
+                parts.tag("uploaded, kept for you alone" if uploaded else "read where it lies")
+            _build_reading(view, path)
+
+        async def arrived(new: Path) -> None:
+            await asyncio.to_thread(begin, project, new)
+            view.reload()
+
+        with ui.expansion("Take another file").classes("sh-wide") as other:
+            other.value = path is None
+            parts.upload(view.workspace, "Choose a file, or drop it here", "It does not leave this machine.", arrived)
+
+
+def _build_reading(view: View, path: Path) -> None:
+    project = view.project
+    source = project.draft.get("input", {})
+    looked = project.settings.get("looked", {})
+    now = {"format": looked.get("format"), "separator": source.get("separator")}
+
+    async def again(**changed: Any) -> None:
+        asked = now | changed
+        await asyncio.to_thread(begin, project, path, asked["format"], asked["separator"])
+        view.reload()
+
+    def number(value: Any) -> None:
+        if value != _AS_NAMED:
+            set_numeric(project, value is None)
+            view.changed()
+
+    with parts.row():
+        forms = {form: _NAMES[form] for form in FORMATS}
+        parts.select(forms, now["format"], "Format", lambda event: again(format=event.value), width="20rem")
+        if project.of_role("items") or now["separator"]:
+            marks: dict[Any, str] = dict(_MARKS)
+            marks.setdefault(now["separator"], str(now["separator"]))
+
+            def part(event: Any) -> None:
+                def put(document: dict[str, Any]) -> None:
+                    document["input"].pop("separator", None)
+                    if event.value is not None:
+                        document["input"]["separator"] = event.value
+
+                project.change(put)
+                view.changed()
+
+            parts.select(marks, now["separator"], "Items inside a cell are parted by", part, width="21rem")
+        if project.of_role("quasi"):
+            parts.select(*_numbers(source.get("numeric")), lambda event: number(event.value), width="21rem")
+    told = "Its name tells the format." if looked.get("named") else "Its name does not tell the format; check it."
+    if looked.get("rows"):
+        what = "all of its" if looked.get("complete") else "its first"
+        told += f" Roles were guessed from {what} {looked['rows']:,} rows."
+    parts.why_line(told)
+
+
+def _numbers(given: Any) -> tuple[dict[Any, str], Any, str]:
+    """The choice of columns that hold numbers: those found by how they are spelled, none, or what the plan names."""
+    named = [] if given in (None, NO_COLUMN) else list(given)
+    now = None if given is None else _AS_NAMED if named else NO_COLUMN
+    choices: dict[Any, str] = {None: "found out by how they are spelled", NO_COLUMN: "in no column"}
+    return choices | ({_AS_NAMED: f"in {', '.join(named)}"} if named else {}), now, "Numbers stand"
+
+
+def _build_roles(view: View) -> None:
+    project = view.project
+    if not project.roles:
+        parts.notice("Every line of this file is one set of items; there are no columns to decide about.")
+        return
+    with parts.card(
+        "What is in the columns?",
+        "The guesses come from names and counts. They are yours to change: what nobody has decided about is not published.",
+    ):
+        with ui.expansion("What the roles mean").classes("sh-wide"):
+            parts.table(
+                ("Role", "Meaning"), [(name, meaning) for name, meaning in ROLES.values()], caption="What roles mean"
+            )
+        state = {"from": 0}
+
+        @ui.refreshable
+        def standing() -> None:
+            without = project.open_columns
+            if without:
+                one = len(without) == 1
+                parts.notice(
+                    f"{len(without):,} {'column has' if one else 'columns have'} no role yet. The next steps open when "
+                    f"{'it has' if one else 'each has'} one.",
+                    "warn",
+                )
+            else:
+                parts.notice("Every column has a role.", "good")
+            with parts.row():
+                if len(without) > 1:
+                    parts.button(f"Leave out these {len(without):,}", leave_out, "quiet")
+                undo = parts.button("Undo", lambda: step(project.undo()), "quiet")
+                undo.set_enabled(project.can_undo)
+                redo = parts.button("Redo", lambda: step(project.redo()), "quiet")
+                redo.set_enabled(project.can_redo)
+
+        def leave_out() -> None:
+            set_roles(project, project.open_columns, "drop")
+            step(True)
+
+        def step(done: bool) -> None:
+            if done:
+                standing.refresh()
+                rows.refresh()
+                view.changed()
+
+        def choose(name: str, role: str | None) -> None:
+            set_role(project, name, role)
+            standing.refresh()
+            view.changed()
+
+        @ui.refreshable
+        def rows() -> None:
+            names = list(project.roles)
+            shown = names[state["from"] : state["from"] + AT_ONCE]
+            with ui.element("div").classes("sh-table-box"), ui.element("table").classes("sh-table"):
+                parts.text("Columns and their roles", "caption", "sh-hidden")
+                with ui.element("thead"), ui.element("tr"):
+                    for title in ("Column", "Role", "Why this guess"):
+                        parts.text(title, "th").props["scope"] = "col"
+                with ui.element("tbody"):
+                    for name in shown:
+                        _build_column(view, name, choose)
+            if len(names) > AT_ONCE:
+                with parts.row():
+                    parts.button("Columns before", lambda: turn(-AT_ONCE), "quiet").set_enabled(state["from"] > 0)
+                    last = min(state["from"] + AT_ONCE, len(names))
+                    parts.text(f"{state['from'] + 1:,} to {last:,} of {len(names):,} columns", "span", "sh-why")
+                    parts.button("Columns after", lambda: turn(AT_ONCE), "quiet").set_enabled(last < len(names))
+
+        def turn(by: int) -> None:
+            state["from"] = max(0, state["from"] + by)
+            rows.refresh()
+
+        standing()
+        rows()
+
+
+def _build_column(view: View, name: str, choose: Any) -> None:
+    guess = view.project.settings.get("guesses", {}).get(name, {})
+    with ui.element("tr"):
+        parts.text(name, "th").props["scope"] = "row"
+        with ui.element("td"):
+            names: dict[str | None, str] = {role: words for role, (words, _) in ROLES.items()}
+            role = view.project.roles.get(name)
+            parts.select(
+                {None: UNDECIDED, **names},
+                role,
+                f"Role of column {name}",
+                lambda event: choose(name, event.value),
+                quiet=True,
+            )
+        parts.text(spoken(str(guess.get("reason", ""))) if guess.get("reason") else "", "td", "sh-why")
+
+
+async def _build_preview(view: View) -> None:
+    path = _data(view)
+    if path is None:
+        return
+    form = view.project.settings.get("looked", {}).get("format")
+    try:
+        preview = await asyncio.to_thread(Preview, path, form)
+        rows = await asyncio.to_thread(preview.page, 0, PAGE)
+    except InputError as error:
+        if (why := spoken(error)) != view.project.settings.get("trouble"):  # which stands above already
+            parts.notice(why, "bad")
+        return
+    with (
+        parts.card("The rows", "A page at a time, as they stand in the file. Only what you see here is in this page."),
+        ui.element("div").classes("sh-main"),
+    ):
+        _build_pages(preview, rows)
+
+
+def _build_pages(preview: Preview, rows: list[list[str]]) -> None:
+    state: dict[str, Any] = {"start": 0, "rows": rows, "total": None}
+    if len(preview.columns) > MOST_COLUMNS:
+        parts.why_line(f"The first {MOST_COLUMNS} of {len(preview.columns):,} columns.")
+
+    @ui.refreshable
+    def page() -> None:
+        start, rows = state["start"], state["rows"]
+        if not rows:
+            parts.why_line("There are no rows.")
+            return
+        parts.table(preview.columns[:MOST_COLUMNS], rows, caption="Rows of the file", first=start + 1)
+        of = "" if state["total"] is None else f" of {state['total']:,}"
+        with parts.row():
+            parts.button("First", lambda: turn(0), "quiet").set_enabled(start > 0)
+            parts.button("Previous", lambda: turn(start - PAGE), "quiet").set_enabled(start > 0)
+            where = parts.text(f"Rows {start + 1:,} to {start + len(rows):,}{of}", "span", "sh-why")
+            where.props["role"] = "status"
+            parts.button("Next", lambda: turn(start + PAGE), "quiet").set_enabled(len(rows) == PAGE)
+            if state["total"] is not None:
+                last = max(0, (state["total"] - 1) // PAGE * PAGE)
+                parts.button("Last", lambda: turn(last), "quiet").set_enabled(start < last)
+
+    async def turn(start: int) -> None:
+        start = max(0, start)
+        try:
+            rows = await asyncio.to_thread(preview.page, start, PAGE)
+        except InputError as error:
+            ui.notify(spoken(error), type="negative")
+            return
+        if rows:
+            state.update(start=start, rows=rows)
+            page.refresh()
+
+    async def count() -> None:
+        try:
+            state["total"] = await asyncio.to_thread(preview.rows)
+        except InputError as error:
+            parts.notice(spoken(error), "bad")
+            return
+        page.refresh()
+
+    page()
+    ui.timer(0.1, count, once=True)
+
+
+PANEL = Panel(
+    "data",
+    "Data",
+    "See what Shoal reads, and say what each column is: what others may know, what they want to learn, what must go.",
+    build,
+    never,
+    lambda view: needs_data(view) is None,
+)

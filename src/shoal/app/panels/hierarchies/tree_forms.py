@@ -1,0 +1,134 @@
+"""Where a tree may come from, and what each way means, in words for a page."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from shoal.app.panels.hierarchies.tree_dates import GLANCE, order_of
+from shoal.app.panels.hierarchies.tree_values import Need, Values
+from shoal.plan.running import MADE
+
+OF_DATES = re.compile(r"(?:^|/)trees/[^/]*-dates-[0-9a-f]{10}\.csv(\.zst)?$")
+"""What a plan calls a tree over dates that was built here, and not edited since."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """A way to a tree."""
+
+    name: str
+    title: str
+    meaning: str
+    asks: str = ""
+    """What its parameter is called; empty where it has none."""
+    usual: str = ""
+    """The parameter unless another is given."""
+
+    @property
+    def spec(self) -> str | None:
+        return (
+            None if self.name in ("none", "file", "dates") else f"{self.name}:{self.usual}" if self.asks else self.name
+        )
+
+
+FILE = Form(
+    "file",
+    "A tree of your own, from a file",
+    "Categories that people know make the most readable release. Files of ARX and Amnesia, lists of parent and child, and nested JSON "
+    "are read.",
+)
+_FREQUENCY = Form(
+    "frequency",
+    "Built: about equally frequent together",
+    "Values are ordered by how often they occur, and neighbours are put together, again and again up to the top. Groups have no meaning "
+    "(“rank[6:10]”), but it works for any data.",
+    "How many in a group",
+    "5",
+)
+_BALANCED = Form(
+    "balanced",
+    "Built: neighbours by name together",
+    "Values are ordered, and neighbours are put together, again and again up to the top. Groups of numbers and dates are called by ranges, "
+    "of others by places (“town[4:6]”). Good where the order means something, as with shelf numbers.",
+    "How many in a group",
+    "5",
+)
+_NAMED = Form(
+    "named",
+    "Built: neighbours by name together, called by their first and last",
+    "As above, and a group is called “Aachen..Bonn”. These two values are published even if only one row holds them: for values that "
+    "everybody may know to occur.",
+    "How many in a group",
+    "5",
+)
+_LEARNED = Form(
+    "learned",
+    "Learned from the data",
+    "Items are put together so that the promise costs little for these data. Groups have no meaning (“learned[6:10]”). It takes a while.",
+    "How many in a group at most",
+    "5",
+)
+_PREFIX = Form(
+    "prefix",
+    "Built: codes by their first characters",
+    "For codes in which the beginning says what kind of thing it is: 250.01 is under 250.0*, which is under 250*.",
+)
+_MASK = Form(
+    "mask",
+    "Built: the last characters hidden one by one",
+    "For postcodes and the like: 4711 becomes 471*, then 47**, then 4***.",
+)
+_INTERVALS = Form(
+    "intervals",
+    "Built: numbers in intervals",
+    "Numbers go into intervals of the first width, those into intervals of the second, and so on. Each width divides the next.",
+    "Widths, with commas between them",
+    "5,10,20",
+)
+DATES = Form(
+    "dates",
+    "Built: days into months and years",
+    "A day goes to its month, a month to its year: 05.02.2019 becomes 2019-02, then 2019. The tree is kept as a file of the project.",
+)
+_SETS = Form(
+    "none",
+    "No tree: rare items in sets",
+    "Without a tree, items that are rare together are published as a set, “one of these”. That often loses less than a tree.",
+)
+_RANGES = Form(
+    "none",
+    "No tree: ranges that fit the data",
+    "Numbers are published as ranges whose bounds are found in the data, as the promise demands.",
+)
+_FLAT = Form(
+    "none",
+    "No steps: the value or nothing",
+    "All values hang right under the top: a value is published as it is, or as *, which is any value.",
+)
+
+
+def forms_for(need: Need, values: Values) -> list[Form]:
+    """The ways to a tree for a column, the likeliest first."""
+    if need.is_items:
+        none = [] if need.must_have else [_SETS]
+        return [*none, FILE, _LEARNED, _FREQUENCY, _BALANCED, _PREFIX]
+    if values.numeric:
+        return [_RANGES if need.model != "diversity" else _FLAT, _INTERVALS, _BALANCED, FILE, _MASK, _PREFIX]
+    dates = [DATES] if order_of(values.names, GLANCE) is not None else []
+    return [_FLAT, *dates, FILE, _MASK, _PREFIX, _BALANCED, _NAMED, _FREQUENCY]
+
+
+def form_of(spec: str | None) -> tuple[str, str]:
+    """(name of the form, parameter) of what a plan names."""
+    if spec is None:
+        return "none", ""
+    if MADE.fullmatch(spec):
+        name, _, parameter = spec.partition(":")
+        return name, parameter
+    return "dates" if OF_DATES.search(spec) else "file", spec
+
+
+def spec_with(form: Form, parameter: str) -> str | None:
+    """What the plan says for a form with a parameter: blanks do not count."""
+    return form.spec if not form.asks else f"{form.name}:{re.sub(r'[^0-9.,]', '', parameter) or form.usual}"

@@ -1,0 +1,337 @@
+"""The tree of a column in the page: missing values with their remedies, search, rows, edits and export."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Any
+
+from nicegui import ui
+
+from shoal.app.panels.hierarchies.tree_browser import Browser, Hit
+from shoal.app.panels.hierarchies.tree_loaded import Loaded
+from shoal.app.panels.hierarchies.tree_missing import MissingCard
+from shoal.app.panels.hierarchies.tree_page import TreeElement, short
+from shoal.app.panels.hierarchies.tree_steps import edit
+from shoal.app.panels.hierarchies.tree_values import Need, Values
+from shoal.app.project.own_files import safe_name
+from shoal.app.project.project import spoken
+from shoal.app.server.shell import View
+from shoal.app.widgets import components as parts
+from shoal.hierarchy.editing import merged, merged_into, moved, removed, renamed
+from shoal.hierarchy.files import hierarchy_text
+from shoal.hierarchy.tree import Hierarchy
+
+TARGETS = 8
+"""Nodes that are offered as the target of a move."""
+EXPORTS = {
+    "parent-child": ("Parent and child, CSV", ".csv"),
+    "arx": ("ARX: one row per item, CSV", ".csv"),
+    "amnesia": ("Amnesia, text", ".txt"),
+    "json": ("Nested JSON", ".json"),
+}
+MOST_REMEMBERED = 60
+
+
+class Workbench:
+    """A tree that is looked at. `notes` are those of the tree before, until `note` brings its own; `build_steps` makes the buttons for
+    undo; `again` is called after an edit: the plan names another tree then."""
+
+    def __init__(
+        self,
+        view: View,
+        need: Need,
+        values: Values,
+        loaded: Loaded,
+        notes: Sequence[tuple[str, str]],
+        build_steps: Callable[[], None],
+        again: Callable[[], Awaitable[None]],
+    ) -> None:
+        self.project, self.need, self.values, self.loaded = view.project, need, values, loaded
+        self.notes, self.build_steps, self.again = notes, build_steps, again
+        self.client = ui.context.client
+        seen = (self.project.settings.get("tree_open") or {}).get(need.column) or {}
+        self.browser = Browser(loaded, seen.get("open") or ())
+        if (top := loaded.node(str(seen.get("top")))) is not None:
+            self.browser.start_at(top)
+        chosen = [v for name in seen.get("chosen") or () if (v := loaded.node(name)) is not None]
+        if chosen and not any(row.node in chosen for row in self.browser.rows()):
+            self.browser.show(chosen[0])
+        self.browser.chosen = dict.fromkeys(chosen)
+        self.hits: list[Hit] = []
+        self.found = 0
+        self.asked = ""
+        self.missing = MissingCard(self)
+        self._hits = ui.refreshable(self._build_hits)
+        self._trail = ui.refreshable(self._build_trail)
+        self._side = ui.refreshable(self._build_side)
+        self._notes = ui.refreshable(self._build_notes)
+
+    @property
+    def unit(self) -> str:
+        return "times" if self.need.is_items else "rows"
+
+    @property
+    def thing(self) -> str:
+        return "item" if self.need.is_items else "value"
+
+    def build(self) -> None:
+        tree = self.loaded.tree
+        self.missing.show()
+        with parts.card("The tree"):
+            parts.why_line(
+                f"{tree.n_leaves:,} {self.thing}s under {tree.n_nodes - tree.n_leaves:,} nodes, up to {tree.height} "
+                f"{'step' if tree.height == 1 else 'steps'} from the top. Only what you open is in this page."
+            )
+            with parts.row():
+                self._build_search()
+                self.build_steps()
+            self._hits()
+            self._trail()
+            with ui.element("div").classes("sh-bench"):
+                self.element = TreeElement(self.browser, f"Tree of {self.need.column}", self.unit, self._act)
+                with ui.element("div").classes("sh-side") as side:
+                    side.props["role"], side.props["aria-label"] = "group", "What is chosen"
+                    self._side()
+            self._notes()
+            self._build_export()
+
+    def note(self, notes: Sequence[tuple[str, str]]) -> None:
+        """Shows what there is to know about the tree."""
+        if list(notes) != list(self.notes):
+            self.notes = notes
+            self._notes.refresh()
+
+    def _build_notes(self) -> None:
+        """What there is to know about the tree besides missing values."""
+        grave = [text for grade, text in self.notes if grade != "note"]
+        for text in grave:
+            parts.notice(spoken(text), "warn")
+        others = [text for grade, text in self.notes if grade == "note"]
+        if others:
+            with ui.expansion(f"What else there is to know ({len(others)})").classes("sh-wide"):
+                for text in others:
+                    parts.why_line(spoken(text))
+
+    # Looking.
+
+    def _act(self, act: str, node: int) -> None:
+        browser = self.browser
+        if act == "toggle":
+            browser.toggle(node)
+        elif act in ("next", "before"):
+            browser.turn(node, act == "next")
+        elif act in ("choose", "also"):
+            browser.choose(node, act == "also")
+            self._side.refresh()
+            self.missing.show.refresh()
+        self._drawn()
+
+    def _drawn(self) -> None:
+        self.element.draw(self.browser)
+        self._trail.refresh()
+        self.remember()
+
+    def remember(self) -> None:
+        names = self.loaded.tree.names
+        known = dict(self.project.settings.get("tree_open") or {})
+        known[self.need.column] = {
+            "open": self.browser.names_open()[-MOST_REMEMBERED:],
+            "top": names[self.browser.top],
+            "chosen": [names[v] for v in self.browser.chosen][:MOST_REMEMBERED],
+        }
+        self.project.set(tree_open=known)
+
+    def _show(self, node: int) -> None:
+        self.browser.show(node)
+        self.hits, self.asked = [], ""
+        self.field.set_value("")
+        self._side.refresh()
+        self.missing.show.refresh()
+        self._drawn()
+        self.client.run_javascript(
+            "requestAnimationFrame(() => document.querySelector('.sh-tree [aria-selected=true]')"
+            "?.scrollIntoView({block: 'nearest'}))"
+        )
+
+    def _build_search(self) -> None:
+        async def look(event: Any) -> None:
+            self.asked = str(event.value or "")
+            self.hits, self.found = await asyncio.to_thread(self.browser.found, self.asked)
+            self._hits.refresh()
+
+        self.field = ui.input("Search in the tree", on_change=parts.said(look))
+        self.field.props("outlined dense clearable debounce=250 type=search").style("min-width: 20rem")
+
+    def _build_hits(self) -> None:
+        if not self.asked.strip():
+            return
+        told = "Nothing has this in its name." if not self.found else f"{self.found:,} found"
+        more = f"; the first {len(self.hits)} are listed" if self.found > len(self.hits) else ""
+        parts.text(told + more, "span", "sh-why").props["role"] = "status"
+        _build_list(self.hits, self._show)
+
+    def _build_trail(self) -> None:
+        above = self.browser.trail()
+        if not above:
+            return
+        with parts.row().classes("sh-trail"):
+            parts.text("Above:", "span", "sh-why")
+            for v in above[-6:]:
+                _node_button(self.loaded.tree.names[v], partial(self._start_at, v))
+
+    def _start_at(self, node: int) -> None:
+        self.browser.start_at(node)
+        self._drawn()
+
+    # Edits.
+
+    async def _edit(self, verb: Callable[[Hierarchy], Hierarchy], did: str, name: str | None = None) -> None:
+        """Does it; afterwards the node of this name is chosen."""
+        await asyncio.to_thread(edit, self.project, self.need, self.values, self.loaded, verb, did)
+        before = [self.loaded.tree.names[v] for v in self.browser.chosen]
+        self.remember()
+        known = dict(self.project.settings.get("tree_open") or {})
+        seen = dict(known.get(self.need.column) or {})
+        seen["chosen"] = before if name is None else [name]
+        if name is not None and len(before) == 1 and before[0] in seen.get("open", ()):
+            seen["open"] = [*seen["open"], name]
+        self.project.set(tree_open=known | {self.need.column: seen})
+        await self.again()
+
+    def _build_side(self) -> None:
+        chosen, tree = list(self.browser.chosen), self.loaded.tree
+        if not chosen:
+            parts.heading("Nothing is chosen", 3)
+            parts.why_line("Click a name to rename, move or merge it. The boxes, or the space key, choose several.")
+            parts.why_line("Keys: ↑ ↓ walk, → opens, ← closes, Enter does both.")
+            return
+        if len(chosen) == 1:
+            self._build_one(chosen[0])
+        else:
+            self._build_several(chosen)
+        if tree.root not in chosen:
+            self._build_move(chosen)
+
+    def _build_one(self, node: int) -> None:
+        loaded, tree = self.loaded, self.loaded.tree
+        parts.heading(short(tree.names[node]), 3)
+        if node != tree.root:
+            parts.why_line(f"Under {self.browser.way_to(node)}")
+        times = int(loaded.counts[node])
+        count = f"{times:,} {self.unit[:-1] if times == 1 else self.unit} in the data"
+        if node < tree.n_leaves:
+            parts.why_line(f"{count}. It is a value of the data and keeps its name.")
+            return
+        below = int(loaded.below[node])
+        parts.why_line(f"{below:,} {self.thing}{'' if below == 1 else 's'} below, {count}.")
+        field = ui.input("Name", value=tree.names[node]).props("outlined dense").classes("sh-wide")
+
+        async def rename() -> None:
+            label = str(field.value or "").strip()
+            did = f"renamed “{short(tree.names[node])}” to “{short(label)}”"
+            await self._edit(lambda found: renamed(found, node, label), did, label)
+
+        field.on("keydown.enter", parts.said(rename))
+        with parts.row():
+            parts.button("Rename", rename, "quiet").classes("sh-narrow")
+            if node != tree.root:
+
+                async def take_out() -> None:
+                    above = tree.names[int(tree.parent[node])]
+                    did = f"took out “{short(tree.names[node])}”"
+                    await self._edit(lambda found: removed(found, node), did, above)
+
+                parts.button("Take out", take_out, "quiet").classes("sh-narrow")
+        if node != tree.root:
+            parts.why_line("Taken out, what is below it moves one step up.")
+
+    def _build_several(self, chosen: list[int]) -> None:
+        tree = self.loaded.tree
+        parts.heading(f"{len(chosen):,} are chosen", 3)
+        names = ", ".join(short(tree.names[v], 30) for v in chosen[:5]) + (", …" if len(chosen) > 5 else "")
+        parts.why_line(names)
+        if len({int(tree.parent[v]) for v in chosen}) > 1:
+            parts.why_line("They hang under different nodes; siblings can be merged into one.")
+            return
+        field = ui.input("Name of the new node").props("outlined dense").classes("sh-wide")
+
+        async def merge() -> None:
+            label = str(field.value or "").strip()
+            did = f"merged {len(chosen)} nodes into “{short(label)}”"
+            await self._edit(lambda found: merged(found, chosen, label), did, label)
+
+        field.on("keydown.enter", parts.said(merge))
+        parts.button("Merge them", merge, "quiet").classes("sh-narrow")
+
+    def _build_move(self, chosen: list[int]) -> None:
+        """Search for a node, then move what is chosen under it, or merge it into it."""
+        tree = self.loaded.tree
+        state: dict[str, Any] = {"hits": [], "asked": ""}
+
+        async def look(event: Any) -> None:
+            state["asked"] = str(event.value or "")
+            state["hits"], _ = await asyncio.to_thread(
+                lambda: self.browser.found(state["asked"], inner=True, most=TARGETS)
+            )
+            targets.refresh()
+
+        async def act(node: int) -> None:
+            target = short(tree.names[node])
+            what = f"“{short(tree.names[chosen[0]])}”" if len(chosen) == 1 else f"{len(chosen):,} nodes"
+            if mode is not None and mode.value == "merge":
+                name = tree.names[node]
+                await self._edit(
+                    lambda found: merged_into(found, chosen[0], node), f"merged {what} into “{target}”", name
+                )
+            else:
+                await self._edit(lambda found: moved(found, chosen, node), f"moved {what} under “{target}”")
+
+        words = "Move it under" if len(chosen) == 1 else "Move them under"
+        mode = None
+        if len(chosen) == 1 and chosen[0] >= tree.n_leaves:
+            modes = {"move": f"{words} …", "merge": "Merge it into …"}
+            mode = parts.select(modes, "move", "Or", lambda event: None, width="100%").props("dense")
+        label = f"{words} (search)" if mode is None else "The other node (search)"
+        field = ui.input(label, on_change=parts.said(look))
+        field.props("outlined dense clearable debounce=250 type=search").classes("sh-wide")
+
+        @ui.refreshable
+        def targets() -> None:
+            if state["asked"].strip() and not state["hits"]:
+                parts.why_line("No node has this in its name.")
+            _build_list(state["hits"], act)
+
+        targets()
+
+    # Export.
+
+    def _build_export(self) -> None:
+        with parts.row():
+            titles = {name: title for name, (title, _) in EXPORTS.items()}
+            form = parts.select(titles, "parent-child", "Format", lambda event: None, width="16rem").props("dense")
+
+            async def download() -> None:
+                chosen = str(form.value)
+                name = safe_name(f"{self.need.column}-tree{EXPORTS[chosen][1]}")
+                text = await asyncio.to_thread(hierarchy_text, self.loaded.tree, chosen, name)
+                ui.download.content(text.encode(), name)
+
+            parts.button("Download the tree", download, "quiet")
+
+
+def _build_list(hits: list[Hit], on_click: Callable[[int], Any]) -> None:
+    if not hits:
+        return
+    with ui.element("ul").classes("sh-hits"):
+        for hit in hits:
+            with ui.element("li"):
+                _node_button(hit.name, partial(on_click, hit.node), hit.path)
+
+
+def _node_button(name: str, on_click: Callable[[], Any], path: str = "") -> None:
+    with ui.button(on_click=parts.said(on_click), color=None).props("no-caps unelevated flat").classes("sh-hit"):
+        parts.text(short(name), "span")
+        if path:
+            parts.text(path, "small")

@@ -1,0 +1,184 @@
+"""Estimates: what a trial on a sample found, as it is kept, and in words."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from shoal.app.project.contents import key_of
+from shoal.app.project.own_files import own_folder, read_json, write_json
+from shoal.app.project.project import Project
+
+TASK = "estimate"
+KEPT = 32
+"""Estimates of a project that stay; older ones make room."""
+SAMPLES = (500, 2_000, 10_000, 50_000)
+MUCH = 0.2
+"""A loss that is worth a word."""
+ENDED = "The system ended the estimate, most likely because memory ran out; take a smaller sample."
+CRASHED = "Shoal itself failed here; this is a fault of ours. The file estimator.log in the workspace says where: please report it."
+_SOURCE = ("input", "columns", "sensitive_items", "sensitive_file")
+
+
+def asked_document(project: Project) -> dict[str, Any]:
+    """The plan that an estimate is about: the draft without its outputs."""
+    return {name: part for name, part in project.draft.items() if name != "outputs"}
+
+
+def keys_of(project: Project, document: Mapping[str, Any], rows: int | None) -> tuple[str, str]:
+    """(what this estimate depends on, what can be compared with it: the same data, roles and rows)."""
+    base = {name: document[name] for name in _SOURCE if name in document}
+    return (
+        key_of(project, document, task=TASK, rows=rows),
+        key_of(project, base, task=TASK, rows=rows),
+    )
+
+
+# Keeping.
+
+
+def keep(project: Project, key: str, base: str, found: Mapping[str, Any]) -> None:
+    """Keeps an estimate, in place of one on a smaller sample, as long as the project is there."""
+    if not project.folder.is_dir():
+        return
+    folder = own_folder(project.folder / "estimates")
+    write_json(folder / f"{key}.json", {**found, "base": base})
+    for old in sorted(folder.glob("*.json"), key=lambda path: -path.stat().st_mtime_ns)[KEPT:]:
+        old.unlink(missing_ok=True)
+
+
+def kept(project: Project, key: str) -> dict[str, Any] | None:
+    """The estimate of a key, the best so far."""
+    return read_json(project.folder / "estimates" / f"{key}.json") or None
+
+
+def finish(project: Project, key: str) -> None:
+    """No larger sample is tried for an estimate."""
+    found = kept(project, key)
+    if found is not None:
+        write_json(project.folder / "estimates" / f"{key}.json", found | {"final": True})
+
+
+def comparable(project: Project, base: str) -> list[dict[str, Any]]:
+    """Estimates on the same data and roles, the newest first."""
+    paths = sorted((project.folder / "estimates").glob("*.json"), key=lambda path: -path.stat().st_mtime_ns)
+    return [found for path in paths if (found := read_json(path)).get("base") == base]
+
+
+def forget(project: Project) -> None:
+    """Removes all estimates of a project: they tell about its data."""
+    shutil.rmtree(project.folder / "estimates", ignore_errors=True)
+
+
+# In words.
+
+
+def delta_that_works(why: str) -> float | None:
+    """The bound that the library offers in place of one that cannot be kept."""
+    found = re.search(r"the smallest delta that works is ([01]\.[0-9]+)", why)
+    return None if found is None else float(found[1])
+
+
+def given_up(seconds: float) -> str:
+    return (
+        f"No estimate within {seconds:g} seconds, even on a sample. The release itself may take long; a smaller m, or another algorithm, "
+        "is faster."
+    )
+
+
+def label(found: Mapping[str, Any]) -> str:
+    """What the figures are, and are not."""
+    sample, rows, k, share = found["sample"], found["rows"], found.get("k"), found.get("share_of_k")
+    if sample == rows:
+        return f"Estimate on all {rows:,} rows, with little time to search; the release itself looks longer and can lose less."
+    told = f"Estimate on a sample of {sample:,} of {rows:,} rows; the whole can differ."
+    if k is None:
+        return told
+    told += f" A crowd of {k:,} is harder to find among fewer"
+    if share is None:
+        return f"{told}: the release mostly loses less."
+    least = "the least there is" if k * sample < rows else "its share"
+    return f"{told}: the larger figure asks for it, the smaller for {share:,}, {least}. The release is mostly between them, or below."
+
+
+def figures(found: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """(value, what it is, note) of the losses, the main one first. What a sample leaves open is a range."""
+    loss, kind = found["loss"], found["kind"]
+    less = found.get("loss_at_share") or loss
+
+    def shown(name: str) -> str:
+        low, high = sorted((less[name], loss[name]))
+        return f"{high:.1%}" if f"{low:.1%}" == f"{high:.1%}" else f"{low:.1%} to {high:.1%}"
+
+    if kind == "km":
+        told = [(shown("ncp"), "of the detail of the items lost", "NCP: 0% is the original, 100% leaves nothing")]
+        if found["deleted"]:
+            told.append((f"{found['deleted']:.1%}", "of all items deleted", "counted as lost above"))
+    elif kind == "k":
+        added = f"{loss['added']:.1%} added, {loss['removed']:.1%} removed"
+        told = [(shown("il"), "of the items added or removed", added)]
+    elif kind == "diversity":
+        told = [(shown("ambiguity"), "of the rows get another value than their own", "when values are dealt by lot")]
+    else:
+        told = [(shown("ncp"), "of the detail of the columns lost", _by_column(found.get("by_column")))]
+        if "items_ncp" in loss:
+            note = f"NCP; UL, the measure of the paper, is {loss['ul']:.3f}"
+            told.append((shown("items_ncp"), "of the detail of the items lost", note))
+    groups = found.get("groups")
+    if groups:
+        what = "buckets" if kind == "diversity" else "classes of rows that are published alike"
+        what += "" if found["sample"] == found["rows"] else ", in the sample"
+        told.append((f"{groups['count']:,}", what, f"of {groups['smallest']:,} to {groups['largest']:,} rows"))
+    return told
+
+
+def protected(found: Mapping[str, Any]) -> str | None:
+    """What the promise does for the attacker who knows most: before and after."""
+    if not found["raw"]:
+        return None
+    most = found["raw"][-1]
+    where = "raw data" if found["sample"] == found["rows"] else "raw sample"
+    knows = str(most["knows"]).replace("quasi-identifier columns", "columns that others may know")
+    if "value_certain" in most:
+        return (
+            f"In the {where}, {most['value_certain']:,} rows have a sensitive value that is certain for whoever knows {knows}. "
+            "After it, none."
+        )
+    return (
+        f"In the {where}, whoever knows {knows} narrows {most['fewer_than_k']:,} of {found['sample']:,} rows down to fewer than "
+        f"k, and singles {most['singled_out']:,} out. After it, none."
+    )
+
+
+def advice(found: Mapping[str, Any]) -> str | None:
+    """What to try where much is lost."""
+    loss, kind, algorithm = found["loss"], found["kind"], found["algorithm"]
+    if next(iter(loss.values())) <= MUCH:
+        return None
+    if kind == "km" and algorithm != "hybrid" and algorithm != "lra":
+        return "A few rare items may cost all others their detail. hybrid deletes some of them instead, lra decides row by row: try one."
+    if kind in ("rt", "lm") and algorithm.startswith("rmerge"):
+        return "The columns lose this much because delta allows it, in favour of the items: try a smaller delta."
+    if kind in ("rt", "lm", "table"):
+        return "Many columns, or columns with many values, are hard to hide in a crowd: leave out in Data what nobody needs."
+    return None
+
+
+def tried(results: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
+    """Rows of the table of what was tried: promise, algorithm, rows, main loss, another loss. Each once, the newest first."""
+    seen: dict[tuple[str, ...], None] = {}
+    for found in results:
+        told = [value for value, what, _ in figures(found) if "class" not in what and "bucket" not in what]
+        rows = f"{found['sample']:,}"
+        line = (found["guarantee"], found["algorithm"], rows, told[0], told[1] if len(told) > 1 else "–")
+        seen.setdefault(line)
+    return list(seen)[:8]
+
+
+def _by_column(lost: Mapping[str, float] | None) -> str:
+    if not lost:
+        return "NCP"
+    worst = sorted(lost.items(), key=lambda pair: -pair[1])[:3]
+    return ", ".join(f"{name[:40]} {share:.0%}" for name, share in worst)

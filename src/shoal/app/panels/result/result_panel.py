@@ -1,0 +1,320 @@
+"""Result: what the audit found, what was lost and where, what an attacker learns before and after, and how runs compare.
+
+Everything is read from the files of a run that is done; the one that is shown is a setting of the project. Tables are leafed through.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from nicegui import ui
+
+from shoal.app.jobs.queue import Job
+from shoal.app.panels import Panel
+from shoal.app.panels.release.handover import made_name, table_of
+from shoal.app.panels.result.cut_browser import build_cut
+from shoal.app.panels.result.results import (
+    NCP,
+    algorithm_words,
+    class_chart,
+    column_losses,
+    compared,
+    losses,
+    risk_chart,
+    risks,
+    run_name,
+    short_promise,
+    verdict,
+)
+from shoal.app.panels.result.run_tables import page_of
+from shoal.app.project.project import spoken
+from shoal.app.server.shell import View
+from shoal.app.widgets import components as parts
+from shoal.app.widgets.leafing import Leaf, leaves, rows_of
+from shoal.app.widgets.preview import Preview
+from shoal.errors import InputError
+
+ROWS, LINES = 10, 15
+"""Rows of data, and lines of other tables, that are shown at a time."""
+MOST_COMPARED = 60
+
+
+def done_runs(view: View) -> list[Job]:
+    """The newest first."""
+    return [job for job in view.jobs.of(view.project, "release") if job.status == "done"]
+
+
+def shown_run(view: View) -> Job | None:
+    """The run that was chosen, or the newest that is done."""
+    chosen = view.jobs.get(view.project, str(view.project.settings.get("shown_run") or ""))
+    if chosen is not None and chosen.status == "done" and chosen.task == "release":
+        return chosen
+    return next(iter(done_runs(view)), None)
+
+
+def needs_run(view: View) -> str | None:
+    return None if shown_run(view) else "First run the plan: a result is here when a run is done."
+
+
+def build_choice(view: View, run: Job) -> None:
+    """Which run is looked at, where there are several."""
+    runs = done_runs(view)
+    if len(runs) < 2:
+        parts.text(f"The run: {run_name(run)}.", "p", "sh-why")
+        return
+
+    def choose(event: Any) -> None:
+        view.project.set(shown_run=event.value)
+        view.reload()
+
+    names = {job.id: run_name(job) for job in runs[:MOST_COMPARED]}
+    names.setdefault(run.id, run_name(run))
+    parts.select(names, run.id, "The run that you look at", choose, width="24rem")
+
+
+async def build(view: View) -> None:
+    run = shown_run(view)
+    assert run is not None
+    result = run.result
+    build_choice(view, run)
+    _build_verdict(result)
+    _build_tiles(result)
+    await _build_rows(view, run, result)
+    await _build_losses(run, result)
+    _build_risk(result)
+    _build_classes(result)
+    await build_cut(run, result)
+    await _build_rules(run)
+    _build_compared(view, run)
+
+
+def _build_verdict(result: Any) -> None:
+    found = verdict(result)
+    with parts.card("The verdict"):
+        parts.notice(found.title, "good" if found.holds else "bad")
+        for sentence in result["promise"]:
+            parts.text(sentence)
+        if any("quasi-identifier" in sentence for sentence in (*result["promise"], *result["limits"])):
+            parts.term(
+                "What are quasi-identifiers?", "The columns that others may know of a person, as you said in Data."
+            )
+        parts.why_line(f"{found.counted} The audit is code of its own, which sees the published rows and nothing else.")
+        with ui.expansion("What is not promised").classes("sh-wide"), ui.element("ul"):
+            for limit in result["limits"]:
+                parts.text(limit, "li")
+        notes = result["release"]["notes"]
+        if notes:
+            with ui.expansion("Notes for you").classes("sh-wide"), ui.element("ul"):
+                for note in notes:
+                    parts.text(spoken(note), "li")
+
+
+def _build_tiles(result: Any) -> None:
+    release = result["release"]
+    with parts.grid():
+        for measure, share in losses(result):
+            parts.stat(f"{share:.2%}", measure, _how_good(release) if "ncp" in release["loss"] else "")
+        worst = risks(result)[-1:]
+        for risk in worst:
+            what = "sensitive values are certain" if risk.alone_before is None else "rows stand in too small a crowd"
+            before = f"before: {risk.before:,}, for whoever knows {risk.knows}"
+            parts.stat(f"{risk.after:,}", what, before, "good" if risk.after == 0 else "bad")
+        order = "in an order drawn by lot" if release["row_order"] == "shuffled" else "in the order of the input"
+        parts.stat(f"{release['rows']:,}", "rows published", order)
+        parts.stat(parts.duration(release["seconds"]), "to make it", f"by {release['algorithm']}")
+
+
+def _how_good(release: Any) -> str:
+    if release["optimal"]:
+        return "no cut of this tree loses less"
+    return "" if release["bound"] is None else f"nothing loses less than {release['bound']:.2%}"
+
+
+async def _build_rows(view: View, run: Job, result: Any) -> None:
+    ordered = result["release"]["row_order"] != "shuffled"
+    told = (
+        "The release keeps the order of the input: the same number is the same row."
+        if ordered
+        else "Rows of the release are shuffled: these are pages of two files, and a row does not stand beside the one it came from."
+    )
+    with parts.card("Before and after", told), parts.columns():
+        checked = result["checked"]
+        source = run.document.get("input") or {}
+        columns = checked.get("columns") or None
+        path = (run.folder / str(source.get("path", ""))).resolve()
+        with ui.element("div").classes("sh-main"):
+            parts.heading("The original", 3)
+            if not path.is_file() or not path.is_relative_to(view.workspace.folder):
+                parts.why_line("The original file is gone: it was wiped, moved or renamed.")
+            else:
+                total = None if source.get("format") == "long" else checked.get("rows")
+                await _build_file(path, source.get("format"), total, columns, "The original")
+        with ui.element("div").classes("sh-main"):
+            parts.heading("The release", 3)
+            made = run.output(made_name(run))
+            if made is not None:
+                total = None if result["release"]["format"] == "long" else result["release"]["rows"]
+                await _build_file(made, result["release"]["format"], total, None, "The release")
+
+
+async def _build_file(path: Path, form: str | None, total: int | None, columns: Any, caption: str) -> None:
+    try:
+        preview = await asyncio.to_thread(Preview, path, form)
+    except InputError as error:
+        parts.notice(spoken(error), "bad")
+        return
+    wanted = list(columns) if columns else None
+    await leaves(rows_of(preview, total, ROWS, wanted), caption, ROWS, numbered=True)
+
+
+async def _build_losses(run: Job, result: Any) -> None:
+    by_column = column_losses(result)
+    table = table_of(run, "items")
+    if not by_column and table is None:
+        return
+    with parts.card("What was lost, and where"):
+        if "ncp" in result["release"]["loss"]:
+            parts.term("How loss is counted", NCP)
+        if len(by_column) > 1 or table is None:
+            rows = [(name, role, f"{lost:.2%}") for name, role, lost in by_column[:200]]
+            parts.table(("Column", "Role", "Lost"), rows, caption="Loss of each column")
+        if table is not None:
+            parts.heading("Each item", 3)
+            edited = "il" in result["release"]["loss"]
+            parts.why_line(
+                "Items are added to rows and removed from them; those that lost the most come first."
+                if edited
+                else "Those that cost the most come first: frequent items in wide categories."
+            )
+            await leaves(
+                lambda start, search: item_leaf(table, start, search, edited=edited),
+                "Loss of each item",
+                LINES,
+                what="items",
+                search="Search an item",
+            )
+
+
+def item_leaf(table: Path, start: int, search: str, *, edited: bool) -> Leaf:
+    """A few items with what became of them."""
+    found = page_of(table, start, LINES, column="item", search=search)
+    if edited:
+        header = ("Item", "Occurrences", "Removed", "Added", "Removed of all")
+        rows = [
+            (one["item"], f"{one['occurrences']:,}", f"{one['removed']:,}", f"{one['added']:,}", f"{one['lost']:.2%}")
+            for one in found.rows
+        ]
+        return Leaf(header, rows, found.start, found.total)
+    lines = [(one["item"], f"{one['occurrences']:,}", _published_as(one), f"{one['lost']:.2%}") for one in found.rows]
+    return Leaf(("Item", "Occurrences", "Published as", "Lost"), lines, found.start, found.total)
+
+
+def _published_as(one: Any) -> str:
+    if not one["ways"]:
+        return "left out"
+    name = "itself" if one["published"] == one["item"] else str(one["published"])
+    return name if one["ways"] == 1 else f"mostly {name} ({one['ways']:,} ways)"
+
+
+def _build_risk(result: Any) -> None:
+    with parts.card(
+        "Risk, before and after", "Rows that an attacker narrows down too far, by what the attacker knows."
+    ):
+        _build_risk_table(result)
+        chart = risk_chart(result)
+        if chart is not None:
+            parts.chart(chart, "Share of rows in too small a crowd, before and after")
+        if result.get("evaluation_error"):
+            parts.why_line(f"It could not be measured further: {spoken(result['evaluation_error'])}")
+        everything = ((result.get("evaluation") or {}).get("risk") or {}).get("prosecutor")
+        if everything and result.get("kind") in ("km", "rt", "lm"):
+            alone = everything["after"]["unique"]
+            parts.why_line(
+                f"Beyond the promise: whoever knows everything of a person singles out {alone:,} {'row' if alone == 1 else 'rows'} of the "
+                f"release, and {everything['before']['unique']:,} of the original."
+            )
+
+
+def _build_risk_table(result: Any) -> None:
+    lines = []
+    for risk in risks(result):
+        if risk.alone_before is None:
+            lines.append((risk.knows, "whose sensitive value is certain", f"{risk.before:,}", f"{risk.after:,}"))
+        else:
+            lines.append((risk.knows, "in too small a crowd", f"{risk.before:,}", f"{risk.after:,}"))
+            lines.append((risk.knows, "singled out", f"{risk.alone_before:,}", f"{risk.alone_after:,}"))
+    if lines:
+        parts.table(("Known", "Rows", "Before", "After"), lines, caption="Risk before and after")
+
+
+def _build_classes(result: Any) -> None:
+    why = {
+        "km": "Rows that are equal in all their items. This promise is about a few known items, so single rows are no breach of it.",
+        "rt": "Rows that are equal in their columns and all items. This promise is about the columns and a few items.",
+        "lm": "Rows that are equal in their columns and all items. This promise is about the columns and a few items.",
+        "diversity": "Before: rows that are equal in what others may know. After: rows that share their sensitive values.",
+    }.get(
+        str(result.get("kind")),
+        "Rows that nobody can tell apart by what others may know. The promise asks for classes of at least k.",
+    )
+    if not result.get("classes"):
+        return
+    with parts.card("Sizes of classes", why):
+        for side, words in (("before", "The original"), ("after", "The release")):
+            parts.heading(words, 3)
+            parts.chart(class_chart(result, side) or "", f"Sizes of classes: {words}")
+
+
+async def _build_rules(run: Job) -> None:
+    path = run.output("rules.csv")
+    if path is None:
+        return
+    with parts.card(
+        "Rules",
+        "What became of what. For you alone: they name what was hidden. They are not part of what is published.",
+    ):
+        preview = await asyncio.to_thread(Preview, path, "csv")
+        await leaves(rows_of(preview, None, LINES), "Rules", LINES, what="rules")
+
+
+def _build_compared(view: View, run: Job) -> None:
+    every = done_runs(view)[:MOST_COMPARED]
+    data = run.result["release"]["input_sha256"]
+    runs = [job for job in every if (job.result.get("release") or {}).get("input_sha256") == data]
+    with parts.card(
+        "Compare runs", "A stronger promise costs more. Down and to the left is better; each point is a run."
+    ):
+        chart = compared(runs)
+        if chart is not None:
+            parts.chart(chart, "Loss against guarantee of all runs of this project")
+        rows = []
+        for number, job in reversed(list(enumerate(reversed(runs), 1))):
+            result = job.result
+            lost = "; ".join(f"{share:.2%} {measure}" for measure, share in losses(result))
+            here = " (this one)" if job.id == run.id else ""
+            rows.append(
+                (
+                    f"{number}{here}",
+                    short_promise(result["release"]["guarantee"]),
+                    algorithm_words(job.document),
+                    lost,
+                    parts.duration(job.elapsed),
+                )
+            )
+        parts.table(("Run", "Promise", "Algorithm", "Lost", "Time"), rows[:20], caption="Runs of this project")
+        if len(runs) < len(every):
+            parts.why_line("Runs on other data are left out: their losses mean something else.")
+        if len(runs) == 1:
+            parts.why_line("Change the promise or the algorithm and run again: the runs will stand here side by side.")
+
+
+PANEL = Panel(
+    "result",
+    "Result",
+    "See whether the promise holds, what the release lost and what it still gives away, before anything leaves your hands.",
+    build,
+    needs_run,
+    lambda view: shown_run(view) is not None,
+)

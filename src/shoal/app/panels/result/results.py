@@ -1,0 +1,321 @@
+"""What there is to say about runs, in words and pictures, from their files alone: no page, no data.
+
+brief(project)          the plan in a few lines, each with the panel where it is changed
+verdict(result)         what the audit found
+losses(result)          what was lost, by what it is measured on
+risks(result)           what the promise's attacker learns, before and after
+compared(jobs)          loss against guarantee of all runs that are done
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from shoal.algorithms import ALGORITHMS
+from shoal.app.jobs.queue import Job
+from shoal.app.panels.hierarchies.tree_forms import OF_DATES
+from shoal.app.panels.hierarchies.tree_values import FOLDER
+from shoal.app.project.project import Project, moved
+from shoal.drawing.bars import Bar, bars
+from shoal.drawing.charts import Series, line_chart, scatter_chart
+from shoal.errors import InputError
+
+ROLE_WORDS = {
+    "quasi": "others may know",
+    "items": "sets of items",
+    "sensitive": "others want to learn",
+    "keep": "kept as they are",
+    "drop": "left out",
+    "id": "holding rows together",
+}
+MOST_NAMED = 4
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of the plan in brief."""
+
+    label: str
+    words: str
+    panel: str
+    """Where it is changed."""
+
+
+def brief(project: Project) -> list[Line]:
+    """The plan in a few lines."""
+    document = project.draft
+    source = document.get("input") or {}
+    found = [Line("Data", Path(str(source.get("path", ""))).name or "none yet", "data")]
+    roles = [f"{ROLE_WORDS[role]}: {_named(names)}" for role in ROLE_WORDS if (names := project.of_role(role))]
+    if project.roles:
+        found.append(Line("Columns", "; ".join(roles) or "none is decided yet", "data"))
+    else:
+        found.append(Line("Columns", "none: every line is one set of items", "data"))
+    found.append(Line("Hierarchies", _trees(document.get("hierarchies")), "hierarchies"))
+    found.append(Line("Promise", promise_words(project), "promise"))
+    found.append(Line("Algorithm", algorithm_words(document), "promise"))
+    return found
+
+
+def promise_words(project: Project) -> str:
+    """The promise of the draft in the guarantee's own words, or, while the plan is incomplete, its figures."""
+    from shoal.plan import call_of
+
+    try:
+        return str(call_of(project.plan()).guarantee.promise()[0])
+    except InputError:
+        return short_promise(project.draft.get("guarantee") or {}) or "none yet"
+
+
+def _named(names: Sequence[str]) -> str:
+    more = len(names) - MOST_NAMED
+    return ", ".join(names[:MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def _trees(given: Any) -> str:
+    if not given:
+        return "none: values are put together in ranges and sets"
+    if isinstance(given, str):
+        return _tree(given)
+    return _named([f"{column}: {_tree(str(spec))}" for column, spec in given.items()])
+
+
+def _tree(spec: str) -> str:
+    """A tree by its form, or by its file; those that were made in the app have names that nobody has seen."""
+    if OF_DATES.search(spec):
+        return "days, months and years"
+    path = Path(spec)
+    return "your edited tree" if path.parent.name == FOLDER else path.name
+
+
+def algorithm_words(document: Mapping[str, Any]) -> str:
+    """The algorithm, and what was set for it."""
+    model = (document.get("guarantee") or {}).get("model")
+    columns = document.get("columns") or {}
+    kind = "table" if model == "k" and "quasi" in columns.values() else model
+    given = document.get("algorithm") or next(iter(ALGORITHMS.get(str(kind), {})), "none yet")
+    options = document.get("options") or {}
+    return f"{given}" + (f" ({', '.join(f'{name} {value}' for name, value in options.items())})" if options else "")
+
+
+def is_of_draft(project: Project, job: Job) -> bool:
+    """Whether a job runs the plan as it stands now."""
+    return moved(job.document, job.folder, project.folder) == project.draft
+
+
+def asked_again(project: Project, job: Job) -> dict[str, Any]:
+    """The plan of a job, as a document of the project's folder."""
+    return moved(job.document, job.folder, project.folder)
+
+
+def queued_at(job: Job) -> str:
+    when = job.about.get("queued")
+    return "" if when is None else datetime.fromtimestamp(float(when)).strftime("%d %b, %H:%M:%S")
+
+
+def run_name(job: Job) -> str:
+    """What a run is called in lists: its promise, its algorithm and when it was asked for."""
+    document = job.document
+    return f"{short_promise(document.get('guarantee') or {})}, {algorithm_words(document)}, {queued_at(job)}"
+
+
+def short_promise(promise: Mapping[str, Any]) -> str:
+    """`k = 5, m = 2`, with the model where that does not tell it."""
+    shown = {name: promise[name] for name in "klm" if promise.get(name) is not None}
+    if promise.get("model") == "k" and shown.get("l") == 1:
+        del shown["l"]
+    figures = ", ".join(f"{name} = {value}" for name, value in shown.items())
+    return {"diversity": "buckets, "}.get(str(promise.get("model")), "") + figures
+
+
+# What a run found.
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the audit found, in words."""
+
+    holds: bool
+    title: str
+    counted: str
+
+
+def verdict(result: Mapping[str, Any]) -> Verdict:
+    release = result["release"]
+    audit = release["audit"]
+    holds = bool(release["holds"])
+    what = "combinations of items" if audit.get("by_size") else "classes of equal rows"
+    if result.get("kind") == "diversity":
+        what = "rows"
+    counted = f"The audit counted {audit['checked']:,} {what} in the published rows; {audit['violations']:,} break the promise."
+    return Verdict(holds, "The promise holds." if holds else "The promise does not hold.", counted)
+
+
+def losses(result: Mapping[str, Any]) -> list[tuple[str, float]]:
+    """(what is measured, share lost): the main figures, as the run itself told them."""
+    lost = result["release"]["loss"]
+    if "il" in lost:
+        return [("of the items were added or removed", lost["il"])]
+    if "ambiguity" in lost:
+        return [("of guesses at a sensitive value miss it", lost["ambiguity"])]
+    found = [("of the columns' detail is lost" if "items_ncp" in lost or "ul" in lost else LOST, lost["ncp"])]
+    if result.get("kind") == "table":
+        found = [("of the columns' detail is lost", lost["ncp"])]
+    if "items_ncp" in lost:
+        found.append(("of the items' detail is lost", lost["items_ncp"]))
+    return found
+
+
+LOST = "of the items' detail is lost"
+NCP = (
+    "A value published as itself loses nothing, one that could be any value of the data loses everything, and a category loses the share "
+    "of all values that it covers. The figure is the mean over all cells (in papers: NCP)."
+)
+
+
+def column_losses(result: Mapping[str, Any]) -> list[tuple[str, str, float]]:
+    """(column, its role, share of its detail that is lost)."""
+    release = result["release"]
+    by_column = release.get("ncp_by_column") or {}
+    roles = (result.get("checked") or {}).get("columns") or {}
+    found = [(name, ROLE_WORDS["quasi"], float(lost)) for name, lost in by_column.items()]
+    items = next((name for name, role in roles.items() if role == "items"), None)
+    lost = release["loss"]
+    overall = lost.get("items_ncp", lost.get("ncp") if "generalized" in lost else lost.get("il"))
+    if items is not None and overall is not None:
+        found.append((items, ROLE_WORDS["items"], float(overall)))
+    return found
+
+
+@dataclass(frozen=True)
+class Risk:
+    """Rows that an attacker gets hold of."""
+
+    knows: str
+    before: int
+    after: int
+    alone_before: int | None
+    alone_after: int | None
+
+
+def risks(result: Mapping[str, Any]) -> list[Risk]:
+    """What the attacker whom the promise is about learns. What the audit has passed leaves no row among fewer than k."""
+    audit = result["release"]["audit"]
+    found = []
+    for known in result.get("risk") or ():
+        knows = str(known["knows"]).replace("all quasi-identifier columns", "all columns that others may know")
+        if "value_certain" in known:
+            found.append(Risk(knows, known["value_certain"], audit.get("certain_rows", 0), None, None))
+        else:
+            found.append(Risk(knows, known["fewer_than_k"], 0, known["singled_out"], 0))
+    return found
+
+
+def risk_chart(result: Mapping[str, Any]) -> str | None:
+    """Rows among fewer than k over the number of known items, before and after; bars where there is no such number."""
+    evaluation = result.get("evaluation")
+    if not evaluation:
+        return None
+    risk, k = evaluation["risk"], evaluation["k"]
+    curves = risk["uniqueness"]
+    if max((len(curve) for curve in curves.values()), default=0) > 1:
+        names = {"before": "original", "after": "release"}
+        series = [
+            Series(names[side], [(one["m"], one["share_over"]) for one in curve], dashed=side == "before")
+            for side, curve in curves.items()
+        ]
+        steps = sorted({one["m"] for curve in curves.values() for one in curve})
+        if steps == list(range(len(steps))):
+            named = ["columns", *(f"and {m} item{'s' if m > 1 else ''}" for m in steps[1:])]
+            return line_chart(f"Rows among fewer than {k}", "known", "share of rows", series, percent=True, steps=named)
+        return line_chart(f"Rows among fewer than {k}", "items known", "share of rows", series, percent=True)
+    sides = risk["prosecutor"]
+    shown = [
+        Bar(f"{words}, {which}", one["share_over"], _rows(one["over"]), side)
+        for side, which in (("before", "original"), ("after", "release"))
+        for words, one in ((f"among fewer than {k}", sides[side]),)
+    ]
+    return bars(shown, f"Rows among fewer than {k}, before and after")
+
+
+def _rows(count: int) -> str:
+    return "1 row" if count == 1 else f"{count:,} rows"
+
+
+def class_chart(result: Mapping[str, Any], side: str) -> str | None:
+    """In classes of which size the rows stand."""
+    classes = result.get("classes")
+    if not classes:
+        return None
+    rows = sum(one["rows"] for one in classes[side])
+    kept = {one["size"] for both in ("before", "after") for one in classes[both] if one["rows"]}
+    shown = [
+        Bar(
+            f"{one['size']} {'row' if one['size'] == '1' else 'rows'}",
+            one["rows"] / max(1, rows),
+            _rows(one["rows"]),
+            "before" if one["low"] < classes["least"] else "after",
+        )
+        for one in classes[side]
+        if one["size"] in kept
+    ]
+    return bars(shown, {"before": "Sizes of classes in the original", "after": "Sizes of classes in the release"}[side])
+
+
+# Several runs.
+
+
+def compared(jobs: Sequence[Job]) -> str | None:
+    """Loss against guarantee: one point a run and measure. None unless there is something to compare.
+
+    Across stands 1/k (for buckets 1/l), the chance that the promise leaves to an attacker's guess, so that little is good both ways; the
+    front is drawn where all points mean the same.
+    """
+    points: dict[str, list[tuple[float, float]]] = {}
+    labels: dict[tuple[float, float], str] = {}
+    for number, job in reversed(list(enumerate(reversed(jobs), 1))):
+        result = job.result
+        if not result:
+            continue
+        promise = result["release"]["guarantee"]
+        crowd = promise.get("k") or promise.get("l")
+        if not crowd:
+            continue
+        for words, lost in losses(result):
+            point = (1 / float(crowd), float(lost))
+            points.setdefault(_family(promise, words, result), []).append(point)
+            told = f"run {number}: {result['guarantee']}, {result['release']['algorithm']}, {lost:.2%} {words}"
+            labels[point] = f"{labels[point]}; {told}" if point in labels else told
+    if not points:
+        return None
+    series = [Series(name, sorted(set(found))) for name, found in sorted(points.items())]
+    return scatter_chart(
+        "Loss against guarantee",
+        "chance of a right guess that the promise leaves (1 in k)",
+        "share lost",
+        series,
+        labels=labels,
+        log_x=True,
+        percent=True,
+        front=len(series) == 1,
+    )
+
+
+def _family(promise: Mapping[str, Any], words: str, result: Mapping[str, Any]) -> str:
+    """What points can be compared with each other: the kind of promise, its m and l, and what is measured. Short, for a legend."""
+    kind = str(result.get("kind") or promise.get("model"))
+    part = "columns" if "columns" in words else "items"
+    name = {
+        "km": "sets",
+        "k": "equal sets",
+        "table": "columns",
+        "rt": f"table {part}",
+        "lm": part,
+        "diversity": "buckets",
+    }.get(kind, kind)
+    more = [f"{letter} = {promise[letter]}" for letter in ("l", "m") if (promise.get(letter) or 0) > 1]
+    return ", ".join([name, *([] if kind == "diversity" else more)])

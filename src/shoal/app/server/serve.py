@@ -1,0 +1,150 @@
+"""Server: NiceGUI under uvicorn on loopback, behind the guard, with the queue of jobs beside it.
+
+All assets come from the installed packages. NiceGUI's own persistence, sessions and documentation pages are off: state is in the
+workspace, and there is one user.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import socket
+import sys
+import tempfile
+import webbrowser
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shoal.errors import InputError, way_to
+
+if TYPE_CHECKING:
+    import uvicorn
+
+    from shoal.app.jobs.queue import Jobs
+    from shoal.app.server.guard import Guard
+    from shoal.app.server.shell import App
+
+HOST = "127.0.0.1"
+TICK = 0.3
+"""Seconds between two looks at the queue."""
+
+
+def serve(workspace: str | os.PathLike[str], port: int = 0, *, demo: bool = False, open_browser: bool = True) -> None:
+    """Serves the app until it is interrupted. Port 0 takes a free one. The start URL goes to standard error, once."""
+    from shoal.app.project.workspace import Workspace
+
+    place = Workspace(workspace)
+    place.lock()
+    listening = _listening(port)
+    # What browsers send is parted into temporary files before it reaches us: those, too, stay in the workspace.
+    tempfile.tempdir = str(place.passing)
+    os.environ["NICEGUI_STORAGE_PATH"] = str(place.own / "nicegui")
+    os.umask(0o077)
+    _log_to(place.own / "server.log")
+    try:
+        import uvicorn
+
+        from shoal.app.jobs.queue import Jobs
+        from shoal.app.server.shell import App
+
+        app = App(place, Jobs(place))
+        guard = _application(app, listening.getsockname()[1])
+        config = uvicorn.Config(
+            guard,
+            log_config=None,
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            ws_max_size=2**20,
+        )
+        server = uvicorn.Server(config)
+        if demo:
+            from shoal.app.server.demo_project import demo_project
+
+            guard.start = f"/p/{demo_project(place).id}/data"
+        # Uvicorn takes the signal, ends its connections and raises it again: then our jobs are ended, too.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        with contextlib.suppress(KeyboardInterrupt):
+            asyncio.run(_run(server, listening, guard, app.jobs, open_browser))
+    finally:
+        listening.close()
+        place.unlock()
+
+
+async def _run(server: uvicorn.Server, listening: socket.socket, guard: Guard, jobs: Jobs, open_browser: bool) -> None:
+    async def look_after_jobs() -> None:
+        while not server.started and not server.should_exit:
+            await asyncio.sleep(0.05)
+        if server.started:
+            print(f"shoal: open {guard.url()}", file=sys.stderr, flush=True)
+            print("shoal: only this machine can reach it; end it with Ctrl+C", file=sys.stderr, flush=True)
+            if open_browser:
+                await asyncio.to_thread(webbrowser.open, guard.url_once())
+        while True:
+            jobs.tick()
+            await asyncio.sleep(TICK)
+
+    looking = asyncio.create_task(look_after_jobs())
+    try:
+        with contextlib.suppress(KeyboardInterrupt):
+            await server.serve(sockets=[listening])
+    finally:
+        looking.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await looking
+        jobs.close()
+
+
+def _log_to(path: Path) -> None:
+    """What goes wrong in the server goes to a file of the owner's: the terminal is for the address, pages are for sentences."""
+    file = logging.FileHandler(path, mode="w", encoding="utf-8")
+    path.chmod(0o600)
+    file.setFormatter(_WithoutValues("%(asctime)s %(name)s %(levelname)s %(message)s"))
+    logging.basicConfig(level=logging.WARNING, handlers=[file], force=True)
+
+
+class _WithoutValues(logging.Formatter):
+    """Tells where something went wrong, not what it said: that may quote the data."""
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802 - the library's name
+        return way_to(ei[1]) if ei[1] is not None else ""
+
+
+def _listening(port: int) -> socket.socket:
+    if not 0 <= port <= 65535:
+        raise InputError(f"port {port} does not exist; give one from 1024 to 65535, or leave it out")
+    found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        found.bind((HOST, port))
+        found.listen(128)
+    except OSError as error:
+        found.close()
+        raise InputError(f"port {port} cannot be used ({error.strerror}); give another, or leave --port out") from None
+    return found
+
+
+def _application(app: App, port: int) -> Guard:
+    from fastapi import FastAPI
+    from nicegui import ui
+
+    from shoal.app.server.guard import Guard
+    from shoal.app.server.shell import STATIC
+
+    outer = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
+    app.add_routes(outer)
+    ui.run_with(
+        outer,
+        title="Shoal",
+        favicon=str(STATIC / "favicon.svg"),
+        dark=None,
+        tailwind=False,
+        reconnect_timeout=20,
+        show_welcome_message=False,
+        storage_secret=None,
+    )
+    return Guard(outer, port)
