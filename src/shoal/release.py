@@ -26,7 +26,7 @@ from shoal.algorithms.recoding import Options, Progress
 from shoal.certificate.facts import ROWS_HASHED, certificate_file, check_certificate_name
 from shoal.certificate.facts import certificate as certificate_of
 from shoal.certificate.owner_key import has_key, key_path, owner_files
-from shoal.certificate.owner_report import OWNER, report_bytes
+from shoal.certificate.owner_report import report_bytes
 from shoal.certificate.sign import signer
 from shoal.certificate.verify import Recheck, Verification, verification
 from shoal.errors import InputError, Message, ShoalError, Unavailable, option
@@ -34,7 +34,7 @@ from shoal.evaluate.raw_risk import Exposed, raw_risk
 from shoal.guarantees.audit import Audit
 from shoal.hierarchy.tree import Hierarchy
 from shoal.limits import limited_inputs, under_input_limit
-from shoal.models import AnySource, Proposal, Roles, model_of
+from shoal.models import AnySource, Outcome, Proposal, Roles, model_of, with_knowledge
 from shoal.models.km import resolve_hierarchy
 from shoal.numbers import whole_number
 from shoal.records.baskets import Baskets
@@ -226,7 +226,7 @@ def audit(
     if memory_limit is not None:
         reading["memory_limit"] = scratch_for(memory_limit, threads, guarantee)
     source, guarantee = model_of(guarantee).read(data, guarantee, Roles(sensitive, quasi, keep), reading)
-    guarantee = informed(guarantee, source, knowledge, hierarchy)
+    guarantee = with_knowledge(guarantee, getattr(source, "records", None), knowledge, hierarchy)
     return audited_source(
         source, guarantee, threads=threads, witnesses=witnesses, yes_or_no=yes_or_no, progress=progress
     )
@@ -246,24 +246,6 @@ def scratch_for(
             f"a memory limit is not for {hierarchy}, which is learned from all rows; take frequency:5 or a file"
         )
     return Scratch.of(memory_limit, threads)
-
-
-def informed(guarantee: Any, source: AnySource, knowledge: Path | None, hierarchy: Any = None) -> Any:
-    """The guarantee against an attacker who knows the rules of a file, or, for k^m, the tree that published tokens are nodes of."""
-    if knowledge is None and hierarchy is None:
-        return guarantee
-    if guarantee.model == "km" and knowledge is None:
-        from shoal.models import km
-
-        return km.informed(guarantee, hierarchy)
-    if guarantee.model != "diversity" or isinstance(source, Source):
-        given = "knowledge" if knowledge is not None else "hierarchy"
-        raise InputError(f"{given} has no use for {guarantee}; leave it out")
-    if knowledge is None:
-        raise InputError(f"a hierarchy is for the rules of {option('knowledge')}; give them, or leave it out")
-    from shoal.models import buckets
-
-    return buckets.informed(guarantee, source.records, knowledge, hierarchy)
 
 
 def audited_source(source: AnySource, guarantee: Any, **how: Any) -> Audit:
@@ -309,7 +291,7 @@ def verify(
         source, guarantee = model_of(guarantee).read(data, guarantee, roles, reading)
         rows = source.baskets if isinstance(source, Source) else source.records
         sha256 = row_digest(rows) if by_rows else source.sha256
-        guarantee = informed(guarantee, source, knowledge, hierarchy)
+        guarantee = with_knowledge(guarantee, getattr(source, "records", None), knowledge, hierarchy)
         marked = getattr(guarantee, "sensitive", ()) if isinstance(rows, Baskets) else rows.sensitive_items
         sets = rows if isinstance(rows, Baskets) else rows.items
         found = audited_source(source, guarantee, threads=threads, progress=progress)
@@ -417,8 +399,8 @@ class Written:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
-class Release:
+@dataclass(frozen=True, eq=False, repr=False)
+class Release(Outcome):
     """Published rows, how they came about, what they cost, and the audit that they passed."""
 
     published: Baskets | Records
@@ -441,42 +423,6 @@ class Release:
     """What the attacker of the promise would learn from the raw data."""
     origin: Any = None
     """Which table of which database it was made from, if it was: no release may write over it."""
-
-    def __repr__(self) -> str:
-        measure, lost = next(iter(self.loss.items()))
-        return f"Release({self.guarantee}, {self.algorithm}, {self.rows:,} rows, {measure.upper()} {lost:.4f})"
-
-    @property
-    def rows(self) -> int:
-        return len(self.published)
-
-    @property
-    def guarantee(self) -> Any:
-        return self.proposal.guarantee
-
-    @property
-    def recoding(self) -> Any:
-        """How values change: a `Recoding` (a cut), or `Classes` of equal rows."""
-        return self.proposal.recoding
-
-    @property
-    def algorithm(self) -> str:
-        return self.proposal.algorithm
-
-    @property
-    def loss(self) -> Mapping[str, float]:
-        """As fractions: `ncp`, or `il`, and its parts."""
-        return self.proposal.loss
-
-    @property
-    def optimal(self) -> bool | None:
-        """True when nothing loses less; None when the algorithm does not know."""
-        return self.proposal.optimal
-
-    @property
-    def bound(self) -> float | None:
-        """Nothing that keeps the promise loses less than this."""
-        return self.proposal.bound
 
     @property
     def details(self) -> Mapping[str, Any]:
@@ -591,13 +537,7 @@ class Release:
     def _facts(self, last: Written | None) -> dict[str, Any]:
         layout = last.layout if last else self.layout
         return {
-            "for": OWNER,
-            "algorithm": self.algorithm,
-            "guarantee": self.guarantee.to_dict(),
-            "holds": self.audit.holds,
-            "loss": dict(self.loss),
-            "optimal": self.optimal,
-            "bound": self.bound,
+            **self.first_facts(),
             "rows": self.rows,
             "seconds": round(self.seconds + sum(written.seconds for written in self.written), 3),
             "peak_mb": self.peak_mb if last is None else peak_mb(),

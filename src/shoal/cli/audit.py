@@ -74,7 +74,7 @@ def audit(
     [bold]shoal audit public.csv --k 5 --m 2[/bold]
     """
     from shoal import release as way
-    from shoal.models import Roles, model_of
+    from shoal.models import Roles, model_of, with_knowledge
     from shoal.records.database.address import queried, without_password
 
     guarantee = options.promise(model, k, m, l, quasi, kind, missing)
@@ -95,7 +95,8 @@ def audit(
         if memory_limit is not None:
             reading["memory_limit"] = way.scratch_for(memory_limit, threads, guarantee)
         source, guarantee = model_of(guarantee).read(data, guarantee, Roles(sensitive, quasi, keep), reading)
-        guarantee = way.informed(guarantee, source, knowledge, options.hierarchies(hierarchy))
+        trees = options.hierarchies(hierarchy)
+        guarantee = with_knowledge(guarantee, getattr(source, "records", None), knowledge, trees)
         verdict = way.audited_source(source, guarantee, threads=threads, progress=tell)
     if json:
         print_json(

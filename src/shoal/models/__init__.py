@@ -13,7 +13,9 @@ from types import ModuleType
 from typing import Any
 
 from shoal.algorithms import kind_of
+from shoal.certificate.owner_report import OWNER
 from shoal.errors import InputError, option
+from shoal.guarantees.audit import Audit
 from shoal.records.baskets import Baskets
 from shoal.records.reading import Source
 from shoal.records.record_reading import RecordSource
@@ -61,6 +63,66 @@ class Proposal:
     rules: Rules = _no_rules
     rules_note: str = ""
     """What the owner must know about the rules file."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Outcome:
+    """A proposal that passed the audit: what every release says of it, wherever its rows are."""
+
+    published: Any
+    proposal: Any
+    audit: Audit
+
+    def __repr__(self) -> str:
+        measure, lost = next(iter(self.loss.items()))
+        return f"{type(self).__name__}({self.guarantee}, {self.algorithm}, {self.rows:,} rows, {measure.upper()} {lost:.4f})"
+
+    @property
+    def rows(self) -> int:
+        return len(self.published)
+
+    @property
+    def guarantee(self) -> Any:
+        return self.proposal.guarantee
+
+    @property
+    def recoding(self) -> Any:
+        """How values change: a `Recoding` (a cut), or `Classes` of equal rows."""
+        return self.proposal.recoding
+
+    @property
+    def algorithm(self) -> str:
+        return str(self.proposal.algorithm)
+
+    @property
+    def loss(self) -> Mapping[str, float]:
+        """As fractions: `ncp`, or `il`, and its parts."""
+        loss: Mapping[str, float] = self.proposal.loss
+        return loss
+
+    @property
+    def optimal(self) -> bool | None:
+        """True when nothing loses less; None when the algorithm does not know."""
+        optimal: bool | None = self.proposal.optimal
+        return optimal
+
+    @property
+    def bound(self) -> float | None:
+        """Nothing that keeps the promise loses less than this."""
+        bound: float | None = self.proposal.bound
+        return bound
+
+    def first_facts(self) -> dict[str, Any]:
+        """What the owner's facts about any release begin with."""
+        return {
+            "for": OWNER,
+            "algorithm": self.algorithm,
+            "guarantee": self.guarantee.to_dict(),
+            "holds": self.audit.holds,
+            "loss": dict(self.loss),
+            "optimal": self.optimal,
+            "bound": self.bound,
+        }
 
 
 @dataclass(frozen=True)
@@ -122,3 +184,20 @@ def model_of(guarantee: Any) -> ModuleType:
     if home is None:
         raise InputError(f"the guarantee is {guarantee!r}; give for example shoal.KmAnonymity(k=5, m=2)")
     return import_module(home)
+
+
+def with_knowledge(guarantee: Any, records: Records | None, knowledge: Any, hierarchy: Any = None) -> Any:
+    """The guarantee against an attacker who knows the rules of a file, or, for k^m, the tree that published tokens are nodes of.
+
+    `records` is the table with all its values, with or without rows; None for data that are sets alone.
+    """
+    if knowledge is None and hierarchy is None:
+        return guarantee
+    if guarantee.model == "km" and knowledge is None:
+        return model_of(guarantee).informed(guarantee, hierarchy)
+    if guarantee.model != "diversity" or records is None:
+        given = "knowledge" if knowledge is not None else "hierarchy"
+        raise InputError(f"{given} has no use for {guarantee}; leave it out")
+    if knowledge is None:
+        raise InputError(f"a hierarchy is for the rules of {option('knowledge')}; give them, or leave it out")
+    return model_of(guarantee).informed(guarantee, records, knowledge, hierarchy)

@@ -20,9 +20,6 @@ from shoal.spark.proposing import SparkProposal, options_of
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from shoal.engines.spark.records import SparkRecords
-    from shoal.engines.spark.sets import SparkSets
-
 
 def check_reachable(guarantee: Any, asked: Mapping[str, Any]) -> None:
     """Raises with the reason if the guarantee or an option is not for Spark. Nothing has been read by then."""
@@ -48,23 +45,3 @@ def proposal(df: DataFrame, guarantee: Any, asked: Mapping[str, Any], options: O
     """What the model of the guarantee proposes for a data frame."""
     propose = {"km": km.proposal, "k": transactions.proposal, "diversity": buckets.proposal}
     return propose.get(kind_of(guarantee), tables.proposal)(df, guarantee, asked, options)
-
-
-def informed(guarantee: Any, seen: SparkSets | SparkRecords, knowledge: Any, hierarchy: Any) -> Any:
-    """The guarantee against an attacker who knows the rules of a file, or, for k^m, the tree that published tokens are nodes of."""
-    from shoal.engines.spark.records import SparkRecords
-
-    if knowledge is None and hierarchy is None:
-        return guarantee
-    if guarantee.model == "km" and knowledge is None:
-        from shoal.models import km as sets
-
-        return sets.informed(guarantee, hierarchy)
-    if guarantee.model != "diversity" or not isinstance(seen, SparkRecords):
-        given = "knowledge" if knowledge is not None else "hierarchy"
-        raise InputError(f"{given} has no use for {guarantee}; leave it out")
-    if knowledge is None:
-        raise InputError("a hierarchy is for the rules of knowledge; give them, or leave it out")
-    from shoal.models import buckets as bucketed
-
-    return bucketed.informed(guarantee, seen.template, knowledge, hierarchy)

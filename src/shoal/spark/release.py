@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from shoal.algorithms.recoding import Options, Progress
 from shoal.errors import InputError, ShoalError
 from shoal.guarantees.audit import Audit
+from shoal.models import Outcome, with_knowledge
 from shoal.records.formats.folders import beside, data_files, entries_of
 from shoal.records.roles import texts_of
 from shoal.records.storage.digest import DIGEST
@@ -165,20 +166,19 @@ def audit(
     from shoal.engines.spark import SparkEngine
     from shoal.engines.spark.audits import check_auditable
     from shoal.engines.spark.roles import published_as
-    from shoal.spark.proposals import informed
 
     check_auditable(guarantee)
     numbers = None if numeric is None else texts_of(numeric)
     seen, guarantee = published_as(df, guarantee, items, texts_of(quasi), texts_of(sensitive), numbers)
     try:
-        guarantee = informed(guarantee, seen, knowledge, hierarchy)
+        guarantee = with_knowledge(guarantee, getattr(seen, "template", None), knowledge, hierarchy)
         return SparkEngine().audit(seen, guarantee, witnesses=witnesses, yes_or_no=yes_or_no)
     finally:
         seen.forget()
 
 
-@dataclass(frozen=True, eq=False)
-class SparkRelease:
+@dataclass(frozen=True, eq=False, repr=False)
+class SparkRelease(Outcome):
     """A published data frame, how it came about, what it costs, and the audit that it passed."""
 
     published: DataFrame
@@ -194,28 +194,6 @@ class SparkRelease:
     written: list[str] = field(default_factory=list)
     """What it was written to so far."""
 
-    def __repr__(self) -> str:
-        name, lost = next(iter(self.loss.items()))
-        return f"SparkRelease({self.guarantee}, {self.algorithm}, {self.rows:,} rows, {name.upper()} {lost:.4f})"
-
-    @property
-    def guarantee(self) -> Any:
-        return self.proposal.guarantee
-
-    @property
-    def recoding(self) -> Any:
-        """The cut, where the model has one."""
-        return self.proposal.recoding
-
-    @property
-    def algorithm(self) -> str:
-        return self.proposal.algorithm
-
-    @property
-    def loss(self) -> Mapping[str, float]:
-        """As fractions: `ncp` and its parts, or `il` (items added and removed) and its parts."""
-        return self.proposal.loss
-
     @property
     def parameters(self) -> Mapping[str, Any]:
         return self.proposal.parameters
@@ -227,21 +205,12 @@ class SparkRelease:
 
     @property
     def rows(self) -> int:
-        return self.proposal.rows
+        return int(self.proposal.rows)
 
     @property
     def input_sha256(self) -> str:
         """Of the raw rows: for their owner, never for a certificate."""
         return self.proposal.input_sha256
-
-    @property
-    def optimal(self) -> bool | None:
-        """True when nothing loses less; None when the algorithm does not know."""
-        return self.proposal.optimal
-
-    @property
-    def bound(self) -> float | None:
-        return self.proposal.bound
 
     def write(
         self,

@@ -38,18 +38,11 @@ class OnSpark:
 
     def to_dict(self) -> dict[str, Any]:
         """As `Release.to_dict`, as far as Spark knows it. Memory is that of the driver."""
-        from shoal.certificate.owner_report import OWNER
         from shoal.release import peak_mb
 
         release = self.release
         return {
-            "for": OWNER,
-            "algorithm": release.algorithm,
-            "guarantee": release.guarantee.to_dict(),
-            "holds": release.audit.holds,
-            "loss": dict(release.loss),
-            "optimal": release.optimal,
-            "bound": release.bound,
+            **release.first_facts(),
             "checked": release.audit.checked,
             "rows": release.rows,
             "seconds": round(release.seconds, 3),

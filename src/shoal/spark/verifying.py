@@ -128,8 +128,8 @@ def _recheck(
     from shoal.engines.spark.audits import check_auditable
     from shoal.engines.spark.records import SparkRecords
     from shoal.engines.spark.roles import published_as
+    from shoal.models import with_knowledge
     from shoal.records.roles import texts_of
-    from shoal.spark.proposals import informed
     from shoal.spark.release import digest_of
 
     check_auditable(guarantee)
@@ -143,7 +143,7 @@ def _recheck(
     seen, guarantee = published_as(df, guarantee, column, quasi, sensitive, numeric, keep)
     try:
         _refuse_unseen(df, seen)
-        guarantee = informed(guarantee, seen, knowledge, hierarchy)
+        guarantee = with_knowledge(guarantee, getattr(seen, "template", None), knowledge, hierarchy)
         sets = seen.sets if isinstance(seen, SparkRecords) else seen
         is_set = not isinstance(seen, SparkRecords) or seen.template.items is not None
         marked = (
