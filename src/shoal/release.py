@@ -34,16 +34,17 @@ from shoal.evaluate.raw_risk import Exposed, raw_risk
 from shoal.guarantees.audit import Audit
 from shoal.hierarchy.tree import Hierarchy
 from shoal.limits import limited_inputs, under_input_limit
-from shoal.models import AnySource, Outcome, Proposal, Roles, model_of, with_knowledge
+from shoal.models import Outcome, Proposal, Roles, model_of, with_knowledge
 from shoal.models.km import resolve_hierarchy
 from shoal.numbers import whole_number
 from shoal.records.baskets import Baskets
 from shoal.records.database.address import address_of, file_of, is_address, queried, without_password
 from shoal.records.layout import CELLED, DATABASES, Layout, layout_for
-from shoal.records.reading import Source, load
+from shoal.records.reading import load
 from shoal.records.record_writing import Told, flags_to_read, write_records_to, written_records
 from shoal.records.records import Records
 from shoal.records.set_cells import parting_mark
+from shoal.records.source import Source
 from shoal.records.storage.digest import row_digest
 from shoal.records.storage.publication import (
     Publication,
@@ -226,7 +227,7 @@ def audit(
     if memory_limit is not None:
         reading["memory_limit"] = scratch_for(memory_limit, threads, guarantee)
     source, guarantee = model_of(guarantee).read(data, guarantee, Roles(sensitive, quasi, keep), reading)
-    guarantee = with_knowledge(guarantee, getattr(source, "records", None), knowledge, hierarchy)
+    guarantee = with_knowledge(guarantee, source.records, knowledge, hierarchy)
     return audited_source(
         source, guarantee, threads=threads, witnesses=witnesses, yes_or_no=yes_or_no, progress=progress
     )
@@ -248,9 +249,9 @@ def scratch_for(
     return Scratch.of(memory_limit, threads)
 
 
-def audited_source(source: AnySource, guarantee: Any, **how: Any) -> Audit:
+def audited_source(source: Source, guarantee: Any, **how: Any) -> Audit:
     """As `audit`, of what has been read already."""
-    return _audited(source.baskets if isinstance(source, Source) else source.records, guarantee, **how)
+    return _audited(source.rows, guarantee, **how)
 
 
 def _audited(published: Baskets | Records, guarantee: Any, *, progress: Progress | None = None, **how: Any) -> Audit:
@@ -289,11 +290,11 @@ def verify(
         roles = Roles(*(how.get(name) for name in ("sensitive", "quasi", "keep")))
         reading = {name: value for name, value in how.items() if not hasattr(roles, name)}
         source, guarantee = model_of(guarantee).read(data, guarantee, roles, reading)
-        rows = source.baskets if isinstance(source, Source) else source.records
-        sha256 = row_digest(rows) if by_rows else source.sha256
-        guarantee = with_knowledge(guarantee, getattr(source, "records", None), knowledge, hierarchy)
-        marked = getattr(guarantee, "sensitive", ()) if isinstance(rows, Baskets) else rows.sensitive_items
-        sets = rows if isinstance(rows, Baskets) else rows.items
+        sha256 = row_digest(source.rows) if by_rows else source.sha256
+        records = source.records
+        guarantee = with_knowledge(guarantee, records, knowledge, hierarchy)
+        marked = getattr(guarantee, "sensitive", ()) if records.holds_sets_alone else records.sensitive_items
+        sets = records.items
         found = audited_source(source, guarantee, threads=threads, progress=progress)
         held = (None, None) if sets is None else (sets.empty, len(sets.vocabulary))
         return Recheck(guarantee, found, len(source), sha256, len(marked), *held)

@@ -78,7 +78,7 @@ def linkage(
     """
     for name, value, least in (("sample", sample, 0), ("m", m, 0), ("k", k, 1), ("seed", seed, 0)):
         whole_number(name, value, least)
-    original, published = _records(original), _records(published)
+    original, published = Records.of(original), Records.of(published)
     trees = {original.items_name: hierarchies} if isinstance(hierarchies, Hierarchy) else dict(hierarchies or {})
     columns = tuple(column.name for column in original.of_role("quasi"))
     if meanings is None and original.items is not None and published.items is not None:
@@ -185,10 +185,6 @@ def _known(original: Records, row: int, m: int, rng: np.random.Generator) -> lis
     if len(held) > m:
         held = sorted(rng.choice(held, m, replace=False).tolist())
     return held
-
-
-def _records(data: Records | Baskets) -> Records:
-    return Records((), data) if isinstance(data, Baskets) else data
 
 
 def _figures(matches: Ints, k: int) -> dict[str, Any]:

@@ -54,7 +54,7 @@ class ProsecutorRisk:
 
 def crowds(data: Records | Baskets, *, items: bool = True) -> tuple[Ints, Ints]:
     """(class of each record, records of each class): equal in all quasi-identifier columns and, with `items`, in all known items."""
-    records = _records(data)
+    records = Records.of(data)
     of_row = column_classes(records)
     if items and records.items is not None:
         known = _told_apart(records, of_row)
@@ -66,7 +66,7 @@ def crowds(data: Records | Baskets, *, items: bool = True) -> tuple[Ints, Ints]:
 
 def risks(data: Records | Baskets, m: int | None = None, *, threads: int | None = None) -> npt.NDArray[np.float64]:
     """The risk of each record; `m` limits the items that the attacker knows."""
-    records = _records(data)
+    records = Records.of(data)
     if m is not None:
         whole_number("m", m, 0)
     if m is None or records.items is None:
@@ -113,10 +113,6 @@ def column_classes(records: Records) -> Ints:
         key = of_row * max(1, len(column.values)) + column.codes
         of_row = np.unique(key, return_inverse=True)[1].reshape(-1).astype(np.int64)
     return of_row
-
-
-def _records(data: Records | Baskets) -> Records:
-    return Records((), data) if isinstance(data, Baskets) else data
 
 
 def _told_apart(records: Records, of_row: Ints, *, with_class: bool = True) -> Baskets:

@@ -96,7 +96,7 @@ def audit(
             reading["memory_limit"] = way.scratch_for(memory_limit, threads, guarantee)
         source, guarantee = model_of(guarantee).read(data, guarantee, Roles(sensitive, quasi, keep), reading)
         trees = options.hierarchies(hierarchy)
-        guarantee = with_knowledge(guarantee, getattr(source, "records", None), knowledge, trees)
+        guarantee = with_knowledge(guarantee, source.records, knowledge, trees)
         verdict = way.audited_source(source, guarantee, threads=threads, progress=tell)
     if json:
         print_json(

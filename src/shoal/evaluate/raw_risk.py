@@ -19,9 +19,8 @@ from shoal.guarantees.km import exposures
 from shoal.guarantees.rt import known_items, told_apart
 from shoal.guarantees.table import canonical, classes
 from shoal.records.baskets import Baskets
-from shoal.records.reading import Source
-from shoal.records.record_reading import RecordSource
 from shoal.records.records import Records
+from shoal.records.source import Source
 
 SUBSETS = 2e7
 """Sets of items that are counted at most: a second on two cores, of 100,000 rows of ten items all pairs."""
@@ -50,17 +49,14 @@ class Exposed:
         return found if self.single is not None else {"knows": self.knows, "value_certain": self.few}
 
 
-def raw_risk(source: Source | RecordSource, guarantee: Any, *, threads: int | None = None) -> tuple[Exposed, ...]:
+def raw_risk(source: Source, guarantee: Any, *, threads: int | None = None) -> tuple[Exposed, ...]:
     """What the attacker whom the guarantee is about would learn from the raw data, the more the attacker knows."""
     kind = kind_of(guarantee)
     if not len(source):
         return ()
-    if isinstance(source, Source):
+    if kind in ("km", "k"):
         return _of_baskets(source.baskets, guarantee, threads)
     records = source.records
-    if kind == "k":
-        assert records.items is not None
-        return _of_baskets(records.items, guarantee, threads)
     of_row, sizes = classes(records)
     if kind == "diversity":
         alone = int(np.count_nonzero(sizes == 1))

@@ -110,7 +110,7 @@ def random_workload(
     the row's values (of the quasi-identifiers, or the `columns` given) and `n_items` of its items. A category is asked for as
     it is, a number as a range around it that reaches over at most a tenth of the distinct numbers to either side.
     """
-    records = _records(records)
+    records = Records.of(records)
     if kind not in ("relational", "items", "mixed"):
         raise InputError(f"queries of kind {kind!r} are not known; choose relational, items or mixed")
     if n < 0 or n_columns < 1 or not 1 <= n_items <= MOST_ITEMS:
@@ -197,8 +197,8 @@ def estimates(
 
     if isinstance(published, Buckets):
         return _expected_in_buckets(published, workload, original, threads)
-    published = _records(published)
-    original = published if original is None else _records(original)
+    published = Records.of(published)
+    original = published if original is None else Records.of(original)
     trees = _trees(hierarchies, original, published)
     names = list(dict.fromkeys(condition.column for query in workload for condition in query.conditions))
     readings = {name: _reading(published[name], original[name], trees.get(name)) for name in names}
@@ -265,7 +265,7 @@ def _expected_in_buckets(
     the values asked for."""
     from shoal.kernels.parallel import even_blocks, over_blocks
 
-    domain = None if original is None else _records(original)
+    domain = None if original is None else Records.of(original)
     if any(query.items for query in workload):
         raise InputError("a query asks for items; buckets have none")
     values = _spread(published)
@@ -387,10 +387,6 @@ def _expected_rows(
         mask[meanings.holders[item]] |= 1 << bit
     wanted = (1 << len(items)) - 1
     return float(expected_rows(sets.offsets, sets.items, group, weight, mask, meanings.void, wanted))
-
-
-def _records(data: Records | Baskets) -> Records:
-    return Records((), data) if isinstance(data, Baskets) else data
 
 
 def _trees(given: Trees, original: Records, published: Records) -> dict[str, Hierarchy | None]:

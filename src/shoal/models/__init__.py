@@ -17,9 +17,8 @@ from shoal.certificate.owner_report import OWNER
 from shoal.errors import InputError, option
 from shoal.guarantees.audit import Audit
 from shoal.records.baskets import Baskets
-from shoal.records.reading import Source
-from shoal.records.record_reading import RecordSource
 from shoal.records.records import Records
+from shoal.records.source import Source
 
 _HOMES = {
     "km": "shoal.models.km",
@@ -169,9 +168,6 @@ def basket_notes(baskets: Baskets, *, empty_stay: bool) -> tuple[str, ...]:
     if baskets.empty:
         notes.append(f"{baskets.empty:,} transactions are empty" + (" and stay so" if empty_stay else ""))
     return tuple(notes)
-
-
-AnySource = Source | RecordSource
 
 
 def model_of(guarantee: Any) -> ModuleType:

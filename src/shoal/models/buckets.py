@@ -29,9 +29,10 @@ from shoal.models import Proposal, Roles
 from shoal.records.buckets import Buckets, sensitive_column
 from shoal.records.formats.peek import column_names
 from shoal.records.knowledge import Rules
-from shoal.records.record_reading import RecordSource, load_records
+from shoal.records.record_reading import load_records
 from shoal.records.records import Column, Records
 from shoal.records.set_cells import check_single_values
+from shoal.records.source import Source
 from shoal.records.storage.streams import display_name, list_lines
 
 MIN_EXP = 0.9
@@ -45,7 +46,7 @@ DEALT = (
 )
 
 
-def read(data: Any, guarantee: Any, roles: Roles, reading: Mapping[str, Any]) -> tuple[RecordSource, Any]:
+def read(data: Any, guarantee: Any, roles: Roles, reading: Mapping[str, Any]) -> tuple[Source, Any]:
     """The table with its one sensitive column; a column called `bucket` without a role is that of a published release."""
     asked = {name: value for name, value in reading.items() if value is not None}
     items = asked.pop("items", None)
@@ -95,7 +96,7 @@ def _single_items(records: Records, source: str) -> Records:
     return Records((*records.columns, column))
 
 
-def proposal(source: RecordSource, guarantee: Any, request: Mapping[str, Any], options: Options) -> Proposal:
+def proposal(source: Source, guarantee: Any, request: Mapping[str, Any], options: Options) -> Proposal:
     """Mine what an attacker may know, and form buckets that hold against it."""
     records = source.records
     if any(column.name == BUCKET for column in records.columns):

@@ -26,7 +26,7 @@ from shoal.hierarchy.tree import Hierarchy
 from shoal.models import Proposal, Roles, basket_details, basket_notes, basket_source
 from shoal.price.ncp import leaf_occurrences, local_ncp, ncp, published_ncp
 from shoal.records.baskets import Baskets
-from shoal.records.reading import Source
+from shoal.records.source import Source
 
 HIERARCHY = "frequency:5"
 SUPPRESS = {"hybrid": 0.05}

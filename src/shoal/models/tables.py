@@ -7,6 +7,7 @@ UL and `items_ncp`.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,16 +28,17 @@ from shoal.loss.relational import ANYTHING
 from shoal.models import Proposal, Roles, basket_details, basket_notes
 from shoal.price.ncp import published_ncp
 from shoal.records.formats.peek import column_names
-from shoal.records.record_reading import RecordSource, load_records, mark_sensitive
+from shoal.records.record_reading import load_records, mark_sensitive
 from shoal.records.records import Records
 from shoal.records.set_cells import check_single_values
+from shoal.records.source import Source
 
 WORTH_A_LOOK = 0.2
 """Items that lose more than this under a hierarchy are worth trying without one."""
 RT = ("delta", "formation", "transaction", "ordering", "weights", "item_weights")
 
 
-def read(data: Any, guarantee: Any, roles: Roles, reading: Mapping[str, Any]) -> tuple[RecordSource, Any]:
+def read(data: Any, guarantee: Any, roles: Roles, reading: Mapping[str, Any]) -> tuple[Source, Any]:
     """The table with a role for every column; sensitive are columns, or items by name or in a column of their own."""
     asked = {name: value for name, value in reading.items() if value is not None}
     if asked.pop("id", None) is not None:
@@ -67,7 +69,7 @@ def read(data: Any, guarantee: Any, roles: Roles, reading: Mapping[str, Any]) ->
         check_single_values(records, source.name, asked.get("separator"))
     if items is not None:
         records = mark_sensitive(records, items)
-        source = RecordSource(records, source.layout, source.sha256, source.name, source.notes)
+        source = replace(source, records=records)
     return source, guarantee
 
 
@@ -81,7 +83,7 @@ def _sensitive(given: Any, columns: list[str], with_items: bool) -> tuple[tuple[
     return (), names
 
 
-def proposal(source: RecordSource, guarantee: Any, request: Mapping[str, Any], options: Options) -> Proposal:
+def proposal(source: Source, guarantee: Any, request: Mapping[str, Any], options: Options) -> Proposal:
     """Cluster, merge and generalize. `request` has `algorithm`, `hierarchy` (a spec per column) and the options of the RT paper."""
     records = source.records
     kind = kind_of(guarantee)

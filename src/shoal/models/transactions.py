@@ -15,18 +15,18 @@ from shoal.algorithms.transactions.diversity import diverse
 from shoal.certificate.disclosure import Figure, stated
 from shoal.errors import VALUES, InputError, Unreachable, option
 from shoal.guarantees.k import KAnonymity
-from shoal.models import AnySource, Proposal, Roles, basket_details, basket_notes, basket_source
+from shoal.models import Proposal, Roles, basket_details, basket_notes, basket_source
 from shoal.price.edits import Edits, edits
 from shoal.records.baskets import Baskets
 from shoal.records.columns import Choice, set_column
 from shoal.records.formats.peek import column_names, source_name
-from shoal.records.reading import Source
 from shoal.records.record_reading import load_records, mark_sensitive
+from shoal.records.source import Source
 
 CENTRES = "Items were added and removed: a published row is the centre of a class, not what one person had."
 
 
-def read(data: Any, guarantee: KAnonymity, roles: Roles, reading: Mapping[str, Any]) -> tuple[AnySource, KAnonymity]:
+def read(data: Any, guarantee: KAnonymity, roles: Roles, reading: Mapping[str, Any]) -> tuple[Source, KAnonymity]:
     """The transactions, and the guarantee with its sensitive items: those of a column, of a list, or of a file with one on each line."""
     roles.refuse(guarantee.model, "quasi", "keep")
     wanted = roles.sensitive
@@ -54,15 +54,14 @@ def _set_column(data: Any, sensitive: str, asked: Mapping[str, Any]) -> str:
     return set_column(column_names(data, asked.get("format")), choice, source_name(data))
 
 
-def proposal(source: AnySource, guarantee: KAnonymity, request: Mapping[str, Any], options: Options) -> Proposal:
+def proposal(source: Source, guarantee: KAnonymity, request: Mapping[str, Any], options: Options) -> Proposal:
     """Group similar transactions and publish each group as its centre. `request` has `algorithm`."""
     for name in ("hierarchy", "unknown"):
         if request[name] is not None:
             raise InputError(
                 f"{option(name)} has no use with {option('model', 'k')}, which adds and removes items; leave it out"
             )
-    baskets = source.baskets if isinstance(source, Source) else source.records.items
-    assert baskets is not None
+    baskets = source.baskets
     if guarantee.k > len(baskets):
         raise Unreachable(
             f"{guarantee} cannot be reached: there are only {len(baskets):,} transactions, fewer than k = {guarantee.k:,}; "
@@ -82,7 +81,7 @@ def proposal(source: AnySource, guarantee: KAnonymity, request: Mapping[str, Any
     published = _together(centres, sensitive)
     return Proposal(
         guarantee=guarantee,
-        published=published if isinstance(source, Source) else replace(source.records, items=published),
+        published=published if source.records.holds_sets_alone else replace(source.records, items=published),
         recoding=classes,
         algorithm=name,
         loss=changed.loss(),

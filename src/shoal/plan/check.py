@@ -24,8 +24,8 @@ from shoal.plan.running import Call, call_of, check_files, check_hash, check_loc
 if TYPE_CHECKING:
     from shoal.algorithms.recoding import Progress
     from shoal.hierarchy.tree import Hierarchy
-    from shoal.models import AnySource
     from shoal.records.baskets import Baskets
+    from shoal.records.source import Source
 
 ROWS_A_SECOND = 100_000
 SETS_A_SECOND = 5_000_000
@@ -127,18 +127,16 @@ def checked_plan(plan: Plan, *, force: bool = False, progress: Progress | None =
         {name: tree.source for name, tree in trees.items() if tree is not None},
         _estimate(plan, source, baskets),
         source.sha256,
-        tuple(getattr(source, "notes", ())),
+        source.notes,
     )
 
 
-def _hierarchies(plan: Plan, call: Call, source: AnySource) -> dict[str, Hierarchy | None]:
+def _hierarchies(plan: Plan, call: Call, source: Source) -> dict[str, Hierarchy | None]:
     """The hierarchies, with a leaf for every value and item that occurs; a file of rules is read against them, too."""
     given, unknown = call.arguments.get("hierarchy"), call.arguments.get("unknown")
     if plan.kind == "k":
         return {}
-    from shoal.records.reading import Source
-
-    if isinstance(source, Source):
+    if plan.kind == "km":
         from shoal.models.km import HIERARCHY, resolve_hierarchy
 
         name = next(iter(_columns(source)), "items")
@@ -156,16 +154,12 @@ def _hierarchies(plan: Plan, call: Call, source: AnySource) -> dict[str, Hierarc
     return tables.hierarchies(source.records, given, unknown, call.guarantee)
 
 
-def _baskets(source: AnySource) -> Baskets | None:
-    from shoal.records.reading import Source
-
-    return source.baskets if isinstance(source, Source) else source.records.items
+def _baskets(source: Source) -> Baskets | None:
+    return source.records.items
 
 
-def _columns(source: AnySource) -> Mapping[str, str]:
-    from shoal.records.reading import Source
-
-    if isinstance(source, Source):
+def _columns(source: Source) -> Mapping[str, str]:
+    if source.records.holds_sets_alone:
         # FIMI text and bare lists have no columns.
         name = source.layout.items
         return {} if source.layout.format == "dat" or not name else {name: "items"}
@@ -178,7 +172,7 @@ def _columns(source: AnySource) -> Mapping[str, str]:
     return found
 
 
-def _estimate(plan: Plan, source: AnySource, baskets: Baskets | None) -> Estimate:
+def _estimate(plan: Plan, source: Source, baskets: Baskets | None) -> Estimate:
     itemsets = pairs = None
     m = getattr(plan.guarantee, "m", None)
     if m is not None and baskets is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import InputError, option
@@ -17,28 +17,13 @@ from shoal.records.baskets import Baskets
 from shoal.records.columns import Choice
 from shoal.records.database.address import is_address, queried, refuse_format
 from shoal.records.layout import FORMATS, Layout, format_of
+from shoal.records.records import Records
+from shoal.records.source import Source
 from shoal.records.storage.scratch import Scratch, reading_into
 from shoal.records.storage.streams import Input, fingerprint
 
 if TYPE_CHECKING:
-    from shoal.records.database.read import DatabaseInput, Identity
-
-
-@dataclass(frozen=True)
-class Source:
-    """What was read, and from where."""
-
-    baskets: Baskets
-    layout: Layout
-    sha256: str
-    """Of the raw bytes of the input; of `fingerprint`'s canonical form for Python objects."""
-    name: str
-    """What messages call it: the file's name without folders."""
-    origin: Identity | None = None
-    """Which table or query of which database it is: no release may write over it."""
-
-    def __len__(self) -> int:
-        return len(self.baskets)
+    from shoal.records.database.read import DatabaseInput
 
 
 def read(
@@ -99,7 +84,7 @@ def load(
         raise InputError("the separator between items is empty; give at least one character")
     choice = Choice(items, id, separator, (drop,) if isinstance(drop, str) else tuple(drop))
     if isinstance(source, Baskets):
-        return Source(source, Layout("arrow"), fingerprint(source), "the Baskets")
+        return Source("the Baskets", Records((), source), fingerprint(source), Layout("arrow"))
     if is_address(source):
         from shoal.records.database.read import DatabaseInput
 
@@ -109,11 +94,13 @@ def load(
     if isinstance(source, str | os.PathLike):
         with Input(source) as opened:
             baskets, layout = _sets(opened, format or _format(opened), choice)
-            return Source(baskets, replace(layout, compression=opened.compression), opened.sha256(), opened.name)
+            layout = replace(layout, compression=opened.compression)
+            return Source(opened.name, Records((), baskets, layout.items), opened.sha256(), layout)
     from shoal.records.formats.frames import object_sets
 
     baskets, column = object_sets(source, choice)
-    return Source(baskets, Layout("arrow", column), fingerprint(baskets), f"the {type(source).__name__}")
+    records = Records((), baskets, column)
+    return Source(f"the {type(source).__name__}", records, fingerprint(baskets), Layout("arrow", column))
 
 
 def _refuse_limit(source: Any) -> None:
@@ -133,7 +120,8 @@ def database_sets(opened: DatabaseInput, choice: Choice) -> Source:
 
     found = table_sets(opened.table, choice)
     layout = opened.layout(found.items, found.separator, choice.id)
-    return Source(found.baskets, layout, opened.sha256(), opened.name, opened.identity)
+    records = Records((), found.baskets, found.items)
+    return Source(opened.name, records, opened.sha256(), layout, opened.identity)
 
 
 def _sets(opened: Input, form: str, choice: Choice) -> tuple[Baskets, Layout]:

@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import VALUES, InputError, option
@@ -21,33 +21,15 @@ from shoal.records.database.address import is_address, queried, refuse_format
 from shoal.records.layout import FORMATS, Layout, format_of
 from shoal.records.records import Records
 from shoal.records.roles import Roles, texts_of
+from shoal.records.source import Source
 from shoal.records.storage.streams import BLANKS, Input, fingerprint, list_lines
 
 if TYPE_CHECKING:
-    from shoal.records.database.read import DatabaseInput, Identity
+    from shoal.records.database.read import DatabaseInput
     from shoal.records.record_tables import TableRecords
     from shoal.records.tables import Table
 
 FORMATS_WITH_COLUMNS = ("csv", "tsv", "jsonl", "parquet", "arrow")
-
-
-@dataclass(frozen=True)
-class RecordSource:
-    """What was read, and from where."""
-
-    records: Records
-    layout: Layout
-    sha256: str
-    """Of the raw bytes of the input; of a canonical form of the records for Python objects."""
-    name: str
-    """What messages call it: the file's name without folders."""
-    notes: tuple[str, ...] = ()
-    """For the owner: what was taken for something else than one might expect. They may name values."""
-    origin: Identity | None = None
-    """Which table or query of which database it is: no release may write over it."""
-
-    def __len__(self) -> int:
-        return len(self.records)
 
 
 @under_input_limit
@@ -65,7 +47,7 @@ def load_records(
     separator: str | None = None,
     query: str | None = None,
     input_limit: int | str | None = None,
-) -> RecordSource:
+) -> Source:
     """The records in a file, in standard input (`-`), in a database or in a data frame, with how they stood there and their hash.
 
     Every column has one role. `items` are sets: several such columns make one domain, of items called `column.item`. `sensitive`
@@ -83,7 +65,7 @@ def load_records(
     if isinstance(source, Records):
         if asked != Roles() or numeric is not None or separator is not None:
             raise InputError("Records have their roles already; give them alone")
-        return RecordSource(source, Layout("arrow", source.items_name), records_fingerprint(source), "the Records")
+        return Source("the Records", source, records_fingerprint(source), Layout("arrow", source.items_name))
     if is_address(source):
         from shoal.records.database.read import DatabaseInput
 
@@ -97,7 +79,7 @@ def load_records(
             found = _table_records(table, asked, numeric, separator)
             items = found.records.items_name
             layout = Layout(form, items, found.separator, None, opened.compression, delimiter, found.types)
-            return RecordSource(found.records, layout, opened.sha256(), opened.name, found.notes)
+            return Source(opened.name, found.records, opened.sha256(), layout, notes=found.notes)
     from shoal.records.database.read import DatabaseInput
     from shoal.records.formats.frames import object_table, pandas_values
 
@@ -109,20 +91,20 @@ def load_records(
         raise InputError(f"{name} has no columns; give a path, a data frame or an Arrow table")
     found = _table_records(made, asked, numeric, separator)
     layout = Layout("arrow", found.records.items_name, found.separator, types=found.types)
-    return RecordSource(found.records, layout, records_fingerprint(found.records), name, found.notes)
+    return Source(name, found.records, records_fingerprint(found.records), layout, notes=found.notes)
 
 
 def _database_records(
     opened: DatabaseInput, asked: Roles, numeric: tuple[str, ...] | None, separator: str | None
-) -> RecordSource:
+) -> Source:
     found = _table_records(opened.table, asked, numeric, separator)
     layout = opened.layout(found.records.items_name, found.separator)
-    return RecordSource(found.records, layout, opened.sha256(), opened.name, found.notes, opened.identity)
+    return Source(opened.name, found.records, opened.sha256(), layout, opened.identity, found.notes)
 
 
 def mark_sensitive(data: Records | Baskets, names: str | os.PathLike[str] | Iterable[str]) -> Records:
     """The same sets with some of their items sensitive: given one by one, with commas between them, or as a file with one name per line."""
-    records = data if isinstance(data, Records) else Records((), data)
+    records = Records.of(data)
     if records.items is None:
         raise InputError(
             f"there are no items among which some could be sensitive; name the set column with {option('items')}"

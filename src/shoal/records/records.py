@@ -96,6 +96,16 @@ class Records:
         if repeated:
             raise InputError(f"two columns of one table are called {repeated[0]!r}; rename one")
 
+    @classmethod
+    def of(cls, rows: Baskets | Records) -> Records:
+        """Sets as records without columns; records as they are."""
+        return rows if isinstance(rows, Records) else cls((), rows)
+
+    @property
+    def holds_sets_alone(self) -> bool:
+        """Whether there is nothing but one column of sets."""
+        return not self.columns and self.sensitive_name is None
+
     @property
     def names(self) -> tuple[str, ...]:
         """The columns of the table as it is written: single values first, then the items, then the sensitive ones if they stand apart."""

@@ -77,14 +77,13 @@ def look_at(plan: Plan, release: Release, folder: Path) -> dict[str, Any]:
     from shoal.app.panels.result.run_tables import class_bins, class_sizes, write_tables
     from shoal.guarantees.diversity import BUCKET
     from shoal.models import Roles, model_of
-    from shoal.records.reading import Source
 
     call = call_of(plan)
     roles = Roles(*(call.arguments.get(name) for name in ("sensitive", "quasi", "keep")))
     names = ("format", "separator", "items", "id", "drop", "numeric")
     reading = {name: call.arguments[name] for name in names if name in call.arguments}
     source, _ = model_of(call.guarantee).read(call.data, call.guarantee, roles, reading)
-    original = source.baskets if isinstance(source, Source) else source.records
+    original = source.rows
     promise = release.guarantee
     least = int(promise.l if promise.model == "diversity" else promise.k)
     bucket = BUCKET if promise.model == "diversity" else None

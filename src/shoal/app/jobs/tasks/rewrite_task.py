@@ -58,7 +58,6 @@ def _again(plan: Plan, data: Path, content: dict[str, Any]) -> Any:
     from shoal.certificate.verify import promised, reading_of, sensitive_items_of
     from shoal.guarantees.audit import Audit
     from shoal.models import Proposal, Roles, model_of
-    from shoal.records.reading import Source
     from shoal.release import Release
 
     if not content or not data.is_file():
@@ -70,7 +69,7 @@ def _again(plan: Plan, data: Path, content: dict[str, Any]) -> Any:
     source, guarantee = model_of(guarantee).read(data, guarantee, Roles(**roles), how)
     if source.sha256 != content["output"]["sha256"]:
         raise InputError("the released file was changed after it was certified; run it again")
-    rows = source.baskets if isinstance(source, Source) else source.records
+    rows = source.rows
     proposal = Proposal(
         guarantee=guarantee,
         published=rows,

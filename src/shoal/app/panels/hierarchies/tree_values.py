@@ -97,7 +97,6 @@ def trees_folder(project: Project) -> Path:
 def read_values(plan: Plan) -> tuple[dict[str, Values], Baskets | None]:
     """The values of all columns that are generalized, as a release reads them, and the sets."""
     from shoal.models import Roles, model_of
-    from shoal.records.reading import Source
 
     call = call_of(plan)
     asked = call.arguments
@@ -105,8 +104,6 @@ def read_values(plan: Plan) -> tuple[dict[str, Values], Baskets | None]:
     reading = {name: asked[name] for name in ("format", "items", "id", "separator", "drop", "numeric") if name in asked}
     source, _ = model_of(call.guarantee).read(call.data, call.guarantee, roles, reading)
     items = "+".join(plan.of_role("items")) or "items"
-    if isinstance(source, Source):
-        return {items: Values(source.baskets.vocabulary, source.baskets.supports())}, source.baskets
     found = {column.name: _of_column(column) for column in source.records.of_role("quasi")}
     if source.records.items is None:
         return found, None

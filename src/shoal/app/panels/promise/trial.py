@@ -116,7 +116,7 @@ class Trials:
             promise = replace(promise, sensitive=ground.sensitive)
         source = sampled(whole, rows)
         if plan.kind == "km":  # its loss is about the leaves of the tree, not about the names of items
-            source = replace(source, baskets=_held(source.baskets))
+            source = replace(source, records=replace(source.records, items=_held(source.baskets)))
         tell.stage(f"Trying the promise on {len(source):,} rows")
         tree = self._hierarchy(plan, whole, dict(call.arguments))
         with in_terms_of(plan):
@@ -209,13 +209,9 @@ def sampled(source: Any, rows: int, seed: int = SEED) -> Any:
     """A source with at most so many of its rows, drawn without regard to what they hold, in their order."""
     import numpy as np
 
-    from shoal.records.reading import Source
-
     if len(source) <= rows:
         return source
     taken = np.sort(np.random.default_rng(seed).choice(len(source), rows, replace=False)).astype(np.int64)
-    if isinstance(source, Source):
-        return replace(source, baskets=source.baskets.take(taken))
     return replace(source, records=source.records.take(taken))
 
 
@@ -264,11 +260,11 @@ def _held(baskets: Any) -> Any:
 
 
 def _holds(source: Any, proposal: Any, threads: int | None) -> bool:
-    from shoal.records.reading import Source
+    from shoal.records.records import Records
     from shoal.release import audited_source
 
-    found = {"baskets" if isinstance(source, Source) else "records": proposal.published}
-    verdict = audited_source(replace(source, **found), proposal.guarantee, yes_or_no=True, threads=threads)
+    published = replace(source, records=Records.of(proposal.published))
+    verdict = audited_source(published, proposal.guarantee, yes_or_no=True, threads=threads)
     return bool(verdict.holds)
 
 
