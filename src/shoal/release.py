@@ -457,7 +457,7 @@ class Release(Outcome):
         targets.check_files(force=force, inputs=self.inputs)
         key_is_new = targets.certificate is not None and not has_key()
         written = self._write_table if is_address(targets.data) else self._write_file
-        layout, sha256, notes = written(targets, force, progress or (lambda step, share: None))
+        layout, sha256, notes = written(targets, force, progress or (lambda doing, share, **facts: None))
         notes = _writing_notes(targets, notes, self.proposal.rules_note, key_is_new and has_key())
         notes += () if sign is None else signer(sign).notes
         done = Written(targets, layout, sha256, time.monotonic() - started, notes)

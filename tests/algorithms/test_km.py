@@ -249,7 +249,7 @@ def test_dropping_a_rare_category_saves_the_rest():
 def test_exact_tells_the_best_once_a_depth_is_finished():
     told = []
     rows = [{A1, B1}, {A1, B2}, {A2, B1}, {A2, B2}, {A1, B1}, {A2}]
-    options = Options(progress=lambda doing, share: told.append(doing))
+    options = Options(progress=lambda doing, share, **facts: told.append(doing))
     exact(baskets_of(rows, FIGURE_1), KmAnonymity(2, 2), FIGURE_1, options)
     assert told[0].startswith("depth 1 of 2, at least ")  # the root is no find
     assert all(re.fullmatch(r"depth 2 of 2, best [0-9.]+%, at least [0-9.]+% lost", doing) for doing in told[1:])

@@ -273,7 +273,7 @@ def test_default_segments(n, k, segments):
 
 def test_progress_is_told_to_its_end():
     told = []
-    options = Options(segments=5, progress=lambda doing, share: told.append((doing, share)))
+    options = Options(segments=5, progress=lambda doing, share, **facts: told.append((doing, share)))
     pta(random_baskets(60, 10, 0.3, 8), Twins(4), None, options)
     assert [share for _, share in told] == sorted(share for _, share in told)
     assert [doing for doing, _ in told] == ["Gray order", *(f"{i} of 5 segments" for i in range(1, 6))]

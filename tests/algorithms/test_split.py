@@ -314,7 +314,7 @@ def test_many_groups_give_the_same_with_any_number_of_threads(n_items, mean, mon
     monkeypatch.setattr(reassignment, "SPARSE_GROUP", 16)
     baskets = quest(2000, items=n_items, length=mean, seed=3)
     told = []
-    one = split(baskets, Promise(6), None, Options(threads=1, progress=lambda text, share: told.append(share)))
+    one = split(baskets, Promise(6), None, Options(threads=1, progress=lambda text, share, **facts: told.append(share)))
     two = split(baskets, Promise(6), None, Options(threads=2))
     assert one.of_row.tolist() == two.of_row.tolist()
     assert np.bincount(one.of_row).min() >= 6

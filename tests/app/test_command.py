@@ -44,9 +44,7 @@ def test_without_nicegui_one_sentence_says_what_to_install(asked, monkeypatch):
 
 
 def test_a_worker_needs_no_nicegui():
-    code = (
-        "import shoal.app.jobs.job_worker, shoal.app.jobs.tasks.release_task, sys; sys.exit('nicegui' in sys.modules)"
-    )
+    code = "import shoal.app.jobs.estimator, shoal.app.jobs.tasks.release_task, sys; sys.exit('nicegui' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import random
+import signal
 
 import pytest
 
@@ -14,18 +16,15 @@ from shoal.app.project.drafts import begin
 from shoal.app.project.workspace import Workspace
 from shoal.errors import Unreachable
 from shoal.plan import plan_of
+from shoal.processes import Teller
 
 
-class Noted:
+class Noted(Teller):
     """A teller that remembers the stages."""
 
     def __init__(self):
         self.stages = []
-
-    def __call__(self, doing, share): ...
-
-    def stage(self, name):
-        self.stages.append(name)
+        super().__init__(lambda facts: self.stages.extend([facts["stage"]] if "stage" in facts else ()))
 
 
 def baskets(rows, items=60, seed=1):
@@ -174,10 +173,10 @@ def bench(tmp_path):
 def test_one_process_makes_all_estimates(bench):
     first = bench.awaited(bench.ask())
     assert (first["sample"], first["guarantee"]) == (2_500, "5^2-anonymity")
-    process = bench.warm._process.pid
+    process = bench.warm._child.pid
     bench.turn("k", 7)
     assert bench.awaited(bench.ask(rows=500))["sample"] == 500
-    assert bench.warm._process.pid == process
+    assert bench.warm._child.pid == process
     (bench.workspace.folder / "tree.csv").write_text("parent,child\nx,i1\nx,i2\n")
     bench.project.change({"hierarchies": "../../../tree.csv"})
     assert "not among its leaves" in bench.awaited(bench.ask())
@@ -217,7 +216,7 @@ def test_a_process_that_is_ended_from_outside_is_started_again(bench):
     endless(bench)
     key = bench.ask(rows=500)
     until(lambda: (bench.warm.standing(key) or ("", ""))[1].startswith("Trying"))
-    bench.warm._process.kill()
+    os.kill(bench.warm._child.pid, signal.SIGKILL)
     assert bench.awaited(key) == estimates.ENDED
     bench.project.undo()
     assert bench.awaited(bench.ask(rows=500))["final"]
@@ -225,11 +224,11 @@ def test_a_process_that_is_ended_from_outside_is_started_again(bench):
 
 def test_the_process_ends_with_the_app_and_when_nobody_asks(bench, monkeypatch):
     bench.warm.begin()
-    process = bench.warm._process
+    process = bench.warm._child._process
     bench.jobs.close()
     until(lambda: process.poll() is not None)
     bench.warm.begin()
-    process = bench.warm._process
+    process = bench.warm._child._process
     monkeypatch.setattr("shoal.app.jobs.warm.IDLE", -1.0)
     bench.jobs.tick()
     until(lambda: process.poll() is not None)

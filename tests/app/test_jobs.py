@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from serving import ended, until
-from shoal.app.jobs.job_worker import Teller
 from shoal.app.jobs.queue import CRASHED, INTERRUPTED, Jobs
 from shoal.app.project.workspace import Workspace
 from shoal.errors import InputError
@@ -218,18 +217,6 @@ def test_workers_end_with_the_app(workspace, project):
     app.send_signal(signal.SIGKILL)
     app.communicate()
     until(lambda: not Path(f"/proc/{worker}").exists() or not is_alive(worker))
-
-
-def test_progress_tells_best_and_bound(tmp_path):
-    tell = Teller(tmp_path)
-    tell("depth 2 of 3, at least 3.25% lost", 0.5)
-    assert tell.state["bound"] == pytest.approx(0.0325)
-    assert "best" not in tell.state
-    tell("1,204 moves tried, 4.50% lost", 0.6)
-    assert tell.state["best"] == pytest.approx(0.045)
-    tell("depth 2 of 3, best 4.10%, at least 3.30% lost", 2.0)
-    assert (tell.state["best"], tell.state["bound"]) == pytest.approx((0.041, 0.033))
-    assert tell.state["share"] == 1
 
 
 def _endless():

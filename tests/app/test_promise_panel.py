@@ -18,6 +18,7 @@ from shoal.app.project.drafts import begin, set_role
 from shoal.app.project.workspace import Workspace
 from shoal.errors import InputError
 from shoal.plan import plan_of
+from shoal.processes import Teller
 
 SEX_AND_CODES = {"age": "quasi", "sex": "quasi", "codes": "items"}
 COLUMNS = ("age", "sex", "codes", "pay")
@@ -37,14 +38,6 @@ def people(rows, seed=1):
 def document_with(**roles):
     found = {"version": 1, "input": {"path": "people.csv", "separator": "|"}}
     return found | {"columns": dict.fromkeys(COLUMNS, "drop") | roles}
-
-
-class Silence:
-    """A teller that says nothing."""
-
-    def __call__(self, doing, share): ...
-
-    def stage(self, name): ...
 
 
 def test_every_algorithm_and_knob_has_words():
@@ -169,7 +162,7 @@ def test_the_heading_calls_the_promise_as_the_certificate_does(table, monkeypatc
     ):
         promises.choose_algorithm(document, name)
         assert str(promises.guarantee_of(document)) == formal
-        assert Trials().tried(plan_of(document), Silence())["guarantee"] == formal
+        assert Trials().tried(plan_of(document), Teller(lambda facts: None))["guarantee"] == formal
         assert "0 rules" not in "".join(promises.promise_of(document))
     assert "knows all that the data show of the kind" not in promises.promise_of(document)[0]
 
@@ -198,8 +191,8 @@ def test_every_model_is_estimated_on_a_sample(table, monkeypatch, kind, roles):
     promises.choose_model(document, kind, {"sensitive_items": ["H"]} if kind == "lm" else {})
     if kind == "diversity":
         promises.turn(document, "l", 2)
-    found = Trials().tried(plan_of(document), Silence(), rows=200)
-    again = Trials().tried(plan_of(document), Silence(), rows=200)
+    found = Trials().tried(plan_of(document), Teller(lambda facts: None), rows=200)
+    again = Trials().tried(plan_of(document), Teller(lambda facts: None), rows=200)
     assert {**found, "seconds": 0} == {**again, "seconds": 0}
     assert (found["sample"], found["rows"], found["kind"], found["holds"]) == (200, 600, kind, True)
     assert "sample of 200 of 600 rows; the whole can differ" in estimates.label(found)
@@ -216,7 +209,7 @@ def test_a_file_that_is_small_enough_is_taken_whole(table, monkeypatch):
     monkeypatch.chdir(table)
     document = document_with(age="quasi")
     promises.choose_model(document, "table", {})
-    found = Trials().tried(plan_of(document), Silence())
+    found = Trials().tried(plan_of(document), Teller(lambda facts: None))
     assert found["sample"] == found["rows"] == 600
     assert estimates.label(found).startswith("Estimate on all 600 rows")
 
@@ -256,7 +249,7 @@ def test_a_table_whose_sets_are_left_out_can_be_estimated_at_once(tmp_path):
     for name, role in (("pay", "sensitive"), ("codes", "drop")):
         set_role(project, name, role)
     assert "separator" not in project.draft["input"]
-    assert Trials().tried(project.plan(), Silence())["kind"] == "table"
+    assert Trials().tried(project.plan(), Teller(lambda facts: None))["kind"] == "table"
     set_role(project, "codes", "items")
     assert project.draft["input"]["separator"] == "|"
 

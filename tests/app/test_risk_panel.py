@@ -20,6 +20,7 @@ from shoal.app.project import contents
 from shoal.app.project.workspace import Workspace
 from shoal.evaluate.profile import profile
 from shoal.plan import plan_of
+from shoal.processes import Teller
 from shoal.records.records import Column, Records
 
 PEOPLE = "name,age,sex,codes,pay\n" + "".join(
@@ -27,16 +28,6 @@ PEOPLE = "name,age,sex,codes,pay\n" + "".join(
     for i in range(90)
 )
 ROLES = {"name": "drop", "age": "quasi", "sex": "quasi", "codes": "items", "pay": "sensitive"}
-
-
-class Silence:
-    """A teller that says nothing."""
-
-    def __call__(self, doing, share): ...
-
-    def stage(self, name): ...
-
-    def note(self, **facts): ...
 
 
 @pytest.fixture
@@ -48,7 +39,7 @@ def people(tmp_path, monkeypatch):
 
 def found_for(people, k=5, **roles):
     document = risks.known_document(people | {"columns": ROLES | roles})
-    return work(plan_of(document), None, Silence(), k=k)
+    return work(plan_of(document), None, Teller(lambda facts: None), k=k)
 
 
 def naive_known(rows, names, wanted, k):
@@ -143,7 +134,7 @@ def test_words_hold_for_empty_sets(tmp_path, monkeypatch):
     (tmp_path / "sets.jsonl").write_text("[]\n[]\n")
     monkeypatch.chdir(tmp_path)
     document = risks.known_document({"version": 1, "input": {"path": "sets.jsonl"}})
-    found = work(plan_of(document), None, Silence())
+    found = work(plan_of(document), None, Teller(lambda facts: None))
     assert risks.headline(found) == "None of the 2 rows holds anything that others may know."
     assert risks.over_m(found) == risks.examples(found) == []
     assert risks.by_columns(found) == ([], [])
@@ -165,7 +156,7 @@ def test_a_tie_of_columns_names_them_all(people):
     with open("people.csv", "w") as file:
         file.write(rows)
     document = risks.known_document(people | {"columns": dict.fromkeys(("age", "zip", "sex"), "quasi")})
-    found = work(plan_of(document), None, Silence(), k=3)
+    found = work(plan_of(document), None, Teller(lambda facts: None), k=3)
     assert risks.headline(found) == "4 of 12 rows are unique by “age”, “zip” and “sex”."
     assert risks.worst_column(found) == (
         "Leave out “age” or “sex” or “zip”, and no row would be unique by the columns instead of 4."

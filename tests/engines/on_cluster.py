@@ -54,7 +54,7 @@ def main():
     )
     killed, executors = [], []
 
-    def progress(doing, share):
+    def progress(doing, share, **facts):
         # The second depth: rows are stored, sets have been found, more are to come.
         if workers and not killed and doing.startswith("depth 2"):
             executors.append(session.sparkContext._jsc.sc().getExecutorMemoryStatus().size() - 1)

@@ -417,7 +417,7 @@ def test_a_part_that_fails_all_the_same_is_joined_with_another(spark, monkeypatc
     how = {"quasi": "a", "sensitive": "s", "algorithm": "balanced"}
     df = spark.createDataFrame(data)
     release = shoal.spark.anonymize(
-        df, MatchingDiversity(3, known), **how, progress=lambda doing, share: told.append(doing)
+        df, MatchingDiversity(3, known), **how, progress=lambda doing, share, **facts: told.append(doing)
     )
     assert told.count("groups") >= 2
     assert release.details["facts"]["parts"] == 2

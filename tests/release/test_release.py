@@ -418,7 +418,7 @@ def test_audit_tells_whether_any_data_keeps_the_promise(tmp_path):
 
 def test_progress_is_told_what_is_going_on():
     heard = []
-    shoal.anonymize(ROWS, KmAnonymity(5, 2), hierarchy=SHOP, progress=lambda doing, share: heard.append(doing))
+    shoal.anonymize(ROWS, KmAnonymity(5, 2), hierarchy=SHOP, progress=lambda doing, share, **facts: heard.append(doing))
     assert heard[0] == "reading"
     assert "auditing" in heard
 

@@ -5,10 +5,10 @@ Here the global one of the 2008 paper: a cut through the hierarchy replaces an i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -18,8 +18,14 @@ from shoal.numbers import seconds, share, whole_number
 from shoal.ordering import natural_order
 from shoal.records.baskets import Baskets
 
-Progress = Callable[[str, float], None]
-"""What a long run is doing, and which share of it is done (0 to 1)."""
+
+class Progress(Protocol):
+    """Who is told what a long run is doing and which share of it is done (0 to 1).
+
+    Some algorithms also know the loss of the best release so far, and a bound below which no release can lose.
+    """
+
+    def __call__(self, doing: str, share: float, *, best: float | None = None, bound: float | None = None) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -49,9 +55,9 @@ class Options:
             if getattr(self, name) is not None:
                 whole_number(name, getattr(self, name), least)
 
-    def tell(self, doing: str, share: float) -> None:
+    def tell(self, doing: str, share: float, *, best: float | None = None, bound: float | None = None) -> None:
         if self.progress:
-            self.progress(doing, share)
+            self.progress(doing, share, best=best, bound=bound)
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TextIO
 
 from shoal.errors import Message, told
@@ -22,6 +22,8 @@ from shoal.passwords import without_passwords
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
+
+    from shoal.algorithms.recoding import Progress
 
 show_values = False
 """Whether --show-values was given."""
@@ -118,17 +120,22 @@ def table(*columns: str, title: str | None = None) -> Table:
 
 
 @contextlib.contextmanager
-def progress() -> Iterator[Callable[[str, float], None] | None]:
+def progress() -> Iterator[Progress | None]:
     """Tell it what is going on and which share is done. None where nobody is watching."""
     if not sys.stderr.isatty():
         yield None
         return
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bars
 
     columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn()
-    with Progress(*columns, console=console(stderr=True), transient=True) as bars:
+    with Bars(*columns, console=console(stderr=True), transient=True) as bars:
         task = bars.add_task("starting", total=1.0)
-        yield lambda doing, share: bars.update(task, description=printable(doing), completed=share)
+
+        def tell(doing: str, share: float, *, best: float | None = None, bound: float | None = None) -> None:
+            bars.update(task, description=printable(doing), completed=share)
+
+        yield tell
 
 
 def announce_compilation() -> None:

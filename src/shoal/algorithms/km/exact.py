@@ -68,7 +68,8 @@ def exact_on(ground: Standing, options: Options, started: float) -> Recoding:
                     raise _Infeasible
                 rounds += 1
                 loss = program.bound / max(1, hierarchy.n_leaves * total)
-                options.tell(_standing(depth, hierarchy.height, known, loss), depth / (hierarchy.height + 1))
+                doing = _standing(depth, hierarchy.height, known, loss)
+                options.tell(doing, depth / (hierarchy.height + 1), best=known, bound=loss)
                 found = _breaches(ground, answer)
                 if found is None:
                     break

@@ -178,7 +178,8 @@ class _Search:
     def _keep(self, state: _State, share: float) -> None:
         self.best = min(self.best, state, key=lambda s: s.loss)
         scale = max(1, self.ground.hierarchy.n_leaves * int(self.ground.occurrences.sum()))
-        self.options.tell(f"{self.tried:,} moves tried, {self.best.loss / scale:.2%} lost", share)
+        lost = self.best.loss / scale
+        self.options.tell(f"{self.tried:,} moves tried, {lost:.2%} lost", share, best=lost)
 
 
 class _Contracted:

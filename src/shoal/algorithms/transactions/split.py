@@ -60,7 +60,7 @@ def split(baskets: Baskets, guarantee: KAnonymity, hierarchy: None, options: Opt
         if (rounds >= most) if options.time_limit is None else (spent > options.time_limit or idle == PATIENCE):
             break
         lost = (rows.constant + partition.loss) / max(1, baskets.occurrences)
-        options.tell(f"{rounds:,} rounds of reassignment, {lost:.2%} lost", share)
+        options.tell(f"{rounds:,} rounds of reassignment, {lost:.2%} lost", share, best=lost)
         share = (
             0.3 + 0.6 * (rounds + 1) / (most + 1)
             if options.time_limit is None

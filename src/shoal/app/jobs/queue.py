@@ -2,13 +2,12 @@
 
     plan.yaml    what is run (paths relative to the folder)
     job.json     which task, when it was queued
-    state.json   where it stands: written by the worker while it runs, by the queue before and after
+    state.json   where it stands
     out/         what it made; it appears when the job is done, in one piece
     result.json  what there is to say about it
-    log.txt      the worker's words; after a crash, where it happened
+    log.txt      what its process printed; after a crash, where it happened
 
-`Jobs.tick` starts what waits and looks after what runs; the server calls it a few times a second. A worker has its own process group, so
-that a cancel ends all of it, and ends by itself when the app is gone (see `worker`).
+`Jobs.tick` starts what waits and looks after what runs; the server calls it a few times a second.
 """
 
 from __future__ import annotations
@@ -17,20 +16,19 @@ import os
 import re
 import secrets
 import shutil
-import signal
-import subprocess
-import sys
+import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from shoal.app.jobs.processes import CRASHED, end_group
-from shoal.app.jobs.warm import Warm
+from shoal.app.jobs.warm import Warm, start_child
 from shoal.app.project.own_files import own_folder, read_json, write_json, write_own
-from shoal.app.project.project import Project, moved, plan_text
+from shoal.app.project.project import Project, moved, plan_text, spoken
 from shoal.app.project.workspace import Workspace
+from shoal.errors import ShoalError
+from shoal.processes import Answer, Child, Crash
 
 LIVE = ("queued", "running")
 ENDED = ("done", "failed", "cancelled")
@@ -38,6 +36,8 @@ AT_ONCE = 1
 """A release uses all cores by itself: two at once would only wait for each other."""
 INTERRUPTED = "The app was closed or stopped while this was running. Nothing was written; run it again."
 OUT_OF_MEMORY = "The system ended this run, most likely because memory ran out; take fewer rows, or a larger machine."
+NO_MEMORY = "There is not enough memory for this; take fewer rows, or a larger machine."
+CRASHED = "Shoal itself failed here; this is a fault of ours. The log in the job's folder says where: please report it."
 _ID = re.compile(r"[0-9]{13}-[a-f0-9]{8}")
 _TASK = re.compile(r"[a-z][a-z_]{0,30}")
 
@@ -80,15 +80,13 @@ class Job:
 
     @property
     def best(self) -> float | None:
-        """The loss of the best release found so far, where the algorithm tells."""
-        found = self.state.get("best")
-        return None if found is None else float(found)
+        """The loss of the best release so far, where the algorithm tells."""
+        return self._number("best")
 
     @property
     def bound(self) -> float | None:
         """No release loses less than this, where the algorithm tells."""
-        found = self.state.get("bound")
-        return None if found is None else float(found)
+        return self._number("bound")
 
     @property
     def gap(self) -> float | None:
@@ -104,8 +102,7 @@ class Job:
     @property
     def estimate(self) -> float | None:
         """Seconds that it may take in all, as an order of magnitude."""
-        found = self.state.get("estimate")
-        return None if found is None else float(found)
+        return self._number("estimate")
 
     @property
     def error(self) -> str | None:
@@ -127,6 +124,10 @@ class Job:
         path = self.folder / "out" / name
         return path if name == os.path.basename(name) and not name.startswith(".") and path.is_file() else None
 
+    def _number(self, name: str) -> float | None:
+        number = self.state.get(name)
+        return None if number is None else float(number)
+
 
 class Jobs:
     """The queue of a workspace."""
@@ -134,8 +135,9 @@ class Jobs:
     def __init__(self, workspace: Workspace, *, at_once: int = AT_ONCE) -> None:
         self.workspace = workspace
         self.at_once = at_once
-        self._running: dict[str, tuple[Path, subprocess.Popen[bytes]]] = {}
+        self._running: dict[str, tuple[Path, Child]] = {}
         self._waiting: dict[str, Path] = {}
+        self._lock = threading.RLock()
         self.warm = Warm(workspace)
         """The process that estimates, beside the queue: it is for what a page waits for."""
         for project in workspace.projects():
@@ -171,6 +173,7 @@ class Jobs:
 
     def of(self, project: Project, task: str | None = None) -> list[Job]:
         """The jobs of a project, the newest first; with `task`, those alone."""
+        self._hear()
         try:
             folders = sorted((project.folder / "jobs").iterdir(), reverse=True)
         except FileNotFoundError:
@@ -180,6 +183,7 @@ class Jobs:
 
     def get(self, project: Project, id: str) -> Job | None:
         """One job. An id is never taken for a path."""
+        self._hear()
         folder = project.folder / "jobs" / id
         return self._job(folder) if _ID.fullmatch(id) and (folder / "job.json").is_file() else None
 
@@ -193,12 +197,13 @@ class Jobs:
 
     def cancel(self, job: Job) -> None:
         """Ends a job. What it has half written goes with it."""
-        self._waiting.pop(job.id, None)
-        running = self._running.pop(job.id, None)
-        if running is not None:
-            end_group(running[1])
-        if self._job(job.folder).status in LIVE:
-            self._end(job.folder, "cancelled")
+        self._hear()
+        with self._lock:
+            self._waiting.pop(job.id, None)
+            if (running := self._running.pop(job.id, None)) is not None:
+                running[1].end()
+            if self._job(job.folder).status in LIVE:
+                self._end(job.folder, "cancelled")
 
     def remove(self, job: Job) -> None:
         """Ends a job and removes its folder."""
@@ -217,43 +222,53 @@ class Jobs:
 
     def close(self) -> None:
         """Ends what runs, as the app ends; what waits waits for the next start."""
-        for folder, process in list(self._running.values()):
-            end_group(process)
-            if self._job(folder).status in LIVE:  # it may have been done since the last look
+        self._hear()
+        with self._lock:
+            for folder, child in self._running.values():
+                child.end()
                 self._end(folder, "failed", INTERRUPTED)
-        self._running.clear()
+            self._running.clear()
         self.warm.close()
 
     def tick(self) -> None:
-        """Looks after workers that have ended, and starts as many as may run at once."""
+        """Takes in what workers have said, and starts as many as may run at once."""
         self.warm.tick()
-        for id, (folder, process) in list(self._running.items()):
-            code = process.poll()
-            if code is None:
-                continue
-            del self._running[id]
-            if process.stdin:
-                process.stdin.close()
-            if self._job(folder).status == "running":  # it had no time to say why
-                self._end(folder, "failed", OUT_OF_MEMORY if code == -signal.SIGKILL else CRASHED)
-        for id in sorted(self._waiting)[: max(0, self.at_once - len(self._running))]:  # the oldest first
-            folder = self._waiting.pop(id)
-            if folder.is_dir():  # its project may have been removed
-                self._start(id, folder)
+        self._hear()
+        with self._lock:
+            for id in sorted(self._waiting)[: max(0, self.at_once - len(self._running))]:  # the oldest first
+                folder = self._waiting.pop(id)
+                if folder.is_dir():  # its project may have been removed
+                    self._running[id] = folder, self._started(folder)
 
-    def _start(self, id: str, folder: Path) -> None:
-        self._write(folder, {"status": "running", "phase": "starting", "share": 0.0, "started": time.time()})
-        number = os.open(folder / "log.txt", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(number, "wb") as log:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "shoal.app.jobs.job_worker", str(folder)],
-                stdin=subprocess.PIPE,  # its end tells the worker that the app is gone
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-                env=os.environ | {"PYTHONUNBUFFERED": "1", "TMPDIR": str(self.workspace.passing)},
-            )
-        self._running[id] = (folder, process)
+    def _started(self, folder: Path) -> Child:
+        child = start_child("shoal.app.jobs.tasks:work", self.workspace, folder / "log.txt")
+        state = {"status": "running", "phase": "starting", "share": 0.0, "phases": [], "pid": child.pid}
+        self._write(folder, state | {"started": time.time()})
+        child.ask(str(folder))
+        return child
+
+    def _hear(self) -> None:
+        """Takes in what workers have said."""
+        with self._lock:
+            for id, (folder, child) in list(self._running.items()):
+                facts: dict[str, Any] = {}
+                answer = None
+                for news in child.news():
+                    if isinstance(news, Answer):
+                        answer = news
+                    else:
+                        facts |= news
+                if facts:
+                    self._write(folder, read_json(folder / "state.json") | facts)
+                if answer is None:
+                    continue
+                del self._running[id]
+                child.end()
+                if answer.error is None:
+                    state = read_json(folder / "state.json")
+                    self._write(folder, state | {"status": "done", "ended": time.time()})
+                else:
+                    self._end(folder, "failed", _reason(answer.error))
 
     def _job(self, folder: Path) -> Job:
         return Job(folder, read_json(folder / "job.json"), read_json(folder / "state.json"))
@@ -270,3 +285,15 @@ class Jobs:
     @staticmethod
     def _write(folder: Path, state: Mapping[str, Any]) -> None:
         write_json(folder / "state.json", state)
+
+
+def _reason(error: ShoalError | Crash) -> str:
+    """Why a job failed, in a sentence for the user."""
+    if isinstance(error, ShoalError):
+        return spoken(error)
+    if error.strerror is not None:
+        reason = error.strerror or "the disk or a file failed"
+        return f"A file could not be read or written ({reason}); check the disk, then run it again."
+    if error.kind == MemoryError.__name__:
+        return NO_MEMORY
+    return OUT_OF_MEMORY if error.killed else CRASHED

@@ -6,23 +6,20 @@ Estimates are kept in the project's folder, so that a page that asks for the sam
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
-import subprocess
-import sys
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from shoal.app.jobs.processes import end_group
 from shoal.app.panels.promise import estimates
-from shoal.app.project.project import Project, moved
+from shoal.app.project.project import Project, moved, spoken
 from shoal.app.project.workspace import Workspace
+from shoal.errors import ShoalError
+from shoal.processes import Answer, Child, Crash
 
 LIMIT = 25.0
 """Seconds after which an estimate that is not there yet is given up; reading the file is not counted."""
@@ -30,8 +27,8 @@ PATIENCE = 1.0
 """Seconds that an estimate nobody waits for has to end by itself."""
 IDLE = 900.0
 """Seconds without a request after which the process is ended."""
+NO_MEMORY = "There is not enough memory for this; take a smaller sample."
 _MOST_FAILED = 64
-_counter = iter(range(1, 1 << 62))
 
 
 @dataclass(eq=False)
@@ -44,7 +41,6 @@ class Request:
     document: Mapping[str, Any]
     rows: int | None
     limit: float = LIMIT
-    id: int = field(default_factory=_counter.__next__)
     phase: str = ""
     found: bool = False
     since: float | None = None
@@ -59,7 +55,7 @@ class Warm:
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
         self._lock = threading.RLock()
-        self._process: subprocess.Popen[str] | None = None
+        self._child: Child | None = None
         self._waiting: OrderedDict[str, Request] = OrderedDict()
         self._current: Request | None = None
         self._failed: OrderedDict[str, str] = OrderedDict()
@@ -78,6 +74,7 @@ class Warm:
         self.workspace.check(document, project.folder)
         request = Request(project, key, base, moved(document, project.folder.resolve(), Path()), rows, limit)
         with self._lock:
+            self._hear()
             self._asked = time.monotonic()
             if self._current is not None and self._current.key == key and self._current.unwanted is None:
                 self._waiting.pop(project.id, None)
@@ -90,12 +87,14 @@ class Warm:
     def forget(self, project: Project) -> None:
         """Nobody waits for an estimate of this project any more."""
         with self._lock:
+            self._hear()
             self._waiting.pop(project.id, None)
             self._give_up_current(project)
 
     def standing(self, key: str) -> tuple[str, str] | None:
         """(waiting, running or failed; its phase, or why there is none) of an estimate; None if it is not on its way."""
         with self._lock:
+            self._hear()
             if self._current is not None and self._current.key == key and self._current.unwanted is None:
                 return "running", self._current.phase
             if any(request.key == key for request in self._waiting.values()):
@@ -111,114 +110,99 @@ class Warm:
         """Starts the process ahead of the first request."""
         with self._lock:
             self._asked = time.monotonic()
-            if self._process is None:
-                self._start()
+            self._started()
 
     def tick(self) -> None:
-        """Ends what takes too long, and a process that nobody has asked for long."""
+        """Takes in what the process has said; ends what takes too long, and a process that nobody has asked for long."""
         with self._lock:
+            self._hear()
             now, current = time.monotonic(), self._current
             if current is None:
-                if self._process is not None and now - self._asked > IDLE:
+                if self._child is not None and now - self._asked > IDLE:
                     self.close()
             elif current.unwanted is not None and now - current.unwanted > PATIENCE:
-                self._kill()
+                self._end()
             elif current.since is not None and now - current.since > current.limit:
                 if current.found:
                     estimates.finish(current.project, current.key)
                 else:
                     self._fail(current.key, estimates.given_up(current.limit))
-                current.unwanted = now
-                self._kill()
+                self._end()
 
     def close(self) -> None:
         """Ends the process."""
         with self._lock:
             self._waiting.clear()
-            self._current = None
-            self._kill()
-            self._process = None
+            self._end()
 
     def _give_up_current(self, project: Project) -> None:
         current = self._current
         if current is not None and current.unwanted is None and current.project.id == project.id:
             current.unwanted = time.monotonic()
-            self._write("null")
+            self._started().give_up()
 
     def _dispatch(self) -> None:
-        if self._current is not None or not self._waiting:
+        if self._current is None and self._waiting:
+            _, self._current = self._waiting.popitem(last=False)
+            self._started().ask({"document": self._current.document, "rows": self._current.rows})
+
+    def _started(self) -> Child:
+        """The process; a new one where there is none."""
+        if self._child is None:
+            log = self.workspace.own / "estimator.log"
+            self._child = start_child("shoal.app.jobs.estimator:estimate", self.workspace, log)
+        return self._child
+
+    def _end(self) -> None:
+        """Ends the process, and with it the current request. Another one starts it again."""
+        if self._child is not None:
+            self._child.end()
+        self._child = self._current = None
+        self._dispatch()
+
+    def _hear(self) -> None:
+        """Takes in what the process has said."""
+        child = self._child
+        if child is None:
             return
-        if self._process is None:
-            self._start()
-        _, self._current = self._waiting.popitem(last=False)
-        asked = {"id": self._current.id, "document": self._current.document, "rows": self._current.rows}
-        self._write(json.dumps(asked))
-
-    def _write(self, line: str) -> None:
-        if self._process is not None and self._process.stdin is not None:
-            with contextlib.suppress(OSError, ValueError):  # it has just ended; its listener says so
-                self._process.stdin.write(line + "\n")
-                self._process.stdin.flush()
-
-    def _start(self) -> None:
-        number = os.open(self.workspace.own / "estimator.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(number, "wb") as log:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "shoal.app.jobs.estimator"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-                encoding="utf-8",
-                start_new_session=True,
-                env=os.environ | {"PYTHONUNBUFFERED": "1", "TMPDIR": str(self.workspace.passing)},
-            )
-        self._process = process
-        threading.Thread(target=self._listen, args=(process,), daemon=True).start()
-
-    def _kill(self) -> None:
-        if self._process is not None:
-            end_group(self._process)
-
-    def _listen(self, process: subprocess.Popen[str]) -> None:
-        """Takes in what the process says, until it ends."""
-        assert process.stdout is not None
-        with contextlib.suppress(ValueError):  # closed
-            for line in process.stdout:
-                with contextlib.suppress(json.JSONDecodeError):  # a line that was cut off as it ended
-                    self._heard(json.loads(line))
-        process.wait()
-        with self._lock:
-            if self._process is not process:
-                return
-            self._process = None
-            current, self._current = self._current, None
-            if current is not None and current.unwanted is None:
-                self._fail(current.key, estimates.CRASHED if process.returncode != -9 else estimates.ENDED)
-            self._dispatch()
-
-    def _heard(self, news: Mapping[str, Any]) -> None:
-        with self._lock:
+        for news in child.news():
             current = self._current
-            if current is None or news.get("id") != current.id:
-                return
-            if "phase" in news:
-                current.phase = str(news["phase"])
-                if current.since is None and current.phase.startswith("Trying"):
-                    current.since = time.monotonic()
+            if current is None:
+                continue
+            if isinstance(news, Answer):
+                self._current = None
+                if news.error is not None and current.unwanted is None:
+                    if current.found:
+                        estimates.finish(current.project, current.key)
+                    else:
+                        self._fail(current.key, _reason(news.error))
+                continue
+            current.phase = str(news.get("phase", current.phase))
+            if "trying" in news and current.since is None:
+                current.since = time.monotonic()
             if "found" in news:
                 current.found = True
                 estimates.keep(current.project, current.key, current.base, news["found"])
-            if "error" in news and current.unwanted is None:
-                if current.found:
-                    estimates.finish(current.project, current.key)
-                else:
-                    self._fail(current.key, str(news["error"]))
-            if "over" in news or "error" in news:
-                self._current = None
-                self._dispatch()
+        if child.code is not None:
+            self._child = None
+        self._dispatch()
 
     def _fail(self, key: str, why: str) -> None:
         self._failed[key] = why
         while len(self._failed) > _MOST_FAILED:
             self._failed.popitem(last=False)
+
+
+def start_child(work: str, workspace: Workspace, log: Path) -> Child:
+    """A process of the app. Its temporary files stay in the workspace."""
+    environment = os.environ | {"TMPDIR": str(workspace.passing)}
+    return Child(work, log=log, environment=environment, background=True)
+
+
+def _reason(error: ShoalError | Crash) -> str:
+    """Why there is no estimate, in a sentence for the user."""
+    if isinstance(error, ShoalError):
+        return spoken(error)
+    if error.kind == MemoryError.__name__:
+        return NO_MEMORY
+    return estimates.ENDED if error.killed else estimates.CRASHED

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from shoal.app.jobs.job_worker import Teller
 from shoal.plan import Plan, checked_plan
+from shoal.processes import Teller
 
 
 def work(plan: Plan, folder: Path, tell: Teller) -> dict[str, Any]:

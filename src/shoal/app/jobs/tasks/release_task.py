@@ -14,11 +14,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal.app.jobs.job_worker import Teller
 from shoal.app.project.project import spoken
 from shoal.app.project.wording import in_app
 from shoal.errors import InputError, ShoalError, told
 from shoal.plan import Plan, call_of, checked_plan, run_plan
+from shoal.processes import Teller
 
 if TYPE_CHECKING:
     from shoal.certificate.sign import Signer

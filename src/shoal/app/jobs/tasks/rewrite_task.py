@@ -11,11 +11,11 @@ import re
 from pathlib import Path
 from typing import Any
 
-from shoal.app.jobs.job_worker import Teller
 from shoal.app.jobs.tasks.release_task import CERTIFICATE, check_name, write_pages
 from shoal.app.project.own_files import read_json
 from shoal.errors import InputError
 from shoal.plan import Plan, call_of
+from shoal.processes import Teller
 
 _ID = re.compile(r"[0-9]{13}-[a-f0-9]{8}")
 GONE = "the run that this release comes from is gone; run it again"

@@ -10,9 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal.app.jobs.job_worker import Teller
 from shoal.plan import Plan, call_of
 from shoal.plan.running import check_files
+from shoal.processes import Teller
 
 if TYPE_CHECKING:
     from shoal.records.records import Records

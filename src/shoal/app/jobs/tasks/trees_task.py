@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from shoal.app.jobs.job_worker import Teller
 from shoal.app.panels.hierarchies.tree_values import TREE, VALUES, read_values, values_text
 from shoal.app.project.own_files import write_own
 from shoal.errors import InputError
 from shoal.plan import Plan
+from shoal.processes import Teller
 
 
 def work(plan: Plan, folder: Path, tell: Teller, *, key: str = "", learn: int | None = None) -> dict[str, Any]:

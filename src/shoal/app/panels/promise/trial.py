@@ -17,11 +17,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 from shoal.errors import ShoalError, Unreachable
 from shoal.plan import Plan, call_of
 from shoal.plan.running import check_files, in_terms_of
+from shoal.processes import Teller
 
 ROWS = 2_000
 """The first sample, and the least."""
@@ -41,14 +42,6 @@ _RUN = ("suppress", "seed", "segments", "population", "generations", "threads")
 Found = dict[str, Any]
 
 
-class Tell(Protocol):
-    """Who is told what is being done; it may raise to end the trial."""
-
-    def __call__(self, doing: str, share: float) -> None: ...
-
-    def stage(self, name: str) -> None: ...
-
-
 @dataclass(frozen=True, eq=False)
 class Ground:
     """What trials of a plan share, whatever its numbers are: the data as they were read, and its tree."""
@@ -66,7 +59,7 @@ class Trials:
         self._tree: tuple[Any, Any] | None = None
         self._warm: set[tuple[str, str]] = set()
 
-    def growing(self, plan: Plan, tell: Tell) -> Iterator[Found]:
+    def growing(self, plan: Plan, tell: Teller) -> Iterator[Found]:
         """Trials on samples that grow: each as soon as it is there, until another would take too long, or all rows were tried."""
         ground = self._read(plan, tell)
         self.warmed(plan, tell)
@@ -93,7 +86,7 @@ class Trials:
             if 2 * rows > len(ground.whole):
                 rows = len(ground.whole)
 
-    def warmed(self, plan: Plan, tell: Tell) -> None:
+    def warmed(self, plan: Plan, tell: Teller) -> None:
         """Loads what an algorithm needs at its first time, by a trial that nobody sees."""
         way = plan.kind, str(plan.algorithm)
         if way not in self._warm:
@@ -103,7 +96,7 @@ class Trials:
                     self.tried(plan, tell, WARM_UP)
             self._warm.add(way)
 
-    def tried(self, plan: Plan, tell: Tell, rows: int = ROWS) -> Found:
+    def tried(self, plan: Plan, tell: Teller, rows: int = ROWS) -> Found:
         """Loss, classes and raw risk of a sample of at most `rows` rows."""
         from shoal.evaluate.raw_risk import raw_risk
 
@@ -117,7 +110,7 @@ class Trials:
         source = sampled(whole, rows)
         if plan.kind == "km":  # its loss is about the leaves of the tree, not about the names of items
             source = replace(source, records=replace(source.records, items=_held(source.baskets)))
-        tell.stage(f"Trying the promise on {len(source):,} rows")
+        tell.stage(f"Trying the promise on {len(source):,} rows", trying=True)
         tree = self._hierarchy(plan, whole, dict(call.arguments))
         with in_terms_of(plan):
             share = _share_of_k(promise, len(source), len(whole))
@@ -154,7 +147,7 @@ class Trials:
             "final": True,
         }
 
-    def _read(self, plan: Plan, tell: Tell) -> Ground:
+    def _read(self, plan: Plan, tell: Teller) -> Ground:
         """The data of a plan: those that were read last, if they are the same, in the same roles."""
         from shoal.models import Roles, model_of
 
@@ -215,7 +208,7 @@ def sampled(source: Any, rows: int, seed: int = SEED) -> Any:
     return replace(source, records=source.records.take(taken))
 
 
-def _proposal(plan: Plan, source: Any, promise: Any, tree: Any, tell: Tell) -> Any:
+def _proposal(plan: Plan, source: Any, promise: Any, tree: Any, tell: Teller) -> Any:
     from shoal.algorithms import entry
     from shoal.algorithms.recoding import Options
     from shoal.models import model_of
