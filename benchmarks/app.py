@@ -75,7 +75,7 @@ class _Bench:
         self.edits = 0
 
     def read(self) -> None:
-        from shoal.app.panels.hierarchies.hierarchies_panel import trees
+        from shoal.app.panels.hierarchies import trees
 
         trees._LOADED.clear()
         trees._READ.clear()
@@ -92,15 +92,15 @@ class _Bench:
         from shoal.app.panels.hierarchies.tree_page import tree_html
         from shoal.app.panels.hierarchies.tree_steps import edit
         from shoal.app.panels.hierarchies.tree_steps import step as walk
-        from shoal.hierarchy.editing import merged, moved, renamed
+        from shoal.hierarchy.edit import merge, move, rename
 
         loaded = self.loaded()
         tops = loaded.children(loaded.tree.root)
         self.edits += 1
         verbs: dict[str, Callable[[Any], Any]] = {
-            "rename": lambda tree: renamed(tree, tops[3], f"another {self.edits}"),
-            "move": lambda tree: moved(tree, loaded.children(tops[2])[:1], tops[5]),
-            "merge": lambda tree: merged(tree, loaded.children(tops[4])[:2], f"both {self.edits}"),
+            "rename": lambda tree: rename(tree, tops[3], f"another {self.edits}"),
+            "move": lambda tree: move(tree, loaded.children(tops[2])[:1], tops[5]),
+            "merge": lambda tree: merge(tree, loaded.children(tops[4])[:2], f"both {self.edits}"),
         }
         if step in verbs:
             edit(self.project, self.need, self.values, loaded, verbs[step], step)

@@ -39,7 +39,7 @@ SWEEP: list[Row] = [{"l": l, "min_exp": 0.9} for l in (3, 4, 5, 6)] + [  # noqa:
 @cache
 def adult() -> tuple[Any, Any]:
     """(records, hierarchies)."""
-    from shoal.hierarchy.columns import column_hierarchy
+    from shoal.hierarchy.spec import column_hierarchy
     from shoal.records.records import Column, Records
 
     root = folder()

@@ -47,11 +47,11 @@ def data(name: str) -> Any:
 
 
 def tree(name: str, baskets: Any, spec: str) -> Any:
-    from shoal.hierarchy.spec import resolve
+    from shoal.hierarchy.spec import Values, resolve
 
     root = folder()
     assert root is not None
-    return resolve(root / TREES[name] if spec == "its own tree" else spec, baskets.vocabulary, baskets.supports())
+    return resolve(root / TREES[name] if spec == "its own tree" else spec, Values.of_items(baskets))
 
 
 def warm_up() -> None:
@@ -59,12 +59,12 @@ def warm_up() -> None:
     from shoal.algorithms import ALGORITHMS, algorithm
     from shoal.algorithms.recoding import Options
     from shoal.guarantees.km import KmAnonymity
-    from shoal.hierarchy.build import balanced
+    from shoal.hierarchy.build import balanced_tree
     from shoal.records.baskets import Baskets
 
     rows = [[str(j) for j in range(12) if (i * (j + 3)) % 7 < 3] for i in range(60)]
     baskets = Baskets.from_rows(rows)
-    hierarchy = balanced(baskets.vocabulary, 3)
+    hierarchy = balanced_tree(baskets.vocabulary, 3)
     for name in ALGORITHMS["km"]:
         if name != "oa":
             recoding = algorithm("km", name)(baskets, KmAnonymity(4, 3), hierarchy, Options())
@@ -238,7 +238,7 @@ def case_tiny(worlds: int) -> Row:
     from shoal.algorithms.km.hybrid import hybrid
     from shoal.algorithms.recoding import Options
     from shoal.guarantees.km import KmAnonymity
-    from shoal.hierarchy.build import balanced
+    from shoal.hierarchy.build import balanced_tree
     from shoal.price.ncp import leaf_occurrences, ncp
     from shoal.records.baskets import Baskets
 
@@ -249,7 +249,7 @@ def case_tiny(worlds: int) -> Row:
         rows = [set(rng.choice(4, rng.integers(1, 4), replace=False).tolist()) for _ in range(5)]
         baskets = Baskets.from_rows(map(str, row) for row in [*rows, range(4)][: 5 + (len(set().union(*rows)) < 4)])
         rows = [set(map(int, row)) for row in baskets.rows()]
-        where = balanced(baskets.vocabulary, 2)
+        where = balanced_tree(baskets.vocabulary, 2)
         total = baskets.occurrences
         answer = hybrid(baskets, KmAnonymity(2, 2), where, Options(suppress=0.5))
         loss = ncp(answer.cut, leaf_occurrences(where, baskets), answer.deleted(baskets))["ncp"]
@@ -306,14 +306,14 @@ def case_growth(transactions: int) -> Row:
     from shoal.algorithms.km.exact import exact
     from shoal.algorithms.recoding import Options
     from shoal.guarantees.km import KmAnonymity
-    from shoal.hierarchy.build import balanced
+    from shoal.hierarchy.build import balanced_tree
     from shoal.records.samples.quest import quest
 
     warm_up()
     baskets = quest(transactions, length=10, items=1000, seed=1)
     # k grows with the data, so that the same itemsets stay rare and the sizes are comparable.
     promise = KmAnonymity(transactions // 20_000, 2)
-    where = balanced(baskets.vocabulary, 5)
+    where = balanced_tree(baskets.vocabulary, 5)
     before = peak_mb()
     auditing, audit = timed(lambda: promise.audit(baskets), 0.5, 5)
     solving, best = timed(lambda: exact(baskets, promise, where, Options()), 0.5, 3)

@@ -28,14 +28,14 @@ def case_learned(data_name: str, n: int, k: int, m: int) -> Row:
     from shoal.algorithms.km.learning import candidates
     from shoal.algorithms.recoding import Options
     from shoal.guarantees.km import KmAnonymity
-    from shoal.hierarchy.build import frequency
+    from shoal.hierarchy.build import frequency_tree
 
     baskets, promise = data(data_name), KmAnonymity(k, m)
     warm_up()
     learning, found = timed(lambda: candidates(baskets, n, promise, Options()), 0, 1)
     best = min(found, key=lambda candidate: candidate.loss)
     searches = {
-        "frequency": optimum(baskets, promise, frequency(baskets.vocabulary, baskets.supports(), n)),
+        "frequency": optimum(baskets, promise, frequency_tree(baskets.vocabulary, baskets.supports(), n)),
         "learned": optimum(baskets, promise, best.tree),
     }
     row: Row = {"data": data_name, "N": n, "k": k, "m": m}

@@ -37,11 +37,11 @@ def warm_up() -> None:
     from shoal.algorithms.km.lra import lra
     from shoal.algorithms.recoding import Options
     from shoal.guarantees.km import KmAnonymity
-    from shoal.hierarchy.build import balanced
+    from shoal.hierarchy.build import balanced_tree
     from shoal.records.baskets import Baskets
 
     baskets = Baskets.from_rows([[str(i % 7), str(i % 5), str(i % 3)] for i in range(60)])
-    lra(baskets, KmAnonymity(3, 3), balanced(baskets.vocabulary, 2), Options())
+    lra(baskets, KmAnonymity(3, 3), balanced_tree(baskets.vocabulary, 2), Options())
 
 
 def case_local(data_name: str, hierarchy: str, m: int) -> Row:

@@ -98,13 +98,13 @@ def _way(data: str, limit: str | None) -> Row:
     from shoal.algorithms.km.exact import exact
     from shoal.algorithms.recoding import Options
     from shoal.guarantees.km import KmAnonymity
-    from shoal.hierarchy.build import frequency
+    from shoal.hierarchy.build import frequency_tree
     from shoal.records.reading import load
     from shoal.records.writing import write
 
     started, promise = time.monotonic(), KmAnonymity(K, M)
     baskets = load(data, memory_limit=limit).baskets
-    recoding = exact(baskets, promise, frequency(baskets.vocabulary, baskets.supports(), 5), Options())
+    recoding = exact(baskets, promise, frequency_tree(baskets.vocabulary, baskets.supports(), 5), Options())
     published = recoding.apply(baskets).shuffled()
     audit = promise.audit(published)
     out = Path(data).with_name("out.dat")

@@ -14,7 +14,7 @@ from shoal.algorithms.km.hybrid import _Contracted, _State, hybrid
 from shoal.algorithms.recoding import Options
 from shoal.errors import Unreachable
 from shoal.guarantees.km import KmAnonymity
-from shoal.hierarchy.build import balanced
+from shoal.hierarchy.build import balanced_tree
 from shoal.kernels.itemsets.deletion import cheapest_hit
 from shoal.price.ncp import ncp
 from shoal.records.baskets import Baskets
@@ -147,7 +147,7 @@ def skewed(rng, rows, items):
 
 def test_deleting_saves_what_generalizing_would_lose():
     baskets = skewed(np.random.default_rng(5), 1500, 60)
-    tree = balanced(baskets.vocabulary, 4)
+    tree = balanced_tree(baskets.vocabulary, 4)
     both = hybrid(baskets, KmAnonymity(5, 2), tree, Options(suppress=0.3))
     paper = exact(baskets, KmAnonymity(5, 2), tree, Options())
     occurrences = baskets.supports()
@@ -160,7 +160,7 @@ def test_deleting_saves_what_generalizing_would_lose():
 
 def test_threads_do_not_change_the_answer():
     baskets = skewed(np.random.default_rng(8), 1200, 50)
-    tree = balanced(baskets.vocabulary, 4)
+    tree = balanced_tree(baskets.vocabulary, 4)
     one, two = (
         hybrid(baskets, KmAnonymity(4, 3), tree, Options(suppress=0.2, threads=t)).apply(baskets) for t in (1, 2)
     )
@@ -170,7 +170,7 @@ def test_threads_do_not_change_the_answer():
 def test_a_time_limit_returns_an_answer_that_keeps_the_promise():
     baskets = skewed(np.random.default_rng(9), 800, 50)
     recoding = hybrid(
-        baskets, KmAnonymity(5, 2), balanced(baskets.vocabulary, 4), Options(suppress=0.2, time_limit=1e-9)
+        baskets, KmAnonymity(5, 2), balanced_tree(baskets.vocabulary, 4), Options(suppress=0.2, time_limit=1e-9)
     )
     assert KmAnonymity(5, 2).audit(recoding.apply(baskets)).holds
 
@@ -178,4 +178,4 @@ def test_a_time_limit_returns_an_answer_that_keeps_the_promise():
 def test_more_than_all_transactions_cannot_hide_anyone():
     baskets = Baskets.from_rows([["a"], ["a", "b"]])
     with pytest.raises(Unreachable):
-        hybrid(baskets, KmAnonymity(3, 2), balanced(baskets.vocabulary, 2), Options(suppress=0.5))
+        hybrid(baskets, KmAnonymity(3, 2), balanced_tree(baskets.vocabulary, 2), Options(suppress=0.5))

@@ -18,7 +18,7 @@ from shoal.algorithms.recoding import Options
 from shoal.errors import InputError, Unreachable
 from shoal.guarantees.km import KmAnonymity
 from shoal.guarantees.km_local import LocalKmAnonymity
-from shoal.hierarchy.build import balanced
+from shoal.hierarchy.build import balanced_tree
 from shoal.hierarchy.tree import Hierarchy
 from shoal.kernels.itemsets.descents import settle_pairs
 from shoal.kernels.itemsets.holders import rows_to_fill
@@ -99,7 +99,7 @@ def test_every_single_move_keeps_the_promise(world):
 @given(st.lists(st.sets(st.integers(0, 6), max_size=4), min_size=1, max_size=12), st.integers(1, 4), st.integers(1, 4))
 def test_clean_rows_are_the_largest_set_that_keeps_the_promise(rows, k, m):
     baskets = Baskets.from_rows([str(item) for item in row] for row in rows)
-    tree = balanced(baskets.vocabulary or ("*",), 2)
+    tree = balanced_tree(baskets.vocabulary or ("*",), 2)
     splitting = Splitting(baskets, KmAnonymity(k, m), tree, Options())
     clean = splitting._clean(baskets, np.arange(tree.n_leaves, dtype=np.int32))
     assert set(np.flatnonzero(clean).tolist()) == naive_local.clean_rows(rows, k, m)
@@ -143,7 +143,7 @@ def test_rows_with_rare_company_do_not_pull_the_others_up():
 
 def test_the_answer_does_not_depend_on_threads():
     baskets, guarantee = shop(), KmAnonymity(4, 2)
-    tree = balanced(baskets.vocabulary, 3)
+    tree = balanced_tree(baskets.vocabulary, 3)
     one, two = (lra(baskets, guarantee, tree, Options(threads=n)) for n in (1, 2))
     assert np.array_equal(one.node, two.node)
     assert local_ncp(tree, one.node)["ncp"] < one.facts["ncp_of_cut"]
@@ -151,7 +151,7 @@ def test_the_answer_does_not_depend_on_threads():
 
 def test_segments_cap_the_number_of_parts():
     baskets, guarantee = shop(), KmAnonymity(4, 2)
-    tree = balanced(baskets.vocabulary, 3)
+    tree = balanced_tree(baskets.vocabulary, 3)
     assert lra(baskets, guarantee, tree, Options(segments=1)).facts["parts"] == 1
     whole = Splitting(baskets, guarantee, tree, Options())
     start = whole.part(np.arange(len(baskets)))
@@ -163,7 +163,7 @@ def test_segments_cap_the_number_of_parts():
 
 def test_a_time_limit_ends_the_search_with_what_there_is():
     baskets, guarantee = shop(), KmAnonymity(4, 2)
-    tree = balanced(baskets.vocabulary, 3)
+    tree = balanced_tree(baskets.vocabulary, 3)
     recoding = lra(baskets, guarantee, tree, Options(time_limit=1e-9))
     assert "time limit" in recoding.notes[0]
     assert LocalKmAnonymity(4, 2, tree).audit(recoding.apply(baskets)).holds
@@ -172,18 +172,18 @@ def test_a_time_limit_ends_the_search_with_what_there_is():
 @pytest.mark.parametrize("rows", [[["a"]] * 3, [["a", "b"]] * 3, [[], ["a"], ["a"], ["a"]], [[], []]])
 def test_small_and_equal_rows_stay_as_they_are(rows):
     baskets = Baskets.from_rows(rows)
-    tree = balanced(("a", "b"), 2)
+    tree = balanced_tree(("a", "b"), 2)
     assert lra(baskets, KmAnonymity(3, 2), tree, Options()).apply(baskets) == baskets
 
 
 def test_too_few_rows_are_refused():
     with pytest.raises(Unreachable):
-        lra(Baskets.from_rows([["a"], ["b"]]), KmAnonymity(3, 2), balanced(("a", "b"), 2), Options())
+        lra(Baskets.from_rows([["a"], ["b"]]), KmAnonymity(3, 2), balanced_tree(("a", "b"), 2), Options())
 
 
 def test_a_local_recoding_is_for_its_own_rows():
     baskets = shop(60)
-    recoding = lra(baskets, KmAnonymity(3, 2), balanced(baskets.vocabulary, 3), Options())
+    recoding = lra(baskets, KmAnonymity(3, 2), balanced_tree(baskets.vocabulary, 3), Options())
     with pytest.raises(InputError, match="the rows that it was made for"):
         recoding.apply(baskets.take(np.arange(10)))
 
@@ -199,7 +199,7 @@ def test_a_release_tells_what_became_of_what(tmp_path):
     assert sum(level["occurrences"] for level in release.details["levels"]) == baskets.occurrences
     written = release.write(tmp_path / "out.csv", rules=tmp_path / "rules.csv")
     assert (tmp_path / "rules.csv").read_text().startswith("item,published,rows\n")
-    tree = balanced(baskets.vocabulary, 3)
+    tree = balanced_tree(baskets.vocabulary, 3)
     from shoal.records.reading import load
 
     again = load(written.targets.data, separator=written.layout.separator).baskets
@@ -215,7 +215,7 @@ def test_an_audit_needs_the_tree_itself():
 @given(st.integers(0, 1000), st.integers(2, 6), st.integers(1, 3))
 def test_larger_data_keeps_the_promise(seed, k, m):
     baskets = shop(250, seed)
-    tree = balanced(baskets.vocabulary, 2)
+    tree = balanced_tree(baskets.vocabulary, 2)
     recoding = lra(baskets, KmAnonymity(k, m), tree, Options())
     assert naive.is_km_anonymous(published_nodes(recoding, baskets), k, m)
 

@@ -16,7 +16,7 @@ from shoal.algorithms.km.exact import exact
 from shoal.algorithms.km.ground import Ground
 from shoal.algorithms.recoding import Options
 from shoal.guarantees.km import KmAnonymity, exposures
-from shoal.hierarchy.build import frequency
+from shoal.hierarchy.build import frequency_tree
 from shoal.kernels.itemsets.nodes import joint_support
 from shoal.kernels.itemsets.rows import _gathered_bytes, laid_out
 from shoal.kernels.parallel import even_blocks, even_row_blocks
@@ -65,7 +65,7 @@ def test_larger_data_and_long_rows_count_the_same(m, working):
     limited = in_scratch(free, working)
     promise = KmAnonymity(3, m)
     assert promise.audit(limited) == promise.audit(free)
-    tree = frequency(free.vocabulary, free.supports(), 5)
+    tree = frequency_tree(free.vocabulary, free.supports(), 5)
     expected, found = (exact(baskets, promise, tree, Options()) for baskets in (free, limited))
     assert found.cut.node.tolist() == expected.cut.node.tolist()
     assert found.facts == expected.facts
@@ -74,7 +74,7 @@ def test_larger_data_and_long_rows_count_the_same(m, working):
 def test_nothing_changes_when_pages_are_given_back_all_the_time():
     free = quest(2000, 8, items=100)
     limited, promise, done = in_scratch(free, 1 << 12), KmAnonymity(5, 3), threading.Event()
-    tree = frequency(free.vocabulary, free.supports(), 5)
+    tree = frequency_tree(free.vocabulary, free.supports(), 5)
     expected = exact(free, promise, tree, Options())
 
     def drop():
@@ -143,10 +143,10 @@ from shoal.algorithms.km.exact import exact
 from shoal.algorithms.km.ground import Ground
 from shoal.algorithms.recoding import Options
 from shoal.guarantees.km import KmAnonymity
-from shoal.hierarchy.build import frequency
+from shoal.hierarchy.build import frequency_tree
 from shoal.records.reading import read
 baskets, promise = read(sys.argv[1], memory_limit=limit), KmAnonymity(20, 2)
-recoding = exact(baskets, promise, frequency(baskets.vocabulary, baskets.supports(), 5), Options(threads=2))
+recoding = exact(baskets, promise, frequency_tree(baskets.vocabulary, baskets.supports(), 5), Options(threads=2))
 audit = promise.audit(recoding.apply(baskets).shuffled(), threads=2)
 highest = int(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1]) * 1024
 print(json.dumps([recoding.cut.node.tolist(), recoding.bound, audit.to_dict(), highest]))
@@ -166,7 +166,7 @@ def test_the_least_limit_is_enough_for_the_whole_way(tmp_path):
     assert done.returncode == 0, done.stderr
     node, bound, audit, highest = json.loads(done.stdout)
     assert highest < LEAST
-    recoding = exact(baskets, promise, frequency(baskets.vocabulary, baskets.supports(), 5), Options())
+    recoding = exact(baskets, promise, frequency_tree(baskets.vocabulary, baskets.supports(), 5), Options())
     assert node == recoding.cut.node.tolist()
     assert bound == recoding.bound
     assert audit == json.loads(json.dumps(promise.audit(recoding.apply(baskets)).to_dict()))

@@ -17,7 +17,8 @@ from shoal.algorithms.buckets.negative_rules import marked, needed_rows, negativ
 from shoal.algorithms.buckets.rule_files import edited, rule_edits, rule_lines
 from shoal.errors import InputError
 from shoal.guarantees.diversity import kinds_of_rows
-from shoal.hierarchy.columns import column_hierarchy, intervals
+from shoal.hierarchy.columns import interval_tree
+from shoal.hierarchy.spec import column_hierarchy
 from shoal.records.records import Column, Records
 from strategies import trees
 
@@ -160,7 +161,7 @@ def test_fuzzy_rules_are_those_of_the_definition(rows, reach, min_exp, min_conf)
             Column.from_texts("s", "sensitive", [s for _, _, s in rows]),
         )
     )
-    hierarchies = value_hierarchies(records, {"age": intervals(sorted(set(ages)), "2,4")})
+    hierarchies = value_hierarchies(records, {"age": interval_tree(sorted(set(ages)), "2,4")})
     texts = [(age, sex) for age, (_, sex, _) in zip(ages, rows, strict=True)]
     found = naive_buckets.rules(
         texts, [s for _, _, s in rows], list(hierarchies.values()), min_exp, min_conf, fuzzy={0: reach}
@@ -229,7 +230,7 @@ def test_wrong_parameters_are_refused(options, words):
 
 def test_rules_survive_a_file():
     records = patients("age", "sex")
-    hierarchies = value_hierarchies(records, {"age": intervals(records["age"].values, "10,20")})
+    hierarchies = value_hierarchies(records, {"age": interval_tree(records["age"].values, "10,20")})
     rules = negative_rules(records, hierarchies, min_exp=0.4, redundant=True)
     assert rules.redundant.any()
     lines = list(rule_lines(rules))

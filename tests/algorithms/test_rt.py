@@ -28,7 +28,7 @@ from shoal.algorithms.rt.transaction import generalized, set_label
 from shoal.errors import InputError, Unreachable
 from shoal.guarantees.lm import LmDiversity
 from shoal.guarantees.rt import RTAnonymity
-from shoal.hierarchy.build import balanced
+from shoal.hierarchy.build import balanced_tree
 from shoal.records.baskets import Baskets
 from shoal.records.records import Records
 
@@ -497,7 +497,7 @@ def test_sixteen_thousand_items_and_long_rows():
 
 def test_a_hierarchy_of_items_is_used_when_there_is_one():
     table, hierarchies = items_of_many(300)
-    cut = balanced(table.items.vocabulary, 3)
+    cut = balanced_tree(table.items.vocabulary, 3)
     found = rfirst(table, RTAnonymity(5, 2), hierarchies | {"items": cut}, Options())
     assert found.facts["transaction"] == "aa"
     plain = rfirst(table, RTAnonymity(5, 2), hierarchies | {"items": cut}, Options(), RTOptions(transaction="aa"))

@@ -16,14 +16,14 @@ from shoal.app.jobs.queue import LIVE, Jobs
 from shoal.app.panels.hierarchies.tree_browser import DEEPEST, MOST_ROWS, PAGE, Browser
 from shoal.app.panels.hierarchies.tree_forms import forms_for
 from shoal.app.panels.hierarchies.tree_loaded import against, findings
-from shoal.app.panels.hierarchies.tree_steps import edit, hang, step, steps_of, take
+from shoal.app.panels.hierarchies.tree_steps import edit, hang_values, step, steps_of, take
 from shoal.app.panels.hierarchies.tree_values import Values, keep_values, kept_values, needs, submit
 from shoal.app.panels.hierarchies.trees import hang_unknown, load, refusal, spec_of
 from shoal.app.project.drafts import begin, set_role
 from shoal.app.project.workspace import Workspace
 from shoal.errors import InputError
-from shoal.hierarchy.build import balanced
-from shoal.hierarchy.editing import renamed
+from shoal.hierarchy.build import balanced_tree
+from shoal.hierarchy.edit import rename
 from shoal.hierarchy.files import read_hierarchy
 from shoal.hierarchy.tree import Hierarchy
 from strategies import trees
@@ -87,7 +87,7 @@ def test_missing_values_are_counted_the_most_frequent_first(desk):
     desk.file("tree.csv", TREE.replace("X,B\n", "").replace("Y,C\n", ""))
     loaded = desk.loaded()
     assert (loaded.missing, loaded.missing_counts, loaded.known) == (("B", "C"), (3, 3), 2)
-    hang(desk.project, desk.need, desk.values(), loaded, loaded.missing, node(loaded, "X"))
+    hang_values(desk.project, desk.need, desk.values(), loaded, loaded.missing, node(loaded, "X"))
     after = desk.loaded()
     assert after.missing == ()
     assert after.counts[node(after, "X")] == 10
@@ -115,7 +115,7 @@ def test_a_tree_is_checked_as_the_command_does(desk):
 def test_edits_are_files_of_their_own_and_can_be_undone(desk):
     desk.file("tree.csv", TREE)
     before = desk.loaded()
-    desk.edit(lambda tree: renamed(tree, node(before, "X"), "fruit"), "renamed it")
+    desk.edit(lambda tree: rename(tree, node(before, "X"), "fruit"), "renamed it")
     spec = spec_of(desk.project, desk.need)
     path = desk.project.folder / spec
     assert path.read_text().startswith("parent,child\n")
@@ -134,9 +134,9 @@ def test_edits_are_files_of_their_own_and_can_be_undone(desk):
 
 def test_what_was_undone_goes_with_the_next_edit(desk):
     desk.file("tree.csv", TREE)
-    desk.edit(lambda tree: renamed(tree, tree.root, "all"))
+    desk.edit(lambda tree: rename(tree, tree.root, "all"))
     step(desk.project, desk.need, -1)
-    desk.edit(lambda tree: renamed(tree, tree.root, "every"))
+    desk.edit(lambda tree: rename(tree, tree.root, "every"))
     assert steps_of(desk.project, desk.need).redoes is None
     assert "every" in desk.loaded().tree.names
 
@@ -154,7 +154,7 @@ def test_a_refused_edit_changes_nothing(desk):
     desk.file("tree.csv", TREE)
     before = desk.project.draft
     with pytest.raises(InputError, match="item of the data"):
-        desk.edit(lambda tree: renamed(tree, 0, "x"))
+        desk.edit(lambda tree: rename(tree, 0, "x"))
     assert desk.project.draft == before
 
 
@@ -162,7 +162,7 @@ def test_a_release_follows_the_edited_tree(desk):
     from shoal.plan import run_plan
 
     desk.file("tree.csv", TREE)
-    desk.edit(lambda tree: renamed(tree, tree.names.index("X"), "fruit"))
+    desk.edit(lambda tree: rename(tree, tree.names.index("X"), "fruit"))
     desk.project.change({"guarantee": {"model": "km", "k": 3, "m": 2}, "outputs": None})
     release = run_plan(desk.project.plan())
     assert set(release.published.vocabulary) <= {"A", "B", "C", "D", "fruit", "Y", "*"}
@@ -255,7 +255,7 @@ def browser_of(tree: Hierarchy) -> Browser:
 
 
 def test_a_page_shows_a_window_of_many_children():
-    browser = browser_of(balanced([f"i{v}" for v in range(5_000)], 5_000))
+    browser = browser_of(balanced_tree([f"i{v}" for v in range(5_000)], 5_000))
     rows = list(browser.rows())
     assert len(rows) == PAGE + 2
     assert rows[-1].more == (1, PAGE, 5_000)
@@ -267,7 +267,7 @@ def test_a_page_shows_a_window_of_many_children():
 
 
 def test_what_is_sought_is_opened_wherever_it_is():
-    browser = browser_of(balanced([f"i{v:05}" for v in range(70_000)], 40))
+    browser = browser_of(balanced_tree([f"i{v:05}" for v in range(70_000)], 40))
     hits, count = browser.found("I0123")
     assert count == 10
     assert hits[0].name == "i01230"
@@ -295,7 +295,7 @@ def test_a_deep_tree_is_shown_from_further_down():
 
 @given(st.data())
 def test_pages_stay_short_whatever_is_opened(data):
-    tree = data.draw(st.sampled_from([balanced([f"i{v}" for v in range(3_000)], n) for n in (3, 20, 200)]))
+    tree = data.draw(st.sampled_from([balanced_tree([f"i{v}" for v in range(3_000)], n) for n in (3, 20, 200)]))
     browser = browser_of(tree)
     for _ in range(data.draw(st.integers(1, 30))):
         rows = [row for row in browser.rows() if row.more is None]

@@ -6,9 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.app.panels.hierarchies.tree_dates import date_tree, order_of
 from shoal.app.panels.hierarchies.tree_forms import form_of, forms_for
-from shoal.app.panels.hierarchies.tree_values import Need, Values
+from shoal.app.panels.hierarchies.tree_values import Need
+from shoal.errors import InputError
+from shoal.hierarchy.dates import date_order, date_tree
+from shoal.hierarchy.spec import Values
 
 
 @pytest.mark.parametrize(
@@ -27,7 +29,7 @@ from shoal.app.panels.hierarchies.tree_values import Need, Values
     ],
 )
 def test_the_order_is_found_where_it_can_be(names, order):
-    assert order_of(names) == order
+    assert date_order(names) == order
 
 
 def above(tree, name):
@@ -44,16 +46,16 @@ def test_days_go_to_months_and_months_to_years():
     assert above(tree, "07.03.2021") == ["2021-03", "2021", "*"]
     assert above(tree, "24.12.2019") == ["2019-12", "2019", "*"]
     assert above(tree, "?") == ["*"]
-    assert date_tree(["a", "b"]) is None
+    with pytest.raises(InputError, match="too few of these values are dates"):
+        date_tree(["a", "b"])
 
 
 @given(st.lists(st.dates(), min_size=1, unique=True))
 def test_every_date_has_its_year_above_it(dates):
     names = [day.isoformat() for day in dates]
     tree = date_tree(names)
-    if tree is not None:  # all can be read in two ways only if written with two digits
-        for day, name in zip(dates, names, strict=True):
-            assert above(tree, name) == [name[:7], f"{day.year:04}", "*"]
+    for day, name in zip(dates, names, strict=True):
+        assert above(tree, name) == [name[:7], f"{day.year:04}", "*"]
 
 
 def test_the_way_is_offered_for_dates_alone_and_known_again():
@@ -64,7 +66,7 @@ def test_the_way_is_offered_for_dates_alone_and_known_again():
     names = [form.name for form in forms_for(need, dates)]
     assert "dates" in names
     assert "dates" not in [form.name for form in forms_for(need, Values(("a", "b"), np.ones(2, np.int64)))]
-    assert form_of("trees/seen-dates-0123456789.csv")[0] == "dates"
+    assert form_of("dates")[0] == "dates"
     assert form_of("trees/seen-0123456789.csv")[0] == "file"
 
 
@@ -72,9 +74,9 @@ def test_the_plan_in_brief_calls_trees_of_the_app_by_what_they_are():
     from shoal.app.panels.result.results import _trees
 
     given = {
-        "seen": "../../trees/seen-dates-0123456789.csv",
+        "seen": "dates",
         "zip": "mask",
-        "sex": "trees/sex-0123456789.csv",
+        "sex": "../../trees/sex-0123456789.csv",
         "x": "up/x.csv",
     }
     assert _trees(given) == "seen: days, months and years, zip: mask, sex: your edited tree, x: x.csv"

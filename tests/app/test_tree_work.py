@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.app.jobs.queue import Jobs
-from shoal.app.panels.hierarchies.hierarchies_panel import trees as kept_trees
+from shoal.app.panels.hierarchies import trees as kept_trees
 from shoal.app.panels.hierarchies.tree_browser import Browser
 from shoal.app.panels.hierarchies.tree_loaded import against, recounted
 from shoal.app.panels.hierarchies.tree_steps import edit, step
@@ -20,8 +20,8 @@ from shoal.app.panels.hierarchies.trees import load, spec_of
 from shoal.app.project.drafts import begin
 from shoal.app.project.workspace import Workspace
 from shoal.errors import InputError
-from shoal.hierarchy.build import balanced
-from shoal.hierarchy.editing import hung, merged, merged_into, moved, removed, renamed
+from shoal.hierarchy.build import balanced_tree
+from shoal.hierarchy.edit import hang, merge, merge_into, move, remove, rename
 from shoal.hierarchy.files import hierarchy_text, read_hierarchy
 from shoal.hierarchy.tree import Hierarchy
 from strategies import trees
@@ -76,10 +76,10 @@ def test_after_an_edit_the_counts_are_those_of_the_tree_loaded_anew(tree, data):
     before = against(tree, values_of(tree))
     inner = st.integers(tree.n_leaves, tree.n_nodes - 1)
     verbs = [
-        lambda: renamed(tree, data.draw(inner), "another"),
-        lambda: moved(tree, [data.draw(st.integers(0, tree.n_nodes - 1))], data.draw(inner)),
-        lambda: removed(tree, data.draw(inner)),
-        lambda: hung(tree, ["new"], data.draw(inner)),
+        lambda: rename(tree, data.draw(inner), "another"),
+        lambda: move(tree, [data.draw(st.integers(0, tree.n_nodes - 1))], data.draw(inner)),
+        lambda: remove(tree, data.draw(inner)),
+        lambda: hang(tree, ["new"], data.draw(inner)),
     ]
     try:
         after = data.draw(st.sampled_from(verbs))()
@@ -118,25 +118,25 @@ class Bench:
 
 
 def merge_two(tree, loaded):
-    return merged(tree, loaded.children(loaded.children(tree.root)[0])[:2], "two")
+    return merge(tree, loaded.children(loaded.children(tree.root)[0])[:2], "two")
 
 
 def melt(tree, loaded):
     one, other = loaded.children(loaded.children(tree.root)[0])[:2]
-    return merged_into(tree, one, other)
+    return merge_into(tree, one, other)
 
 
 def move_one(tree, loaded):
     tops = loaded.children(tree.root)
-    return moved(tree, [loaded.children(tops[0])[0]], tops[1])
+    return move(tree, [loaded.children(tops[0])[0]], tops[1])
 
 
 EDITS = {
-    "rename": lambda tree, loaded: renamed(tree, loaded.children(tree.root)[0], "another"),
+    "rename": lambda tree, loaded: rename(tree, loaded.children(tree.root)[0], "another"),
     "move": move_one,
     "merge": merge_two,
     "merge into": melt,
-    "take out": lambda tree, loaded: removed(tree, loaded.children(tree.root)[0]),
+    "take out": lambda tree, loaded: remove(tree, loaded.children(tree.root)[0]),
 }
 
 
@@ -165,7 +165,7 @@ def test_an_edit_is_done_over_arrays(tmp_path, name):
         folder = tmp_path / str(items)
         folder.mkdir()
         bench = Bench(folder, items)
-        bench.edit(lambda tree, loaded: renamed(tree, tree.root, "all"))  # what is loaded at the first time is loaded
+        bench.edit(lambda tree, loaded: rename(tree, tree.root, "all"))  # what is loaded at the first time is loaded
         counted.append(calls(lambda bench=bench: bench.edit(EDITS[name])))
         undone.append(calls(lambda bench=bench: (step(bench.project, bench.need, -1), bench.loaded())))
     more = counted[1] - counted[0]
@@ -176,7 +176,7 @@ def test_an_edit_is_done_over_arrays(tmp_path, name):
 def test_the_way_back_is_in_memory_and_on_disk(tmp_path, monkeypatch):
     bench = Bench(tmp_path, 500)
     for number in range(5):
-        bench.edit(lambda tree, loaded, number=number: renamed(tree, tree.root, f"all {number}"))
+        bench.edit(lambda tree, loaded, number=number: rename(tree, tree.root, f"all {number}"))
 
     def refuse(path):
         raise AssertionError(f"{path} was read")
@@ -196,10 +196,10 @@ def test_the_way_back_is_in_memory_and_on_disk(tmp_path, monkeypatch):
 def test_memory_for_the_way_back_has_a_bound(monkeypatch):
     monkeypatch.setattr(kept_trees, "KEPT_NODES", 40)
     monkeypatch.setattr(kept_trees, "_LOADED", type(kept_trees._LOADED)())
-    tree = balanced([f"i{v}" for v in range(10)], 10)
+    tree = balanced_tree([f"i{v}" for v in range(10)], 10)
     for number in range(8):
         kept_trees.hold((number,), against(tree, values_of(tree)))
     assert list(kept_trees._LOADED) == [(5,), (6,), (7,)]
-    large = balanced([f"i{v}" for v in range(100)], 10)
+    large = balanced_tree([f"i{v}" for v in range(100)], 10)
     kept_trees.hold(("large",), against(large, values_of(large)))
     assert list(kept_trees._LOADED) == [("large",)]

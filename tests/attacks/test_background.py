@@ -19,7 +19,7 @@ from shoal.algorithms.recoding import Options
 from shoal.attacks.background import background_attack
 from shoal.errors import InputError
 from shoal.guarantees.diversity import MatchingDiversity
-from shoal.hierarchy.columns import column_hierarchy
+from shoal.hierarchy.spec import column_hierarchy
 from shoal.records.buckets import Buckets
 from shoal.records.records import Column, Records
 

@@ -10,7 +10,7 @@ from rt_tables import FIGURE_1A, FIGURE_1B, HIERARCHIES, KINDS, example, tables
 from rt_tables import as_records as table_of
 from shoal.attacks.linkage import linkage
 from shoal.errors import InputError
-from shoal.hierarchy.build import balanced
+from shoal.hierarchy.build import balanced_tree
 from shoal.records.baskets import Baskets
 from shoal.records.records import Column, Records
 
@@ -97,7 +97,7 @@ def test_the_papers_figure_hides_people_from_who_knows_either_but_not_from_who_k
 
 def test_tokens_are_read_by_the_hierarchy_or_the_rules():
     original = Baskets.from_rows([["a", "c"], ["b", "c"], ["d"]])
-    tree = balanced(original.vocabulary, 2)
+    tree = balanced_tree(original.vocabulary, 2)
     token = tree.names[int(tree.parent[tree.leaves_of(["a"])[0]])]
     published = Baskets.from_rows([[token, "c"], [token, "c"], ["d"]])
     by_tree = linkage(original, published, tree, m=2, k=2)

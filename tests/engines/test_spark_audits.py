@@ -27,7 +27,7 @@ from shoal.guarantees.km_local import LocalKmAnonymity
 from shoal.guarantees.lm import LmDiversity
 from shoal.guarantees.rt import RTAnonymity
 from shoal.guarantees.table import TableAnonymity
-from shoal.hierarchy.build import balanced
+from shoal.hierarchy.build import balanced_tree
 from shoal.records.baskets import Baskets
 from shoal.records.buckets import Buckets
 from shoal.records.record_reading import load_records
@@ -155,7 +155,7 @@ def test_local_recoding_is_audited_as_locally(release):
 
 
 def test_rows_that_cannot_be_spelled_out_are_refused_with_the_reason(monkeypatch):
-    tree = balanced(tuple(str(i) for i in range(8)), 2)
+    tree = balanced_tree(tuple(str(i) for i in range(8)), 2)
     baskets = Baskets.from_rows([[tree.names[tree.n_nodes - 1]], ["1"]])
     monkeypatch.setattr(local_km, "SPELLED_OUT", 1)
     with pytest.raises(InputError, match="use the local engine, which looks for a breach without"):

@@ -26,7 +26,7 @@ from shoal.engines.spark import bucketing, cells, dealing, rules
 from shoal.engines.spark.workers import on_workers
 from shoal.errors import InputError, Unreachable
 from shoal.guarantees.diversity import MatchingDiversity, kinds_of_rows
-from shoal.hierarchy.columns import column_hierarchy
+from shoal.hierarchy.spec import column_hierarchy
 from shoal.records.buckets import Buckets
 from shoal.records.records import Column, Records
 from strategies import trees

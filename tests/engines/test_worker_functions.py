@@ -16,7 +16,7 @@ from shoal.engines.spark import SparkEngine, ground, paths, projection
 from shoal.engines.spark.ground import SparkGround
 from shoal.errors import InputError, Unreachable
 from shoal.guarantees.km import KmAnonymity
-from shoal.hierarchy.build import balanced
+from shoal.hierarchy.build import balanced_tree
 from shoal.records.baskets import Baskets
 from strategies import baskets_of, worlds
 
@@ -72,7 +72,10 @@ def test_aa_finds_the_same_cut_however_few_paths_are_sent_at_a_time(monkeypatch,
     baskets = Baskets.from_rows(
         [str(i) for i in rng.choice(40, rng.integers(1, 7), replace=False, p=_falling(40))] for _ in range(150)
     )
-    tree, guarantee = balanced(baskets.vocabulary, 3), KmAnonymity(int(rng.integers(2, 7)), int(rng.integers(2, 4)))
+    tree, guarantee = (
+        balanced_tree(baskets.vocabulary, 3),
+        KmAnonymity(int(rng.integers(2, 7)), int(rng.integers(2, 4))),
+    )
     here = km.recoding(LocalEngine(), baskets, guarantee, tree, "aa", Options())
     monkeypatch.setattr(paths, "MOST", int(rng.integers(1, 4)))
     monkeypatch.setattr(paths, "AHEAD", 5)
@@ -153,7 +156,7 @@ def test_more_rare_sets_than_are_kept_and_long_rows_are_dealt_with_as_locally(na
     rng = np.random.default_rng(3)
     rows = [set(rng.choice(400, size, replace=False).tolist()) for size in (*[300] * 6, *[8] * 60)]
     baskets = Baskets.from_rows(map(str, row) for row in rows)
-    world = balanced(baskets.vocabulary, 4), baskets, KmAnonymity(6, 2)
+    world = balanced_tree(baskets.vocabulary, 4), baskets, KmAnonymity(6, 2)
     here, there = (
         km.recoding(engine, sets, world[2], world[0], name, Options())
         for engine, sets in ((LocalEngine(), baskets), (SparkEngine(), pretended(baskets)))
@@ -164,7 +167,7 @@ def test_more_rare_sets_than_are_kept_and_long_rows_are_dealt_with_as_locally(na
 
 def test_too_few_rows_are_refused_as_locally():
     baskets, told = Baskets.from_rows([["a"], ["b"], []]), []
-    tree = balanced(baskets.vocabulary, 2)
+    tree = balanced_tree(baskets.vocabulary, 2)
     for engine, sets in ((LocalEngine(), baskets), (SparkEngine(), pretended(baskets))):
         with pytest.raises(Unreachable) as refusal:
             km.recoding(engine, sets, KmAnonymity(3, 1), tree, "exact", Options())
@@ -213,7 +216,7 @@ def test_an_engine_that_is_not_there_is_refused(spec):
 
 def test_published_data_comes_out_of_the_local_engine_recoded_and_shuffled():
     baskets = Baskets.from_rows([[str(i), str(i + 1)] for i in range(50)])
-    tree = balanced(baskets.vocabulary, 5)
+    tree = balanced_tree(baskets.vocabulary, 5)
     engine, guarantee = LocalEngine(), KmAnonymity(2, 2)
     recoding = km.recoding(engine, baskets, guarantee, tree, "exact", Options())
     published = engine.recoded(baskets, recoding, Options())

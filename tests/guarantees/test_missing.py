@@ -21,7 +21,7 @@ from shoal.attacks.homogeneity import homogeneity
 from shoal.errors import InputError, Unreachable
 from shoal.guarantees.diversity import MatchingDiversity, PlainDiversity
 from shoal.guarantees.table import TableAnonymity
-from shoal.hierarchy.columns import column_hierarchy
+from shoal.hierarchy.spec import column_hierarchy
 from shoal.records.buckets import Buckets
 from shoal.records.records import Column, Records
 

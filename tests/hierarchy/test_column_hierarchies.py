@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 
 from shoal.errors import InputError
-from shoal.hierarchy.columns import column_hierarchy, intervals, mask
-from shoal.hierarchy.spec import resolve
+from shoal.hierarchy.build import mask_tree
+from shoal.hierarchy.columns import interval_tree
+from shoal.hierarchy.spec import Values, column_hierarchy, resolve
 from shoal.hierarchy.tree import Hierarchy
 from shoal.records.record_reading import load_records
 from shoal.records.records import Column
@@ -81,7 +82,7 @@ def test_intervals_of_decimals_leave_the_upper_bound_out():
 @given(st.sets(st.integers(-300, 300), min_size=1), st.sampled_from(["1", "5", "5,10", "3,6,24", "0.5,2"]))
 def test_intervals_hold_their_numbers(numbers, widths):
     values = [str(n) for n in sorted(numbers)]
-    tree = intervals(values, widths)
+    tree = interval_tree(values, widths)
     steps = [Fraction(width) for width in widths.split(",")]
     for value, path in paths(tree).items():
         assert len(path) == len(steps) + 1
@@ -123,18 +124,18 @@ def test_mask_hides_the_last_characters_first():
 
 
 def test_mask_fills_shorter_values_up_on_the_right():
-    assert paths(mask(["47", "4711", "4", "52"])) == {
+    assert paths(mask_tree(["47", "4711", "4", "52"])) == {
         "47": ["47**", "4***", "*"],
         "4711": ["47**", "4***", "*"],
         "4": ["4***", "*"],
         "52": ["*"],
     }
-    assert paths(mask(["a"])) == {"a": ["*"]}
+    assert paths(mask_tree(["a"])) == {"a": ["*"]}
 
 
 def test_what_all_values_begin_with_stays_at_the_root():
-    assert paths(mask(["10", "11"])) == {"10": ["1*"], "11": ["1*"]}
-    assert paths(mask(["4711", "4720", "4721"])) == {
+    assert paths(mask_tree(["10", "11"])) == {"10": ["1*"], "11": ["1*"]}
+    assert paths(mask_tree(["4711", "4720", "4721"])) == {
         "4711": ["47**"],
         "4720": ["472*", "47**"],
         "4721": ["472*", "47**"],
@@ -148,7 +149,7 @@ def test_what_all_values_begin_with_stays_at_the_root():
 @given(st.sets(st.text("ab1", min_size=1, max_size=5), min_size=1, max_size=20))
 def test_masked_labels_are_what_the_values_below_them_share(values):
     ordered = sorted(values)
-    tree = mask(ordered)
+    tree = mask_tree(ordered)
     assert tree.labels[: tree.n_leaves] == tuple(ordered)
     length = max(map(len, ordered))
     below = {}
@@ -278,7 +279,7 @@ def test_groups_of_texts_are_counted_unless_their_names_are_allowed():
         assert labels_of(column_hierarchy(column(*texts, "2021-01-01"), "balanced:2"))[0] == "x[1:2]"
     assert labels_of(column_hierarchy(column("5", "5.0", "6", numeric=True), "balanced:2"))[0] == "x[1:2]"
     with pytest.raises(InputError, match="'named:2' is for the columns of a table"):
-        resolve("named:2", ["a", "b"], np.ones(2, np.int64))
+        resolve("named:2", Values(["a", "b"], np.ones(2, np.int64)))
     with pytest.raises(InputError, match=r"column .x.: .*named:1"):
         column_hierarchy(towns, "named:1")
 
@@ -317,3 +318,12 @@ def test_a_range_of_dates_holds_the_days_of_its_group_and_no_others(days, n):
         start, stop = tree.span[v]
         held = {tree.labels[leaf] for leaf in tree.leaf_order[start:stop]}
         assert {day for day in values.values if low <= day <= high} == held
+
+
+def test_dates_go_to_months_and_years_and_a_missing_one_under_the_root():
+    days = column("05.02.2019", "28.02.2019", "", "01.03.2020", "17.12.2020")
+    tree = column_hierarchy(days, "dates")
+    assert paths(tree)["28.02.2019"] == ["2019-02", "2019", "*"]
+    assert paths(tree)[""] == ["*"]
+    assert tree.source == "dates"
+    assert refusal(column("a", "b"), "dates").startswith("column 'x': too few of these values are dates")

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.errors import InputError
-from shoal.hierarchy.editing import hung, merged, merged_into, moved, removed, renamed, unambiguous
+from shoal.hierarchy.edit import hang, merge, merge_into, move, remove, rename, unambiguous
 from shoal.hierarchy.files import read_hierarchy, write_hierarchy
 from shoal.hierarchy.tree import Hierarchy
 from strategies import trees
@@ -42,22 +42,22 @@ def covered(tree):
 
 
 def test_a_node_gets_another_name():
-    tree = renamed(store(), 4, "  sweet things ")
+    tree = rename(store(), 4, "  sweet things ")
     assert outline(tree)["apple"] == "sweet things"
     assert tree.labels[:4] == store().labels[:4]
 
 
 def test_a_node_moves_with_all_below_it():
-    tree = moved(store(), [node(store(), "greens")], node(store(), "fish"))
+    tree = move(store(), [node(store(), "greens")], node(store(), "fish"))
     assert outline(tree) == outline(store()) | {"greens": "fish"}
     assert covered(tree)["fish"] == {"cod", "leek"}
 
 
 def test_what_is_left_without_children_goes():
     tree = store()
-    tree = moved(tree, [node(tree, "fruit")], tree.root)
+    tree = move(tree, [node(tree, "fruit")], tree.root)
     assert outline(tree)["plants"] == "*"
-    tree = moved(tree, [node(tree, "leek")], node(tree, "fish"))
+    tree = move(tree, [node(tree, "leek")], node(tree, "fish"))
     assert "greens" not in tree.labels
     assert "plants" not in tree.labels
     assert covered(tree)["fish"] == {"leek", "cod"}
@@ -65,39 +65,39 @@ def test_what_is_left_without_children_goes():
 
 def test_siblings_become_one_new_node():
     before = store()
-    tree = merged(moved(before, [node(before, "fish")], node(before, "plants")), [4, 5], "garden")
+    tree = merge(move(before, [node(before, "fish")], node(before, "plants")), [4, 5], "garden")
     assert outline(tree)["garden"] == "plants"
     assert covered(tree)["garden"] == {"apple", "pear", "leek"}
     assert not {"fruit", "greens"} & set(tree.labels)
 
 
 def test_items_are_put_under_a_new_node():
-    before = hung(store(), ["plum"], node(store(), "fruit"))
-    tree = merged(before, [node(before, "apple"), node(before, "plum")], "round")
+    before = hang(store(), ["plum"], node(store(), "fruit"))
+    tree = merge(before, [node(before, "apple"), node(before, "plum")], "round")
     assert outline(tree) | {"plum": "round", "round": "fruit"} == outline(tree)
     assert set(tree.labels[: tree.n_leaves]) == {"apple", "pear", "leek", "cod", "plum"}
 
 
 def test_a_merged_node_may_take_the_name_of_one_of_them():
-    before = hung(store(), ["salt"], node(store(), "plants"))
-    tree = merged(before, [node(before, "fruit"), node(before, "salt")], "fruit")
+    before = hang(store(), ["salt"], node(store(), "plants"))
+    tree = merge(before, [node(before, "fruit"), node(before, "salt")], "fruit")
     assert covered(tree)["fruit"] == {"apple", "pear", "salt"}
 
 
 def test_one_node_is_merged_into_another():
-    tree = merged_into(store(), node(store(), "fish"), node(store(), "fruit"))
+    tree = merge_into(store(), node(store(), "fish"), node(store(), "fruit"))
     assert outline(tree)["cod"] == "fruit"
     assert "fish" not in tree.labels
 
 
 def test_a_step_is_taken_out():
-    tree = removed(store(), node(store(), "plants"))
+    tree = remove(store(), node(store(), "plants"))
     assert outline(tree)["fruit"] == "*"
     assert tree.n_nodes == store().n_nodes - 1
 
 
 def test_missing_items_are_hung_under_a_node():
-    tree = hung(store(), ["fig", "date", "fig"], node(store(), "fruit"))
+    tree = hang(store(), ["fig", "date", "fig"], node(store(), "fruit"))
     assert covered(tree)["fruit"] == {"apple", "pear", "fig", "date"}
     assert covered(tree)["fish"] == {"cod"}
 
@@ -105,30 +105,30 @@ def test_missing_items_are_hung_under_a_node():
 @pytest.mark.parametrize(
     ("edit", "reason"),
     [
-        (lambda t: renamed(t, 0, "x"), "“apple” is an item of the data"),
-        (lambda t: renamed(t, 4, "cod"), "“cod” is the name of another node"),
-        (lambda t: renamed(t, 4, "  "), "needs a name"),
-        (lambda t: renamed(t, 4, "a\nb"), "one line of text"),
-        (lambda t: renamed(t, 99, "x"), "no such node"),
-        (lambda t: moved(t, [8], 4), "“[*]” is the root"),
-        (lambda t: moved(t, [7], 4), "“fruit” is inside “plants”"),
-        (lambda t: moved(t, [7], 7), "cannot hang under itself"),
-        (lambda t: moved(t, [4], 0), "“apple” is an item of the data"),
-        (lambda t: moved(t, [4], 7), "under “plants” already"),
-        (lambda t: moved(t, [7, 4], 6), "“fruit” is inside “plants” and moves with it"),
-        (lambda t: moved(t, [], 6), "no node is chosen"),
-        (lambda t: merged(t, [4], "x"), "at least two"),
-        (lambda t: merged(t, [4, 6], "x"), "hang under different nodes"),
-        (lambda t: merged(t, [4, 5], "x"), "all that hangs under “plants”"),
-        (lambda t: merged(hung(t, ["x"], 7), [5, 6], "fish"), "“fish” is the name of another"),
-        (lambda t: merged_into(t, 0, 4), "“apple” is an item of the data"),
-        (lambda t: merged_into(t, 7, 4), "“fruit” is inside “plants”"),
-        (lambda t: merged_into(t, 8, 4), "is the root"),
-        (lambda t: removed(t, 8), "is the root"),
-        (lambda t: removed(t, 1), "“pear” is an item of the data"),
-        (lambda t: hung(t, ["apple"], 4), "1 item is in the tree already"),
-        (lambda t: hung(t, [""], 4), "without a name"),
-        (lambda t: hung(t, ["fig"], 0), "nothing can hang under it"),
+        (lambda t: rename(t, 0, "x"), "“apple” is an item of the data"),
+        (lambda t: rename(t, 4, "cod"), "“cod” is the name of another node"),
+        (lambda t: rename(t, 4, "  "), "needs a name"),
+        (lambda t: rename(t, 4, "a\nb"), "one line of text"),
+        (lambda t: rename(t, 99, "x"), "no such node"),
+        (lambda t: move(t, [8], 4), "“[*]” is the root"),
+        (lambda t: move(t, [7], 4), "“fruit” is inside “plants”"),
+        (lambda t: move(t, [7], 7), "cannot hang under itself"),
+        (lambda t: move(t, [4], 0), "“apple” is an item of the data"),
+        (lambda t: move(t, [4], 7), "under “plants” already"),
+        (lambda t: move(t, [7, 4], 6), "“fruit” is inside “plants” and moves with it"),
+        (lambda t: move(t, [], 6), "no node is chosen"),
+        (lambda t: merge(t, [4], "x"), "at least two"),
+        (lambda t: merge(t, [4, 6], "x"), "hang under different nodes"),
+        (lambda t: merge(t, [4, 5], "x"), "all that hangs under “plants”"),
+        (lambda t: merge(hang(t, ["x"], 7), [5, 6], "fish"), "“fish” is the name of another"),
+        (lambda t: merge_into(t, 0, 4), "“apple” is an item of the data"),
+        (lambda t: merge_into(t, 7, 4), "“fruit” is inside “plants”"),
+        (lambda t: merge_into(t, 8, 4), "is the root"),
+        (lambda t: remove(t, 8), "is the root"),
+        (lambda t: remove(t, 1), "“pear” is an item of the data"),
+        (lambda t: hang(t, ["apple"], 4), "1 item is in the tree already"),
+        (lambda t: hang(t, [""], 4), "without a name"),
+        (lambda t: hang(t, ["fig"], 0), "nothing can hang under it"),
     ],
 )
 def test_refusals_say_why(edit, reason):
@@ -149,11 +149,11 @@ def edits(draw):
         verb, arguments = draw(
             st.sampled_from(
                 [
-                    (renamed, (inner, label)),
-                    (moved, (some, inner)),
-                    (merged, (siblings, label)),
-                    (merged_into, (inner, inner)),
-                    (removed, (inner,)),
+                    (rename, (inner, label)),
+                    (move, (some, inner)),
+                    (merge, (siblings, label)),
+                    (merge_into, (inner, inner)),
+                    (remove, (inner,)),
                 ]
             )
         )
@@ -175,7 +175,7 @@ def test_what_comes_out_is_a_tree_over_the_same_items(pair):
 def test_a_move_changes_the_nodes_it_is_about_alone(tree, data):
     v, parent = (data.draw(st.integers(0, tree.n_nodes - 1)) for _ in range(2))
     try:
-        after = moved(tree, [v], parent)
+        after = move(tree, [v], parent)
     except InputError:
         return
     was, now = covered(tree), covered(after)
@@ -192,7 +192,7 @@ def test_a_move_changes_the_nodes_it_is_about_alone(tree, data):
 def test_removing_a_node_leaves_all_others_as_they_were(tree, data):
     v = data.draw(st.integers(0, tree.n_nodes - 1))
     try:
-        after = removed(tree, v)
+        after = remove(tree, v)
     except InputError:
         assert v < tree.n_leaves or v == tree.root
         return
@@ -212,10 +212,10 @@ def test_repeated_labels_become_the_published_names(tmp_path):
 
 
 def test_a_large_tree_is_edited_as_a_whole():
-    from shoal.hierarchy.build import balanced
+    from shoal.hierarchy.build import balanced_tree
 
-    tree = balanced([f"i{v}" for v in range(70_000)], 10)
+    tree = balanced_tree([f"i{v}" for v in range(70_000)], 10)
     top = tree.top
-    after = merged(moved(tree, [0, 1, 2], top[-1]), [50_000, 50_001], "pair")
+    after = merge(move(tree, [0, 1, 2], top[-1]), [50_000, 50_001], "pair")
     assert after.n_leaves == 70_000
     assert after.n_nodes == tree.n_nodes + 1

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from random_trees import WORDS, shape, trees
 from shoal.errors import InputError
-from shoal.hierarchy.build import balanced, prefix
+from shoal.hierarchy.build import balanced_tree, prefix_tree
 from shoal.hierarchy.files import FORMATS, hierarchy_text, read_hierarchy, write_hierarchy
 from shoal.hierarchy.tree import Hierarchy
 
@@ -130,7 +130,7 @@ def test_a_root_is_put_above_several_only_where_there_are_several(read):
     "name", ["tree.csv", "tree.json", "tree.txt", "tree.csv.gz", "tree.json.gz", "my tree.txt.gz", "tree.csv.zst"]
 )
 def test_a_written_file_reads_back_by_its_name(tmp_path, name):
-    h = balanced([str(i) for i in range(23)], 3)
+    h = balanced_tree([str(i) for i in range(23)], 3)
     write_hierarchy(h, tmp_path / name)
     back = read_hierarchy(tmp_path / name)
     assert back.labels[: back.n_leaves] == h.labels[: h.n_leaves]
@@ -164,7 +164,7 @@ def test_amnesia_and_parent_child_keep_every_unique_name_in_its_place(h, tmp_pat
 @settings(max_examples=60)
 @given(st.lists(st.text(st.characters(exclude_categories=("C",)), min_size=1).map(str.strip), min_size=1, unique=True))
 def test_labels_in_any_script_survive(tmp_path_factory, names):
-    h = prefix([name for name in names if name] or ["a"])
+    h = prefix_tree([name for name in names if name] or ["a"])
     for format in ("arx", "parent-child", "json"):
         for back in reread(h, format, tmp_path_factory.getbasetemp()):
             assert shape(back) == shape(h, h.names if format == "parent-child" else None)
@@ -187,9 +187,9 @@ def test_an_existing_file_is_overwritten_with_force_only(tmp_path):
     path = tmp_path / "tree.csv"
     path.write_text("mine")
     with pytest.raises(InputError, match=r"tree\.csv exists; .*force=True"):
-        write_hierarchy(balanced(["a"], 2), path)
+        write_hierarchy(balanced_tree(["a"], 2), path)
     assert path.read_text() == "mine"
-    write_hierarchy(balanced(["a"], 2), path, force=True)
+    write_hierarchy(balanced_tree(["a"], 2), path, force=True)
     assert path.read_text() == "a;*\n"
 
 
@@ -202,7 +202,7 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypat
 
     monkeypatch.setattr(os, "fsync", full_disk)
     with pytest.raises(InputError, match=r"cannot be written \(No space left"):
-        write_hierarchy(balanced(["a"], 2), path, force=True)
+        write_hierarchy(balanced_tree(["a"], 2), path, force=True)
     assert path.read_text() == "mine"
     assert os.listdir(tmp_path) == ["tree.csv"]
 
@@ -210,25 +210,25 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypat
 @pytest.mark.skipif(not os.path.exists("/dev/null"), reason="needs a device")
 def test_devices_are_never_replaced_by_a_hierarchy():
     with pytest.raises(InputError, match="not a regular file"):
-        write_hierarchy(balanced(["a", "b"], 2), "/dev/null", "arx", force=True)
+        write_hierarchy(balanced_tree(["a", "b"], 2), "/dev/null", "arx", force=True)
 
 
 def test_a_link_to_a_hierarchy_stays_a_link(tmp_path):
     (tmp_path / "real.csv").write_text("old")
     (tmp_path / "link.csv").symlink_to(tmp_path / "real.csv")
-    write_hierarchy(balanced(["a", "b"], 2), tmp_path / "link.csv", force=True)
+    write_hierarchy(balanced_tree(["a", "b"], 2), tmp_path / "link.csv", force=True)
     assert (tmp_path / "link.csv").is_symlink()
     assert read_hierarchy(tmp_path / "real.csv").n_leaves == 2
 
 
 def test_a_missing_folder_is_reported(tmp_path):
     with pytest.raises(InputError, match="cannot be written"):
-        write_hierarchy(balanced(["a"], 2), tmp_path / "no" / "tree.csv")
+        write_hierarchy(balanced_tree(["a"], 2), tmp_path / "no" / "tree.csv")
 
 
 def test_a_name_that_tells_no_format_is_refused(tmp_path):
     with pytest.raises(InputError, match=r"does not tell the format; end it in \.csv, \.txt, \.json"):
-        write_hierarchy(balanced(["a"], 2), tmp_path / "tree.xml")
+        write_hierarchy(balanced_tree(["a"], 2), tmp_path / "tree.xml")
 
 
 def test_an_unknown_format_is_refused_with_the_known_ones(read):

@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 
 from random_trees import trees
-from shoal.hierarchy.build import balanced
-from shoal.hierarchy.showing import outline, problems, summary
+from shoal.hierarchy.build import balanced_tree
+from shoal.hierarchy.survey import outline, problems, summary
 from shoal.hierarchy.tree import Hierarchy
 
 STORE = Hierarchy.from_parents(
@@ -27,7 +27,7 @@ def test_an_outline_shows_each_node_above_its_children():
 
 
 def test_an_outline_stops_at_a_depth_and_folds_long_lists():
-    h = balanced([str(i) for i in range(1, 11)], 10)
+    h = balanced_tree([str(i) for i in range(1, 11)], 10)
     assert list(outline(h, depth=0)) == [(0, "*", 10)]
     assert list(outline(h, limit=2)) == [(0, "*", 10), (1, "1", 1), (1, "2", 1), (1, "... 8 more", 8)]
     assert len(list(outline(h, limit=9))) == 11  # one more line says as much as the one that would stand for it
@@ -74,5 +74,5 @@ def test_a_category_without_data_is_not_rare():
 
 def test_rarity_needs_a_k_and_a_good_hierarchy_has_no_problems():
     items = [str(i) for i in range(25)]
-    assert problems(balanced(items, 5), items, np.ones(25, np.int64)) == []
-    assert [f.kind for f in problems(balanced(items, 5), items, np.ones(25, np.int64), k=6)] == ["rare"]
+    assert problems(balanced_tree(items, 5), items, np.ones(25, np.int64)) == []
+    assert [f.kind for f in problems(balanced_tree(items, 5), items, np.ones(25, np.int64), k=6)] == ["rare"]

@@ -15,9 +15,9 @@ from shoal.algorithms.km.learning import WAYS, candidates, grown, learned
 from shoal.algorithms.recoding import Options
 from shoal.errors import InputError
 from shoal.guarantees.km import KmAnonymity
-from shoal.hierarchy.build import frequency
-from shoal.hierarchy.learned import by_mass, nested, renamed
-from shoal.hierarchy.spec import resolve
+from shoal.hierarchy.build import frequency_tree
+from shoal.hierarchy.learned import mass_tree, relabel, tree_of_groups
+from shoal.hierarchy.spec import Values, resolve
 from shoal.price.ncp import leaf_occurrences, ncp
 from shoal.records.baskets import Baskets
 
@@ -81,7 +81,7 @@ def test_every_group_of_every_partition_is_a_node(supports, n, data):
     items = [f"{i:02}" for i in range(len(supports))]
     fine = data.draw(st.lists(st.integers(0, 6), min_size=len(items), max_size=len(items)))
     partitions = [np.array(fine), np.array(fine) // 2]
-    tree = nested(items, np.array(supports), partitions, n, f"learned:{n}")
+    tree = tree_of_groups(items, np.array(supports), partitions, n, f"learned:{n}")
     assert_valid(tree, items, n)
     nodes = {frozenset(tree.labels[leaf] for leaf in leaves_below(tree, v)) for v in range(tree.n_nodes)}
     for partition in partitions:
@@ -93,8 +93,8 @@ def test_every_group_of_every_partition_is_a_node(supports, n, data):
 def test_labels_tell_places_and_sizes_but_no_names(supports, n):
     items = [f"{i:02}" for i in range(len(supports))]
     for tree in (
-        by_mass(items, np.array(supports), n),
-        renamed(frequency(items, np.array(supports), n), np.sort(supports)[::-1], f"learned:{n}"),
+        mass_tree(items, np.array(supports), n),
+        relabel(frequency_tree(items, np.array(supports), n), np.sort(supports)[::-1], f"learned:{n}"),
     ):
         assert_valid(tree, items, n)
         assert tree.labels[-1] == "*"
@@ -104,7 +104,7 @@ def test_labels_tell_places_and_sizes_but_no_names(supports, n):
 
 
 def test_mass_hangs_frequent_items_near_the_root():
-    tree = by_mass(list("abcdefg"), np.array([90, 40, 20, 10, 5, 3, 2]), 2)
+    tree = mass_tree(list("abcdefg"), np.array([90, 40, 20, 10, 5, 3, 2]), 2)
     depth = dict(zip(tree.labels, tree.depth.tolist(), strict=True))
     assert depth["a"] == 1
     assert depth["g"] > depth["b"]
@@ -162,7 +162,7 @@ def test_names_that_never_occur_do_not_make_learning_slow(monkeypatch):
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=60), st.integers(2, 5))
 def test_mass_makes_no_chain_of_names_that_never_occur(supports, n):
     names = [f"i{i}" for i in range(len(supports) + 200)]
-    tree = by_mass(names, np.array(supports + [0] * 200, np.int64), n)
+    tree = mass_tree(names, np.array(supports + [0] * 200, np.int64), n)
     assert_valid(tree, names, n)
     assert tree.height <= 2 * len(supports) + 12
 
@@ -170,12 +170,12 @@ def test_mass_makes_no_chain_of_names_that_never_occur(supports, n):
 def test_the_spec_needs_somebody_who_learns():
     baskets = Baskets.from_rows([{"a", "b"}, {"a", "c"}])
     with pytest.raises(InputError, match="learned from rows of items"):
-        resolve("learned:3", baskets.vocabulary, baskets.supports())
-    tree = resolve("learned:3", baskets.vocabulary, baskets.supports(), learn=lambda n: learned(baskets, n))
+        resolve("learned:3", Values.of_items(baskets))
+    tree = resolve("learned:3", Values.of_items(baskets), learn=lambda n: learned(baskets, n))
     assert_valid(tree, baskets.vocabulary, 3)
     for spec in ("learned", "learned:1", "learned:x"):
         with pytest.raises(InputError, match="is not complete"):
-            resolve(spec, baskets.vocabulary, baskets.supports())
+            resolve(spec, Values.of_items(baskets))
 
 
 @pytest.mark.parametrize(
@@ -197,4 +197,4 @@ def test_the_optimum_is_lower_than_under_frequency_on_public_data(name, m):
 
     baskets, promise = read(DATA / name), KmAnonymity(5, m)
     ours = loss(baskets, learned(baskets, 5, promise), promise)
-    assert ours < 0.75 * loss(baskets, frequency(baskets.vocabulary, baskets.supports(), 5), promise)
+    assert ours < 0.75 * loss(baskets, frequency_tree(baskets.vocabulary, baskets.supports(), 5), promise)

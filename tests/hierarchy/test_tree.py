@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from random_trees import leaves_below, path, shape, trees
 from shoal.errors import InputError
-from shoal.hierarchy.build import balanced
+from shoal.hierarchy.build import balanced_tree
 from shoal.hierarchy.tree import Hierarchy
 
 
@@ -70,7 +70,7 @@ def test_of_one_label_the_node_that_can_be_published_keeps_it():
     # 2 is the sausage of the category sausage.
     h = Hierarchy.from_parents([3, 4, 4, 4, 5, -1], ["2", "3", "4", "sausage", "sausage", "*"])
     assert h.names == ("2", "3", "4", "sausage/sausage", "sausage", "*")
-    tokens = balanced([str(i) for i in range(20)], 2).names
+    tokens = balanced_tree([str(i) for i in range(20)], 2).names
     assert "items[17:20]" in tokens
 
 

@@ -18,7 +18,8 @@ from shoal.algorithms.recoding import Options
 from shoal.attacks.background import background_attack
 from shoal.errors import InputError
 from shoal.guarantees.diversity import MatchingDiversity, buckets_of
-from shoal.hierarchy.columns import flat, intervals
+from shoal.hierarchy.build import flat_tree
+from shoal.hierarchy.columns import interval_tree
 from shoal.loss.associations import (
     associations,
     confidence_error,
@@ -226,8 +227,8 @@ def test_nothing_to_mine_is_nothing_found():
         ({"min_support": 1.5}, "min_support"),
         ({"min_conviction": -1.0}, "min_conviction"),
         ({"max_length": 0}, "max_length"),
-        ({"hierarchies": {"disease": flat(["x"])}}, "no quasi column"),
-        ({"hierarchies": {"sex": flat(["x", "y"])}}, "column 'sex'"),
+        ({"hierarchies": {"disease": flat_tree(["x"])}}, "no quasi column"),
+        ({"hierarchies": {"sex": flat_tree(["x", "y"])}}, "column 'sex'"),
     ],
 )
 def test_wrong_parameters_are_refused(options, words):
@@ -339,7 +340,7 @@ def test_confidence_on_adult_shrinks_towards_the_average():
     frame = pl.read_csv(path, null_values=["?"]).drop_nulls([*names, "occupation"])
     columns = [Column.from_texts(name, "quasi", map(str, frame[name].to_list())) for name in names]
     records = Records((*columns, Column.from_texts("occupation", "sensitive", frame["occupation"].to_list())))
-    hierarchies = {"age": intervals(records["age"].values, "10,20")}
+    hierarchies = {"age": interval_tree(records["age"].values, "10,20")}
     rules = associations(records, hierarchies, max_length=2)
     assert len(rules) > 5
     errors = []

@@ -14,8 +14,8 @@ import naive_rt as naive
 from rt_tables import FIGURE_1A, FIGURE_1B, HIERARCHIES, KINDS, as_records, column, example, tables, tree
 from shoal.algorithms.rt.transaction import set_label
 from shoal.errors import InputError
-from shoal.hierarchy.build import balanced
-from shoal.hierarchy.columns import column_hierarchy
+from shoal.hierarchy.build import balanced_tree
+from shoal.hierarchy.spec import column_hierarchy
 from shoal.loss.queries import (
     MOST_ITEMS,
     Among,
@@ -200,7 +200,7 @@ def test_a_token_of_thousands_of_items_overflows_nowhere():
     published = Baskets.from_rows([[set_label(items, set())]])
     workload = [Query((), frozenset(items[:q])) for q in (1, 2, MOST_ITEMS)]
     assert estimates(published, workload, original) == pytest.approx([0.5, 0.25, 0.5**MOST_ITEMS])
-    root = balanced(original.vocabulary, 5)
+    root = balanced_tree(original.vocabulary, 5)
     by_label = estimates(Baskets.from_rows([[root.names[-1]]]), workload, original, root)
     assert by_label == pytest.approx([0.5, 0.25, 0.5**MOST_ITEMS])
 
@@ -366,7 +366,7 @@ def test_releases_of_baskets_are_estimated_too(promise):
     rng = np.random.default_rng(2)
     baskets = Baskets.from_rows([str(i) for i in rng.choice(20, rng.integers(1, 6), replace=False)] for _ in range(200))
     guarantee = shoal.KmAnonymity(4, 2) if promise == "km" else shoal.KAnonymity(4)
-    hierarchy = balanced(baskets.vocabulary, 3) if promise == "km" else None
+    hierarchy = balanced_tree(baskets.vocabulary, 3) if promise == "km" else None
     release = shoal.anonymize(baskets, guarantee, hierarchy=hierarchy)
     workload = random_workload(baskets, 50, "items")
     assert 0 < are(baskets, release.published, workload, hierarchy) < 20

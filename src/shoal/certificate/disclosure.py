@@ -8,10 +8,11 @@ of the file and by k, never by the original. `docs/decisions/0026-what-a-certifi
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from shoal.hierarchy.spec import form_of
 
 if TYPE_CHECKING:
     from shoal.evaluate.raw_risk import Exposed
@@ -25,9 +26,6 @@ DIGITS = 6
 """Digits of a share that the file tells: beyond them it depends on the order in which rows are added up."""
 KNOWN_ITEMS = 3
 """The risk before is stated for attackers who know up to so many items, however long the rows are."""
-
-_MADE = re.compile(r"(balanced|named|frequency|learned):[0-9]+|prefix|mask|intervals(:.*)?", re.DOTALL)
-_RANKED = re.compile(r"(balanced|frequency|learned):[0-9]+")
 
 
 def step_for(units: int, k: int) -> float | None:
@@ -78,8 +76,8 @@ def untold_leaves(tree: Hierarchy | None, *, unknown: str | None, whole: bool = 
     A file can be given to readers, unless the data added leaves to it (`unknown`). A tree that was made from the data has its values for
     leaves, and their number is a secret but where tokens such as rank[6:10] tell it and together are the `whole` of the tree.
     """
-    made = tree is not None and _MADE.fullmatch(tree.source) is not None
-    if tree is None or (whole and _RANKED.fullmatch(tree.source)) or not (made or unknown):
+    form = None if tree is None else form_of(tree.source)
+    if tree is None or (whole and form and form.numbered) or not (form or unknown):
         return None
     return tree.n_leaves
 

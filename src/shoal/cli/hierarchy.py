@@ -111,7 +111,7 @@ def show(
 
     [bold]shoal hierarchy show tree.csv --depth 2[/bold]
     """
-    from shoal.hierarchy.showing import outline
+    from shoal.hierarchy.survey import outline
 
     baskets = _baskets(data, items, id, drop, separator, format)
     tree = _tree(hierarchy, baskets)
@@ -151,7 +151,7 @@ def check(
     """
     import numpy as np
 
-    from shoal.hierarchy.showing import problems
+    from shoal.hierarchy.survey import problems
 
     baskets = _baskets(data, items, id, drop, separator, format)
     tree = _tree(hierarchy, baskets)
@@ -233,7 +233,7 @@ def _show(
     tree: Hierarchy, as_json: bool, *, output: str | None = None, findings: Sequence[dict[str, Any]] = (), **more: Any
 ) -> None:
     """The tree in figures, what was found about it, and the file it went to."""
-    from shoal.hierarchy.showing import summary
+    from shoal.hierarchy.survey import summary
 
     facts = summary(tree)
     if as_json:

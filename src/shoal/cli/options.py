@@ -268,8 +268,8 @@ HierarchySpecs = Annotated[
         metavar="[COL=]SPEC",
         help=SPECS
         + " For tables give one per column, [bold]COL=SPEC[/bold], also [bold]intervals:5,10,20[/bold] (numbers), "
-        "[bold]named:N[/bold] (as balanced, called by the first and last value) and [bold]mask[/bold] (codes); numbers without one become "
-        "ranges, items without one sets.",
+        "[bold]named:N[/bold] (as balanced, called by the first and last value), [bold]dates[/bold] (days into months and years) "
+        "and [bold]mask[/bold] (codes); numbers without one become ranges, items without one sets.",
         show_default="frequency:5, tables: none",
         rich_help_panel=_TREE,
     ),

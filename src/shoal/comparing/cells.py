@@ -18,8 +18,8 @@ from typing import Any
 
 from shoal import __version__
 from shoal.errors import InputError
+from shoal.hierarchy.spec import is_made
 from shoal.plan import Origin, Plan, plan_of
-from shoal.plan.running import MADE
 from shoal.records.layout import format_of
 from shoal.records.storage.streams import fingerprint
 
@@ -83,7 +83,7 @@ def label(value: Any, *, whole: bool = False) -> Any:
     if isinstance(value, Mapping):
         return "; ".join(f"{name}={label(part, whole=whole)}" for name, part in value.items())
     if isinstance(value, str):
-        return value if whole or MADE.fullmatch(value) else os.path.basename(value) or value
+        return value if whole or is_made(value) else os.path.basename(value) or value
     return value
 
 
@@ -149,7 +149,7 @@ def key_of(cell: Cell, origin: Origin, contents: Contents, repeat: int) -> str:
     def spec(given: Any) -> Any:
         if isinstance(given, Mapping):
             return {name: spec(one) for name, one in given.items()}
-        return given if not isinstance(given, str) or MADE.fullmatch(given) else file(given)
+        return given if not isinstance(given, str) or is_made(given) else file(given)
 
     plan = dict(cell.document)
     read = {name: value for name, value in plan["input"].items() if name != "sha256"}

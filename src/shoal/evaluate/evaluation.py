@@ -26,7 +26,6 @@ from shoal.guarantees.k import parted
 from shoal.guarantees.km import Exposure, KmAnonymity
 from shoal.guarantees.rt import told_apart
 from shoal.guarantees.table import classes as column_classes
-from shoal.hierarchy.columns import column_hierarchy
 from shoal.hierarchy.meanings import (
     CellMeanings,
     TokenMeanings,
@@ -35,7 +34,7 @@ from shoal.hierarchy.meanings import (
     token_meanings,
     tree_of_tokens,
 )
-from shoal.hierarchy.spec import resolve
+from shoal.hierarchy.spec import Values, column_hierarchy, resolve
 from shoal.hierarchy.tree import Hierarchy
 from shoal.loss.associations import associations, confidence_error, identification_error
 from shoal.loss.class_sizes import class_figures
@@ -456,8 +455,7 @@ class _Between:
         tree = (
             resolve(
                 spec,
-                open_items.vocabulary,
-                open_items.supports(),
+                Values.of_items(open_items),
                 unknown=unknown,
                 learn=learner(open_items, promise),  # the same tree again, if k and m are those of the release
             )

@@ -19,7 +19,7 @@ from shoal.guarantees.audit import Witness
 from shoal.guarantees.km import Exposure, KmAnonymity
 from shoal.guarantees.rt import told_apart
 from shoal.guarantees.table import classes, group_of, rows_of
-from shoal.hierarchy.spec import resolve
+from shoal.hierarchy.spec import Values, resolve
 from shoal.hierarchy.tree import Hierarchy
 from shoal.records.baskets import Baskets
 from shoal.records.columns import OR_QUASI, NoRoleError
@@ -109,7 +109,7 @@ def profile(
     notes, outlook = list[str](), tuple[str, ...]()
     if hierarchy is not None and baskets.vocabulary:
         learn = learner(baskets, KmAnonymity(k, min(2, up_to)), Options(threads=threads))
-        tree = resolve(hierarchy, baskets.vocabulary, baskets.supports(), unknown=unknown, learn=learn)
+        tree = resolve(hierarchy, Values.of_items(baskets), unknown=unknown, learn=learn)
         try:
             rare = rare_categories(baskets, guarantee, tree)
             outlook = prospects(baskets, KmAnonymity(k, min(2, up_to)), tree, Options(threads=threads))

@@ -25,7 +25,7 @@ import numpy.typing as npt
 from shoal.errors import VALUES, InputError
 from shoal.guarantees.audit import Audit, Witness
 from shoal.guarantees.km import KmAnonymity, affordable
-from shoal.hierarchy.tree import Hierarchy, counted
+from shoal.hierarchy.tree import Hierarchy, count_of
 from shoal.records.baskets import Baskets
 
 SPELLED_OUT = 30_000_000
@@ -236,7 +236,7 @@ def nodes_of(vocabulary: Sequence[str], hierarchy: Hierarchy) -> npt.NDArray[np.
     missing = [token for token in vocabulary if token not in known or token in unclear]
     if missing:
         raise InputError(
-            f"hierarchy {hierarchy.source}: {counted(missing, 'published token is', 'published tokens are')} not in it"
+            f"hierarchy {hierarchy.source}: {count_of(missing, 'published token is', 'published tokens are')} not in it"
             f"{VALUES}; give the hierarchy that the release was made with",
             values=missing,
         )

@@ -1,8 +1,7 @@
-"""Hierarchies made from the item names alone: balanced, by frequency, and by leading characters.
+"""Hierarchies made from names and their supports alone: flat, balanced, by frequency, and by leading characters.
 
-`balanced` and `frequency` are the hierarchies of the k^m experiments: items in a fixed order, n consecutive nodes to a parent,
-level after level up to one root. `prefix` is the tree of shared beginnings of the codes; sorted codes that share a beginning
-stand side by side, so one pass with a stack over the lengths that neighbours have in common finds every node of it.
+`balanced_tree` and `frequency_tree` are the hierarchies of the k^m experiments: items in a fixed order, n consecutive nodes to a
+parent, level after level up to one root. `prefix_tree` and `mask_tree` are trees of the beginnings that names share.
 """
 
 from __future__ import annotations
@@ -21,59 +20,86 @@ from shoal.ordering import natural_order
 ROOT = "*"
 
 
-def balanced(vocabulary: Sequence[str], n: int) -> Hierarchy:
+def flat_tree(values: Sequence[str]) -> Hierarchy:
+    """All values right under the root."""
+    parent = np.full(len(values) + 1, len(values), np.int32)
+    parent[-1] = -1
+    return Hierarchy(parent, (*values, ROOT), len(values), "flat")
+
+
+def balanced_tree(vocabulary: Sequence[str], n: int) -> Hierarchy:
     """Items in natural order, consecutive groups of n under a parent, again and again up to the root `*`.
 
     A parent is called by the places of its items in the order, as `items[6:10]`: a label is published, and the names of its
     first and last item might be rare ones.
     """
     items = [vocabulary[i] for i in natural_order(distinct(vocabulary))]
-    return grouped(items, n, f"balanced:{n}", lambda first, last: f"items[{first + 1}:{last + 1}]")
+    return group_neighbours(items, n, f"balanced:{n}", lambda first, last: f"items[{first + 1}:{last + 1}]")
 
 
-def frequency(vocabulary: Sequence[str], supports: npt.NDArray[np.int64], n: int) -> Hierarchy:
-    """As `balanced`, over items in descending order of support (ties in natural order), with parents such as `rank[6:10]`."""
+def frequency_tree(vocabulary: Sequence[str], supports: npt.NDArray[np.int64], n: int) -> Hierarchy:
+    """As `balanced_tree`, over items in descending order of support (ties in natural order), with parents such as `rank[6:10]`."""
     order = np.array(natural_order(distinct(vocabulary)), np.int64)
     if len(supports) != len(vocabulary):
         raise InputError(f"frequency:{n} needs one support for each of the {len(vocabulary):,} items")
     ranked = order[np.argsort(-np.asarray(supports, np.int64)[order], kind="stable")]
     items = [vocabulary[i] for i in ranked.tolist()]
-    return grouped(items, n, f"frequency:{n}", lambda first, last: f"rank[{first + 1}:{last + 1}]")
+    return group_neighbours(items, n, f"frequency:{n}", lambda first, last: f"rank[{first + 1}:{last + 1}]")
 
 
-def prefix(vocabulary: Sequence[str]) -> Hierarchy:
+def prefix_tree(vocabulary: Sequence[str]) -> Hierarchy:
     """Codes (such as ICD) grouped by their leading characters, dots aside: 250.01 under `250.0*` under `250*` under `25*`.
 
-    A node stands only where codes part: one that would cover the same leaves as its single child is left out. A code that others
-    begin with stays a leaf of its own (250 under `250*`).
+    A code that others begin with stays a leaf of its own (250 under `250*`).
     """
     keyed = sorted((name.replace(".", ""), name) for name in distinct(vocabulary))
-    shared = [_shared(one, other) for (one, _), (other, _) in pairwise(keyed)]
-    labels = [name for _, name in keyed]
+    names = [name for _, name in keyed]
+    return _tree_of_beginnings(
+        names, [key for key, _ in keyed], lambda name, length: _beginning(name, length) + "*", "prefix"
+    )
+
+
+def mask_tree(values: Sequence[str]) -> Hierarchy:
+    """Texts whose last characters are hidden one after the other, up to the root: 4711 under `471*` under `47**`.
+
+    Values of different length are filled up on the right: 47 is as long as 4711 once its end is hidden (`47**`). What all values begin
+    with stays at the root.
+    """
+    longest = max(map(len, values))
+    return _tree_of_beginnings(values, values, lambda name, length: name[:length].ljust(longest, "*"), "mask")
+
+
+def _tree_of_beginnings(
+    names: Sequence[str], keys: Sequence[str], label: Callable[[str, int], str], source: str
+) -> Hierarchy:
+    """The tree of the beginnings that keys share; `label` names a node by a leaf below it and the length of the beginning.
+
+    A node stands only where keys part: one that would cover the same leaves as its single child is left out. Sorted keys that share a
+    beginning stand side by side, so one pass with a stack over the lengths that neighbours have in common finds every node.
+    """
+    order = sorted(range(len(names)), key=lambda i: (keys[i], names[i]))
+    shared = [_shared_length(keys[i], keys[j]) for i, j in pairwise(order)]
+    labels = list(names)
     parent = [-1] * len(labels)
 
-    def opened(length: int, leaf: int) -> tuple[int, int]:
-        """A new inner node for the codes that share the first `length` characters of this leaf, not hung up yet."""
-        labels.append(_beginning(keyed[leaf][1], length) + "*")
+    def open_node(length: int, leaf: int) -> tuple[int, int]:
+        """A new inner node for the keys that share the first `length` characters of this leaf's, not hung up yet."""
+        labels.append(label(names[leaf], length) if length else ROOT)
         parent.append(-1)
         return length, len(labels) - 1
 
     # The stack holds the open nodes above the current leaf as (length of the shared beginning, node), the root at the bottom.
-    common = min(shared, default=0)  # what all begin with
-    stack = [opened(common, 0)]
-    if not common:
-        labels[stack[0][1]] = ROOT
-    for leaf in range(len(keyed)):
-        ahead = shared[leaf] if leaf < len(shared) else stack[0][0]
+    stack = [open_node(min(shared, default=0), order[0])]
+    for leaf, ahead in zip(order, [*shared, stack[0][0]], strict=True):
         if ahead > stack[-1][0]:
-            stack.append(opened(ahead, leaf))
+            stack.append(open_node(ahead, leaf))
         parent[leaf] = stack[-1][1]
         while stack[-1][0] > ahead:
             _, closed = stack.pop()
             if stack[-1][0] < ahead:
-                stack.append(opened(ahead, leaf))
+                stack.append(open_node(ahead, leaf))
             parent[closed] = stack[-1][1]
-    return Hierarchy.from_parents(parent, labels, "prefix")
+    return Hierarchy.from_parents(parent, labels, source)
 
 
 def distinct(vocabulary: Sequence[str]) -> Sequence[str]:
@@ -89,7 +115,7 @@ def distinct(vocabulary: Sequence[str]) -> Sequence[str]:
     return vocabulary
 
 
-def grouped(items: Sequence[str], n: int, source: str, label: Callable[[int, int], str]) -> Hierarchy:
+def group_neighbours(items: Sequence[str], n: int, source: str, label: Callable[[int, int], str]) -> Hierarchy:
     """Groups of n, level by level; `label` names a node by the positions of its first and last item."""
     if n < 2:
         raise InputError(f"hierarchy {source}: groups need at least 2 members; use for example balanced:5")
@@ -104,8 +130,8 @@ def grouped(items: Sequence[str], n: int, source: str, label: Callable[[int, int
     return Hierarchy(np.append(np.concatenate(parents), -1).astype(np.int32), tuple(labels), len(items), source)
 
 
-def _shared(one: str, other: str) -> int:
-    """Number of leading characters that two codes have in common."""
+def _shared_length(one: str, other: str) -> int:
+    """Number of leading characters that two texts have in common."""
     shorter = min(len(one), len(other))
     return next((i for i in range(shorter) if one[i] != other[i]), shorter)
 

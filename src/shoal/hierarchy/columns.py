@@ -1,107 +1,34 @@
-"""Hierarchies over the values of a single column of a table.
+"""Trees over the values of a column that stand in an order: intervals of numbers, and names for groups of neighbours.
 
-    None                 a flat tree for categories; none at all for numbers, which are generalized to ranges
-    intervals:5,10,20    numbers in intervals of width 5 under intervals of width 10 under ... under the root
-    mask                 texts with more and more of their last characters hidden: 4711 under 471* under 47**
-    balanced:N           groups of N neighbours, again and again: called by ranges of numbers and dates, else by places (`town[4:6]`)
-    named:N              the same, called by the first and the last value of each group, which are so published
-    prefix, frequency:N, a file, a Hierarchy    as for items
-
-The leaves are the values of the column; a missing value is a leaf right under the root, whatever the spec.
+A label is published, and the smallest or largest value of a group may be a rare one. So groups part at the roundest number, or at the
+beginning of a year, a month, a day or an hour, that lies between them: a bound says where a group ends, not which values there are.
+Between two texts there is no such bound, so their groups are called by places, as `town[4:6]`, unless somebody allows their names.
 """
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from datetime import date, timedelta
 from fractions import Fraction
-from itertools import pairwise, takewhile
-from typing import TYPE_CHECKING
-
-import numpy as np
+from itertools import pairwise
 
 from shoal.errors import InputError
-from shoal.hierarchy.build import ROOT, grouped
-from shoal.hierarchy.ranges import first_and_last, interval, names_of
-from shoal.hierarchy.spec import FORMS, resolve
+from shoal.hierarchy.build import ROOT
 from shoal.hierarchy.tree import Hierarchy
 
-if TYPE_CHECKING:
-    from shoal.records.records import Column
+Label = Callable[[int, int], str]
+"""From the places of the first and last value of a group to its label."""
 
-COLUMN_FORMS = "intervals:5,10,20 (for numbers), mask, prefix, balanced:N, named:N, frequency:N, or a hierarchy file"
-
-_MISSING = ""
-_INTERVALS = re.compile(r"intervals(:.*)?", re.DOTALL)
-_MADE = re.compile(r"(intervals|balanced|named|frequency):.*|mask|prefix", re.DOTALL)
-_NEIGHBOURS = re.compile(r"(balanced|named):([0-9]{1,9})", re.ASCII)
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
+_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?", re.ASCII)
+_STEPS = (4, 7, 10, 13, 16, 19)  # characters up to the year, the month, the day, the hour, the minute, the second
+_FIRST = "0000-01-01T00:00:00"
+"""What stands where nothing is said."""
 _WIDTH = re.compile(r"[0-9]{1,15}(\.[0-9]{1,15})?", re.ASCII)
 
 
-def column_hierarchy(
-    column: Column, spec: Hierarchy | str | os.PathLike[str] | None = None, *, unknown: str | None = None
-) -> Hierarchy | None:
-    """The hierarchy of a column with a leaf for each of its values, or none for numbers that are generalized to ranges.
-
-    Values that a file or a given tree does not know are refused, or hung under its root with `unknown="root"`.
-    """
-    if spec is None and column.numbers is not None:
-        return None
-    values = [value for value in column.values if value != _MISSING]
-    try:
-        tree = _tree(column, values, spec, unknown)
-    except InputError as error:
-        text = error.message.text.replace(FORMS, COLUMN_FORMS)
-        raise InputError(f"column {column.name!r}: {text}", values=error.values) from None
-    if len(values) == len(column.values):
-        return tree
-    if isinstance(spec, str) and _MADE.fullmatch(spec):
-        tree = _rooted(tree)
-    return tree.with_unknown((_MISSING,))
-
-
-def _tree(
-    column: Column, values: Sequence[str], spec: Hierarchy | str | os.PathLike[str] | None, unknown: str | None
-) -> Hierarchy:
-    """The hierarchy over the values that are not missing."""
-    if not values and (spec is None or (isinstance(spec, str) and _MADE.fullmatch(spec))):
-        return Hierarchy(np.array([1, -1], np.int32), (_MISSING, ROOT), 1, "flat")
-    if spec is None:
-        return flat(values)
-    if spec == "mask":
-        return mask(values)
-    if isinstance(spec, str) and (found := _INTERVALS.fullmatch(spec)):
-        if column.numbers is None:
-            raise InputError(
-                f"{spec} is for numbers, but its values are not numeric; use mask, prefix or a hierarchy file"
-            )
-        return intervals(values, (found[1] or ":")[1:])
-    if isinstance(spec, str) and (found := _NEIGHBOURS.fullmatch(spec)) and int(found[2]) >= 2:
-        numbers = None if column.numbers is None else column.numbers[~np.isnan(column.numbers)].tolist()
-        names = first_and_last(values) if found[1] == "named" else names_of(column.name, values, numbers)
-        return grouped(values, int(found[2]), spec, names)
-    counts = np.bincount(column.codes, minlength=len(column.values))
-    supports = np.array([n for n, value in zip(counts, column.values, strict=True) if value != _MISSING], np.int64)
-    return resolve(spec, values, supports, unknown=unknown)
-
-
-def _rooted(tree: Hierarchy) -> Hierarchy:
-    """The same tree under `*`, if its root says anything about the values under it."""
-    if tree.labels[tree.root] == ROOT:
-        return tree
-    parent = np.append(np.where(tree.parent < 0, tree.n_nodes, tree.parent), -1)
-    return Hierarchy.from_parents(parent.tolist(), [*tree.labels, ROOT], tree.source)
-
-
-def flat(values: Sequence[str]) -> Hierarchy:
-    """All values right under the root."""
-    parent = np.full(len(values) + 1, len(values), np.int32)
-    parent[-1] = -1
-    return Hierarchy(parent, (*values, ROOT), len(values), "flat")
-
-
-def intervals(values: Sequence[str], widths: str) -> Hierarchy:
+def interval_tree(values: Sequence[str], widths: str) -> Hierarchy:
     """Numbers in nested intervals of the given widths, which begin at multiples of them.
 
     Whole numbers in intervals of whole widths are called by their first and last number (`[20:24]`), all others by their bounds, of
@@ -132,36 +59,99 @@ def intervals(values: Sequence[str], widths: str) -> Hierarchy:
     return Hierarchy.from_parents([*parent, -1], [*labels, ROOT], source)
 
 
-def mask(values: Sequence[str]) -> Hierarchy:
-    """Texts whose last characters are hidden one after the other, up to the root.
-
-    Values of different length are filled up on the right: 47 is as long as 4711 once its end is hidden (`47**`). A node stands only
-    where values part: one that would cover the same leaves as its single child is left out. What all values begin with stays at the
-    root.
-    """
-    ordered = sorted(values)
-    length = max(map(len, ordered))
-    shared = [_shared(one, other) for one, other in pairwise(ordered)]
-    common = min(shared, default=0)
-    beginnings = {one[:n] for one, n in zip(ordered, shared, strict=False) if n > common}
-    inner = sorted(beginnings, key=len, reverse=True)
-    node = {text: len(values) + i for i, text in enumerate(inner)}
-    root = len(values) + len(inner)
-    lengths = sorted(set(map(len, inner)), reverse=True)
-
-    def above(text: str, limit: int) -> int:
-        """The node of the longest beginning of a text, of at most `limit` characters."""
-        return next((node[text[:n]] for n in lengths if n <= limit and text[:n] in node), root)
-
-    parent = [above(value, len(value)) for value in values] + [above(text, len(text) - 1) for text in inner] + [-1]
-    top = ordered[0][:common] + "*" * (length - common) if common else ROOT
-    labels = [*values, *(text + "*" * (length - len(text)) for text in inner), top]
-    return Hierarchy(np.array(parent, np.int32), tuple(labels), len(values), "mask")
+def range_labels(column: str, values: Sequence[str], numeric: bool) -> Label:
+    """Labels for groups of these values of a column, which stand in order."""
+    if numeric and all(one < other for one, other in pairwise(map(float, values))):
+        return _numbers([Fraction(value) for value in values])
+    if all(map(_DAY.fullmatch, values)) and all(map(_is_day, values)):
+        return _days(values)
+    if len({len(value) for value in values}) == 1 and all(_TIME.fullmatch(v) and _is_day(v[:10]) for v in values):
+        return _times(values)
+    return lambda first, last: f"{column}[{first + 1}:{last + 1}]"
 
 
-def _shared(one: str, other: str) -> int:
-    """Number of leading characters that two texts have in common."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+def interval(low: Fraction, high: Fraction, whole: bool) -> str:
+    """`[20:24]` for whole numbers, `[2.5:5)` for others, where the upper bound is outside."""
+    return f"[{low}:{high - 1}]" if whole else f"[{_decimal(low)}:{_decimal(high)})"
+
+
+def _numbers(values: Sequence[Fraction]) -> Label:
+    whole = all(value.denominator == 1 for value in values)
+    gap = (values[-1] - values[0]) / max(1, len(values) - 1) or Fraction(1)
+    gap = max(gap, Fraction(1)) if whole else gap
+    cuts = [roundest(values[0] - gap, values[0]), *(roundest(one, other) for one, other in pairwise(values))]
+    cuts.append(roundest(values[-1], values[-1] + gap))
+    if whole:
+        cuts = [Fraction(-(-cut // 1)) for cut in cuts]
+    return lambda first, last: interval(cuts[first], cuts[last + 1], whole)
+
+
+def roundest(above: Fraction, upto: Fraction) -> Fraction:
+    """The number in (above, upto] with the fewest digits, fives before others."""
+    if above < 0 <= upto:
+        return Fraction(0)
+    step = Fraction(10) ** len(str(int(max(abs(above), abs(upto)))))
+    while True:
+        for size in (step, step / 2):
+            multiple = upto // size * size
+            if multiple > above:
+                return multiple
+        step /= 10
+
+
+def _decimal(number: Fraction) -> str:
+    """A number with finitely many digits, in full."""
+    if number.denominator == 1:
+        return str(number.numerator)
+    digits = 1
+    while 10**digits % number.denominator:
+        digits += 1
+    shown = f"{abs(number.numerator) * 10**digits // number.denominator:0{digits + 1}}"
+    return f"{'-' if number < 0 else ''}{shown[:-digits]}.{shown[-digits:]}"
+
+
+def _days(values: Sequence[str]) -> Label:
+    cuts = [date.fromisoformat(_first_moment(cut)[:10]) for cut in _beginnings(values)]
+    years_end = date(int(values[-1][:4]), 12, 31)
+
+    def label(first: int, last: int) -> str:
+        end = cuts[last + 1] - timedelta(1) if last + 1 < len(cuts) else years_end
+        return f"[{cuts[first]} to {end}]"
+
+    return label
+
+
+def _times(values: Sequence[str]) -> Label:
+    mark, length = values[0][10], min(len(values[0]), len(_FIRST))
+    cuts = [f"{_first_moment(cut)[:10]}{mark}{_first_moment(cut)[11:]}" for cut in _beginnings(values)]
+    cuts = [cut[: max(length, len(cut) if "." in cut else 0)] for cut in cuts]
+    years_end = f"{values[-1][:4]}-12-31"
+
+    def label(first: int, last: int) -> str:
+        return f"[{cuts[first]} to {cuts[last + 1]})" if last + 1 < len(cuts) else f"[{cuts[first]} to {years_end}]"
+
+    return label
+
+
+def _beginnings(values: Sequence[str]) -> list[str]:
+    """The year of the first value, and between neighbours the shortest beginning of the later one that the earlier one lies before."""
+    between = (
+        next((other[:step] for step in _STEPS if other[:step] > one[:step]), other) for one, other in pairwise(values)
+    )
+    return [values[0][:4], *between]
+
+
+def _first_moment(beginning: str) -> str:
+    """A beginning of a date or time as the first moment that it may be."""
+    return beginning + _FIRST[len(beginning) :]
+
+
+def _is_day(text: str) -> bool:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _widths(text: str, source: str) -> list[Fraction]:

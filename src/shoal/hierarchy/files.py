@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 
 from shoal.errors import InputError, option
 from shoal.hierarchy.formats import amnesia, arx, nested, parent_child
-from shoal.hierarchy.formats.cells import read_cells, sample_rows
-from shoal.hierarchy.links import PLACE, Links
+from shoal.hierarchy.formats.csv_labels import read_cells, sample_rows
+from shoal.hierarchy.formats.links import PLACE, Links
 from shoal.hierarchy.tree import Hierarchy
 from shoal.limits import read_part
 

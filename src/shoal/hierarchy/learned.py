@@ -22,7 +22,7 @@ from shoal.hierarchy.tree import Hierarchy
 from shoal.ordering import natural_order
 
 
-def by_mass(vocabulary: Sequence[str], supports: npt.NDArray[np.int64], n: int) -> Hierarchy:
+def mass_tree(vocabulary: Sequence[str], supports: npt.NDArray[np.int64], n: int) -> Hierarchy:
     """Items by descending support (ties in natural order), cut into n stretches of about equal mass, again and again."""
     _check(vocabulary, supports, n)
     order = np.array(natural_order(vocabulary), np.int64)
@@ -43,7 +43,7 @@ def by_mass(vocabulary: Sequence[str], supports: npt.NDArray[np.int64], n: int) 
     return _labelled(vocabulary, supports, parent, f"learned:{n}")
 
 
-def nested(
+def tree_of_groups(
     vocabulary: Sequence[str],
     supports: npt.NDArray[np.int64],
     partitions: Sequence[npt.NDArray[np.int64]],
@@ -95,7 +95,7 @@ def nested(
     return _labelled(vocabulary, supports, parent, source)
 
 
-def renamed(tree: Hierarchy, supports: npt.NDArray[np.int64], source: str) -> Hierarchy:
+def relabel(tree: Hierarchy, supports: npt.NDArray[np.int64], source: str) -> Hierarchy:
     """The same tree with the labels of a learned one; `supports` in the order of the items given to whoever built it.
 
     Nodes with a single child are left out.

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from shoal.errors import VALUES, InputError
 from shoal.hierarchy.build import ROOT
-from shoal.hierarchy.tree import Hierarchy, counted
+from shoal.hierarchy.tree import Hierarchy, count_of
 
 if TYPE_CHECKING:
     from shoal.records.records import Column
@@ -105,7 +105,7 @@ def token_meanings(
         breadth.append(leaves)
     if strange:
         raise InputError(
-            f"{counted(strange, 'published item is', 'published items are')} neither original items nor sets of them"
+            f"{count_of(strange, 'published item is', 'published items are')} neither original items nor sets of them"
             f"{VALUES}; give the hierarchy or the rules that they were published with",
             values=strange,
         )

@@ -52,7 +52,7 @@ class Hierarchy:
         if len(set(self.labels[: self.n_leaves])) < self.n_leaves:
             repeated = [name for name, times in Counter(self.labels[: self.n_leaves]).items() if times > 1]
             raise InputError(
-                f"hierarchy {self.source}: {counted(repeated, 'leaf stands', 'leaves stand')} in two places{VALUES}; give every item "
+                f"hierarchy {self.source}: {count_of(repeated, 'leaf stands', 'leaves stand')} in two places{VALUES}; give every item "
                 "one parent",
                 values=repeated,
             )
@@ -198,7 +198,7 @@ class Hierarchy:
             if blank := [name for name in missing if name.strip() in bare]:
                 hint += f" ({len(blank):,} of them a leaf there, but with blanks around its name)"
             raise InputError(
-                f"hierarchy {self.source}: {counted(missing, 'item is', 'items are')} not among its leaves{VALUES}{hint}; "
+                f"hierarchy {self.source}: {count_of(missing, 'item is', 'items are')} not among its leaves{VALUES}{hint}; "
                 f"add them, or pass {option('unknown', 'root')} to hang them under the root",
                 values=missing,
             )
@@ -219,7 +219,7 @@ class Hierarchy:
         return Hierarchy(joined, self.labels[:n] + tuple(new) + self.labels[n:], n + shift, self.source)
 
 
-def counted(names: Sequence[str], one: str, many: str) -> str:
+def count_of(names: Sequence[str], one: str, many: str) -> str:
     """How many they are, for a message: `1 item is`, `2,345 items are`."""
     return f"1 {one}" if len(names) == 1 else f"{len(names):,} {many}"
 

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InputError
-from shoal.hierarchy.columns import flat
+from shoal.hierarchy.build import flat_tree
 from shoal.hierarchy.tree import Hierarchy
 from shoal.records.buckets import Buckets, sensitive_column
 from shoal.records.knowledge import covers
@@ -183,7 +183,7 @@ def associations(
     unknown = [name for name in given if all(column.name != name for column in quasi)]
     if unknown:
         raise InputError(f"a hierarchy is given for {unknown[0]!r}, which is no quasi column of the table")
-    trees = {column.name: given.get(column.name) or flat(column.values) for column in quasi if column.values}
+    trees = {column.name: given.get(column.name) or flat_tree(column.values) for column in quasi if column.values}
     n = len(dealt.rows)
     frequency = dealt.totals / max(1, n)
     none = np.zeros(0)

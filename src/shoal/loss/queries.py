@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from shoal.errors import VALUES, InputError
 from shoal.hierarchy.meanings import set_members
-from shoal.hierarchy.tree import Hierarchy, counted
+from shoal.hierarchy.tree import Hierarchy, count_of
 from shoal.loss.relational import ANYTHING, flat
 from shoal.records.baskets import Baskets
 from shoal.records.buckets import Buckets, sensitive_column
@@ -541,7 +541,7 @@ def _meanings(published: Records, original: Records, tree: Hierarchy | None, wan
                 holders[item].append(t)
     if strange:
         raise InputError(
-            f"{counted(strange, 'published item is', 'published items are')} neither original items nor sets of them"
+            f"{count_of(strange, 'published item is', 'published items are')} neither original items nor sets of them"
             f"{VALUES}; give the hierarchy that they were published with",
             values=strange,
         )

@@ -23,7 +23,7 @@ from shoal.certificate.disclosure import Figure, stated
 from shoal.errors import InputError, option
 from shoal.guarantees.diversity import BUCKET, MatchingDiversity
 from shoal.guarantees.missing import UNKNOWN, Missing, check_named
-from shoal.hierarchy.columns import column_hierarchy
+from shoal.hierarchy.spec import column_hierarchy
 from shoal.hierarchy.tree import Hierarchy
 from shoal.models import Proposal, Roles
 from shoal.records.buckets import Buckets, sensitive_column

@@ -21,7 +21,7 @@ from shoal.evaluate.advice import ends_at_root, hybrid_advice, root_advice
 from shoal.guarantees.km import KmAnonymity
 from shoal.guarantees.km_local import LocalKmAnonymity
 from shoal.hierarchy.files import read_hierarchy
-from shoal.hierarchy.spec import resolve
+from shoal.hierarchy.spec import Values, resolve
 from shoal.hierarchy.tree import Hierarchy
 from shoal.models import Proposal, Roles, basket_details, basket_notes, basket_source
 from shoal.price.ncp import leaf_occurrences, local_ncp, ncp, published_ncp
@@ -196,11 +196,11 @@ def resolve_hierarchy(
     options: Options | None = None,
 ) -> Hierarchy:
     """The hierarchy that `spec` stands for, with a leaf for every item of the baskets. `learned:N` is learned for the promise."""
-    vocabulary, supports = baskets.vocabulary, baskets.supports()
-    if not vocabulary and not isinstance(spec, Hierarchy) and not os.path.exists(spec):
+    items = Values.of_items(baskets)
+    if not items.names and not isinstance(spec, Hierarchy) and not os.path.exists(spec):
         # Empty transactions only: a tree over one name that never occurs serves them all.
-        vocabulary, supports = ("*",), np.zeros(1, np.int64)
-    return resolve(spec, vocabulary, supports, unknown=unknown, learn=learner(baskets, promise, options))
+        items = Values(("*",), np.zeros(1, np.int64))
+    return resolve(spec, items, unknown=unknown, learn=learner(baskets, promise, options))
 
 
 def levels_of(recoding: Recoding, baskets: Baskets) -> tuple[Level, ...]:

@@ -21,8 +21,7 @@ from shoal.certificate.facts import hierarchy_facts
 from shoal.errors import InputError, option
 from shoal.guarantees.km import KmAnonymity
 from shoal.guarantees.missing import check_named
-from shoal.hierarchy.columns import column_hierarchy
-from shoal.hierarchy.spec import resolve
+from shoal.hierarchy.spec import Values, column_hierarchy, resolve
 from shoal.hierarchy.tree import Hierarchy
 from shoal.loss.relational import ANYTHING
 from shoal.models import Proposal, Roles, basket_details, basket_notes
@@ -189,8 +188,7 @@ def hierarchies(
             )
         found[records.items_name] = resolve(
             specs[records.items_name],
-            items.vocabulary,
-            items.supports(),
+            Values.of_items(items),
             unknown=unknown,
             learn=learner(items, None if guarantee is None else KmAnonymity(guarantee.k, guarantee.m), options),
         )

@@ -215,7 +215,7 @@ class Plan(_Part):
     hierarchies: Text | dict[str, Text] | None = Field(
         default=None,
         description="A hierarchy per column, or one for the items: a file, learned:N (items alone), frequency:N, balanced:N, prefix, and "
-        "for columns also named:N, mask and intervals:5,10,20.",
+        "for columns also named:N, dates, mask and intervals:5,10,20.",
     )
     guarantee: Guarantee
     algorithm: Text | None = Field(default=None, description="The first of its model unless given.")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import InputError, Unreachable
+from shoal.hierarchy.spec import is_made
 from shoal.limits import limited_inputs
 from shoal.plan.combinations import ROLES_OF
 from shoal.plan.model import ROLES, K, Km, Lm, Plan, Rt
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from shoal.algorithms.recoding import Progress
     from shoal.release import Release, Targets
     from shoal.spark.running import OnSpark
-
-MADE = re.compile(r"(balanced|named|frequency|learned):[0-9]+|prefix|mask|intervals(:.*)?", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -202,7 +200,7 @@ def _input_files(plan: Plan) -> Iterator[tuple[Place, str]]:
         yield ("sensitive_file",), plan.sensitive_file
     specs = plan.hierarchies if isinstance(plan.hierarchies, dict) else {"": plan.hierarchies}
     for name, spec in specs.items():
-        if spec is not None and not MADE.fullmatch(spec):
+        if spec is not None and not is_made(spec):
             yield ("hierarchies", name) if name else ("hierarchies",), spec
     if plan.options.knowledge is not None:
         yield ("options", "knowledge"), plan.options.knowledge
@@ -231,9 +229,9 @@ def _in_database(plan: Plan) -> bool:
 def _hierarchy(plan: Plan) -> Any:
     given = plan.hierarchies
     if isinstance(given, dict):
-        found = {name: spec if MADE.fullmatch(spec) else _path(plan, spec) for name, spec in given.items()}
+        found = {name: spec if is_made(spec) else _path(plan, spec) for name, spec in given.items()}
         return next(iter(found.values()), None) if plan.kind == "km" else found
-    return given if given is None or MADE.fullmatch(given) else _path(plan, given)
+    return given if given is None or is_made(given) else _path(plan, given)
 
 
 def _guarantee(plan: Plan) -> Any:

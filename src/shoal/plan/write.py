@@ -11,9 +11,9 @@ import yaml
 
 from shoal.algorithms import kind_of
 from shoal.errors import InputError
+from shoal.hierarchy.spec import is_made
 from shoal.plan.model import Plan
 from shoal.plan.read import plan_of
-from shoal.plan.running import MADE
 from shoal.records.columns import comma_parts, named_columns, numeric_columns
 from shoal.records.database.address import is_address, moved, queried, without_password
 from shoal.records.layout import format_of
@@ -227,4 +227,4 @@ def _specs(given: Any, columns: Mapping[str, str], folder: str) -> Any:
 
 def _spec(given: Any, folder: str) -> str:
     text = _given_path(given, "a hierarchy")
-    return text if MADE.fullmatch(text) else relative_path(text, folder)
+    return text if is_made(text) else relative_path(text, folder)

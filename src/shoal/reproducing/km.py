@@ -35,14 +35,14 @@ def recoded(
     from shoal.algorithms.km.oa import number_of_cuts
     from shoal.algorithms.recoding import Options
     from shoal.guarantees.km import KmAnonymity
-    from shoal.hierarchy.build import balanced
+    from shoal.hierarchy.build import balanced_tree
     from shoal.price.ncp import leaf_occurrences, ncp
     from shoal.reproducing.measuring import kept, measured
 
     baskets = sources.baskets(data, rows)
     if items is not None:
         baskets = _reduced(baskets, items)
-    tree = sources.own_tree(data, baskets.vocabulary) if degree is None else balanced(baskets.vocabulary, degree)
+    tree = sources.own_tree(data, baskets.vocabulary) if degree is None else balanced_tree(baskets.vocabulary, degree)
     promise = KmAnonymity(min(k, len(baskets)), m)
     run = algorithms.algorithm("km", algorithm)
     _warm_up(run)
@@ -316,10 +316,10 @@ def _warm_up(run: Any) -> None:
     """Loads (or compiles) what the algorithm and the audit need, on tiny data."""
     from shoal.algorithms.recoding import Options
     from shoal.guarantees.km import KmAnonymity
-    from shoal.hierarchy.build import balanced
+    from shoal.hierarchy.build import balanced_tree
     from shoal.records.baskets import Baskets
 
     rows = [[str(j) for j in range(12) if (i * (j + 3)) % 7 < 3] for i in range(60)]
     baskets = Baskets.from_rows(rows)
-    found = run(baskets, KmAnonymity(4, 3), balanced(baskets.vocabulary, 3), Options())
+    found = run(baskets, KmAnonymity(4, 3), balanced_tree(baskets.vocabulary, 3), Options())
     KmAnonymity(4, 3).audit(found.apply(baskets))

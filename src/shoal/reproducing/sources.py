@@ -202,7 +202,7 @@ def adult(rows: int | None = None) -> tuple[Records, dict[str, Hierarchy]]:
 
 
 def _trees(columns: Iterable[tuple[Column, Path | None]]) -> dict[str, Hierarchy]:
-    from shoal.hierarchy.columns import column_hierarchy
+    from shoal.hierarchy.spec import column_hierarchy
 
     trees = {column.name: column_hierarchy(column, spec) for column, spec in columns}
     return {name: tree for name, tree in trees.items() if tree is not None}

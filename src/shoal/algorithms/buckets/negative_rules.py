@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InputError
-from shoal.hierarchy.columns import column_hierarchy, flat
+from shoal.hierarchy.build import flat_tree
+from shoal.hierarchy.spec import column_hierarchy
 from shoal.hierarchy.tree import Hierarchy
 from shoal.records.buckets import sensitive_column
 from shoal.records.knowledge import Covers, Rules, covers
@@ -239,7 +240,7 @@ def value_hierarchies(records: Records, given: Mapping[str, Hierarchy]) -> dict[
             assert tree is not None  # only a column without a given tree may have none
             found[name] = tree
         elif column.values:
-            found[name] = flat(column.values)
+            found[name] = flat_tree(column.values)
     return found
 
 

@@ -23,8 +23,8 @@ import numpy.typing as npt
 from shoal.algorithms.km.exact import exact
 from shoal.algorithms.recoding import Options
 from shoal.guarantees.km import KmAnonymity
-from shoal.hierarchy.build import frequency
-from shoal.hierarchy.learned import by_mass, nested, renamed
+from shoal.hierarchy.build import frequency_tree
+from shoal.hierarchy.learned import mass_tree, relabel, tree_of_groups
 from shoal.hierarchy.tree import Hierarchy
 from shoal.price.ncp import leaf_occurrences, ncp
 from shoal.records.baskets import Baskets
@@ -77,7 +77,7 @@ def learner(
 
     def learn(n: int) -> Hierarchy:
         if not baskets.vocabulary:  # empty transactions only: one name that never occurs serves them all
-            return by_mass(("*",), np.zeros(1, np.int64), n)
+            return mass_tree(("*",), np.zeros(1, np.int64), n)
         return learned(baskets, n, promise, options)
 
     return learn
@@ -98,17 +98,17 @@ def candidates(baskets: Baskets, n: int, promise: KmAnonymity | None, options: O
         for way in WAYS:
             options.tell(f"learning a hierarchy by {way.name}", len(found) / (len(WAYS) + 1))
             partitions, losses = grown(baskets, way, promises, options.threads)
-            tree = nested(vocabulary, supports, partitions, n, source)
+            tree = tree_of_groups(vocabulary, supports, partitions, n, source)
             if baskets.occurrences <= JUDGED:
                 losses = [_optimum(baskets, p, tree, options.threads) for p in promises]
             found.append(Candidate(way.name, tree, _mean(losses)))
     if not choice or baskets.occurrences <= JUDGED:
         for name, plain in (
-            ("frequency", frequency(vocabulary, supports, n)),
-            ("mass", by_mass(vocabulary, supports, n)),
+            ("frequency", frequency_tree(vocabulary, supports, n)),
+            ("mass", mass_tree(vocabulary, supports, n)),
         ):
             losses = [_optimum(baskets, p, plain, options.threads) for p in promises] if choice else [1.0]
-            tree = renamed(plain, leaf_occurrences(plain, baskets), source)
+            tree = relabel(plain, leaf_occurrences(plain, baskets), source)
             found.append(Candidate(name, tree, _mean(losses)))
     return found
 

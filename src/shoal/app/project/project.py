@@ -18,8 +18,8 @@ from typing import Any
 from shoal.app.project.own_files import read_json, write_json, write_own
 from shoal.app.project.wording import in_app, in_words, with_capital
 from shoal.errors import InputError, ShoalError, told
+from shoal.hierarchy.spec import is_made
 from shoal.plan import Plan, plan_of
-from shoal.plan.running import MADE
 from shoal.plan.write import yaml_text
 
 MOST_UNDONE = 50
@@ -195,13 +195,11 @@ def _places(document: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], str]
         if isinstance(inner, str):
             yield keys, inner
     trees = document.get("hierarchies")
-    if isinstance(trees, str) and not MADE.fullmatch(trees):
+    if isinstance(trees, str) and not is_made(trees):
         yield ("hierarchies",), trees
     elif isinstance(trees, Mapping):
         yield from (
-            (("hierarchies", name), spec)
-            for name, spec in trees.items()
-            if isinstance(spec, str) and not MADE.fullmatch(spec)
+            (("hierarchies", name), spec) for name, spec in trees.items() if isinstance(spec, str) and not is_made(spec)
         )
     outputs = document.get("outputs")
     if isinstance(outputs, Mapping):

@@ -10,8 +10,8 @@ import re
 from pathlib import PurePath
 
 from shoal.errors import VALUES, InputError
-from shoal.hierarchy.links import Links, links_by_label
-from shoal.hierarchy.tree import Hierarchy, counted
+from shoal.hierarchy.formats.links import Links, links_by_label
+from shoal.hierarchy.tree import Hierarchy, count_of
 
 ONE_ROOT = "add a line that gives them one parent"
 KINDS = ("distinct", "range")
@@ -47,7 +47,7 @@ def render(hierarchy: Hierarchy, name: str) -> str:
     blank = [label for label in h.names if not label or any(map(str.isspace, label))]
     if blank:
         raise InputError(
-            f"hierarchy {h.source} cannot be written as amnesia: {counted(blank, 'label is', 'labels are')} empty "
+            f"hierarchy {h.source} cannot be written as amnesia: {count_of(blank, 'label is', 'labels are')} empty "
             f"or with blanks inside{VALUES}; replace the blanks, or write arx, parent-child or json",
             values=blank,
         )

@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 from shoal.errors import VALUES, InputError, listed
-from shoal.hierarchy.formats.cells import Cells, quoted, read_cells, refuse_unwritable
-from shoal.hierarchy.links import Links, by_converting
-from shoal.hierarchy.tree import Hierarchy, counted
+from shoal.hierarchy.formats.csv_labels import Cells, quoted, read_cells, refuse_unwritable
+from shoal.hierarchy.formats.links import Links, by_converting
+from shoal.hierarchy.tree import Hierarchy, count_of
 
 ONE_ROOT = "add a last column with the same value in every row"
 
@@ -108,13 +108,13 @@ def _refuse_gaps(cells: Cells, place: str) -> None:
     gaps = [str(line) for row, line in zip(cells.rows, cells.lines, strict=True) if "" in row]
     if gaps:
         raise InputError(
-            f"{place}: {counted(gaps, 'row has', 'rows have')} an empty cell before their last value (line {listed(gaps)}); "
+            f"{place}: {count_of(gaps, 'row has', 'rows have')} an empty cell before their last value (line {listed(gaps)}); "
             "fill it in, or leave the cell out to hang the value under the next one"
         )
     alone = [str(line) for row, line in zip(cells.rows, cells.lines, strict=True) if len(row) == 1]
     if alone:
         raise InputError(
-            f"{place}: {counted(alone, 'row holds', 'rows hold')} a single value (line {listed(alone)}); "
+            f"{place}: {count_of(alone, 'row holds', 'rows hold')} a single value (line {listed(alone)}); "
             "write the value, then what it generalizes to, up to the root, with ; or , between them"
         )
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from shoal.errors import VALUES, InputError
-from shoal.hierarchy.links import Links
-from shoal.hierarchy.tree import Hierarchy, counted
+from shoal.hierarchy.formats.links import Links
+from shoal.hierarchy.tree import Hierarchy, count_of
 
 ONE_ROOT = "put them under one object"
 
@@ -113,7 +113,7 @@ def _nodes(value: Any, where: str, place: str) -> list[tuple[str, Any]]:
     if len(set(labels)) < len(labels):
         twins = [label for label, times in Counter(labels).items() if times > 1]
         raise InputError(
-            f"{place}: {counted(twins, 'label is', 'labels are')} given to two children of one node{VALUES}; rename or remove one",
+            f"{place}: {count_of(twins, 'label is', 'labels are')} given to two children of one node{VALUES}; rename or remove one",
             values=[f"under {where}", *twins],
         )
     return found

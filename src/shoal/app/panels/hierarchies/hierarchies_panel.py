@@ -16,16 +16,14 @@ from nicegui import ui
 from shoal.app.jobs.queue import Job
 from shoal.app.panels import Panel, needs_data
 from shoal.app.panels.hierarchies.tree_columns import ColumnsCard, fit_of
-from shoal.app.panels.hierarchies.tree_dates import GLANCE, date_tree, order_of
-from shoal.app.panels.hierarchies.tree_forms import DATES, FILE, Form, form_of, forms_for, spec_with
+from shoal.app.panels.hierarchies.tree_forms import DATES, FILE, GLANCE, Form, form_of, forms_for, spec_with
 from shoal.app.panels.hierarchies.tree_loaded import Loaded, findings
 from shoal.app.panels.hierarchies.tree_page import HEAD
 from shoal.app.panels.hierarchies.tree_steps import step, steps_of, take
-from shoal.app.panels.hierarchies.tree_values import Need, Values, is_small, keep_values, kept_values, needs, submit
+from shoal.app.panels.hierarchies.tree_values import Need, is_small, keep_values, kept_values, needs, submit
 from shoal.app.panels.hierarchies.tree_waiting import build_waiting
 from shoal.app.panels.hierarchies.tree_workbench import Workbench
 from shoal.app.panels.hierarchies.trees import (
-    keep_tree,
     learned_job,
     load,
     refusal,
@@ -39,7 +37,9 @@ from shoal.app.project.wording import in_app
 from shoal.app.server.shell import View
 from shoal.app.widgets import components as parts
 from shoal.errors import InputError
-from shoal.hierarchy.links import PLACE
+from shoal.hierarchy.dates import date_order
+from shoal.hierarchy.formats.links import PLACE
+from shoal.hierarchy.spec import Values
 
 MOST_FILES = 200
 
@@ -162,7 +162,7 @@ class Trees:
             if (
                 name == "mask"
                 and not self.asks_file
-                and order_of(self.values.names, GLANCE) in ("day first", "month first")
+                and date_order(self.values.names, GLANCE) in ("day first", "month first")
             ):
                 parts.notice(
                     "These are dates that end in the year: hiding their last characters hides the year first.", "warn"
@@ -239,12 +239,6 @@ class Trees:
         self.asks_file = form is FILE
         if form is FILE:
             self._choice.refresh()
-        elif form is DATES:
-            tree = await asyncio.to_thread(date_tree, self.values.names)
-            if tree is None:
-                raise InputError("too few of these values are dates for a tree of days, months and years; take another")
-            spec = await asyncio.to_thread(keep_tree, self.project, self.need, tree, "-dates")
-            await self._take(spec, "built a tree of days, months and years")
         else:
             await self._take(form.spec)
 

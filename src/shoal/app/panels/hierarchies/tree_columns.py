@@ -8,10 +8,11 @@ from functools import partial
 from nicegui import ui
 
 from shoal.app.panels.hierarchies.tree_forms import form_of, forms_for
-from shoal.app.panels.hierarchies.tree_values import Need, Values
+from shoal.app.panels.hierarchies.tree_values import Need
 from shoal.app.panels.hierarchies.trees import hangs_unknown, is_file, shown_spec, spec_of
 from shoal.app.project.project import Project
 from shoal.app.widgets import components as parts
+from shoal.hierarchy.spec import Values
 
 AT_ONCE = 30
 """Columns that are listed at a time."""

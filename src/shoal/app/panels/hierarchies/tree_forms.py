@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from shoal.app.panels.hierarchies.tree_dates import GLANCE, order_of
-from shoal.app.panels.hierarchies.tree_values import Need, Values
-from shoal.plan.running import MADE
+from shoal.app.panels.hierarchies.tree_values import Need
+from shoal.hierarchy.dates import date_order
+from shoal.hierarchy.spec import Values, is_made
 
-OF_DATES = re.compile(r"(?:^|/)trees/[^/]*-dates-[0-9a-f]{10}\.csv(\.zst)?$")
-"""What a plan calls a tree over dates that was built here, and not edited since."""
+GLANCE = 500
+"""Values that are looked at to see whether they are dates."""
 
 
 @dataclass(frozen=True)
@@ -27,9 +27,7 @@ class Form:
 
     @property
     def spec(self) -> str | None:
-        return (
-            None if self.name in ("none", "file", "dates") else f"{self.name}:{self.usual}" if self.asks else self.name
-        )
+        return None if self.name in ("none", "file") else f"{self.name}:{self.usual}" if self.asks else self.name
 
 
 FILE = Form(
@@ -89,7 +87,7 @@ _INTERVALS = Form(
 DATES = Form(
     "dates",
     "Built: days into months and years",
-    "A day goes to its month, a month to its year: 05.02.2019 becomes 2019-02, then 2019. The tree is kept as a file of the project.",
+    "A day goes to its month, a month to its year: 05.02.2019 becomes 2019-02, then 2019.",
 )
 _SETS = Form(
     "none",
@@ -115,7 +113,7 @@ def forms_for(need: Need, values: Values) -> list[Form]:
         return [*none, FILE, _LEARNED, _FREQUENCY, _BALANCED, _PREFIX]
     if values.numeric:
         return [_RANGES if need.model != "diversity" else _FLAT, _INTERVALS, _BALANCED, FILE, _MASK, _PREFIX]
-    dates = [DATES] if order_of(values.names, GLANCE) is not None else []
+    dates = [DATES] if date_order(values.names, GLANCE) is not None else []
     return [_FLAT, *dates, FILE, _MASK, _PREFIX, _BALANCED, _NAMED, _FREQUENCY]
 
 
@@ -123,10 +121,10 @@ def form_of(spec: str | None) -> tuple[str, str]:
     """(name of the form, parameter) of what a plan names."""
     if spec is None:
         return "none", ""
-    if MADE.fullmatch(spec):
+    if is_made(spec):
         name, _, parameter = spec.partition(":")
         return name, parameter
-    return "dates" if OF_DATES.search(spec) else "file", spec
+    return "file", spec
 
 
 def spec_with(form: Form, parameter: str) -> str | None:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from shoal.app.panels.hierarchies.tree_values import Values
 from shoal.app.project.wording import in_app
 from shoal.errors import told
+from shoal.hierarchy.spec import Values
 
 if TYPE_CHECKING:
     from shoal.hierarchy.tree import Hierarchy
@@ -127,7 +127,7 @@ def recounted(before: Loaded, tree: Hierarchy, values: Values) -> Loaded:
 def findings(loaded: Loaded, values: Values, k: int | None) -> list[tuple[str, str]]:
     """(grade, sentence) of what else `shoal hierarchy check` would say; `k` is the crowd of a promise about items."""
     if k not in loaded.findings:
-        from shoal.hierarchy.showing import problems
+        from shoal.hierarchy.survey import problems
 
         loaded.findings[k] = [
             (finding.grade, told(finding.text, in_app, show_values=True))

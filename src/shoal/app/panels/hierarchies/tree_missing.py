@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from nicegui import ui
 
 from shoal.app.panels.hierarchies.tree_page import short
-from shoal.app.panels.hierarchies.tree_steps import hang
+from shoal.app.panels.hierarchies.tree_steps import hang_values
 from shoal.app.panels.hierarchies.trees import hang_unknown, hangs_unknown, is_file, spec_of
 from shoal.app.widgets import components as parts
 
@@ -102,7 +102,7 @@ class MissingCard:
         target = self._target()
         if target is not None:
             await asyncio.to_thread(
-                hang, self.bench.project, self.bench.need, self.bench.values, self.bench.loaded, names, target
+                hang_values, self.bench.project, self.bench.need, self.bench.values, self.bench.loaded, names, target
             )
             self.bench.remember()
             await self.bench.again()

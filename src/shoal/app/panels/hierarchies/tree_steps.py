@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from shoal.app.panels.hierarchies.tree_loaded import Loaded, recounted
-from shoal.app.panels.hierarchies.tree_values import Need, Values, trees_folder
+from shoal.app.panels.hierarchies.tree_values import Need, trees_folder
 from shoal.app.panels.hierarchies.trees import hold, keep_tree, loaded_key, put_spec, shown_spec, spec_of
 from shoal.app.project.own_files import read_json, write_json
 from shoal.app.project.project import Project
-from shoal.hierarchy.editing import hung, unambiguous
+from shoal.hierarchy.edit import hang, unambiguous
+from shoal.hierarchy.spec import Values
 from shoal.hierarchy.tree import Hierarchy
 
 MOST_STEPS = 50
@@ -79,11 +80,11 @@ def edit(
     hold(loaded_key(project, need, spec, (project.folder / spec).resolve()), recounted(loaded, tree, values))
 
 
-def hang(project: Project, need: Need, values: Values, loaded: Loaded, names: Sequence[str], node: int) -> None:
+def hang_values(project: Project, need: Need, values: Values, loaded: Loaded, names: Sequence[str], node: int) -> None:
     """Hangs missing values under a node of the tree."""
     what = f"“{names[0]}”" if len(names) == 1 else f"{len(names):,} values"
     target = loaded.tree.names[node]
-    edit(project, need, values, loaded, lambda tree: hung(tree, names, node), f"hung {what} under “{target}”")
+    edit(project, need, values, loaded, lambda tree: hang(tree, names, node), f"hung {what} under “{target}”")
 
 
 def _steps_file(project: Project) -> Path:

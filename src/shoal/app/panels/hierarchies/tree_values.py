@@ -14,16 +14,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.app.jobs.queue import LIVE, Job, Jobs
 from shoal.app.project.own_files import own_folder, read_json, write_own
 from shoal.app.project.project import Project, moved
+from shoal.hierarchy.spec import Values
 from shoal.plan import Plan, call_of, plan_of
 
 if TYPE_CHECKING:
     from shoal.records.baskets import Baskets
-    from shoal.records.records import Column
 
 AT_ONCE = 4_000_000
 """Bytes of data up to which values are read in the server, in a thread; more is work for a job."""
@@ -47,16 +46,6 @@ class Need:
     def must_have(self) -> bool:
         """Whether there is no release without a tree."""
         return self.model == "km"
-
-
-@dataclass(frozen=True, eq=False)
-class Values:
-    """The distinct values of a column, or the items."""
-
-    names: tuple[str, ...]
-    counts: npt.NDArray[np.int64]
-    """Rows that hold each."""
-    numeric: bool = False
 
 
 def needs(project: Project) -> list[Need]:
@@ -104,17 +93,11 @@ def read_values(plan: Plan) -> tuple[dict[str, Values], Baskets | None]:
     reading = {name: asked[name] for name in ("format", "items", "id", "separator", "drop", "numeric") if name in asked}
     source, _ = model_of(call.guarantee).read(call.data, call.guarantee, roles, reading)
     items = "+".join(plan.of_role("items")) or "items"
-    found = {column.name: _of_column(column) for column in source.records.of_role("quasi")}
+    found = {column.name: Values.of_column(column) for column in source.records.of_role("quasi")}
     if source.records.items is None:
         return found, None
     sets = source.records.items.parted(source.records.sensitive_items)[0]
-    return {items: Values(sets.vocabulary, sets.supports())} | found, sets
-
-
-def _of_column(column: Column) -> Values:
-    counts = np.bincount(column.codes, minlength=len(column.values)).astype(np.int64)
-    there = [i for i, value in enumerate(column.values) if value]
-    return Values(tuple(column.values[i] for i in there), counts[there], column.numbers is not None)
+    return {items: Values.of_items(sets)} | found, sets
 
 
 def values_text(values: Mapping[str, Values]) -> bytes:

@@ -14,13 +14,14 @@ from shoal.app.panels.hierarchies.tree_loaded import Loaded
 from shoal.app.panels.hierarchies.tree_missing import MissingCard
 from shoal.app.panels.hierarchies.tree_page import TreeElement, short
 from shoal.app.panels.hierarchies.tree_steps import edit
-from shoal.app.panels.hierarchies.tree_values import Need, Values
+from shoal.app.panels.hierarchies.tree_values import Need
 from shoal.app.project.own_files import safe_name
 from shoal.app.project.project import spoken
 from shoal.app.server.shell import View
 from shoal.app.widgets import components as parts
-from shoal.hierarchy.editing import merged, merged_into, moved, removed, renamed
+from shoal.hierarchy import edit as edits
 from shoal.hierarchy.files import hierarchy_text
+from shoal.hierarchy.spec import Values
 from shoal.hierarchy.tree import Hierarchy
 
 TARGETS = 8
@@ -231,7 +232,7 @@ class Workbench:
         async def rename() -> None:
             label = str(field.value or "").strip()
             did = f"renamed “{short(tree.names[node])}” to “{short(label)}”"
-            await self._edit(lambda found: renamed(found, node, label), did, label)
+            await self._edit(lambda found: edits.rename(found, node, label), did, label)
 
         field.on("keydown.enter", parts.said(rename))
         with parts.row():
@@ -241,7 +242,7 @@ class Workbench:
                 async def take_out() -> None:
                     above = tree.names[int(tree.parent[node])]
                     did = f"took out “{short(tree.names[node])}”"
-                    await self._edit(lambda found: removed(found, node), did, above)
+                    await self._edit(lambda found: edits.remove(found, node), did, above)
 
                 parts.button("Take out", take_out, "quiet").classes("sh-narrow")
         if node != tree.root:
@@ -260,7 +261,7 @@ class Workbench:
         async def merge() -> None:
             label = str(field.value or "").strip()
             did = f"merged {len(chosen)} nodes into “{short(label)}”"
-            await self._edit(lambda found: merged(found, chosen, label), did, label)
+            await self._edit(lambda found: edits.merge(found, chosen, label), did, label)
 
         field.on("keydown.enter", parts.said(merge))
         parts.button("Merge them", merge, "quiet").classes("sh-narrow")
@@ -283,10 +284,10 @@ class Workbench:
             if mode is not None and mode.value == "merge":
                 name = tree.names[node]
                 await self._edit(
-                    lambda found: merged_into(found, chosen[0], node), f"merged {what} into “{target}”", name
+                    lambda found: edits.merge_into(found, chosen[0], node), f"merged {what} into “{target}”", name
                 )
             else:
-                await self._edit(lambda found: moved(found, chosen, node), f"moved {what} under “{target}”")
+                await self._edit(lambda found: edits.move(found, chosen, node), f"moved {what} under “{target}”")
 
         words = "Move it under" if len(chosen) == 1 else "Move them under"
         mode = None

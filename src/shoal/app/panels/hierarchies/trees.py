@@ -11,24 +11,23 @@ import hashlib
 import os
 from collections import OrderedDict
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
-import numpy as np
-
 from shoal.app.jobs.queue import Job, Jobs
 from shoal.app.panels.hierarchies.tree_loaded import Loaded, against
 from shoal.app.panels.hierarchies.tree_text import parent_child_text
-from shoal.app.panels.hierarchies.tree_values import FOLDER, TREE, Need, Values, latest_job, trees_folder, values_key
+from shoal.app.panels.hierarchies.tree_values import FOLDER, TREE, Need, latest_job, trees_folder, values_key
 from shoal.app.project.own_files import safe_name, write_own
 from shoal.app.project.project import Project
 from shoal.app.project.workspace import Workspace
 from shoal.errors import InputError
-from shoal.hierarchy.editing import unambiguous
+from shoal.hierarchy.edit import unambiguous
 from shoal.hierarchy.files import hierarchy_text, read_hierarchy
+from shoal.hierarchy.spec import Values, is_made, resolve
 from shoal.hierarchy.tree import Hierarchy
-from shoal.plan.running import MADE
 
 LARGE = 10_000
 """Nodes beyond which a tree is kept packed."""
@@ -73,7 +72,7 @@ def put_spec(project: Project, need: Need, spec: str | None) -> None:
 
 
 def is_file(spec: str | None) -> bool:
-    return spec is not None and not MADE.fullmatch(spec)
+    return spec is not None and not is_made(spec)
 
 
 def hangs_unknown(project: Project) -> bool:
@@ -166,31 +165,20 @@ def refusal(need: Need, values: Values, spec: str | None) -> str | None:
 
 def _made(spec: str | None, need: Need, values: Values) -> Hierarchy:
     """A tree that is built from the values, as a release does it."""
-    from shoal.hierarchy.columns import column_hierarchy
-    from shoal.hierarchy.spec import resolve
-    from shoal.records.records import Column
-
-    if need.is_items:
-        assert spec is not None
-        return resolve(spec, values.names, values.counts)
-    codes = np.repeat(np.arange(len(values.names), dtype=np.int32), values.counts)
-    numbers = np.array([float(name) for name in values.names]) if values.numeric else None
-    tree = column_hierarchy(Column(need.column, "quasi", codes, values.names, numbers), spec)
-    assert tree is not None
-    return tree
+    return resolve(spec, values if need.is_items else replace(values, column=need.column))
 
 
 # Keeping.
 
 
-def keep_tree(project: Project, need: Need, tree: Hierarchy, kind: str = "") -> str:
-    """Writes a tree into the project's folder and returns what the plan calls it; `kind` goes into its name."""
+def keep_tree(project: Project, need: Need, tree: Hierarchy) -> str:
+    """Writes a tree into the project's folder and returns what the plan calls it."""
     ending = ".csv"
     try:
         data = parent_child_text(tree)
     except InputError:  # names with blanks around them
         data, ending = hierarchy_text(tree, "json").encode(), ".json"
-    name = f"{safe_name(need.column)[:40]}{kind}-{hashlib.sha256(data).hexdigest()[:10]}{ending}"
+    name = f"{safe_name(need.column)[:40]}-{hashlib.sha256(data).hexdigest()[:10]}{ending}"
     if tree.n_nodes > LARGE:
         import pyarrow as pa
 
@@ -205,9 +193,10 @@ def shown_spec(spec: str | None) -> str:
     """A tree as a page calls it."""
     if spec is None:
         return "no tree"
-    if os.path.dirname(spec) == FOLDER:
-        return "your edited tree"
-    return os.path.basename(spec) if is_file(spec) else spec
+    if not is_file(spec):
+        return "days, months and years" if spec == "dates" else spec
+    path = Path(spec)
+    return "your edited tree" if path.parent.name == FOLDER else path.name
 
 
 def with_root(project: Project, need: Need, path: Path) -> str | None:

@@ -181,12 +181,12 @@ class Trials:
             return self._kept_tree(
                 spec, unknown, lambda: resolve_hierarchy(spec or HIERARCHY, whole.baskets, unknown=unknown)
             )
-        from shoal.hierarchy.spec import resolve
+        from shoal.hierarchy.spec import Values, resolve
 
         sets = whole.records.items
         if spec is None or whole.records.sensitive_items or not sets.vocabulary:
             return given
-        made = self._kept_tree(spec, unknown, lambda: resolve(spec, sets.vocabulary, sets.supports(), unknown=unknown))
+        made = self._kept_tree(spec, unknown, lambda: resolve(spec, Values.of_items(sets), unknown=unknown))
         assert isinstance(given, dict)
         return {**given, items: made}
 

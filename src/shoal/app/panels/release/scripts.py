@@ -11,8 +11,8 @@ import shlex
 from collections.abc import Iterator
 from typing import Any
 
+from shoal.hierarchy.spec import is_made
 from shoal.plan import Plan, call_of
-from shoal.plan.running import MADE
 from shoal.records.columns import NO_COLUMN
 
 _SEVERAL = {"quasi": "--quasi", "keep": "--keep", "drop": "--drop"}
@@ -167,7 +167,7 @@ def _hierarchies(plan: Plan) -> Iterator[str]:
 
 
 def _spec(plan: Plan, spec: str) -> str:
-    return spec if MADE.fullmatch(spec) else _joined(plan, spec)
+    return spec if is_made(spec) else _joined(plan, spec)
 
 
 def _joined(plan: Plan, path: str) -> str:

@@ -17,8 +17,7 @@ from typing import Any
 
 from shoal.algorithms import ALGORITHMS
 from shoal.app.jobs.queue import Job
-from shoal.app.panels.hierarchies.tree_forms import OF_DATES
-from shoal.app.panels.hierarchies.tree_values import FOLDER
+from shoal.app.panels.hierarchies.trees import shown_spec
 from shoal.app.project.project import Project, moved
 from shoal.drawing.bars import Bar, bars
 from shoal.drawing.charts import Series, line_chart, scatter_chart
@@ -80,16 +79,8 @@ def _trees(given: Any) -> str:
     if not given:
         return "none: values are put together in ranges and sets"
     if isinstance(given, str):
-        return _tree(given)
-    return _named([f"{column}: {_tree(str(spec))}" for column, spec in given.items()])
-
-
-def _tree(spec: str) -> str:
-    """A tree by its form, or by its file; those that were made in the app have names that nobody has seen."""
-    if OF_DATES.search(spec):
-        return "days, months and years"
-    path = Path(spec)
-    return "your edited tree" if path.parent.name == FOLDER else path.name
+        return shown_spec(given)
+    return _named([f"{column}: {shown_spec(str(spec))}" for column, spec in given.items()])
 
 
 def algorithm_words(document: Mapping[str, Any]) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import VALUES, Message, option
-from shoal.hierarchy.tree import Hierarchy, counted
+from shoal.hierarchy.tree import Hierarchy, count_of
 
 
 class Line(NamedTuple):
@@ -91,7 +91,7 @@ def problems(
 def _missing(vocabulary: Sequence[str], position: dict[str, int]) -> Finding | None:
     missing = tuple(name for name in vocabulary if name not in position)
     text = (
-        f"{counted(missing, 'item is', 'items are')} in the data but not among the leaves{VALUES}; "
+        f"{count_of(missing, 'item is', 'items are')} in the data but not among the leaves{VALUES}; "
         f"add them, or pass {option('unknown', 'root')} to hang them under the root"
     )
     return Finding("missing", "error", missing, Message(text, missing)) if missing else None
@@ -103,7 +103,7 @@ def _rare(h: Hierarchy, occurrences: npt.NDArray[np.int64], k: int) -> Finding |
     labels = tuple(h.labels[v] for v in rare)
     share = sum(int(occurrences[v]) for v in rare) / max(1, int(occurrences[h.root]))
     text = (
-        f"{counted(labels, 'top-level node is', 'top-level nodes are')} rarer than k = {k}{VALUES}, "
+        f"{count_of(labels, 'top-level node is', 'top-level nodes are')} rarer than k = {k}{VALUES}, "
         f"so that every item must go to the root; merge them with others, or let {option('suppress')} drop them ({share:.2%} of all "
         "occurrences)"
     )
@@ -112,22 +112,22 @@ def _rare(h: Hierarchy, occurrences: npt.NDArray[np.int64], k: int) -> Finding |
 
 def _unused(h: Hierarchy, per_leaf: npt.NDArray[np.int64]) -> Finding | None:
     unused = tuple(h.labels[v] for v in np.flatnonzero(per_leaf == 0).tolist())
-    text = f"{counted(unused, 'leaf is', 'leaves are')} without data{VALUES} but part of the domain, so NCP counts them"
+    text = (
+        f"{count_of(unused, 'leaf is', 'leaves are')} without data{VALUES} but part of the domain, so NCP counts them"
+    )
     return Finding("unused", "note", unused, Message(text, unused)) if unused else None
 
 
 def _chains(h: Hierarchy) -> Finding | None:
     single = tuple(h.labels[v] for v in np.flatnonzero(h.only_child >= 0).tolist())
-    text = (
-        f"{counted(single, 'node stands', 'nodes stand')} above a single child{VALUES}, a step that generalizes nothing"
-    )
+    text = f"{count_of(single, 'node stands', 'nodes stand')} above a single child{VALUES}, a step that generalizes nothing"
     return Finding("chain", "note", single, Message(text, single)) if single else None
 
 
 def _repeated(h: Hierarchy) -> Finding | None:
     repeated = _repeated_labels(h)
     text = (
-        f"{counted(repeated, 'label is', 'labels are')} used for several nodes{VALUES}; "
+        f"{count_of(repeated, 'label is', 'labels are')} used for several nodes{VALUES}; "
         "a release adds their path to tell them apart"
     )
     return Finding("repeated", "note", repeated, Message(text, repeated)) if repeated else None

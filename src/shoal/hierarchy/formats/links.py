@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from shoal.errors import VALUES, InputError, option
-from shoal.hierarchy.tree import Hierarchy, counted
+from shoal.hierarchy.tree import Hierarchy, count_of
 
 PLACE = "hierarchy file "
 """What messages put before a file's path."""
@@ -38,7 +38,7 @@ class Links:
         if circle := _circle(parent):
             names = [labels[v] for v in circle]
             raise InputError(
-                f"{place}: {counted(names, 'label stands', 'labels stand')} in a circle, each the child of the next"
+                f"{place}: {count_of(names, 'label stands', 'labels stand')} in a circle, each the child of the next"
                 f"{VALUES}; remove one of these links",
                 values=names,
             )
@@ -90,7 +90,7 @@ def links_by_label(edges: Iterable[tuple[str, str, int]], place: str) -> Links:
     if several:
         shown = [f"{child} under {' and '.join(map(repr, parents))}" for child, parents in several.items()]
         raise InputError(
-            f"{place}: {counted(shown, 'label stands', 'labels stand')} under two parents{VALUES}; "
+            f"{place}: {count_of(shown, 'label stands', 'labels stand')} under two parents{VALUES}; "
             "keep one parent for each",
             values=shown,
         )
@@ -110,7 +110,7 @@ def _refuse_repeated_leaves(labels: list[str], parent: list[int], place: str) ->
     ]
     if shown:
         raise InputError(
-            f"{place}: {counted(shown, 'value stands', 'values stand')} in two places{VALUES}; keep one place for each",
+            f"{place}: {count_of(shown, 'value stands', 'values stand')} in two places{VALUES}; keep one place for each",
             values=shown,
         )
 

@@ -14,7 +14,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from shoal.errors import VALUES, InputError
-from shoal.hierarchy.tree import counted
+from shoal.hierarchy.tree import count_of
 
 if TYPE_CHECKING:
     from _csv import Reader
@@ -72,7 +72,7 @@ def refuse_unwritable(labels: Sequence[str], what: str) -> None:
     bad = [label for label in labels if not label or label != label.strip(BLANKS)]
     if bad:
         raise InputError(
-            f"{what}: {counted(bad, 'label is', 'labels are')} empty or surrounded by blanks{VALUES}; rename them, "
+            f"{what}: {count_of(bad, 'label is', 'labels are')} empty or surrounded by blanks{VALUES}; rename them, "
             "or write json",
             values=[repr(label) for label in bad],
         )

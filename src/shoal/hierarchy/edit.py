@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InputError, listed
-from shoal.hierarchy.tree import Hierarchy, counted
+from shoal.hierarchy.tree import Hierarchy, count_of
 
 
-def renamed(tree: Hierarchy, node: int, label: str) -> Hierarchy:
+def rename(tree: Hierarchy, node: int, label: str) -> Hierarchy:
     """The tree with another label at an inner node. Nodes keep their numbers."""
     _check_node(tree, node)
     if node < tree.n_leaves:
@@ -29,7 +29,7 @@ def renamed(tree: Hierarchy, node: int, label: str) -> Hierarchy:
     return Hierarchy(tree.parent, (*before, given, *after), tree.n_leaves, tree.source)
 
 
-def moved(tree: Hierarchy, nodes: Sequence[int], parent: int) -> Hierarchy:
+def move(tree: Hierarchy, nodes: Sequence[int], parent: int) -> Hierarchy:
     """The tree with these nodes, and all below them, under another inner node."""
     chosen = _chosen(tree, nodes)
     _check_inner(tree, parent, "nothing can hang under it")
@@ -51,7 +51,7 @@ def moved(tree: Hierarchy, nodes: Sequence[int], parent: int) -> Hierarchy:
     return _rebuilt(tree, links, tree.labels, ())
 
 
-def merged(tree: Hierarchy, nodes: Sequence[int], label: str) -> Hierarchy:
+def merge(tree: Hierarchy, nodes: Sequence[int], label: str) -> Hierarchy:
     """The tree with one new node in place of siblings: what hung under them hangs under it, and so do those that are items."""
     chosen = _chosen(tree, nodes)
     if len(chosen) < 2:
@@ -75,7 +75,7 @@ def merged(tree: Hierarchy, nodes: Sequence[int], label: str) -> Hierarchy:
     return _rebuilt(tree, links, (*tree.labels, given), melted)
 
 
-def merged_into(tree: Hierarchy, node: int, other: int) -> Hierarchy:
+def merge_into(tree: Hierarchy, node: int, other: int) -> Hierarchy:
     """The tree without an inner node, whose children hang under another one."""
     _check_inner(tree, node, "move it instead")
     _check_inner(tree, other, "nothing can hang under it")
@@ -88,21 +88,21 @@ def merged_into(tree: Hierarchy, node: int, other: int) -> Hierarchy:
     return _rebuilt(tree, links, tree.labels, (node,))
 
 
-def removed(tree: Hierarchy, node: int) -> Hierarchy:
+def remove(tree: Hierarchy, node: int) -> Hierarchy:
     """The tree without an inner node, whose children move up to its parent."""
     _check_inner(tree, node, "it cannot be taken out of the tree")
     if node == tree.root:
         raise InputError(f"{_shown(tree, node)} is the root, above all others; it cannot be taken out")
-    return merged_into(tree, node, int(tree.parent[node]))
+    return merge_into(tree, node, int(tree.parent[node]))
 
 
-def hung(tree: Hierarchy, names: Sequence[str], node: int) -> Hierarchy:
+def hang(tree: Hierarchy, names: Sequence[str], node: int) -> Hierarchy:
     """The tree with new items right under an inner node."""
     _check_inner(tree, node, "nothing can hang under it")
     new = list(dict.fromkeys(names))
     known = set(tree.labels[: tree.n_leaves])
     if again := [name for name in new if name in known]:
-        raise InputError(f"{counted(again, 'item is', 'items are')} in the tree already ({listed(again)})")
+        raise InputError(f"{count_of(again, 'item is', 'items are')} in the tree already ({listed(again)})")
     if "" in new:
         raise InputError("an item without a name cannot be hung into a tree")
     shift, n = len(new), tree.n_leaves
