@@ -17,7 +17,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from shoal.errors import InputError, ShoalError, Unreachable
     from shoal.evaluate.evaluation import Evaluation, evaluate
-    from shoal.evaluate.profile import Profile, profile
+    from shoal.evaluate.raw_profile import Profile, profile
     from shoal.guarantees.audit import Audit, Witness
     from shoal.guarantees.diversity import MatchingDiversity, PlainDiversity
     from shoal.guarantees.k import KAnonymity
@@ -96,7 +96,7 @@ _HOMES = {
     "shoal.records.writing": ("to_arrow", "to_pandas", "to_polars", "write"),
     "shoal.release": ("Release", "anonymize", "audit", "resolve_hierarchy", "verify"),
     "shoal.evaluate.evaluation": ("Evaluation", "evaluate"),
-    "shoal.evaluate.profile": ("Profile", "profile"),
+    "shoal.evaluate.raw_profile": ("Profile", "profile"),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -23,12 +23,12 @@ import numpy as np
 
 from shoal.algorithms import check_options, kind_of
 from shoal.algorithms.recoding import Options, Progress
-from shoal.certificate.facts import ROWS_HASHED, certificate_file, check_certificate_name
+from shoal.certificate.document import certificate_file, check_certificate_name
+from shoal.certificate.facts import ROWS_HASHED, Making, Published
 from shoal.certificate.facts import certificate as certificate_of
-from shoal.certificate.owner_key import has_key, key_path, owner_files
-from shoal.certificate.owner_report import report_bytes
+from shoal.certificate.owner import has_key, key_path, owner_files, report_bytes
 from shoal.certificate.sign import signer
-from shoal.certificate.verify import Recheck, Verification, verification
+from shoal.certificate.verification import Subject, Verification, verification
 from shoal.errors import InputError, Message, ShoalError, Unavailable, option
 from shoal.evaluate.raw_risk import Exposed, raw_risk
 from shoal.guarantees.audit import Audit
@@ -286,7 +286,7 @@ def verify(
     if threads is not None:
         whole_number("threads", threads, 1)
 
-    def auditor(guarantee: Any, how: Mapping[str, Any], by_rows: bool) -> Recheck:
+    def auditor(guarantee: Any, how: Mapping[str, Any], by_rows: bool) -> Published:
         roles = Roles(*(how.get(name) for name in ("sensitive", "quasi", "keep")))
         reading = {name: value for name, value in how.items() if not hasattr(roles, name)}
         source, guarantee = model_of(guarantee).read(data, guarantee, roles, reading)
@@ -296,18 +296,11 @@ def verify(
         marked = getattr(guarantee, "sensitive", ()) if records.holds_sets_alone else records.sensitive_items
         sets = records.items
         found = audited_source(source, guarantee, threads=threads, progress=progress)
-        held = (None, None) if sets is None else (sets.empty, len(sets.vocabulary))
-        return Recheck(guarantee, found, len(source), sha256, len(marked), *held)
+        held = {} if sets is None else {"empty": sets.empty, "tokens": len(sets.vocabulary)}
+        return Published(guarantee, found, len(source), sha256, sensitive_items=len(marked), **held)
 
-    return verification(
-        certificate,
-        data,
-        auditor,
-        key=key,
-        original=original,
-        sensitive=sensitive,
-        knows_rules=knowledge is not None,
-    )
+    subject = Subject(auditor, data, sensitive=sensitive, knows_rules=knowledge is not None)
+    return verification(certificate, subject, key=key, original=original)
 
 
 def shuffled(rows: Baskets | Records) -> Baskets | Records:
@@ -638,23 +631,18 @@ class Release(Outcome):
         return {"separator": self.layout.separator} if taken and records.items is None else {}
 
     def _certificate(self, output: str, output_sha256: str, reading: Mapping[str, Any]) -> dict[str, Any]:
-        return certificate_of(
-            guarantee=self.guarantee,
-            audit=self.audit,
+        made = Making(
             algorithm=self.algorithm,
             optimal=self.optimal,
-            certified=self.proposal.certified(),
-            warnings=self.proposal.warnings,
             parameters=self.proposal.parameters,
-            keep_order=self.keep_order,
-            rows=self.rows,
-            empty=self.details.get("empty", 0),
+            disclosed=self.proposal.certified(),
+            warnings=self.proposal.warnings,
             input_sha256=self.input_sha256,
-            output=display_name(output),
-            output_sha256=output_sha256,
-            reading=reading,
+            keep_order=self.keep_order,
             risk=self.risk,
         )
+        file = Published(self.guarantee, self.audit, self.rows, output_sha256, self.details.get("empty", 0))
+        return certificate_of(file, made, {"file": display_name(output), **reading})
 
 
 def _paths(*given: Any) -> tuple[str, ...]:

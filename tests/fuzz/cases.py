@@ -124,7 +124,7 @@ def read_lists(path: str, folder: Path) -> None:
 
 
 def read_keys(path: str, folder: Path) -> None:
-    from shoal.certificate.owner_key import owner_key
+    from shoal.certificate.owner import owner_key
     from shoal.certificate.sign import public_key, signer
 
     os.environ["SHOAL_KEY"] = path

@@ -27,13 +27,25 @@ DIGITS = 6
 KNOWN_ITEMS = 3
 """The risk before is stated for attackers who know up to so many items, however long the rows are."""
 
+LOSSES = {
+    "ncp": "detail lost by published items (NCP)",
+    "deleted": "item occurrences that were dropped",
+    "il": "items added and removed, over original occurrences",
+    "added": "items added",
+    "removed": "items removed",
+    "ul": "detail of items lost (UL)",
+    "items_ncp": "detail lost by published items (NCP)",
+    "ambiguity": "rows dealt another value than their own",
+}
+"""The losses that a certificate may hold, and what it calls them."""
+
 
 def step_for(units: int, k: int) -> float | None:
     """The finest step of shares of so many units (occurrences, rows, leaves) that stands for enough of them; None where none does."""
     return next((step for step in STEPS if step * units >= CROWDS * k), None)
 
 
-def rounded(share: float, step: float) -> float:
+def nearest_step(share: float, step: float) -> float:
     """The nearest multiple of a step."""
     return round(round(share / step) * step, 4)
 
@@ -52,9 +64,9 @@ class Figure:
     """How many of what only the original tells (occurrences, leaves of a tree) it is about; None where file and tree tell it."""
 
 
-def stated(k: int, **parts: Mapping[str, Figure]) -> dict[str, Any]:
-    """Parts of a certificate: their figures in full, rounded, or left out, and which of them were."""
-    shares: dict[str, dict[str, float]] = {part: {} for part in parts}
+def disclose(k: int, **parts: Mapping[str, Figure]) -> dict[str, Any]:
+    """Parts of a certificate: their figures in full, rounded, or left out, and which of them were rounded or left out."""
+    shares: dict[str, Any] = {part: {} for part in parts}
     rounded_to: dict[str, dict[str, float]] = {}
     withheld: dict[str, list[str]] = {}
     for part, figures in parts.items():
@@ -64,10 +76,9 @@ def stated(k: int, **parts: Mapping[str, Figure]) -> dict[str, Any]:
             elif (step := step_for(figure.units, k)) is None:
                 withheld.setdefault(part, []).append(name)
             else:
-                shares[part][name] = rounded(figure.share, step)
+                shares[part][name] = nearest_step(figure.share, step)
                 rounded_to.setdefault(part, {})[name] = step
-    said = {"rounded_to": rounded_to, "withheld": withheld}
-    return {**shares, **{name: facts for name, facts in said.items() if facts}}
+    return shares | ({"rounded_to": rounded_to} if rounded_to else {}) | ({"withheld": withheld} if withheld else {})
 
 
 def untold_leaves(tree: Hierarchy | None, *, unknown: str | None, whole: bool = False) -> int | None:
@@ -82,39 +93,28 @@ def untold_leaves(tree: Hierarchy | None, *, unknown: str | None, whole: bool = 
     return tree.n_leaves
 
 
-@dataclass(frozen=True)
-class Statement:
-    """The risk before, as a certificate states it."""
-
-    before: tuple[Mapping[str, Any], ...]
-    step: float | None
-
-
-def stated_risk(before: tuple[Exposed, ...], rows: int, k: int, m: int | None) -> Statement:
-    """The risk before as shares of the rows: at least so many, in steps.
+def disclose_risk(before: tuple[Exposed, ...], rows: int, guarantee: Any) -> tuple[list[dict[str, Any]], float | None]:
+    """The risk before as shares of the rows, at least so many, and the step in which they are counted, if they are.
 
     Buckets publish all but the link to a value. Rows that no other equals are in the file, and their values are certain in the original:
     that is all that is said.
     """
-    if before and before[0].alone is not None:
+    if before[0].alone is not None:
         alone = [(one.knows, round((one.alone or 0) / max(1, rows), DIGITS)) for one in before]
-        return Statement(tuple({"knows": knows, "value_certain": share} for knows, share in alone), None)
-    step = step_for(rows, k)
+        return [{"knows": knows, "value_certain": share} for knows, share in alone], None
+    step = step_for(rows, int(getattr(guarantee, "k", None) or guarantee.l))
     if step is None:
-        return Statement((), None)
-    found = [one for one in before if not one.items]
+        return [], None
+    attackers = [one for one in before if not one.items]
     by_items = [one for one in before if one.items]
     # How many sizes were counted tells how long the longest row is: a size that no row has adds nothing to the one below.
-    sizes = range(1, min(m or 0, KNOWN_ITEMS) + 1) if by_items else ()
-    found += [by_items[min(size, len(by_items)) - 1].knowing(size) for size in sizes]
-    return Statement(
-        tuple(
-            {
-                "knows": one.knows,
-                "fewer_than_k": at_least(one.few / rows, step),
-                "singled_out": at_least((one.single or 0) / rows, step),
-            }
-            for one in found
-        ),
-        step,
-    )
+    sizes = range(1, min(getattr(guarantee, "m", None) or 0, KNOWN_ITEMS) + 1) if by_items else ()
+    attackers += [by_items[min(size, len(by_items)) - 1].knowing(size) for size in sizes]
+    return [
+        {
+            "knows": one.knows,
+            "fewer_than_k": at_least(one.few / rows, step),
+            "singled_out": at_least((one.single or 0) / rows, step),
+        }
+        for one in attackers
+    ], step

@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import Any
 
 from shoal.certificate.facts import certificate_bytes
-from shoal.certificate.sections import Block, Plot, Points, Table, Text, sections, title, verdict
+from shoal.certificate.sections import sections, title, verdict
 from shoal.errors import InputError
 
 _TEMPLATE = b"""
@@ -52,6 +52,7 @@ _TEMPLATE = b"""
   description: "The facts of this certificate, which shoal verify reads")
 """
 
+NEEDS_TYPST = "a certificate in PDF needs typst; pip install 'shoal[report]', or let its name end in .html"
 _ATTACHED = re.compile(rb"<<([^<>]*/Type\s*/EmbeddedFile\b[^<>]*(?:<<[^<>]*>>[^<>]*)?)>>\s*stream\r?\n")
 _LARGEST = 1 << 28  # bytes of an unpacked attachment: more is an attack
 
@@ -61,9 +62,7 @@ def typeset(content: Mapping[str, Any]) -> bytes:
     try:
         typst: Any = import_module("typst")
     except ImportError:
-        raise InputError(
-            "a certificate in PDF needs typst; pip install 'shoal[report]', or let its name end in .html"
-        ) from None
+        raise InputError(NEEDS_TYPST) from None
     text = _document(content)
     files = {"main": _TEMPLATE, "document.json": text.encode(), "certificate.json": certificate_bytes(content)}
     made: bytes = typst.compile(files, format="pdf", ignore_system_fonts=not _is_foreign(text))
@@ -86,7 +85,10 @@ def _document(content: Mapping[str, Any]) -> str:
         "verdict": verdict(content),
         "holds": content["holds"],
         "sections": [
-            {"title": section.title, "blocks": [_data(block) for block in section.blocks]}
+            {
+                "title": section.title,
+                "blocks": [{"kind": type(block).__name__.lower(), **vars(block)} for block in section.blocks],
+            }
             for section in sections(content)
         ],
     }
@@ -110,15 +112,3 @@ def attached_facts(data: bytes, name: str) -> bytes:
     if unpacking.unconsumed_tail:
         raise InputError(f"{name}: the certificate in this PDF is far too large; give the file that shoal wrote")
     return facts
-
-
-def _data(block: Block) -> dict[str, Any]:
-    match block:
-        case Text(text):
-            return {"kind": "text", "text": text}
-        case Points(points):
-            return {"kind": "points", "points": points}
-        case Plot(svg):
-            return {"kind": "plot", "svg": svg}
-        case Table(rows, header):
-            return {"kind": "table", "rows": rows, "header": header}

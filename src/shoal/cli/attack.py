@@ -127,7 +127,7 @@ def attack(
             raise InputError(f"--{name} is for linkage, and {data} has buckets; leave it out")
     from shoal.algorithms.recoding import Options
     from shoal.attacks.background import background_attack
-    from shoal.drawing.risk import values_left_plot
+    from shoal.drawing.risk_plots import values_left_plot
     from shoal.guarantees.diversity import MatchingDiversity, buckets_of
     from shoal.models import Roles
     from shoal.models import buckets as model
@@ -198,7 +198,7 @@ def _homogeneity(
 ) -> int:
     """Guess what is sensitive from the crowd that a person is in."""
     from shoal.attacks.homogeneity import homogeneity
-    from shoal.drawing.risk import confidence_plot
+    from shoal.drawing.risk_plots import confidence_plot
     from shoal.evaluate.evaluation import read_release
 
     announce_compilation()
@@ -232,7 +232,7 @@ def _homogeneity(
 
 def _linkage(raw: str, data: str, plot: str | None, json: bool, **how: Any) -> int:
     """Look for people of the raw data in the release."""
-    from shoal.drawing.risk import before_after_plot
+    from shoal.drawing.risk_plots import before_after_plot
     from shoal.evaluate.evaluation import evaluate
 
     announce_compilation()

@@ -131,7 +131,7 @@ def evaluate(
 
     [bold]shoal evaluate patients.csv public.csv --quasi age,sex --items diagnoses --drop id[/bold]
     """
-    from shoal.drawing.risk import before_after_plot
+    from shoal.drawing.risk_plots import before_after_plot
     from shoal.evaluate.evaluation import evaluate as evaluated
     from shoal.records.database.address import queried
 

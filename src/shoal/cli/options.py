@@ -440,7 +440,7 @@ def check_output(output: str, force: bool, *inputs: str | None) -> None:
 
 def check_apart_from(output: str, *inputs: str | None) -> None:
     """Raises if an output is one of the inputs or the owner's key."""
-    from shoal.certificate.owner_key import owner_files
+    from shoal.certificate.owner import owner_files
     from shoal.records.database.address import file_of
     from shoal.records.storage.publication import check_apart
 

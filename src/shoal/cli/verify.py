@@ -13,7 +13,7 @@ from shoal.errors import InputError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from shoal.certificate.verify import Verification
+    from shoal.certificate.verification import Verification
 
 BROKEN = 3
 

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from shoal.algorithms import kind_of
-from shoal.certificate.owner_report import OWNER
+from shoal.certificate.owner import OWNER
 from shoal.errors import InputError, option
 from shoal.guarantees.audit import Audit
 from shoal.records.baskets import Baskets

@@ -19,7 +19,7 @@ from shoal.algorithms.buckets.negative_rules import negative_rules, value_hierar
 from shoal.algorithms.buckets.rule_files import edited, rule_edits
 from shoal.algorithms.known_values import known_values
 from shoal.algorithms.recoding import Options
-from shoal.certificate.disclosure import Figure, stated
+from shoal.certificate.disclosure import Figure, disclose
 from shoal.errors import InputError, option
 from shoal.guarantees.diversity import BUCKET, MatchingDiversity
 from shoal.guarantees.missing import UNKNOWN, Missing, check_named
@@ -134,7 +134,7 @@ def proposal(source: Source, guarantee: Any, request: Mapping[str, Any], options
         details=details,
         # The file tells it: how often each value stands in a bucket is all that the chances depend on.
         certified=lambda: {
-            **stated(guarantee.l, loss={"ambiguity": Figure(missed)}),
+            **disclose(guarantee.l, loss={"ambiguity": Figure(missed)}),
             "columns": details["columns"],
             "buckets": details["buckets"],
         },

@@ -14,7 +14,7 @@ from shoal.algorithms import algorithm, entry
 from shoal.algorithms.km.learning import learner
 from shoal.algorithms.km.local import LocalRecoding
 from shoal.algorithms.recoding import Options, Recoding
-from shoal.certificate.disclosure import DIGITS, Figure, stated, untold_leaves
+from shoal.certificate.disclosure import DIGITS, Figure, disclose, untold_leaves
 from shoal.certificate.facts import hierarchy_facts
 from shoal.errors import InputError, option
 from shoal.evaluate.advice import ends_at_root, hybrid_advice, root_advice
@@ -259,7 +259,7 @@ def certified(
     untold = untold_leaves(tree, unknown=unknown, whole=deleted is None and not local)
     loss = {"ncp": Figure(published_ncp(occurrences, leaves, tree.n_leaves), untold)}
     return {
-        **stated(k, loss=loss if deleted is None else loss | {"deleted": Figure(deleted, total)}),
+        **disclose(k, loss=loss if deleted is None else loss | {"deleted": Figure(deleted, total)}),
         "changes": {
             "tokens": int(np.count_nonzero(occurrences)),
             "exact": round(int(occurrences[leaves == 1].sum()) / max(1, total), DIGITS),

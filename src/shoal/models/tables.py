@@ -16,7 +16,7 @@ from shoal.algorithms import algorithm, entry, kind_of
 from shoal.algorithms.km.learning import learner
 from shoal.algorithms.recoding import Options
 from shoal.algorithms.rt.recoding import ClusterRecoding, RTOptions
-from shoal.certificate.disclosure import Figure, stated, untold_leaves
+from shoal.certificate.disclosure import Figure, disclose, untold_leaves
 from shoal.certificate.facts import hierarchy_facts
 from shoal.errors import InputError, option
 from shoal.guarantees.km import KmAnonymity
@@ -217,7 +217,7 @@ def certified(
     worst = min((n for name in by_column if (n := untold[name]) is not None), default=None)
     of_items = untold.get(items)
     return {
-        **stated(
+        **disclose(
             k,
             loss={
                 name: Figure(lost, worst if name == "ncp" else 0 if name in unclear else of_items)

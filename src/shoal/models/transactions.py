@@ -12,7 +12,7 @@ from shoal.algorithms import algorithm, entry
 from shoal.algorithms.recoding import Options
 from shoal.algorithms.transactions.classes import Classes
 from shoal.algorithms.transactions.diversity import diverse
-from shoal.certificate.disclosure import Figure, stated
+from shoal.certificate.disclosure import Figure, disclose
 from shoal.errors import VALUES, InputError, Unreachable, option
 from shoal.guarantees.k import KAnonymity
 from shoal.models import Proposal, Roles, basket_details, basket_notes, basket_source
@@ -106,7 +106,7 @@ def proposal(source: Source, guarantee: KAnonymity, request: Mapping[str, Any], 
 def certified(loss: Mapping[str, float], occurrences: int, tokens: int, k: int) -> dict[str, Any]:
     """What a certificate says of so many published occurrences of items that are not sensitive, and so many published items in all."""
     lost = {name: Figure(share, occurrences) for name, share in loss.items()}
-    return {**stated(k, loss=lost), "changes": {"tokens": tokens}}
+    return {**disclose(k, loss=lost), "changes": {"tokens": tokens}}
 
 
 def _check_sensitive(baskets: Baskets, guarantee: KAnonymity) -> None:

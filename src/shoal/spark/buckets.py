@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from shoal.algorithms import check_options, entry
 from shoal.algorithms.recoding import Options, Progress
-from shoal.certificate.disclosure import Figure, stated
+from shoal.certificate.disclosure import Figure, disclose
 from shoal.errors import InputError
 from shoal.guarantees.diversity import BUCKET, MatchingDiversity
 from shoal.hierarchy.tree import Hierarchy
@@ -81,7 +81,7 @@ def proposal(df: DataFrame, guarantee: MatchingDiversity, asked: Mapping[str, An
             input_sha256=records_digest(seen),
             read=lambda frame: published_as(frame, guarantee, None, quasi, sensitive, None, seen.kept)[0],
             certified=lambda published: {
-                **stated(guarantee.l, loss={"ambiguity": Figure(found.ambiguity)}),
+                **disclose(guarantee.l, loss={"ambiguity": Figure(found.ambiguity)}),
                 "columns": by_role,
                 "buckets": found.figures,
             },

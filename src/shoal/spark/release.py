@@ -227,7 +227,7 @@ class SparkRelease(Outcome):
         Spark's. What was written is read again and audited before it gets its name. `sign` is the file, on the driver, of an ed25519
         private key to sign the certificate with. `force` replaces a release that Spark wrote before to a folder of this machine.
         """
-        from shoal.certificate.facts import certificate_file, check_certificate_name
+        from shoal.certificate.document import certificate_file, check_certificate_name
         from shoal.certificate.sign import signer
         from shoal.engines.spark.storage import Files, Folder, Table
 
@@ -275,8 +275,8 @@ class SparkRelease(Outcome):
         self, place: Folder, home: str, proof: str, vouching: Signer | None, sign: Any, force: bool
     ) -> dict[str, Any]:
         """As `write`, to a folder of this machine: it and its certificate appear together, as files do."""
-        from shoal.certificate.facts import certificate_file
-        from shoal.certificate.owner_key import owner_files
+        from shoal.certificate.document import certificate_file
+        from shoal.certificate.owner import owner_files
         from shoal.records.storage.publication import Publication, check_apart
 
         check_apart([proof, home], [*([] if sign is None else [("the key to sign with", sign)]), *owner_files()])
@@ -316,30 +316,24 @@ class SparkRelease(Outcome):
         return verdict, _reading(seen)
 
     def _certificate(self, name: str, form: str, verdict: Audit, reading: Mapping[str, Any]) -> dict[str, Any]:
-        from shoal.certificate.facts import certificate
+        from shoal.certificate.facts import Making, Published, certificate
 
-        return certificate(
-            guarantee=self.guarantee,
-            audit=verdict,
+        made = Making(
             algorithm=self.algorithm,
             optimal=self.optimal,
-            certified=self.proposal.certified(self.seen),
-            warnings=self.proposal.warnings,
             parameters={**self.parameters, "engine": "spark"},
-            keep_order=False,
-            rows=self.rows,
-            empty=self.details.get("empty", 0),
+            disclosed=self.proposal.certified(self.seen),
+            warnings=self.proposal.warnings,
             input_sha256=self.input_sha256,
-            output=name,
-            output_sha256=self.output_sha256,
-            reading={"format": form, "digest": DIGEST, **reading},
         )
+        file = Published(self.guarantee, verdict, self.rows, self.output_sha256, self.details.get("empty", 0))
+        return certificate(file, made, {"file": name, "format": form, "digest": DIGEST, **reading})
 
 
 def _check_replaceable(folder: str, proof: str) -> None:
     """Raises unless a folder, if there is one, holds a release that Spark wrote and nothing else, as its certificate says."""
-    from shoal.certificate.promised import known_by_rows
-    from shoal.certificate.verify import read_certificate
+    from shoal.certificate.document import read_certificate
+    from shoal.certificate.terms import known_by_rows
 
     name = os.path.basename(folder)
     if not os.path.lexists(folder):

@@ -18,7 +18,7 @@ from shoal.passwords import without_passwords
 
 if TYPE_CHECKING:
     from shoal.algorithms.recoding import Progress
-    from shoal.certificate.verify import Verification
+    from shoal.certificate.verification import Verification
     from shoal.guarantees.audit import Audit
     from shoal.spark import SparkRelease
 
@@ -111,9 +111,9 @@ def verified(
     hierarchy: Any = None,
 ) -> Verification:
     """Whether what lies at a place of Spark's is the release that a certificate is about, and its promise still holds."""
-    from shoal.certificate.promised import known_by_rows
+    from shoal.certificate.document import read_certificate
     from shoal.certificate.sign import public_key
-    from shoal.certificate.verify import read_certificate
+    from shoal.certificate.terms import known_by_rows
     from shoal.engines.spark.session import started
     from shoal.spark.verifying import verify_place
 

@@ -12,16 +12,10 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
-from shoal.certificate.verify import (
-    CertificateFile,
-    Check,
-    Recheck,
-    Verification,
-    certificate_in,
-    folder_check,
-    read_certificate,
-    verification,
-)
+from shoal.certificate.checks import Check
+from shoal.certificate.document import CertificateFile, certificate_in, read_certificate
+from shoal.certificate.facts import Published
+from shoal.certificate.verification import Subject, Verification, folder_check, verification
 from shoal.errors import InputError
 from shoal.records.columns import listed
 from shoal.records.formats.folders import data_files
@@ -104,25 +98,18 @@ def _verified(
 ) -> Verification:
     from shoal.engines.spark.reading import unreadable_files
 
-    def auditor(guarantee: Any, how: Mapping[str, Any], by_rows: bool) -> Recheck:
+    def auditor(guarantee: Any, how: Mapping[str, Any], by_rows: bool) -> Published:
         with unreadable_files():
             return _recheck(frame(), guarantee, how, sensitive is not None, knowledge, hierarchy)
 
-    return verification(
-        certificate,
-        None,
-        auditor,
-        key=key,
-        sensitive=None if sensitive is None else _named(sensitive),
-        knows_rules=knowledge is not None,
-        folder=folder,
-        name=name,
-    )
+    named = None if sensitive is None else _named(sensitive)
+    subject = Subject(auditor, None, name, folder, named, knows_rules=knowledge is not None)
+    return verification(certificate, subject, key=key)
 
 
 def _recheck(
     df: DataFrame, guarantee: Any, how: Mapping[str, Any], named: bool, knowledge: Path | None, hierarchy: Any
-) -> Recheck:
+) -> Published:
     """The data frame, read and audited in the roles of a certificate; `named`: the sensitive items are the caller's words."""
     from shoal.engines.spark import SparkEngine
     from shoal.engines.spark.audits import check_auditable
@@ -149,13 +136,13 @@ def _recheck(
         marked = (
             seen.template.sensitive_items if isinstance(seen, SparkRecords) else getattr(guarantee, "sensitive", ())
         )
-        return Recheck(
+        return Published(
             guarantee,
             SparkEngine().audit(seen, guarantee),
             len(seen),
             digest_of(seen),
-            len(marked),
-            *((sets.empty, len(sets.vocabulary)) if is_set else ()),
+            sensitive_items=len(marked),
+            **({"empty": sets.empty, "tokens": len(sets.vocabulary)} if is_set else {}),
         )
     finally:
         seen.forget()

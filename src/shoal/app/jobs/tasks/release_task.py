@@ -114,7 +114,7 @@ def evaluated(plan: Plan, release: Release, rules: Path, tell: Teller) -> dict[s
 
 def write_pages(folder: Path, vouching: Signer | None = None) -> None:
     """The certificate once more, as a page, and as a PDF where that can be set."""
-    from shoal.certificate.facts import certificate_file
+    from shoal.certificate.document import certificate_file
 
     content = json.loads((folder / CERTIFICATE).read_bytes())
     if "signature" in content and vouching is None:  # what is signed is signed as it stands

@@ -23,7 +23,8 @@ GONE = "the run that this release comes from is gone; run it again"
 
 def work(plan: Plan, folder: Path, tell: Teller, *, job: str, name: str) -> dict[str, Any]:
     """`job` is the run in the same project, `name` the file to be written; its ending tells the format."""
-    from shoal.certificate.facts import certificate_bytes, certificate_file
+    from shoal.certificate.document import certificate_file
+    from shoal.certificate.facts import certificate_bytes
     from shoal.certificate.sign import signer
 
     check_name(name)
@@ -55,14 +56,14 @@ def work(plan: Plan, folder: Path, tell: Teller, *, job: str, name: str) -> dict
 
 def _again(plan: Plan, data: Path, content: dict[str, Any]) -> Any:
     """The release that a certificate is about, from its file. What its algorithm knew is in the certificate, and stays there."""
-    from shoal.certificate.verify import promised, reading_of, sensitive_items_of
+    from shoal.certificate.terms import guarantee_of, reading_of, sensitive_items_of
     from shoal.guarantees.audit import Audit
     from shoal.models import Proposal, Roles, model_of
     from shoal.release import Release
 
     if not content or not data.is_file():
         raise InputError(GONE)
-    guarantee, how = promised(content), reading_of(content)
+    guarantee, how = guarantee_of(content), reading_of(content)
     if sensitive_items_of(content):
         how["sensitive"] = call_of(plan).arguments["sensitive"]
     roles = {name: how.pop(name, None) for name in ("sensitive", "quasi", "keep")}

@@ -25,8 +25,8 @@ SUBSETS = 2e8
 def work(plan: Plan, folder: Path, tell: Teller, *, k: int = 5, key: str = "") -> dict[str, Any]:
     from shoal.app.panels.risk.column_risk import column_risk
     from shoal.attacks.prosecutor import prosecutor
-    from shoal.drawing.risk import exposure_plot
-    from shoal.evaluate.profile import profile
+    from shoal.drawing.risk_plots import exposure_plot
+    from shoal.evaluate.raw_profile import profile
     from shoal.records.reading import load
     from shoal.records.record_reading import load_records, mark_sensitive
 

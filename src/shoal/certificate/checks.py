@@ -1,4 +1,8 @@
-"""Who vouches for a certificate, and for which input: checks that look at no data but the words, a key and the raw file."""
+"""What a verification says: each thing that was looked at, and each that was not.
+
+Here are also the checks of who vouches for a certificate, and for which input: they look at no published data, but at the words, a key and
+the raw file.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,8 @@ from importlib.util import find_spec
 from typing import Any
 
 from shoal.certificate.facts import canonical
-from shoal.certificate.owner_key import has_key, key_id, keyed, owner_key
+from shoal.certificate.owner import has_key, hmac_of, key_id, owner_key
+from shoal.certificate.sign import is_weak, public_key, signature_holds
 from shoal.errors import InputError, Message, option
 from shoal.records.storage.streams import Input
 
@@ -33,10 +38,31 @@ class Check:
         return {"check": self.name, "holds": self.holds, "says": self.says}
 
 
+@dataclass(frozen=True)
+class NotChecked:
+    """Places of which nobody found out whether they are so, and why."""
+
+    places: tuple[str, ...]
+    why: str
+
+    def within(self, content: Mapping[str, Any]) -> tuple[str, ...]:
+        """Those of its places that a certificate has."""
+        return tuple(place for place in self.places if _is_in(content, place))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"places": list(self.places), "why": self.why}
+
+
+def _is_in(content: Any, place: str) -> bool:
+    for step in place.split("."):
+        if not isinstance(content, Mapping) or step not in content:
+            return False
+        content = content[step]
+    return True
+
+
 def signature_check(content: Mapping[str, Any], key: Path | None) -> Check:
     """Whether it is as it was signed, and by the holder of the key, if one is given."""
-    from shoal.certificate.sign import is_weak, public_key, signature_holds
-
     wanted = None if key is None else public_key(key)
     signed_with, signature = content.get("signer", {}).get("public_key"), content.get("signature")
     if signature is None or signed_with is None:
@@ -70,7 +96,7 @@ def original_check(content: Mapping[str, Any], original: Path) -> Check:
     if key is None or key_id(key) != used:
         raise InputError(f"only the owner's key {used} tells which input it was; name its file in SHOAL_KEY")
     with Input(original) as opened:
-        same = compare_digest(keyed(opened.sha256(), key).encode(), str(stated).encode("utf-8", "replace"))
+        same = compare_digest(hmac_of(opened.sha256(), key).encode(), str(stated).encode("utf-8", "replace"))
     if same:
         return Check("original", True, "the release was made from this very input")
     return Check("original", False, "the release was made from another input, or from one that was no file")

@@ -10,7 +10,7 @@ import pytest
 
 import shoal
 from shoal import Baskets, InputError, KmAnonymity
-from shoal.certificate.owner_report import OWNER
+from shoal.certificate.owner import OWNER
 from shoal.plan import read_plan, run_plan
 
 ROWS = [["milk", "beer"]] * 20 + [["milk", "tea"]] * 2 + [["tea"]] * 3

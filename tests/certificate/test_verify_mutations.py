@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import copy
 import json
+from dataclasses import replace
 
 import pytest
 
 from certificate_cases import CASES, provoking_folder, released, verifying
 from shoal import InputError, release
-from shoal.certificate.facts import certificate_bytes, certificate_file
-from shoal.certificate.page import page, page_with
-from shoal.certificate.verify import certificate_in
+from shoal.certificate.document import certificate_file, certificate_in
+from shoal.certificate.facts import certificate_bytes
+from shoal.certificate.webpage import page, page_with
 
 GONE = object()
 
@@ -95,19 +96,19 @@ def remembering(monkeypatch):
     """An audit of the same file in the same reading is made once: what is tested is what is made of it."""
     answers, real = {}, release.verification
 
-    def verification(certificate, data, auditor, **how):
+    def verification(certificate, subject, **how):
         def remembered(guarantee, reading, by_rows):
-            asked = (str(data), repr(guarantee), repr(sorted(reading.items(), key=str)), by_rows)
+            asked = (str(subject.path), repr(guarantee), repr(sorted(reading.items(), key=str)), by_rows)
             if asked not in answers:
                 try:
-                    answers[asked] = auditor(guarantee, reading, by_rows)
+                    answers[asked] = subject.audit(guarantee, reading, by_rows)
                 except InputError as error:
                     answers[asked] = error
             if isinstance(answers[asked], InputError):
                 raise answers[asked]
             return answers[asked]
 
-        return real(certificate, data, remembered, **how)
+        return real(certificate, replace(subject, audit=remembered), **how)
 
     monkeypatch.setattr(release, "verification", verification)
 

@@ -17,11 +17,11 @@ import shoal
 from certificate_cases import CASES, provoking_folder, released, verifying
 from shoal import InputError, KmAnonymity
 from shoal.certificate import sign as signing
+from shoal.certificate.document import read_certificate
 from shoal.certificate.facts import canonical, certificate_bytes
-from shoal.certificate.page import page_with, parted_page
 from shoal.certificate.pdf import typeset
 from shoal.certificate.sign import new_key, public_key, signature_holds, signer
-from shoal.certificate.verify import read_certificate
+from shoal.certificate.webpage import page_with, split_page
 from shoal.release import Targets, verify
 
 FORMS = ("json", "html", "pdf")
@@ -228,7 +228,7 @@ def test_a_page_that_shows_something_else_is_caught(shop):
     (shop / "signed.html").write_bytes(page.replace(b"5^2-anonymity holds", b"500^9-anonymity holds"))
     assert failed(verify(shop / "signed.html", shop / "html.csv", key=shop / "board.key.pub")) == ["page"]
     # The facts of another certificate under this page's words:
-    text, _ = parted_page(page, "page")
+    text, _ = split_page(page, "page")
     (shop / "signed.html").write_bytes(page_with(text, json.loads((shop / "plain.json").read_text())))
     assert "page" in failed(verify(shop / "signed.html", shop / "plain.csv"))
 
@@ -256,7 +256,7 @@ def test_signed_facts_in_a_forged_page_are_caught(shop, form):
 
 
 def test_a_pdf_of_another_version_is_said_not_to_be_compared(shop, monkeypatch):
-    monkeypatch.setattr("shoal.certificate.statements.__version__", "99")
+    monkeypatch.setattr("shoal.certificate.document.__version__", "99")
     found = verify(shop / "signed.pdf", shop / "pdf.csv")
     assert found.holds  # set again, it is the same
     monkeypatch.setattr("shoal.certificate.pdf.typeset", lambda content: b"%PDF of another look")

@@ -57,7 +57,7 @@ def page_with(text: bytes, content: Mapping[str, Any]) -> bytes:
     return text[:cut] + _OPEN + facts.encode() + _CLOSE + text[cut:]
 
 
-def parted_page(data: bytes, name: str) -> tuple[bytes, bytes]:
+def split_page(data: bytes, name: str) -> tuple[bytes, bytes]:
     """(the page without its facts, its facts): what `page_with` put together."""
     before, opened, rest = data.partition(_OPEN)
     facts, closed, after = rest.partition(_CLOSE)

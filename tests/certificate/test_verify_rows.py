@@ -16,8 +16,8 @@ import shoal
 from certificate_cases import CASES, provoking_folder, released, verifying
 from shoal import InputError
 from shoal.certificate.facts import canonical, certificate_bytes
-from shoal.certificate.promised import promised, reading_of
 from shoal.certificate.sign import new_key, signer
+from shoal.certificate.terms import guarantee_of, reading_of
 from shoal.models import Roles, model_of
 from shoal.records.storage.digest import DIGEST, row_digest
 from shoal.release import verify
@@ -47,7 +47,7 @@ def by_rows(tmp_path, name, monkeypatch):
     (public / "_SUCCESS").touch()
     content = json.loads(certificate.read_text())
     guarantee, reading = (
-        promised(content),
+        guarantee_of(content),
         reading_of(content) | {name: told for name, told in said.items() if name == "sensitive"},
     )
     roles = Roles(*(reading.pop(role, None) for role in ("sensitive", "quasi", "keep")))

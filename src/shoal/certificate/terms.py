@@ -1,4 +1,4 @@
-"""What a certificate says: its guarantee, and how the data that it is about are read."""
+"""The terms of a certificate: its guarantee, and how the data that it is about are read. The audit goes by them."""
 
 from __future__ import annotations
 
@@ -6,19 +6,18 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from shoal.errors import InputError
+from shoal.guarantees.diversity import MatchingDiversity
+from shoal.guarantees.k import KAnonymity
+from shoal.guarantees.km import KmAnonymity
+from shoal.guarantees.km_local import LocalKmAnonymity
+from shoal.guarantees.lm import LmDiversity
+from shoal.guarantees.rt import RTAnonymity
+from shoal.guarantees.table import TableAnonymity
 from shoal.records.storage.digest import DIGEST
 
 
-def promised(content: Mapping[str, Any]) -> Any:
+def guarantee_of(content: Mapping[str, Any]) -> Any:
     """The guarantee that a certificate is about."""
-    from shoal.guarantees.diversity import MatchingDiversity
-    from shoal.guarantees.k import KAnonymity
-    from shoal.guarantees.km import KmAnonymity
-    from shoal.guarantees.km_local import LocalKmAnonymity
-    from shoal.guarantees.lm import LmDiversity
-    from shoal.guarantees.rt import RTAnonymity
-    from shoal.guarantees.table import TableAnonymity
-
     facts = content["guarantee"]
     known: dict[Any, tuple[Callable[..., Any], tuple[str, ...]]] = {
         "km": (LocalKmAnonymity if facts.get("local") else KmAnonymity, ("k", "m")),
@@ -38,7 +37,7 @@ def promised(content: Mapping[str, Any]) -> Any:
 
 
 def reading_of(content: Mapping[str, Any]) -> dict[str, Any]:
-    """How the file is to be read: a column or more per role, the format, what parts the items."""
+    """How the file is to be read: a column or more per role, the format, what separates items."""
     by_role: dict[str, list[str]] = {}
     for column, role in roles_in(content).items():
         by_role.setdefault(role, []).append(column)

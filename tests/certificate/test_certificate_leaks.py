@@ -12,8 +12,8 @@ import zlib
 import pytest
 
 from certificate_cases import CASES, PERSON, RARE, SENSITIVE, provoking_folder, released
+from shoal.certificate.document import read_certificate
 from shoal.certificate.sections import sections
-from shoal.certificate.verify import read_certificate
 
 
 def streams(pdf: bytes) -> list[bytes]:

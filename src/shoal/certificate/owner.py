@@ -1,9 +1,12 @@
-"""The owner's key: what turns the hash of a secret into one that only its owner can check.
+"""What is the owner's alone: the key that turns the hash of a secret into one that only its owner can check, and the report.
 
 A plain hash of raw data lets anyone test a guess of it. An HMAC under a key that never leaves its owner does not, and still
 proves to whoever holds the key (the owner, a privacy board) which input a release was made from. The key is 32 random bytes in
 a file that only its owner may read: the one that `SHOAL_KEY` names, else `shoal/owner.key` in the user's configuration folder. It is made
 when it is first needed.
+
+The report has all figures of a release, exact. Losses to the last digit, what became of rare items and what the original gave away would
+undo what a certificate keeps back. Its file is readable for its owner alone, and says whom it is for.
 """
 
 from __future__ import annotations
@@ -11,9 +14,15 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import hmac
+import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
+REPORT = "shoal report 1"
+OWNER = "the owner; do not publish"
+"""Whom exact figures are for."""
 LENGTH = 32
 _LARGEST = 1 << 16
 
@@ -54,7 +63,7 @@ def owner_key() -> bytes | None:
     return key if LENGTH <= len(key) <= _LARGEST else None
 
 
-def keyed(sha256: str, key: bytes) -> str:
+def hmac_of(sha256: str, key: bytes) -> str:
     """HMAC-SHA256 of a SHA-256, both in hex: to check it, hash the data, then key the hash."""
     return hmac.new(key, bytes.fromhex(sha256), hashlib.sha256).hexdigest()
 
@@ -62,6 +71,12 @@ def keyed(sha256: str, key: bytes) -> str:
 def key_id(key: bytes) -> str:
     """Tells an owner of several keys which one was used, and nobody anything about it."""
     return hashlib.sha256(b"shoal key id" + key).hexdigest()[:8]
+
+
+def report_bytes(facts: Mapping[str, Any]) -> bytes:
+    """The facts of a release as the owner's file has them."""
+    content = {"report": REPORT, "for": OWNER} | dict(facts) | {"report": REPORT}
+    return (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")
 
 
 def _store(path: Path, key: bytes) -> None:

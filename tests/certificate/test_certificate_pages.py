@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 import shoal
 from certificate_cases import CASES, provoking_folder, released
 from shoal import Baskets, InputError, KmAnonymity
-from shoal.certificate.page import page, page_with, parted_page
+from shoal.certificate.document import read_certificate
 from shoal.certificate.pdf import attached_facts, typeset
-from shoal.certificate.sections import sections, shown
-from shoal.certificate.verify import read_certificate
+from shoal.certificate.sections import plain_text, sections
+from shoal.certificate.webpage import page, page_with, split_page
 from shoal.drawing.bars import Bar, bars
 from shoal.evaluate import raw_risk
 from shoal.evaluate.raw_risk import affordable
@@ -139,8 +139,8 @@ def test_hostile_names_stand_in_a_page_as_text(content):
     assert reader.tags.count("script") == 1
     assert not {"img", "b"} & set(reader.tags)
     assert reader.links == []
-    assert shown(HOSTILE[0]) in " ".join(reader.text)
-    text, inner = parted_page(data, "page")
+    assert plain_text(HOSTILE[0]) in " ".join(reader.text)
+    text, inner = split_page(data, "page")
     assert text == page(facts)
     assert json.loads(inner) == facts
     assert "\x1b" not in data.decode()
@@ -162,7 +162,7 @@ def test_any_name_can_stand_in_all_forms(name):
     facts |= {"holds": True, "row_order": name, "audit": {"looked_at": "x", "checked": 1, "violations": 0}}
     facts |= {"loss": {name: 0.5}, "algorithm": name, "parameters": {name: name}, "versions": {}, "created": "x"}
     data = page_with(page(facts), facts)
-    assert json.loads(parted_page(data, "page")[1]) == facts
+    assert json.loads(split_page(data, "page")[1]) == facts
     assert json.loads(attached_facts(typeset(facts), "pdf")) == facts
 
 
@@ -180,7 +180,7 @@ def test_bars_stay_inside_their_plot():
 
 
 def test_without_typst_one_sentence_says_what_to_install(tmp_path, monkeypatch, content):
-    monkeypatch.setattr("shoal.certificate.facts.find_spec", lambda name: None)
+    monkeypatch.setattr("shoal.certificate.document.find_spec", lambda name: None)
     release = shoal.anonymize(Baskets.from_rows([["a"]] * 5), KmAnonymity(2, 1))
     with pytest.raises(InputError, match=r"pip install 'shoal\[report\]'"):
         release.write(tmp_path / "out.csv", certificate=tmp_path / "c.pdf")

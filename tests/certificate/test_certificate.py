@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal import Baskets, KmAnonymity, Unreachable
-from shoal.certificate import owner_key
-from shoal.certificate.owner_key import key_id, keyed
+from shoal.certificate import owner
+from shoal.certificate.owner import hmac_of, key_id
 from shoal.errors import told
 
 ROWS = [["zqmilk", "zqnappies"]] * 6 + [["zqmilk", "zqbrie"]] * 2 + [["zqmilk"]] * 3
@@ -101,7 +101,7 @@ def test_owner_can_check_the_input_with_the_key(tmp_path, own_key):
     key = own_key.read_bytes()
     raw = hashlib.sha256((tmp_path / "raw.jsonl").read_bytes()).hexdigest()
     assert raw == release.input_sha256
-    assert content["input"]["hmac_sha256"] == keyed(raw, key)
+    assert content["input"]["hmac_sha256"] == hmac_of(raw, key)
     assert content["key_id"] == key_id(key)
 
 
@@ -116,24 +116,24 @@ def test_keyed_hashes_change_with_the_key_and_only_with_it(tmp_path, own_key, mo
 
 
 def test_key_is_made_once_for_its_owner_alone(own_key):
-    key = owner_key.owner_key()
+    key = owner.owner_key()
     assert len(key) == 32
     assert stat.S_IMODE(own_key.stat().st_mode) == 0o600
-    assert owner_key.owner_key() == key
+    assert owner.owner_key() == key
     assert [file.name for file in own_key.parent.iterdir()] == ["owner.key"]
 
 
 def test_key_lies_in_the_configuration_folder_unless_named(tmp_path, monkeypatch):
     monkeypatch.delenv("SHOAL_KEY")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    assert owner_key.owner_key() is not None
+    assert owner.owner_key() is not None
     assert (tmp_path / "shoal" / "owner.key").exists()
 
 
 def test_of_two_first_runs_both_use_the_key_that_came_first(own_key, monkeypatch):
     own_key.write_bytes(b"1" * 32)
-    owner_key._store(own_key, b"2" * 32)
-    assert owner_key.owner_key() == b"1" * 32
+    owner._store(own_key, b"2" * 32)
+    assert owner.owner_key() == b"1" * 32
 
 
 def test_owner_is_told_once_where_the_key_is(tmp_path, own_key):

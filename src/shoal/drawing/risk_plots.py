@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from shoal.attacks.background import BackgroundAttack
     from shoal.attacks.homogeneity import Homogeneity
     from shoal.evaluate.evaluation import Evaluation
-    from shoal.evaluate.profile import Profile
+    from shoal.evaluate.raw_profile import Profile
     from shoal.guarantees.km import Exposure
 
 

@@ -24,7 +24,7 @@ from certificate_attacks import (
     write_trees,
 )
 from shoal import Baskets
-from shoal.certificate.disclosure import CROWDS, STEPS, at_least, rounded, step_for
+from shoal.certificate.disclosure import CROWDS, STEPS, at_least, nearest_step, step_for
 
 ENOUGH = 4
 """Pairs of originals with the same file that are compared."""
@@ -116,7 +116,7 @@ def test_figures_of_much_data_stay_useful_and_stand_for_crowds(tmp_path, name):
     for figure in rough:
         step = content["rounded_to"]["loss"][figure]
         assert step * published >= CROWDS * guarantee.k
-        assert content["loss"][figure] == rounded(release.loss[figure], step)
+        assert content["loss"][figure] == nearest_step(release.loss[figure], step)
         assert abs(content["loss"][figure] - release.loss[figure]) <= step / 2 + 1e-9
     step = content["risk"]["in_steps_of"]
     assert step * len(rows) >= CROWDS * guarantee.k
@@ -134,7 +134,7 @@ def test_steps_stand_for_twenty_crowds_whatever_is_counted():
             enough = round(CROWDS * k / step)
             assert step_for(enough, k) == step
             assert step_for(enough - 1, k) != step
-    assert (rounded(0.0349, 0.01), rounded(0.0351, 0.01), rounded(0.00049, 0.001)) == (0.03, 0.04, 0.0)
+    assert (nearest_step(0.0349, 0.01), nearest_step(0.0351, 0.01), nearest_step(0.00049, 0.001)) == (0.03, 0.04, 0.0)
     assert (at_least(0.0399, 0.01), at_least(0.3, 0.1), at_least(1.0, 0.05)) == (0.03, 0.3, 1.0)
 
 
