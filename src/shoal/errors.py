@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 import traceback
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Self
 
 from shoal.passwords import without_passwords
@@ -125,8 +125,17 @@ class Unreachable(ShoalError):  # noqa: N818 - reads as what it says
 
     exit_code = 3
 
-    def __init__(self, text: str = "", witnesses: Sequence[Any] = (), *, values: Iterable[object] = ()) -> None:
+    def __init__(
+        self,
+        text: str = "",
+        witnesses: Sequence[Any] = (),
+        *,
+        values: Iterable[object] = (),
+        remedy: Mapping[str, float] | None = None,
+    ) -> None:
         super().__init__(text, values=values)
+        self.remedy = dict(remedy or {})
+        """Options with a value that would do, where one is known."""
         self.witnesses = tuple(witnesses)
         """Who shows it, where somebody does: values of the data, which the message never holds."""
 

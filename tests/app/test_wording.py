@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from shoal.app.project.project import spoken
-from shoal.app.project.wording import in_words
+from shoal.app.project.wording import PageOrigin, as_sentence
 from shoal.errors import VALUES, InputError, Message, option
+from shoal.plan import plan_of
 
 
 @pytest.mark.parametrize(
@@ -14,9 +14,7 @@ from shoal.errors import VALUES, InputError, Message, option
     [
         ("people.csv: line 3 has 4 cells", "people.csv: line 3 has 4 cells."),
         ("my people.csv: line 3 has 4 cells", "my people.csv: line 3 has 4 cells."),
-        ("plan.yaml: diagnoses: 3 codes are new", "diagnoses: 3 codes are new."),
-        ("the plan: guarantee (line 7): it is missing", "Guarantee: it is missing."),
-        ("plan.yaml: columns.pay (line 4): it has no role", "Column “pay”: it has no role."),
+        ("diagnoses: 3 codes are new", "diagnoses: 3 codes are new."),
         ("k = 500, but there are only 120 rows", "k = 500, but there are only 120 rows."),
         ("there are only 120 rows.", "There are only 120 rows."),
         ("a file is missing", "A file is missing."),
@@ -24,27 +22,27 @@ from shoal.errors import VALUES, InputError, Message, option
     ],
 )
 def test_a_sentence_has_a_capital_and_a_name_has_not(given, said):
-    assert spoken(given) == said
+    assert as_sentence(given) == said
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("change", "said"),
     [
-        ("take a smaller options.delta", "take a smaller delta"),
-        ("with the role quasi", "with the role “Others may know it”"),
-        ("ask for model k", "ask for k-anonymity"),
-        ("ask for guarantee.l 2 or more", "ask for l = 2 or more"),
-        ("pass options: {unknown: root} to hang them under the root", "hang them under the root, in Hierarchies"),
-        ("leave out input.separator", "leave out “Items inside a cell are parted by” in Data"),
-        (
-            "no solution for delta = 0.65: clusters of k = 9 already lose 0.6679 of the relational columns; 0.6679 works",
-            "delta = 0.65 cannot be kept: to be alike in groups of 9 rows, the columns have to lose 0.6679 of their detail; 0.6679 works",
-        ),
-        ("well-known items – two--three", "well-known items – two--three"),
+        ({"guarantee": None}, "Guarantee: it is missing; add guarantee: {model: km, k: 5, m: 2}."),
+        ({"columns": {"pay": None}}, "Column “pay”: it has no role; give it one of items, id, drop."),
+        ({"columns": {"pay": "quasi"}}, "Column “pay”: k^m-anonymity has no use for the role “Others may know it”; give it one of "
+         "items, id, drop; for tables with items take (k,k^m)-anonymity."),
+        ({"options": {"delta": 0.5}}, "delta: it has no use with k^m-anonymity; leave it out."),
+        ({"options": {"suppress": 7.0}}, "“Items that may be deleted” in Promise: it is 7.0; give at most 1.0."),
+        ({"input": {"path": "a.dat", "separator": "|"}}, "“Items inside a cell are parted by” in Data: FIMI text has no columns; leave "
+         "it out."),
     ],
 )  # fmt: skip
-def test_keys_become_what_a_page_shows(given, said):
-    assert in_words(given) == said
+def test_places_of_a_plan_become_what_a_page_shows(change, said):
+    document = {"version": 1, "input": {"path": "a.csv"}, "guarantee": {"model": "km", "k": 5, "m": 2}} | change
+    with pytest.raises(InputError) as refusal:
+        plan_of({name: part for name, part in document.items() if part is not None}, PageOrigin())
+    assert as_sentence(refusal.value) == said
 
 
 @pytest.mark.parametrize(
@@ -59,17 +57,17 @@ def test_keys_become_what_a_page_shows(given, said):
         ),
         (f"{option('algorithm', 'hybrid')}, which also deletes", "The algorithm hybrid, which also deletes."),
         (f"ask for {option('l', '2')} or more", "Ask for l = 2 or more."),
-        (f"pass {option('unknown', 'root')} to hang them under the root", "Hang them under the root, in Hierarchies."),
+        (f"hang them under the root ({option('unknown', 'root')})", "Hang them under the root (in Hierarchies)."),
         (f"{option('numeric')} is for tables", "The option numeric of plans is for tables."),
     ],
 )
 def test_options_become_what_a_page_shows(given, said):
-    assert spoken(InputError(given)) == said
-    assert spoken(Message(given)) == said
+    assert as_sentence(InputError(given)) == said
+    assert as_sentence(Message(given)) == said
 
 
 def test_a_page_shows_its_owner_the_values_of_a_message():
     assert (
-        spoken(InputError(f"3 items are new{VALUES}; add them", values=["a", "b", "c"]))
+        as_sentence(InputError(f"3 items are new{VALUES}; add them", values=["a", "b", "c"]))
         == "3 items are new (a, b, c); add them."
     )

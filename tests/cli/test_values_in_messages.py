@@ -242,7 +242,7 @@ def test_what_succeeds_tells_no_value_in_notes_and_tables(files, run, monkeypatc
 def test_an_owner_at_a_terminal_is_told_labels_and_items(files, run, monkeypatch):
     monkeypatch.chdir(files)
     call = ("anonymize", "sets.csv", *KM, "--hierarchy", "tree-short.csv")
-    assert "5 items are not among its leaves; add them, or pass --unknown root" in run(*call)[2]
+    assert "5 items are not among its leaves; add them, or hang them under the root (--unknown root)" in run(*call)[2]
     assert f"not among its leaves ({CANARY}1, {CANARY}2, " in run(*call, "--show-values")[2]
     monkeypatch.setattr(terminal, "values_shown", lambda stream: True)
     assert f"not among its leaves ({CANARY}1, {CANARY}2, " in run(*call)[2]

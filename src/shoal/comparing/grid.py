@@ -186,7 +186,7 @@ def _check_structure(document: Mapping[str, Any], origin: Origin) -> None:
     except ValidationError as error:
         faults = [fault(found, document) for found in error.errors(include_url=False)]
         place, message = min(faults, key=lambda found: line_of(origin, found[0]) or 0)
-        raise InputError(sentence(origin, place, message)) from None
+        raise InputError(message).worded(origin.mention).within(origin.where(place)) from None
 
 
 def _kind(document: Mapping[str, Any]) -> str:

@@ -92,7 +92,7 @@ def _missing(vocabulary: Sequence[str], position: dict[str, int]) -> Finding | N
     missing = tuple(name for name in vocabulary if name not in position)
     text = (
         f"{count_of(missing, 'item is', 'items are')} in the data but not among the leaves{VALUES}; "
-        f"add them, or pass {option('unknown', 'root')} to hang them under the root"
+        f"add them, or hang them under the root ({option('unknown', 'root')})"
     )
     return Finding("missing", "error", missing, Message(text, missing)) if missing else None
 

@@ -199,7 +199,7 @@ class Hierarchy:
                 hint += f" ({len(blank):,} of them a leaf there, but with blanks around its name)"
             raise InputError(
                 f"hierarchy {self.source}: {count_of(missing, 'item is', 'items are')} not among its leaves{VALUES}{hint}; "
-                f"add them, or pass {option('unknown', 'root')} to hang them under the root",
+                f"add them, or hang them under the root ({option('unknown', 'root')})",
                 values=missing,
             )
         return np.array([position[name] for name in vocabulary], np.int32)

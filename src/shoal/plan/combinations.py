@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shoal.algorithms import ALGORITHMS
-from shoal.errors import InputError
+from shoal.errors import InputError, option
 from shoal.plan.model import Diversity, K, Plan
 from shoal.plan.places import Place, dotted, shown
 from shoal.records.columns import listed
@@ -67,7 +67,9 @@ def _check_addresses(plan: Plan) -> None:
 
 
 def _words(plan: Plan) -> str:
-    return "model k on a table (a column is quasi)" if plan.kind == "table" else f"model {plan.kind}"
+    if plan.kind == "table":
+        return f"{option('model', 'k')} on a table (a column is quasi)"
+    return option("model", plan.kind)
 
 
 def _check_columns(plan: Plan) -> None:
@@ -87,17 +89,17 @@ def _check_columns(plan: Plan) -> None:
         if role is not None and role != "drop" and role not in ROLES_OF[kind]:
             taken = ", ".join((*ROLES_OF[kind], "drop"))
             hint = (
-                "; for tables with items take model rt"
+                f"; for tables with items take {option('model', 'rt')}"
                 if kind in ("km", "table") and role in ("quasi", "items")
                 else ""
             )
             raise plan.refusal(
-                ("columns", name), f"{_words(plan)} has no use for the role {role}; give it one of {taken}{hint}"
+                ("columns", name), f"{_words(plan)} has no use for {option(role)}; give it one of {taken}{hint}"
             )
     for role in ("id", *(("items",) if kind in ("km", "k") else ())):
         if len(several := plan.of_role(role)) > 1:
             raise plan.refusal(
-                ("columns", several[1]), f"{several[0]!r} has the role {role} already; give it another, or drop it"
+                ("columns", several[1]), f"{several[0]!r} has {option(role)} already; give it another, or drop it"
             )
     without = [name for name, role in columns.items() if role is None]
     if without:
@@ -112,12 +114,13 @@ def _check_columns(plan: Plan) -> None:
         )
     if kind in ("rt", "lm") and not plan.of_role("items"):
         raise plan.refusal(
-            ("columns",), f"no column has the role items, which {_words(plan)} needs; name one, or take model k"
+            ("columns",),
+            f"no column has {option('items')}, which {_words(plan)} needs; name one, or take {option('model', 'k')}",
         )
     if plan.of_role("id") and (plan.input.separator is not None or plan.of_role("sensitive")):
         what = ("input", "separator") if plan.input.separator is not None else ("columns", plan.of_role("sensitive")[0])
         raise plan.refusal(
-            what, "a long table (a column has the role id) has one item per row; leave it out, or the id"
+            what, f"a long table (a column has {option('id')}) has one item per row; leave it out, or the id"
         )
     if plan.input.numeric is not None and kind in ("km", "k"):
         raise plan.refusal(("input", "numeric"), "a file of sets has no columns of numbers; leave it out")
@@ -176,7 +179,7 @@ def _check_hierarchies(plan: Plan) -> None:
     kind, given = plan.kind, plan.hierarchies
     if kind == "k" and (given is not None or plan.options.unknown is not None):
         place = ("hierarchies",) if given is not None else ("options", "unknown")
-        raise plan.refusal(place, "model k adds and removes items and has no use for it; leave it out")
+        raise plan.refusal(place, f"{option('model', 'k')} adds and removes items and has no use for it; leave it out")
     if isinstance(given, str) and kind in ("table", "diversity"):
         raise plan.refusal(("hierarchies",), "a hierarchy needs its column here; write hierarchies: {COLUMN: SPEC}")
     if isinstance(given, dict):
@@ -185,7 +188,7 @@ def _check_hierarchies(plan: Plan) -> None:
         if kind == "km" and not items:
             raise plan.refusal(
                 ("hierarchies",),
-                "there is one domain of items; write hierarchies: SPEC, or give a column the role items",
+                f"there is one domain of items; write hierarchies: SPEC, or give a column {option('items')}",
             )
         for name in given:
             if name not in known:
@@ -222,10 +225,10 @@ def _check_algorithm(plan: Plan) -> None:
         raise plan.refusal(
             ("algorithm",), f"{shown(name)} is not known for {_words(plan)}; choose one of {', '.join(known)}"
         )
-    for option, value in plan.options:
-        if value is None or option in (*known[name].options, "unknown", "threads", "memory_limit"):
+    for setting, value in plan.options:
+        if value is None or setting in (*known[name].options, "unknown", "threads", "memory_limit"):
             continue
-        users = [other for other, at in known.items() if option in at.options]
+        users = [other for other, at in known.items() if setting in at.options]
         who = " and ".join([", ".join(users[:-1]), users[-1]] if len(users) > 1 else users)
         why = f"it is for {who}, not for {name}" if users else f"it has no use with {_words(plan)}"
-        raise plan.refusal(("options", option), f"{why}; leave it out")
+        raise plan.refusal(("options", setting), f"{why}; leave it out")

@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from shoal.errors import option
 from shoal.plan.model import Diversity, Input, K, Km, Lm, Outputs, Plan, Rt, RunOptions
 from shoal.plan.places import Place, shown
 
@@ -105,7 +106,7 @@ def _unknown_key(place: Place, document: Mapping[str, Any]) -> str:
         model = document["guarantee"].get("model")
         known = list(_PROMISES[model].model_fields)
         if key in ("k", "m", "l"):
-            return f"it has no meaning with model {model}; leave it out"
+            return f"it has no meaning with {option('model', model)}; leave it out"
     else:
         known = list(_PARTS[str(place[0])].model_fields)
     near = difflib.get_close_matches(key, known, 1)

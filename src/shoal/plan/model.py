@@ -12,7 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
 
 from shoal.errors import InputError
 from shoal.numbers import LONGEST, MOST
-from shoal.plan.places import Origin, Place, in_plan, sentence
+from shoal.plan.places import Origin, Place
 from shoal.records.columns import NO_COLUMN
 
 LARGEST = 10**9
@@ -256,11 +256,11 @@ class Plan(_Part):
 
     def refusal(self, place: Place, message: str) -> InputError:
         """The error for what stands in a place of the plan."""
-        return InputError(sentence(self.origin, place, message))
+        return self.refused(place, InputError(message))
 
     def refused(self, place: Place, error: InputError) -> InputError:
         """An error of the library about what stands in a place of the plan."""
-        return error.worded(in_plan).within(sentence(self.origin, place, ""))
+        return error.worded(self.origin.mention).within(self.origin.where(place))
 
 
 def json_schema() -> dict[str, Any]:

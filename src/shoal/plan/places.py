@@ -44,13 +44,20 @@ class Origin:
     """The line of each key, from 1, where it is known."""
     sha256: str | None = None
 
+    def where(self, place: Place = ()) -> str:
+        """What stands before a message about a place: `plan.yaml: guarantee.k (line 9): `."""
+        if place[:2] == ("options", "item_weights"):
+            place = place[:2]  # its keys are items
+        line = line_of(self, place)
+        return f"{self.name}: " + (f"{dotted(place)}{f' (line {line})' if line else ''}: " if place else "")
+
+    def mention(self, name: str, value: str | None) -> str:
+        """What messages call an option: the plan's key for it."""
+        return in_plan(name, value)
+
 
 def sentence(origin: Origin, place: Place, message: str) -> str:
-    if place[:2] == ("options", "item_weights"):
-        place = place[:2]  # its keys are items
-    line = line_of(origin, place)
-    where = f"{dotted(place)}{f' (line {line})' if line else ''}: " if place else ""
-    return f"{origin.name}: {where}{message}"
+    return f"{origin.where(place)}{message}"
 
 
 def in_plan(name: str, value: str | None) -> str:

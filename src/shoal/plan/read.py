@@ -56,14 +56,14 @@ def plan_of(document: Any, origin: Origin | None = None) -> Plan:
     """The plan that a document (a dict of dicts, as YAML and JSON give it) stands for."""
     origin = origin or Origin()
     if document is None:
-        raise InputError(f"{origin.name}: it is empty; draft a plan with shoal init DATA")
+        raise InputError(f"{origin.where()}it is empty; draft a plan with shoal init DATA")
     if not isinstance(document, Mapping):
         # The text may be data, given by mistake: it is not repeated.
         held = "text" if isinstance(document, str) else shown(document)
-        raise InputError(f"{origin.name}: it holds {held}, not the keys of a plan; draft one with shoal init DATA")
+        raise InputError(f"{origin.where()}it holds {held}, not the keys of a plan; draft one with shoal init DATA")
     if document and not set(document) & set(Plan.model_fields):  # nor are keys that are no plan's
         raise InputError(
-            f"{origin.name}: it has none of the keys of a plan; is it another file? shoal init DATA drafts a plan"
+            f"{origin.where()}it has none of the keys of a plan; is it another file? shoal init DATA drafts a plan"
         )
     _refuse_passwords(document, (), origin)
     try:
@@ -71,7 +71,7 @@ def plan_of(document: Any, origin: Origin | None = None) -> Plan:
     except ValidationError as error:
         faults = [fault(found, document) for found in error.errors(include_url=False)]
         place, message = min(faults, key=lambda found: line_of(origin, found[0]) or 0)
-        raise InputError(sentence(origin, place, message)) from None
+        raise InputError(message).worded(origin.mention).within(origin.where(place)) from None
     plan._origin = origin
     check_combinations(plan)
     return plan

@@ -13,7 +13,7 @@ from shoal.hierarchy.spec import is_made
 from shoal.limits import limited_inputs
 from shoal.plan.combinations import ROLES_OF
 from shoal.plan.model import ROLES, K, Km, Lm, Plan, Rt
-from shoal.plan.places import Place, in_plan, shown
+from shoal.plan.places import Place, shown
 from shoal.records.columns import is_header, its_columns, listed
 from shoal.records.database.address import is_address, moved, queried
 from shoal.records.storage.streams import display_name, fingerprint
@@ -271,4 +271,4 @@ def in_terms_of(plan: Plan) -> Iterator[None]:
         with limited_inputs(plan.input.limit):
             yield
     except (InputError, Unreachable) as error:
-        raise error.worded(in_plan).within(f"{plan.origin.name}: ") from None
+        raise error.worded(plan.origin.mention).within(plan.origin.where()) from None

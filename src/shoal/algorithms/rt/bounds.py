@@ -46,8 +46,9 @@ def rum_bound(
     delta, start = laid.rt.bound, merging.rum
     if start > delta + SLACK:
         raise Unreachable(
-            f"no solution for delta = {delta:g}: clusters of k = {laid.k:,} already lose {start:.4f} of the relational columns; "
-            f"the smallest delta that works is {rounded_up(start):.4f}"
+            f"delta = {delta:g} cannot be kept: in clusters of k = {laid.k:,} rows the columns already lose {start:.4f} of their detail; "
+            f"the smallest delta that works is {rounded_up(start):.4f}",
+            remedy={"delta": rounded_up(start)},
         )
     order = None if way == "r" else ItemOrder(laid, merging)
     before, left = merging.merges, int(np.count_nonzero(merging.alive))
@@ -111,8 +112,9 @@ def tum_bound(
         least = min(least, loss)
     if loss > delta + SLACK:
         raise Unreachable(
-            f"no solution for delta = {delta:g}: merging clusters brings UL down to {least:.4f} and no further; "
-            f"the smallest delta that works is {rounded_up(least):.4f}"
+            f"delta = {delta:g} cannot be kept: merging clusters brings UL down to {least:.4f} and no further; "
+            f"the smallest delta that works is {rounded_up(least):.4f}",
+            remedy={"delta": rounded_up(least)},
         )
     facts = {"delta": delta, "ul_before_merging": start, "merges": merging.merges - before}
     of_row, count = numbered(merging.of_row())

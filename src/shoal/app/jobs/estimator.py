@@ -8,6 +8,7 @@ from typing import Any
 import shoal.evaluate.raw_risk
 import shoal.release  # noqa: F401 - both are loaded while the first request is still being asked
 from shoal.app.panels.promise.trial import Trials
+from shoal.app.project.wording import PageOrigin
 from shoal.plan import plan_of
 from shoal.processes import Teller
 
@@ -16,7 +17,7 @@ _TRIALS = Trials()
 
 def estimate(request: Mapping[str, Any], tell: Teller) -> None:
     """Tells the estimates of a plan, one for each sample, as soon as they are there."""
-    plan = plan_of(request["document"])
+    plan = plan_of(request["document"], PageOrigin())
     if request["rows"] is None:
         for found in _TRIALS.growing(plan, tell):
             tell.note(found=found)

@@ -25,7 +25,8 @@ from typing import Any
 
 from shoal.app.jobs.warm import Warm, start_child
 from shoal.app.project.own_files import own_folder, read_json, write_json, write_own
-from shoal.app.project.project import Project, moved, plan_text, spoken
+from shoal.app.project.project import Project, moved, plan_text
+from shoal.app.project.wording import as_sentence
 from shoal.app.project.workspace import Workspace
 from shoal.errors import ShoalError
 from shoal.processes import Answer, Child, Crash
@@ -290,7 +291,7 @@ class Jobs:
 def _reason(error: ShoalError | Crash) -> str:
     """Why a job failed, in a sentence for the user."""
     if isinstance(error, ShoalError):
-        return spoken(error)
+        return as_sentence(error)
     if error.strerror is not None:
         reason = error.strerror or "the disk or a file failed"
         return f"A file could not be read or written ({reason}); check the disk, then run it again."

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from shoal.app.panels.promise import estimates
-from shoal.app.project.project import Project, moved, spoken
+from shoal.app.project.project import Project, moved
+from shoal.app.project.wording import as_sentence
 from shoal.app.project.workspace import Workspace
 from shoal.errors import ShoalError
 from shoal.processes import Answer, Child, Crash
@@ -58,7 +59,7 @@ class Warm:
         self._child: Child | None = None
         self._waiting: OrderedDict[str, Request] = OrderedDict()
         self._current: Request | None = None
-        self._failed: OrderedDict[str, str] = OrderedDict()
+        self._failed: OrderedDict[str, tuple[str, Mapping[str, float]]] = OrderedDict()
         self._asked = time.monotonic()
 
     def ask(
@@ -99,7 +100,12 @@ class Warm:
                 return "running", self._current.phase
             if any(request.key == key for request in self._waiting.values()):
                 return "waiting", ""
-            return ("failed", self._failed[key]) if key in self._failed else None
+            return ("failed", self._failed[key][0]) if key in self._failed else None
+
+    def remedy(self, key: str) -> Mapping[str, float]:
+        """Options with a value that would let an estimate that has failed succeed."""
+        with self._lock:
+            return self._failed[key][1] if key in self._failed else {}
 
     def retry(self, key: str) -> None:
         """Forgets that an estimate has failed."""
@@ -175,7 +181,7 @@ class Warm:
                     if current.found:
                         estimates.finish(current.project, current.key)
                     else:
-                        self._fail(current.key, _reason(news.error))
+                        self._fail(current.key, _reason(news.error), getattr(news.error, "remedy", {}))
                 continue
             current.phase = str(news.get("phase", current.phase))
             if "trying" in news and current.since is None:
@@ -187,8 +193,8 @@ class Warm:
             self._child = None
         self._dispatch()
 
-    def _fail(self, key: str, why: str) -> None:
-        self._failed[key] = why
+    def _fail(self, key: str, why: str, remedy: Mapping[str, float] = {}) -> None:
+        self._failed[key] = why, remedy
         while len(self._failed) > _MOST_FAILED:
             self._failed.popitem(last=False)
 
@@ -202,7 +208,7 @@ def start_child(work: str, workspace: Workspace, log: Path) -> Child:
 def _reason(error: ShoalError | Crash) -> str:
     """Why there is no estimate, in a sentence for the user."""
     if isinstance(error, ShoalError):
-        return spoken(error)
+        return as_sentence(error)
     if error.kind == MemoryError.__name__:
         return NO_MEMORY
     return estimates.ENDED if error.killed else estimates.CRASHED

@@ -12,21 +12,12 @@ from typing import Any
 
 from shoal.algorithms import ALGORITHMS
 from shoal.app.panels.data.odd_files import A_WORKBOOK, WORKBOOKS
-from shoal.app.project.project import Project, spoken
+from shoal.app.project.project import Project
+from shoal.app.project.wording import as_sentence
 from shoal.errors import InputError
 from shoal.plan.draft import K, L, M, draft
 from shoal.records.columns import NO_COLUMN
 from shoal.records.layout import format_of
-
-ROLES = {
-    "quasi": ("Others may know it", "Age, sex, postcode: what a neighbour or another data set could tell. It is made coarser."),
-    "items": ("A set of items", "Products, codes, pages: several values in each cell, or, in a long table, one a row."),
-    "sensitive": ("Others want to learn it", "A diagnosis, an income: what must not be pinned on a person. It is published as it is."),
-    "keep": ("Keep as it is", "Published unchanged. Choose it only for what nobody can know and nobody wants to learn."),
-    "drop": ("Leave out", "Names, numbers, addresses: what identifies people is not even read."),
-    "id": ("Holds rows together", "In a long table with one item a row: whose row it is. It is not published."),
-}  # fmt: skip
-"""Per role: what a page calls it, and what it means."""
 
 
 def begin(project: Project, data: Path, format: str | None = None, separator: str | None = None) -> None:
@@ -35,7 +26,7 @@ def begin(project: Project, data: Path, format: str | None = None, separator: st
     try:
         found = draft(str(data), format=format)
     except InputError as error:
-        why = A_WORKBOOK if data.suffix.lower() in WORKBOOKS else spoken(error)
+        why = A_WORKBOOK if data.suffix.lower() in WORKBOOKS else as_sentence(error)
         project.set(trouble=why, data=path, guesses={})
         project.change(lambda document: document.clear())
         project.forget()

@@ -9,15 +9,14 @@ from __future__ import annotations
 import copy
 import json
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from shoal.app.project.own_files import read_json, write_json, write_own
-from shoal.app.project.wording import in_app, in_words, with_capital
-from shoal.errors import InputError, ShoalError, told
+from shoal.app.project.wording import PageOrigin, as_sentence
+from shoal.errors import InputError
 from shoal.hierarchy.spec import is_made
 from shoal.plan import Plan, plan_of
 from shoal.plan.write import yaml_text
@@ -94,7 +93,7 @@ class Project:
 
     def plan(self) -> Plan:
         """The draft as a plan whose paths this process finds. Raises `InputError`, with the reason, while it is incomplete."""
-        return plan_of(moved(self.draft, self.folder, Path()))
+        return plan_of(self.draft, PageOrigin(folder=str(self.folder)))
 
     def problem(self) -> str | None:
         """What is missing or wrong in the draft, as a sentence; None when it can be run."""
@@ -103,7 +102,7 @@ class Project:
         try:
             self.plan()
         except InputError as error:
-            return spoken(error)
+            return as_sentence(error)
         return None
 
     @property
@@ -204,15 +203,3 @@ def _places(document: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], str]
     outputs = document.get("outputs")
     if isinstance(outputs, Mapping):
         yield from ((("outputs", name), path) for name, path in outputs.items() if isinstance(path, str))
-
-
-def spoken(said: str | ShoalError) -> str:
-    """An error or a note as a page says it: without the name of a file that the user has never seen, nor its keys. The user of a page is
-    the owner of the data, and may see the values that come with it."""
-    message = (
-        said.told(in_app, show_values=True) if isinstance(said, ShoalError) else told(said, in_app, show_values=True)
-    )
-    text = re.sub(r"^(?:the plan|plan\.yaml): ", "", message)
-    text = re.sub(r" \(line \d+\)(?=:)", "", text)
-    text = with_capital(in_words(text))
-    return text + ("" if text.endswith((".", "?", "!")) else ".")

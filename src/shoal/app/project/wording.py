@@ -1,33 +1,24 @@
-"""Wording: sentences of the library as pages say them. It speaks of options, and of keys of plans; a page speaks of what can be seen in it.
-
-Names of files, columns and items stay as they are: only the first word of a sentence that is no name gets a capital.
-"""
+"""What pages call roles, options and places of a plan, so that sentences of the library speak of what can be seen in the app."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from functools import cache
 from typing import Any
 
 from shoal.app.panels.promise.knobs import KNOBS
-from shoal.errors import Message
+from shoal.errors import Message, ShoalError, told
+from shoal.plan import Origin
+from shoal.plan.places import Place, dotted
 
-_PHRASES = (
-    (r"pass options: \{unknown: root\} to hang them under the root", "hang them under the root, in Hierarchies"),
-    (r"hierarchies: \{COL: SPEC\}", "a tree for each column, in Hierarchies"),
-    (
-        r"no solution for delta = ([0-9.]+): clusters of k = ([0-9,]+) already lose ([0-9.]+) of the relational columns",
-        r"delta = \1 cannot be kept: to be alike in groups of \2 rows, the columns have to lose \3 of their detail",
-    ),
-    (r"options: \{transaction: aa\} or options: \{transaction: exact\} keeps", "the option transaction (aa or exact) of plans keeps"),
-)  # fmt: skip
-"""What is said in another way altogether."""
-_TERM = re.compile(
-    r"\b(?:options|guarantee|input|outputs)\.[a-z_]+(?: [0-9.]*[0-9])?"
-    r"|\bthe role (?:quasi|items|sensitive|keep|drop|id)\b"
-    r"|\bmodel (?:km|k|rt|lm|diversity)\b"
-)
+ROLES = {
+    "quasi": ("Others may know it", "Age, sex, postcode: what a neighbour or another data set could tell. It is made coarser."),
+    "items": ("A set of items", "Products, codes, pages: several values in each cell, or, in a long table, one a row."),
+    "sensitive": ("Others want to learn it", "A diagnosis, an income: what must not be pinned on a person. It is published as it is."),
+    "keep": ("Keep as it is", "Published unchanged. Choose it only for what nobody can know and nobody wants to learn."),
+    "drop": ("Leave out", "Names, numbers, addresses: what identifies people is not even read."),
+    "id": ("Holds rows together", "In a long table with one item a row: whose row it is. It is not published."),
+}  # fmt: skip
+"""Per role: what a page calls it, and what it means."""
 _MODELS = {
     "km": "k^m-anonymity",
     "k": "k-anonymity",
@@ -44,20 +35,39 @@ _FIELDS = {
     "unknown": "unknown values, in Hierarchies,",
     "sensitive_items": "“Sensitive items” in Promise",
 }
+_SYMBOLS = ("k", "m", "l", "delta")
 
 
-_PLACES = frozenset(("algorithm", "columns", "guarantee", "hierarchies", "input", "options", "outputs"))
+class PageOrigin(Origin):
+    """A plan that the user made by clicking: no message speaks of its file, its lines or its keys."""
+
+    def where(self, place: Place = ()) -> str:
+        if place[:1] == ("columns",) and len(place) > 1:
+            return f"Column “{place[1]}”: "
+        if len(place) > 1 and place[0] in ("guarantee", "options", "input", "outputs"):
+            return f"{in_app(str(place[1]), None)}: "
+        return f"{dotted(place).capitalize()}: " if place else ""
+
+    def mention(self, name: str, value: str | None) -> str:
+        return in_app(name, value)
 
 
 def in_app(name: str, value: str | None) -> str:
     """An option in the words of the panels."""
+    if name == "shell" or (name == "model" and value is not None):
+        return _MODELS.get(str(value), str(value))
     if name == "unknown" and value == "root":
-        return "options: {unknown: root}"  # which `in_words` says in another way altogether
+        return "in Hierarchies"
     if name == "hierarchy" and value is not None:
         return "a tree for each column, in Hierarchies" if "=" in value else f"the tree {value}"
-    if name == "shell":
-        return str(value)
-    return _word(name, value or "")
+    if name in _SYMBOLS:
+        return f"{name} = {value}" if value else name
+    if name in KNOBS:
+        at = "" if value is None else f" at {100 * float(value):g}%"  # all of them are shares
+        return f"“{KNOBS[name].label}” in Promise{at}"
+    word = f"the role “{ROLES[name][0]}”" if name in ROLES else _FIELDS.get(name)
+    word = word or f"the option {name.replace('_', '-')} of plans"
+    return f"{word} {value}" if value else word
 
 
 def in_app_words(part: Any) -> Any:
@@ -71,52 +81,15 @@ def in_app_words(part: Any) -> Any:
     return part
 
 
-def in_words(text: str) -> str:
-    """A sentence about keys of a plan in the words of the panels."""
-    text = re.sub(r"^columns\.(.+?): ", r"column “\1”: ", text)
-    for pattern, words in _PHRASES:
-        text = re.sub(pattern, words, text)
-    return _TERM.sub(_word_of, text)
+def as_sentence(said: str | ShoalError) -> str:
+    """An error or a note as a page says it. Whoever reads it is the owner of the data, and may see the values that come with it."""
+    message = said.message if isinstance(said, ShoalError) else said
+    text = with_capital(told(message, in_app, show_values=True))
+    return text + ("" if text.endswith((".", "?", "!")) else ".")
 
 
 def with_capital(text: str) -> str:
-    """The sentence with a capital, unless it begins with a name or a symbol."""
-    return text if _begins_with_a_name(text) else text[:1].upper() + text[1:]
-
-
-def _begins_with_a_name(text: str) -> bool:
-    first = text.split(maxsplit=1)[0] if text.strip() else ""
-    before = text.partition(": ")[0]  # "my file.csv: line 3 …"
-    return (
-        (first.endswith(":") and first[:-1] not in _PLACES)
-        or "." in first.rstrip(".,;")
-        or re.search(r"\.[A-Za-z][A-Za-z0-9]{0,7}$", before) is not None
-        or first.rstrip(",:") in ("k", "l", "m", "delta")
-    )
-
-
-def _word_of(found: re.Match[str]) -> str:
-    head, _, value = found[0].partition(" ")
-    if found[0].startswith("the role "):
-        return _roles()[found[0].removeprefix("the role ")]
-    return _word(re.sub(r"^(?:options\.|guarantee\.|input\.|outputs\.)", "", head), value)
-
-
-def _word(name: str, value: str) -> str:
-    if value in _MODELS:
-        return _MODELS[value]
-    if name in ("k", "m", "l", "delta"):
-        return f"{name} = {value}" if value else name
-    knob = KNOBS.get(name)
-    if knob is not None:
-        at = f" at {100 * float(value):g}%" if value else ""  # those with a flag of their own are shares
-        return f"“{knob.label}” in Promise{at}"
-    word = _roles().get(name) or _FIELDS.get(name) or f"the option {name.replace('_', '-')} of plans"
-    return f"{word} {value}" if value else word
-
-
-@cache
-def _roles() -> dict[str, str]:
-    from shoal.app.project.drafts import ROLES  # which itself needs a project, and so this module
-
-    return {role: f"the role “{words}”" for role, (words, _) in ROLES.items()}
+    """The sentence with a capital, unless it begins with a name (of a file, a column, an item) or a symbol."""
+    first, head, colon = text.split(" ", 1)[0], *text.partition(": ")[:2]
+    is_name = "." in first.rstrip(".,;") or first.endswith(":") or (colon and "." in head)
+    return text if is_name or first.rstrip(",:") in _SYMBOLS else text[:1].upper() + text[1:]

@@ -11,7 +11,8 @@ from shoal.app.jobs.queue import Jobs
 from shoal.app.panels import panels
 from shoal.app.panels.promise import estimates
 from shoal.app.project.drafts import begin
-from shoal.app.project.project import Project, spoken
+from shoal.app.project.project import Project
+from shoal.app.project.wording import as_sentence
 from shoal.app.project.workspace import Workspace
 from shoal.app.server.demo_project import demo_project
 from shoal.app.widgets import components as parts
@@ -85,7 +86,7 @@ def _build_taking(workspace: Workspace) -> None:
                 path = workspace.named(named.value or "")
             except InputError as error:
                 with trouble:
-                    parts.notice(spoken(error), "bad")
+                    parts.notice(as_sentence(error), "bad")
                 return
             await begin_project(workspace, path)
 

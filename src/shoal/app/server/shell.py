@@ -18,7 +18,8 @@ from nicegui import ui
 
 from shoal.app.jobs.queue import Jobs
 from shoal.app.panels import Panel, panel, panels
-from shoal.app.project.project import Project, spoken
+from shoal.app.project.project import Project
+from shoal.app.project.wording import as_sentence
 from shoal.app.project.workspace import Workspace
 from shoal.app.widgets import components as parts
 from shoal.errors import ShoalError
@@ -130,7 +131,7 @@ class View:
             if inspect.isawaitable(made):
                 await made
         except ShoalError as error:
-            parts.notice(spoken(error), "bad")
+            parts.notice(as_sentence(error), "bad")
         except Exception:
             logging.getLogger("shoal.app").exception("building %s", self.here.name)
             parts.notice(parts.OURS, "bad")

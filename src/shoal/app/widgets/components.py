@@ -16,7 +16,7 @@ from typing import Any
 
 from nicegui import ui
 
-from shoal.app.project.project import spoken
+from shoal.app.project.wording import as_sentence
 from shoal.app.project.workspace import Workspace
 from shoal.errors import ShoalError
 
@@ -135,7 +135,7 @@ def said(handler: Callable[..., Any]) -> Callable[..., Any]:
             if inspect.isawaitable(done):
                 await done
         except ShoalError as error:
-            ui.notify(spoken(error), type="negative", multi_line=True, timeout=0, close_button="Close")
+            ui.notify(as_sentence(error), type="negative", multi_line=True, timeout=0, close_button="Close")
         except Exception:
             logging.getLogger("shoal.app").exception("in a handler")
             ui.notify(OURS, type="negative", multi_line=True, timeout=0, close_button="Close")

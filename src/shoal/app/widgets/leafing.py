@@ -9,7 +9,7 @@ from typing import Any
 
 from nicegui import ui
 
-from shoal.app.project.project import spoken
+from shoal.app.project.wording import as_sentence
 from shoal.app.widgets import components as parts
 from shoal.app.widgets.preview import MOST_COLUMNS, Preview
 from shoal.errors import InputError
@@ -66,7 +66,7 @@ async def leaves(
                 state["leaf"] = found
             state.pop("fault", None)
         except InputError as error:
-            state["fault"] = spoken(error)
+            state["fault"] = as_sentence(error)
         except OSError:
             state["fault"] = "The file is gone; run it again to see it here."
 

@@ -12,8 +12,8 @@ from importlib import import_module
 from pathlib import Path
 
 from shoal.app.project.own_files import own_folder, read_json, write_json
+from shoal.app.project.project import Project
 from shoal.app.project.wording import in_app_words
-from shoal.plan import read_plan
 from shoal.processes import Teller
 
 
@@ -26,7 +26,7 @@ def work(folder: str, tell: Teller) -> None:
     own_folder(target)
     try:
         task = import_module(f"{__name__}.{about['task']}_task")
-        result = task.work(read_plan(job / "plan.yaml"), target, tell, **dict(about.get("options") or {}))
+        result = task.work(Project(job).plan(), target, tell, **dict(about.get("options") or {}))
         write_json(job / "result.json", in_app_words(result))
         os.replace(target, job / "out")
     finally:

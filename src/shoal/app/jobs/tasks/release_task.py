@@ -14,8 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal.app.project.project import spoken
-from shoal.app.project.wording import in_app
+from shoal.app.project.wording import as_sentence, in_app
 from shoal.errors import InputError, ShoalError, told
 from shoal.plan import Plan, call_of, checked_plan, run_plan
 from shoal.processes import Teller
@@ -50,7 +49,7 @@ def work(plan: Plan, folder: Path, tell: Teller, *, evaluate: bool = True) -> di
         try:
             evaluation = evaluated(plan, release, folder / RULES, tell)
         except ShoalError as error:
-            why_not = spoken(error)
+            why_not = as_sentence(error)
     return {
         "checked": checked.to_dict() | {"plan": plan.origin.name},
         "release": _facts(plan, release, folder, data.name),

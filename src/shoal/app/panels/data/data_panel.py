@@ -13,8 +13,8 @@ from nicegui import ui
 
 from shoal.app.panels import Panel, needs_data, never
 from shoal.app.panels.data.odd_files import mended, oddity
-from shoal.app.project.drafts import ROLES, begin, set_numeric, set_role, set_roles
-from shoal.app.project.project import spoken
+from shoal.app.project.drafts import begin, set_numeric, set_role, set_roles
+from shoal.app.project.wording import ROLES, as_sentence
 from shoal.app.server.shell import View
 from shoal.app.widgets import components as parts
 from shoal.app.widgets.preview import MOST_COLUMNS, PAGE, Preview
@@ -242,7 +242,7 @@ def _build_column(view: View, name: str, choose: Any) -> None:
                 lambda event: choose(name, event.value),
                 quiet=True,
             )
-        parts.text(spoken(str(guess.get("reason", ""))) if guess.get("reason") else "", "td", "sh-why")
+        parts.text(as_sentence(str(guess.get("reason", ""))) if guess.get("reason") else "", "td", "sh-why")
 
 
 async def _build_preview(view: View) -> None:
@@ -254,7 +254,7 @@ async def _build_preview(view: View) -> None:
         preview = await asyncio.to_thread(Preview, path, form)
         rows = await asyncio.to_thread(preview.page, 0, PAGE)
     except InputError as error:
-        if (why := spoken(error)) != view.project.settings.get("trouble"):  # which stands above already
+        if (why := as_sentence(error)) != view.project.settings.get("trouble"):  # which stands above already
             parts.notice(why, "bad")
         return
     with (
@@ -292,7 +292,7 @@ def _build_pages(preview: Preview, rows: list[list[str]]) -> None:
         try:
             rows = await asyncio.to_thread(preview.page, start, PAGE)
         except InputError as error:
-            ui.notify(spoken(error), type="negative")
+            ui.notify(as_sentence(error), type="negative")
             return
         if rows:
             state.update(start=start, rows=rows)
@@ -302,7 +302,7 @@ def _build_pages(preview: Preview, rows: list[list[str]]) -> None:
         try:
             state["total"] = await asyncio.to_thread(preview.rows)
         except InputError as error:
-            parts.notice(spoken(error), "bad")
+            parts.notice(as_sentence(error), "bad")
             return
         page.refresh()
 

@@ -32,8 +32,7 @@ from shoal.app.panels.hierarchies.trees import (
     tree_in,
     with_root,
 )
-from shoal.app.project.project import spoken
-from shoal.app.project.wording import in_app
+from shoal.app.project.wording import as_sentence, in_app
 from shoal.app.server.shell import View
 from shoal.app.widgets import components as parts
 from shoal.errors import InputError
@@ -110,7 +109,7 @@ class Trees:
                 load, self.view.workspace, self.project, self.view.jobs, self.need, self.values
             )
         except InputError as error:
-            self.loaded, self.trouble = None, spoken(error)
+            self.loaded, self.trouble = None, as_sentence(error)
         missing = len(self.loaded.missing) if isinstance(self.loaded, Loaded) else 0
         fits = {"spec": spec_of(self.project, self.need), "missing": missing, "trouble": self.trouble}
         known = dict(self.project.settings.get("trees") or {})
@@ -245,7 +244,7 @@ class Trees:
     async def _take(self, spec: str | None, did: str | None = None) -> None:
         why = await asyncio.to_thread(refusal, self.need, self.values, spec)
         if why is not None:  # a parameter that does not work
-            self.refused = None, spoken(why)
+            self.refused = None, as_sentence(why)
             self._choice.refresh()
             return
         self.refused, self.asks_file = None, False
@@ -304,7 +303,7 @@ class Trees:
 def in_words(error: InputError, path: Path) -> str:
     """Why a file was not taken, without the path and the command that a page has a button for."""
     text = re.sub(r", or, to put one above them, run .*", "", error.told(in_app, show_values=True), flags=re.DOTALL)
-    return spoken(text.removeprefix(f"{PLACE}{path}").lstrip(":, ").replace(str(path), path.name))
+    return as_sentence(text.removeprefix(f"{PLACE}{path}").lstrip(":, ").replace(str(path), path.name))
 
 
 def _is_done(view: View) -> bool:

@@ -16,7 +16,7 @@ from shoal.app.panels.hierarchies.tree_page import TreeElement, short
 from shoal.app.panels.hierarchies.tree_steps import edit
 from shoal.app.panels.hierarchies.tree_values import Need
 from shoal.app.project.own_files import safe_name
-from shoal.app.project.project import spoken
+from shoal.app.project.wording import as_sentence
 from shoal.app.server.shell import View
 from shoal.app.widgets import components as parts
 from shoal.hierarchy import edit as edits
@@ -108,12 +108,12 @@ class Workbench:
         """What there is to know about the tree besides missing values."""
         grave = [text for grade, text in self.notes if grade != "note"]
         for text in grave:
-            parts.notice(spoken(text), "warn")
+            parts.notice(as_sentence(text), "warn")
         others = [text for grade, text in self.notes if grade == "note"]
         if others:
             with ui.expansion(f"What else there is to know ({len(others)})").classes("sh-wide"):
                 for text in others:
-                    parts.why_line(spoken(text))
+                    parts.why_line(as_sentence(text))
 
     # Looking.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -73,12 +72,6 @@ def forget(project: Project) -> None:
 
 
 # In words.
-
-
-def delta_that_works(why: str) -> float | None:
-    """The bound that the library offers in place of one that cannot be kept."""
-    found = re.search(r"the smallest delta that works is ([01]\.[0-9]+)", why)
-    return None if found is None else float(found[1])
 
 
 def given_up(seconds: float) -> str:

@@ -10,8 +10,7 @@ from typing import Any
 from nicegui import ui
 
 from shoal.app.panels.promise import estimates
-from shoal.app.project.project import spoken
-from shoal.app.project.wording import in_words, with_capital
+from shoal.app.project.wording import as_sentence, with_capital
 from shoal.app.server.shell import View
 from shoal.app.widgets import components as parts
 from shoal.errors import InputError
@@ -94,7 +93,7 @@ class Estimating:
             else:
                 self.warm.forget(project)
         except InputError as error:  # a file that is gone, or lies outside
-            self.problem, self.key, self.found, self.doing = spoken(error), "", None, None
+            self.problem, self.key, self.found, self.doing = as_sentence(error), "", None, None
         else:
             self._follow()
 
@@ -139,7 +138,7 @@ class Estimating:
                 parts.notice(f"There is no estimate yet. {self.problem}", "warn")
             elif self.failed is not None:
                 parts.notice(self.failed, "warn")
-                delta = estimates.delta_that_works(self.failed)
+                delta = self.warm.remedy(self.key).get("delta")
                 with parts.row():
                     if delta is None:
                         parts.button("Try again", self.again, "quiet")
@@ -153,7 +152,7 @@ class Estimating:
         """The estimate, and whether another is on its way."""
         waits = self.is_old or (self.found is not None and not self.found.get("final"))
         if waits:
-            doing = f" {with_capital(in_words(self.doing))} …" if self.doing else ""
+            doing = f" {with_capital(self.doing)} …" if self.doing else ""
             words = "Estimating …" if self.is_old else "A larger sample is tried …"
             parts.text(words + (doing if self.found is None else ""), "p", "sh-why").props["role"] = "status"
             ui.linear_progress(show_value=False).props("indeterminate").props["aria-label"] = (

@@ -29,7 +29,7 @@ from shoal.app.panels.result.results import (
     verdict,
 )
 from shoal.app.panels.result.run_tables import page_of
-from shoal.app.project.project import spoken
+from shoal.app.project.wording import as_sentence
 from shoal.app.server.shell import View
 from shoal.app.widgets import components as parts
 from shoal.app.widgets.leafing import Leaf, leaves, rows_of
@@ -108,7 +108,7 @@ def _build_verdict(result: Any) -> None:
         if notes:
             with ui.expansion("Notes for you").classes("sh-wide"), ui.element("ul"):
                 for note in notes:
-                    parts.text(spoken(note), "li")
+                    parts.text(as_sentence(note), "li")
 
 
 def _build_tiles(result: Any) -> None:
@@ -163,7 +163,7 @@ async def _build_file(path: Path, form: str | None, total: int | None, columns: 
     try:
         preview = await asyncio.to_thread(Preview, path, form)
     except InputError as error:
-        parts.notice(spoken(error), "bad")
+        parts.notice(as_sentence(error), "bad")
         return
     wanted = list(columns) if columns else None
     await leaves(rows_of(preview, total, ROWS, wanted), caption, ROWS, numbered=True)
@@ -227,7 +227,7 @@ def _build_risk(result: Any) -> None:
         if chart is not None:
             parts.chart(chart, "Share of rows in too small a crowd, before and after")
         if result.get("evaluation_error"):
-            parts.why_line(f"It could not be measured further: {spoken(result['evaluation_error'])}")
+            parts.why_line(f"It could not be measured further: {as_sentence(result['evaluation_error'])}")
         everything = ((result.get("evaluation") or {}).get("risk") or {}).get("prosecutor")
         if everything and result.get("kind") in ("km", "rt", "lm"):
             alone = everything["after"]["unique"]

@@ -15,7 +15,7 @@ from shoal.app.jobs.queue import LIVE, Job
 from shoal.app.panels import Panel, needs_data
 from shoal.app.panels.risk import risk_words as risks
 from shoal.app.project import contents
-from shoal.app.project.wording import in_words, with_capital
+from shoal.app.project.wording import with_capital
 from shoal.app.server.shell import View
 from shoal.app.widgets import components as parts
 
@@ -101,7 +101,7 @@ def _build_waiting(view: View, job: Job) -> None:
         "Counting what the data give away", "This takes seconds, for millions of rows minutes. You may go on."
     ):
         before = view.jobs.waiting_before(job) if job.status == "queued" else 0
-        words = "Waiting for another job to end" if before else with_capital(in_words(job.phase)) or "Starting"
+        words = "Waiting for another job to end" if before else with_capital(job.phase) or "Starting"
         parts.text(f"{words} …", "p", "sh-why").props["role"] = "status"
         ui.linear_progress(show_value=False).props("indeterminate").classes("sh-wide").props["aria-label"] = words
         parts.button("Stop", lambda: view.jobs.cancel(job), "quiet")

@@ -17,7 +17,7 @@ from shoal.app.jobs.tasks.release_task import STAGES
 from shoal.app.panels import Panel, needs_data, panel
 from shoal.app.panels.release.handover import remove_run
 from shoal.app.panels.result.results import asked_again, brief, is_of_draft, losses, queued_at, run_name
-from shoal.app.project.wording import in_words, with_capital
+from shoal.app.project.wording import with_capital
 from shoal.app.server.shell import View
 from shoal.app.widgets import components as parts
 
@@ -243,7 +243,7 @@ class _Progress:
         if job.status == "queued":
             _say(self.doing, waiting_words(before))
         else:
-            _say(self.doing, with_capital(in_words(job.phase)))
+            _say(self.doing, with_capital(job.phase))
         self.bar.set_visibility(job.status == "running")
         if self.bar.props.get("value") != job.share:
             self.bar.props["value"] = job.share
