@@ -16,8 +16,8 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from shoal.errors import InputError, ShoalError, Unreachable
-    from shoal.evaluate.evaluation import Evaluation, evaluate
-    from shoal.evaluate.raw_profile import Profile, profile
+    from shoal.evaluation.evaluation import Evaluation, evaluate
+    from shoal.evaluation.raw_profile import Profile, profile
     from shoal.guarantees.audit import Audit, Witness
     from shoal.guarantees.diversity import MatchingDiversity, PlainDiversity
     from shoal.guarantees.k import KAnonymity
@@ -95,8 +95,8 @@ _HOMES = {
     "shoal.records.records": ("Records",),
     "shoal.records.writing": ("to_arrow", "to_pandas", "to_polars", "write"),
     "shoal.release": ("Release", "anonymize", "audit", "resolve_hierarchy", "verify"),
-    "shoal.evaluate.evaluation": ("Evaluation", "evaluate"),
-    "shoal.evaluate.raw_profile": ("Profile", "profile"),
+    "shoal.evaluation.evaluation": ("Evaluation", "evaluate"),
+    "shoal.evaluation.raw_profile": ("Profile", "profile"),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -30,7 +30,7 @@ from shoal.certificate.owner import has_key, key_path, owner_files, report_bytes
 from shoal.certificate.sign import signer
 from shoal.certificate.verification import Subject, Verification, verification
 from shoal.errors import InputError, Message, ShoalError, Unavailable, option
-from shoal.evaluate.raw_risk import Exposed, raw_risk
+from shoal.evaluation.raw_risk import Exposed, raw_risk
 from shoal.guarantees.audit import Audit
 from shoal.hierarchy.tree import Hierarchy
 from shoal.limits import limited_inputs, under_input_limit

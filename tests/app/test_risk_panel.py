@@ -18,7 +18,7 @@ from shoal.app.panels.risk import risk_words as risks
 from shoal.app.panels.risk.column_risk import column_risk
 from shoal.app.project import contents
 from shoal.app.project.workspace import Workspace
-from shoal.evaluate.raw_profile import profile
+from shoal.evaluation.raw_profile import profile
 from shoal.plan import plan_of
 from shoal.processes import Teller
 from shoal.records.records import Column, Records

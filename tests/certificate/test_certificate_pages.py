@@ -19,8 +19,8 @@ from shoal.certificate.pdf import attached_facts, typeset
 from shoal.certificate.sections import plain_text, sections
 from shoal.certificate.webpage import page, page_with, split_page
 from shoal.drawing.bars import Bar, bars
-from shoal.evaluate import raw_risk
-from shoal.evaluate.raw_risk import affordable
+from shoal.evaluation import raw_risk
+from shoal.evaluation.raw_risk import affordable
 from shoal.records.record_reading import load_records
 
 HOSTILE = (

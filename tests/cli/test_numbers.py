@@ -10,7 +10,7 @@ import pytest
 import shoal
 from shoal import InputError
 from shoal.errors import ShoalError
-from shoal.evaluate.raw_risk import affordable
+from shoal.evaluation.raw_risk import affordable
 from shoal.numbers import MOST
 
 SIZES = ("-1", "0", "2147483648", "9223372036854775808", str(10**30), "9" * 400)

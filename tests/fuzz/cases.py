@@ -108,7 +108,7 @@ def verify(path: str, folder: Path) -> None:
 
 def read_lists(path: str, folder: Path) -> None:
     """Everything that is given as a list in a file."""
-    from shoal.evaluate.between import rules_file, workload_file
+    from shoal.evaluation.between import rules_file, workload_file
     from shoal.models.buckets import edits_of, hierarchies
     from shoal.records.reading import load
     from shoal.records.record_reading import load_records, mark_sensitive

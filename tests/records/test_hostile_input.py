@@ -491,7 +491,7 @@ def test_readers_need_no_path_to_be_writable(tmp_path):
 
 def test_what_spreadsheets_would_run_goes_all_the_way(tmp_path, monkeypatch):
     import shoal
-    from shoal.evaluate.evaluation import evaluate
+    from shoal.evaluation.evaluation import evaluate
 
     monkeypatch.setenv("SHOAL_KEY", str(tmp_path / "owner.key"))
     raw = put(tmp_path, "raw.csv", "items\n" + "=x|b\nb|=x\n+y|b|-5\n-5|+y|a\na|=x\n'tis|a\n'tis|b\n" * 6)
@@ -523,7 +523,7 @@ def test_a_key_of_a_plan_that_is_as_long_as_a_text_is_cut(key, tmp_path):
 
 
 def test_rules_and_queries_with_numbers_and_depths_without_measure_are_refused(tmp_path):
-    from shoal.evaluate.between import rules_file, workload_file
+    from shoal.evaluation.between import rules_file, workload_file
 
     for line in (
         "[" * 100_000,

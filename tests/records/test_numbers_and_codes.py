@@ -12,7 +12,7 @@ import pytest
 
 import shoal
 from shoal.cli import app
-from shoal.evaluate.raw_profile import profile
+from shoal.evaluation.raw_profile import profile
 from shoal.plan.draft import draft, draft_yaml
 from shoal.records.columns import numeric_columns
 from shoal.records.record_reading import load_records

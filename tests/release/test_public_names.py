@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pkgutil
 import subprocess
 import sys
 
@@ -32,6 +33,11 @@ def test_help_loads_no_engine():
 def test_every_public_name_can_be_had(name):
     assert getattr(shoal, name) is not None
     assert name in dir(shoal)
+
+
+def test_no_room_hides_a_public_name():
+    rooms = {module.name for module in pkgutil.iter_modules(shoal.__path__)}
+    assert rooms.isdisjoint(name for name in shoal.__all__ if callable(getattr(shoal, name)))
 
 
 def test_unknown_names_are_refused_as_usual():

@@ -366,7 +366,7 @@ def test_advice_does_not_outlast_the_time_limit(monkeypatch):
         given.append(options.time_limit)
         return exact(baskets, guarantee, hierarchy, options)
 
-    monkeypatch.setattr("shoal.evaluate.advice.algorithm", lambda model, name: watched)
+    monkeypatch.setattr("shoal.evaluation.advice.algorithm", lambda model, name: watched)
     rows = [*ROWS, ["rifle"], ["ammunition"]]
     assert shoal.anonymize(rows, KmAnonymity(5, 2), hierarchy=SHOP, time_limit=2.5).notes
     assert max(given) == 2.5

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from shoal.hierarchy.spec import form_of
 
 if TYPE_CHECKING:
-    from shoal.evaluate.raw_risk import Exposed
+    from shoal.evaluation.raw_risk import Exposed
     from shoal.hierarchy.tree import Hierarchy
 
 STEPS = (0.001, 0.01, 0.05, 0.1)

@@ -29,7 +29,7 @@ from shoal.guarantees.audit import Audit
 from shoal.hierarchy.tree import Hierarchy
 
 if TYPE_CHECKING:
-    from shoal.evaluate.raw_risk import Exposed
+    from shoal.evaluation.raw_risk import Exposed
 
 FORMATS = ("shoal certificate 2",)
 """Those that can be read, the newest last."""

@@ -199,7 +199,7 @@ def _homogeneity(
     """Guess what is sensitive from the crowd that a person is in."""
     from shoal.attacks.homogeneity import homogeneity
     from shoal.drawing.risk_plots import confidence_plot
-    from shoal.evaluate.evaluation import read_release
+    from shoal.evaluation.evaluation import read_release
 
     announce_compilation()
     records, side = read_release(data, quasi=quasi, sensitive=sensitive, keep=keep, **reading)
@@ -233,7 +233,7 @@ def _homogeneity(
 def _linkage(raw: str, data: str, plot: str | None, json: bool, **how: Any) -> int:
     """Look for people of the raw data in the release."""
     from shoal.drawing.risk_plots import before_after_plot
-    from shoal.evaluate.evaluation import evaluate
+    from shoal.evaluation.evaluation import evaluate
 
     announce_compilation()
     with progress() as tell:

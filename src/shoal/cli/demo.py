@@ -17,7 +17,7 @@ from shoal.errors import InputError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from shoal.evaluate.raw_profile import Profile
+    from shoal.evaluation.raw_profile import Profile
     from shoal.guarantees.audit import Witness
     from shoal.records.baskets import Baskets
     from shoal.release import Release
@@ -36,7 +36,7 @@ def demo(
 
     [bold]shoal demo[/bold]
     """
-    from shoal.evaluate.raw_profile import profile
+    from shoal.evaluation.raw_profile import profile
     from shoal.guarantees.km import KmAnonymity
     from shoal.release import anonymize
 

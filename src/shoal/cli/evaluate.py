@@ -15,7 +15,7 @@ from shoal.cli.terminal import announce_compilation, console, print_json, printa
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from shoal.evaluate.evaluation import Evaluation
+    from shoal.evaluation.evaluation import Evaluation
 
 _BETWEEN, _MEASURES = "What lies between them", "What is measured"
 
@@ -132,7 +132,7 @@ def evaluate(
     [bold]shoal evaluate patients.csv public.csv --quasi age,sex --items diagnoses --drop id[/bold]
     """
     from shoal.drawing.risk_plots import before_after_plot
-    from shoal.evaluate.evaluation import evaluate as evaluated
+    from shoal.evaluation.evaluation import evaluate as evaluated
     from shoal.records.database.address import queried
 
     check_plot(plot)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from shoal.evaluate.raw_profile import Profile
+    from shoal.evaluation.raw_profile import Profile
     from shoal.guarantees.audit import Witness
     from shoal.records.values import Kind
 
@@ -64,7 +64,7 @@ def profile(
     [bold]shoal profile patients.csv --k 5 --quasi age,sex --items diagnoses --drop id[/bold]
     """
     from shoal.drawing.risk_plots import exposure_plot
-    from shoal.evaluate.raw_profile import profile as profiled
+    from shoal.evaluation.raw_profile import profile as profiled
     from shoal.records.database.address import queried
 
     check_plot(plot)

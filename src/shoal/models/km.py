@@ -17,7 +17,7 @@ from shoal.algorithms.recoding import Options, Recoding
 from shoal.certificate.disclosure import DIGITS, Figure, disclose, untold_leaves
 from shoal.certificate.facts import hierarchy_facts
 from shoal.errors import InputError, option
-from shoal.evaluate.advice import ends_at_root, hybrid_advice, root_advice
+from shoal.evaluation.advice import ends_at_root, hybrid_advice, root_advice
 from shoal.guarantees.km import KmAnonymity
 from shoal.guarantees.km_local import LocalKmAnonymity
 from shoal.hierarchy.files import read_hierarchy

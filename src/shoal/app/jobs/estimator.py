@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import shoal.evaluate.raw_risk
+import shoal.evaluation.raw_risk
 import shoal.release  # noqa: F401 - both are loaded while the first request is still being asked
 from shoal.app.panels.promise.trial import Trials
 from shoal.app.project.wording import PageOrigin

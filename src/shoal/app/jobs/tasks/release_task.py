@@ -98,7 +98,7 @@ def look_at(plan: Plan, release: Release, folder: Path) -> dict[str, Any]:
 
 def evaluated(plan: Plan, release: Release, rules: Path, tell: Teller) -> dict[str, Any]:
     """What `shoal evaluate` says about the release and its original."""
-    from shoal.evaluate.evaluation import evaluate
+    from shoal.evaluation.evaluation import evaluate
 
     call = call_of(plan)
     names = ("quasi", "sensitive", "keep", "hierarchy", "unknown", "threads", "format", "separator", "items", "id")

@@ -98,7 +98,7 @@ class Trials:
 
     def tried(self, plan: Plan, tell: Teller, rows: int = ROWS) -> Found:
         """Loss, classes and raw risk of a sample of at most `rows` rows."""
-        from shoal.evaluate.raw_risk import raw_risk
+        from shoal.evaluation.raw_risk import raw_risk
 
         started = time.monotonic()
         call = call_of(plan)

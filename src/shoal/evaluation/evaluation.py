@@ -19,8 +19,8 @@ from shoal.algorithms.km.learning import learner
 from shoal.attacks.linkage import SAMPLE, Linkage, linkage
 from shoal.attacks.prosecutor import ProsecutorRisk, crowds, prosecutor
 from shoal.errors import VALUES, InputError, Message, option
-from shoal.evaluate.between import RulesFile, rules_file, without_guards, workload_file
-from shoal.evaluate.uniqueness import uniqueness
+from shoal.evaluation.between import RulesFile, rules_file, without_guards, workload_file
+from shoal.evaluation.uniqueness import uniqueness
 from shoal.guarantees.diversity import BUCKET
 from shoal.guarantees.k import parted
 from shoal.guarantees.km import Exposure, KmAnonymity

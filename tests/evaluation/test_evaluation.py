@@ -10,8 +10,8 @@ import pytest
 
 import shoal
 from shoal.errors import InputError
-from shoal.evaluate.between import rules_file, workload_file
-from shoal.evaluate.evaluation import evaluate
+from shoal.evaluation.between import rules_file, workload_file
+from shoal.evaluation.evaluation import evaluate
 from shoal.loss.queries import Among, Between, Query
 from shoal.records.baskets import Baskets
 from shoal.records.samples.grocery import grocery

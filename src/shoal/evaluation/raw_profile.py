@@ -13,8 +13,8 @@ from shoal.algorithms.km.categories import RareCategories, rare_categories
 from shoal.algorithms.km.learning import learner
 from shoal.algorithms.recoding import Options
 from shoal.errors import VALUES, InputError, Message, Unreachable, option
-from shoal.evaluate.advice import described, prospects
-from shoal.evaluate.uniqueness import uniqueness
+from shoal.evaluation.advice import described, prospects
+from shoal.evaluation.uniqueness import uniqueness
 from shoal.guarantees.audit import Witness
 from shoal.guarantees.km import Exposure, KmAnonymity
 from shoal.guarantees.rt import told_apart
