@@ -30,10 +30,11 @@ if TYPE_CHECKING:
     from shoal.hierarchy.tree import Hierarchy
     from shoal.plan import Plan, read_plan, run_plan
     from shoal.records.baskets import Baskets
+    from shoal.records.formats.frames import to_arrow, to_pandas, to_polars
     from shoal.records.reading import read
     from shoal.records.record_reading import load_records
     from shoal.records.records import Records
-    from shoal.records.writing import to_arrow, to_pandas, to_polars, write
+    from shoal.records.writing import write
     from shoal.release import Release, anonymize, audit, resolve_hierarchy, verify
 
 __all__ = [
@@ -93,7 +94,8 @@ _HOMES = {
     "shoal.records.reading": ("read",),
     "shoal.records.record_reading": ("load_records",),
     "shoal.records.records": ("Records",),
-    "shoal.records.writing": ("to_arrow", "to_pandas", "to_polars", "write"),
+    "shoal.records.formats.frames": ("to_arrow", "to_pandas", "to_polars"),
+    "shoal.records.writing": ("write",),
     "shoal.release": ("Release", "anonymize", "audit", "resolve_hierarchy", "verify"),
     "shoal.evaluation.evaluation": ("Evaluation", "evaluate"),
     "shoal.evaluation.raw_profile": ("Profile", "profile"),

@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -39,9 +39,9 @@ from shoal.models.km import resolve_hierarchy
 from shoal.numbers import whole_number
 from shoal.records.baskets import Baskets
 from shoal.records.database.address import address_of, file_of, is_address, queried, without_password
+from shoal.records.formats.text import csv_cell, escape_guard
 from shoal.records.layout import CELLED, DATABASES, Layout, layout_for
 from shoal.records.reading import load
-from shoal.records.record_writing import Told, flags_to_read, write_records_to, written_records
 from shoal.records.records import Records
 from shoal.records.set_cells import parting_mark
 from shoal.records.source import Source
@@ -55,7 +55,7 @@ from shoal.records.storage.publication import (
     writing_errors,
 )
 from shoal.records.storage.scratch import Scratch
-from shoal.records.writing import csv_cell, escaped, write_to, written_tokens
+from shoal.records.writing import Told, flags_to_read, write_to, written_records, written_tokens
 
 __all__ = ["Release", "Targets", "Written", "anonymize", "audit", "resolve_hierarchy", "shuffled", "verify"]
 
@@ -462,7 +462,7 @@ class Release(Outcome):
             staged = {target: publication.file(target, private=target in targets.private) for target in targets.files}
             file = staged.get(targets.data) or stack.enter_context(_passing_through())
             progress("writing", 0.0)
-            layout = self._write_to(file, targets.data)
+            layout = write_to(file, self.published, layout_for(targets.data, self.layout), targets.data)
             file.close()
             progress("reading it again", 0.0)
             as_written, flags = self._read_again(file.path, layout)
@@ -475,7 +475,7 @@ class Release(Outcome):
 
     def _write_table(self, targets: Targets, force: bool, progress: Progress) -> tuple[Layout, str, tuple[str, ...]]:
         """One transaction, committed when the table was read again and the files have their names."""
-        from shoal.records.database.rows import basket_rows, record_rows
+        from shoal.records.database.rows import table_rows
         from shoal.records.database.write import TableTarget, same_file
 
         origins = () if self.origin is None else (self.origin,)
@@ -485,10 +485,7 @@ class Release(Outcome):
             staged = {target: publication.file(target, private=target in targets.private) for target in targets.files}
             progress("writing", 0.0)
             wanted = layout_for(targets.data, self.layout)
-            if isinstance(self.published, Records):
-                rows, layout = record_rows(self.published, wanted, targets.data)
-            else:
-                rows, layout = basket_rows(self.published, wanted, targets.data)
+            rows, layout = table_rows(self.published, wanted, targets.data)
             table.write(rows)
             progress("reading it again", 0.0)
             as_written, flags = self._read_again(table.read_again(), layout)
@@ -552,19 +549,6 @@ class Release(Outcome):
             "notes": [*self.notes, *(last.notes if last else ())],
         }
 
-    def _layout_for(self, target: str) -> Layout:
-        """How the input stood, in the format that the target's name tells.
-
-        A release in cells has one column, whose header shows no delimiter: it must be the one that readers then assume.
-        """
-        layout = layout_for(target, self.layout)
-        return replace(layout, delimiter=",") if layout.format == "csv" else layout
-
-    def _write_to(self, file: StagedFile, target: str) -> Layout:
-        if isinstance(self.published, Records):
-            return write_records_to(file, self.published, layout_for(target, self.layout), target)
-        return write_to(file, self.published, self._layout_for(target), target)
-
     def _read_again(self, path: Any, layout: Layout) -> tuple[dict[str, str], Told]:
         """What each published token is called in the written file or table, and what a reader of it must be told, if anything.
 
@@ -575,12 +559,12 @@ class Release(Outcome):
             return self._found_again(path, layout)
 
     def _found_again(self, path: Any, layout: Layout) -> tuple[dict[str, str], Told]:
+        sets = Records.of(self.published).items
+        names = () if sets is None else sets.vocabulary
+        tokens = written_tokens(names, layout)
+        as_written = dict(zip(names, tokens, strict=True))
         if isinstance(self.published, Records):
-            written = written_records(self.published, layout)
-            names = [() if records.items is None else records.items.vocabulary for records in (self.published, written)]
-            return dict(zip(*names, strict=True)), flags_to_read(path, self.published, layout)
-        tokens = written_tokens(self.published.vocabulary, layout)
-        as_written = dict(zip(self.published.vocabulary, tokens, strict=True))
+            return as_written, flags_to_read(path, self.published, layout)
         return as_written, self._flags_to_read(path, layout, self.published, tokens)
 
     def _flags_to_read(self, path: Any, layout: Layout, expected: Baskets, tokens: tuple[str, ...]) -> Told:
@@ -709,7 +693,7 @@ def _passing_through() -> Iterator[StagedFile]:
 
 
 def _csv(rows: Iterator[tuple[str, ...]]) -> bytes:
-    return "".join(",".join(csv_cell(escaped(cell), ",") for cell in row) + "\n" for row in rows).encode()
+    return "".join(",".join(csv_cell(escape_guard(cell), ",") for cell in row) + "\n" for row in rows).encode()
 
 
 def peak_mb() -> float | None:

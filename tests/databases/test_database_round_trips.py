@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.errors import InputError
-from shoal.records.database.rows import basket_flags, basket_rows, record_rows
+from shoal.records.database.rows import basket_flags, table_rows
 from shoal.records.database.write import TableTarget
 from shoal.records.layout import layout_for
 from shoal.records.record_reading import load_records
-from shoal.records.record_writing import flags_to_read
+from shoal.records.writing import flags_to_read
 from shoal.release import anonymize
 
 TEXTS = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\0"), max_size=6)
@@ -59,7 +59,7 @@ def test_records_come_back_as_they_were(database, columns, rows):
     records = load_records(table_of(columns, rows), quasi=[columns[2]], keep=keep, items=[items], numeric=()).records
     target = f"{database}{next(_NUMBERS)}"
     with TableTarget(target) as table:
-        written, layout = record_rows(records, layout_for(target), target)
+        written, layout = table_rows(records, layout_for(target), target)
         table.write(written)
         again = table.read_again()
         assert flags_to_read(again, records, layout)  # which compares them
@@ -80,7 +80,7 @@ def test_sets_come_back_as_they_were(database, sets, long):
     target = f"{database}{next(_NUMBERS)}"
     with TableTarget(target) as table:
         wanted = replace(layout_for(target), id="n" if long else None)
-        written, layout = basket_rows(baskets, wanted, target)
+        written, layout = table_rows(baskets, wanted, target)
         table.write(written)
         ways = [("", {"id": layout.id}), ("", {"separator": layout.separator})]
         assert (
@@ -117,4 +117,4 @@ def test_values_at_the_edge_of_their_type_stay(server, ask, value, type):
 def test_a_nul_is_refused(database):
     records = load_records(pa.table({"a": ["x\0y"], "items": [["b"]]}), keep="a", items="items").records
     with pytest.raises(InputError, match=r"NUL|cannot stand"):
-        record_rows(records, layout_for(database), database)
+        table_rows(records, layout_for(database), database)

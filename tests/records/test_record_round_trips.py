@@ -15,23 +15,15 @@ import pytest
 from hypothesis import example, given, settings
 
 from shoal.errors import InputError, ShoalError
-from shoal.records import record_writing
+from shoal.records import records as record_module
 from shoal.records.baskets import Baskets
 from shoal.records.formats import jsonl
+from shoal.records.formats.frames import to_arrow, to_pandas, to_polars
 from shoal.records.layout import Layout
 from shoal.records.record_reading import load_records, mark_sensitive
-from shoal.records.record_writing import (
-    flags_to_read,
-    settled_record_layout,
-    to_arrow,
-    to_pandas,
-    to_polars,
-    write_records,
-    write_records_to,
-    written_records,
-)
 from shoal.records.records import MISSING, Column, Records, same_records
 from shoal.records.storage import streams
+from shoal.records.writing import flags_to_read, settled_layout, write, write_to, written_records
 
 FILES = [
     *(f"x.{form}{packed}" for form in ("csv", "tsv", "jsonl") for packed in ("", ".gz", ".zst")),
@@ -96,14 +88,14 @@ def test_what_is_written_comes_back(name, records, folder):
     path = folder / name
     try:
         expected = written_records(records, Layout(name.split(".")[1]))
-        settled_record_layout(records, Layout(name.split(".")[1]))
+        settled_layout(records, Layout(name.split(".")[1]))
     except InputError:
         assert "sv" in name
         assert cannot_stand(records)
         with pytest.raises(InputError):
-            write_records(records, path, force=True)
+            write(records, path, force=True)
         return
-    used = write_records(records, path, force=True)
+    used = write(records, path, force=True)
     source = back(path, used, expected)
     found = source.records
     assert source.layout.format == used.format
@@ -156,8 +148,8 @@ def test_blocks_make_no_difference(records, size):
         except InputError:
             continue
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(record_writing, "_BLOCK", size)
-            patch.setattr(record_writing, "_OCCURRENCES", size)
+            patch.setattr(record_module, "_BLOCK", size)
+            patch.setattr(record_module, "_OCCURRENCES", size)
             parts = written(records, Layout(form))
         if form == "parquet":
             import pyarrow.parquet
@@ -170,7 +162,7 @@ def test_blocks_make_no_difference(records, size):
 
 def written(records, layout):
     out = io.BytesIO()
-    write_records_to(out, records, layout)
+    write_to(out, records, layout)
     return out.getvalue()
 
 
@@ -303,7 +295,7 @@ def test_numbers_stay_numbers_in_json_and_columns():
 
 
 def test_the_flags_to_read_are_those_that_are_needed(tmp_path):
-    used = write_records(small(), tmp_path / "x.csv")
+    used = write(small(), tmp_path / "x.csv")
     flags = (
         ("quasi", "age"),
         ("keep", "zip,visits,weight"),
@@ -312,13 +304,13 @@ def test_the_flags_to_read_are_those_that_are_needed(tmp_path):
     )
     assert flags_to_read(tmp_path / "x.csv", small(), used) == flags
     odd = Records((Column.from_texts("a,b", "quasi", ["1"]), Column.from_texts("c d", "quasi", ["1"])))
-    used = write_records(odd, tmp_path / "odd.csv")
+    used = write(odd, tmp_path / "odd.csv")
     assert flags_to_read(tmp_path / "odd.csv", odd, used) == (("quasi", "a,b"), ("quasi", "c d"))
 
 
 def test_a_file_that_holds_something_else_is_refused(tmp_path):
     path = tmp_path / "x.csv"
-    used = write_records(small(), path)
+    used = write(small(), path)
     path.write_text(path.read_text().replace("[20:24]", "[20:29]"))
     with pytest.raises(ShoalError, match="reads as other"):
         flags_to_read(path, small(), used)
@@ -330,7 +322,7 @@ def test_a_file_that_holds_something_else_is_refused(tmp_path):
 def test_a_number_spelled_differently_is_not_the_same_file(tmp_path):
     records = Records((Column.from_texts("age", "quasi", ["39"]),))
     path = tmp_path / "x.csv"
-    used = write_records(records, path)
+    used = write(records, path)
     path.write_text("age\n39.0\n")
     with pytest.raises(ShoalError, match="reads as other"):
         flags_to_read(path, records, used)
@@ -338,21 +330,21 @@ def test_a_number_spelled_differently_is_not_the_same_file(tmp_path):
 
 def test_formats_without_columns_are_refused(tmp_path):
     with pytest.raises(InputError, match="dat has no columns"):
-        write_records(small(), tmp_path / "x.dat")
+        write(small(), tmp_path / "x.dat")
     with pytest.raises(InputError, match="long has no columns"):
-        write_records_to(io.BytesIO(), small(), Layout("long"))
+        write_to(io.BytesIO(), small(), Layout("long"))
 
 
 def test_the_output_keeps_the_layout_of_the_input(tmp_path):
     (tmp_path / "in.csv").write_text("id;age;items\n1;30;a,b\n2;31;b\n")
     source = load_records(tmp_path / "in.csv", drop="id", quasi="age", items="items")
     assert (source.layout.delimiter, source.layout.separator) == (";", ",")
-    write_records(source.records, tmp_path / "out.csv", layout=source.layout)
+    write(source.records, tmp_path / "out.csv", layout=source.layout)
     assert (tmp_path / "out.csv").read_text() == "age;items\n30;a,b\n31;b\n"
 
 
 def test_records_on_standard_output(capfdbinary):
-    used = write_records(small(), "-")
+    used = write(small(), "-")
     assert used.format == "csv"
     assert capfdbinary.readouterr().out == written(small(), Layout("csv"))
 
@@ -368,5 +360,5 @@ def test_many_blocks_of_text_are_read_as_one(tmp_path, monkeypatch):
     )
     monkeypatch.setattr(streams, "BLOCK", 1000)
     for name in ("x.csv.gz", "x.tsv", "x.jsonl", "x.jsonl.zst"):
-        write_records(records, tmp_path / name)
+        write(records, tmp_path / name)
         assert same_records(load_records(tmp_path / name, keep="n", quasi="t", items="items").records, records)

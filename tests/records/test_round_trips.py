@@ -10,12 +10,14 @@ from hypothesis import example, given, settings
 
 import naive_records
 from shoal.errors import InputError
-from shoal.records import writing
+from shoal.records import records as record_module
 from shoal.records.baskets import Baskets
+from shoal.records.formats import delimited
+from shoal.records.formats.frames import to_arrow, to_pandas, to_polars
 from shoal.records.layout import Layout
 from shoal.records.reading import load, read
 from shoal.records.storage import streams
-from shoal.records.writing import settled_layout, to_arrow, to_pandas, to_polars, write, written_tokens
+from shoal.records.writing import with_separator, write, write_to, written_tokens
 
 BLANKS = " \t\n\v\f\r"
 FILES = [
@@ -109,7 +111,7 @@ def test_text_equals_that_of_a_naive_writer(rows, size):
     baskets = Baskets.from_rows(rows)
     named = list(baskets.rows())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(writing, "_BLOCK", size)
+        patch.setattr(record_module, "_OCCURRENCES", size)
         for layout, text in [
             (Layout("dat"), naive_records.dat_text(named)),
             (Layout("csv"), naive_records.csv_text(named, " ")),
@@ -118,7 +120,7 @@ def test_text_equals_that_of_a_naive_writer(rows, size):
             (Layout("jsonl"), naive_records.jsonl_text(named)),
         ]:
             out = io.BytesIO()
-            writing.write_to(out, baskets, layout)
+            write_to(out, baskets, layout)
             assert out.getvalue() == text
 
 
@@ -154,12 +156,12 @@ def test_a_name_that_fimi_text_would_take_for_something_else_is_refused(name, tm
     ],
 )
 def test_a_separator_that_occurs_in_names_is_replaced(names, asked, used):
-    assert settled_layout(names, Layout("csv", separator=asked)).separator == used
+    assert with_separator(names, Layout("csv", separator=asked)).separator == used
 
 
 def test_names_that_leave_no_separator_are_refused():
     with pytest.raises(InputError, match=r"write \.jsonl or \.parquet"):
-        settled_layout(["a b", "a|b", "a;b", "a,b", "a\tb"], Layout("csv"))
+        with_separator(["a b", "a|b", "a;b", "a,b", "a\tb"], Layout("csv"))
 
 
 guessable = st.lists(st.sampled_from(["a", "b", "whole milk", "a,b", "x;y", "=1+1", "-5", 'say "hi"']), max_size=3)
@@ -187,7 +189,7 @@ def test_only_a_first_row_that_would_mislead_ends_in_the_separator(tmp_path):
 
 
 def test_the_separator_is_shown_where_the_reader_looks_for_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(writing, "BLOCK", 64)
+    monkeypatch.setattr(delimited, "BLOCK", 64)
     monkeypatch.setattr(streams, "BLOCK", 64)
     baskets = Baskets.from_rows([["whole milk"]] * 20 + [["a b", "whole milk"]])
     write(baskets, tmp_path / "x.csv")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.comparing.cells import DONE, WORDS
 from shoal.comparing.running import Found
-from shoal.records.writing import csv_cell, guarded
+from shoal.records.formats.text import csv_cell, guard
 
 if TYPE_CHECKING:
     import polars as pl
@@ -120,7 +120,7 @@ def _csv(value: Any) -> str:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
-    return csv_cell(guarded(value), ",") if isinstance(value, str) else repr(value)
+    return csv_cell(guard(value), ",") if isinstance(value, str) else repr(value)
 
 
 def _problem(row: Row) -> tuple[Any, ...]:

@@ -22,9 +22,9 @@ from shoal.errors import InputError, option
 from shoal.limits import unique_keys
 from shoal.loss.queries import Among, Between, Query
 from shoal.records.baskets import Baskets
+from shoal.records.formats.text import without_guard
 from shoal.records.records import Column, Records
 from shoal.records.storage.streams import display_name, list_lines, list_text
-from shoal.records.writing import unguarded
 
 Path = str | os.PathLike[str]
 
@@ -177,14 +177,14 @@ def without_guards(published: Records, original: Records) -> Records:
     columns = []
     for column in published.columns:
         held = original[column.name].values if column.name in original.names else ()
-        values = [unguarded(value, held) for value in column.values]
+        values = [without_guard(value, held) for value in column.values]
         if column.numbers is None and values != list(column.values) and len(set(values)) == len(values):
             column = Column.from_codes(column.name, column.role, column.codes, values, numeric=False)
         columns.append(column)
     items, marked = published.items, published.sensitive_items
     if items is not None:
         known = frozenset(() if original.items is None else original.items.vocabulary)
-        names = [unguarded(name, known) for name in items.vocabulary]
+        names = [without_guard(name, known) for name in items.vocabulary]
         if names != list(items.vocabulary) and len(set(names)) == len(names):
             bare = dict(zip(items.vocabulary, names, strict=True))
             items, marked = (

@@ -49,11 +49,11 @@ from shoal.records.baskets import Baskets
 from shoal.records.buckets import Buckets
 from shoal.records.columns import OR_QUASI, Choice, NoRoleError, comma_parts, set_column
 from shoal.records.formats.peek import column_names, source_name
+from shoal.records.layout import GUARDED
 from shoal.records.reading import load
 from shoal.records.record_reading import load_records, mark_sensitive
 from shoal.records.records import Records
 from shoal.records.roles import texts_of
-from shoal.records.writing import GUARDED
 
 Path = str | os.PathLike[str]
 Progress = Callable[[str, float], None]

@@ -108,14 +108,14 @@ class Baskets:
 
     def row_blocks(self) -> list[tuple[int, int]]:
         """Ranges of rows to work on at a time, as many as fit into memory with what is made of them on the way."""
-        return _row_blocks(self.offsets, _block(self.scratch))
+        return row_blocks(self.offsets, _block(self.scratch))
 
     def take(self, rows: npt.NDArray[np.int64]) -> Baskets:
         """The given rows, in the given order, over the same vocabulary."""
         scratch = self.scratch
         offsets = _ends(self.lengths[rows], scratch)
         items = _kept(scratch, int(offsets[-1]), np.int32)
-        for first, last in _row_blocks(offsets, _block(scratch)):
+        for first, last in row_blocks(offsets, _block(scratch)):
             low, high = offsets[first], offsets[last]
             shift = np.repeat(
                 self.offsets[:-1][rows[first:last]] - offsets[first:last], np.diff(offsets[first : last + 1])
@@ -164,7 +164,7 @@ class Baskets:
         offsets = _ends(lengths, scratch)
         if offsets[-1] != len(codes):
             raise InputError(f"row lengths add up to {offsets[-1]:,}, but there are {len(codes):,} item codes")
-        rows = _row_blocks(offsets, _block(scratch))
+        rows = row_blocks(offsets, _block(scratch))
         return cls.from_blocks([(lengths[a:b], codes[offsets[a] : offsets[b]]) for a, b in rows], names, scratch)
 
     @classmethod
@@ -201,12 +201,12 @@ class Baskets:
         return cls(offsets, items[:size], vocabulary, duplicates=folded)
 
 
-def _row_blocks(offsets: npt.NDArray[np.int64], size: int) -> list[tuple[int, int]]:
-    """Ranges of up to `size` rows that hold up to `size` occurrences (a longer row stands alone), all rows together."""
+def row_blocks(offsets: npt.NDArray[np.int64], size: int, rows: int | None = None) -> list[tuple[int, int]]:
+    """Ranges of up to `rows` rows, or `size`, that hold up to `size` occurrences (a longer row stands alone), all rows together."""
     blocks, start, n_rows = [], 0, len(offsets) - 1
     while start < n_rows:
         full = int(np.searchsorted(offsets, offsets[start] + size, side="right")) - 1
-        stop = min(max(full, start + 1), start + size)
+        stop = min(max(full, start + 1), start + (rows or size))
         blocks.append((start, stop))
         start = stop
     return blocks

@@ -14,10 +14,13 @@ from shoal.passwords import without_passwords
 
 TEXT_FORMATS = ("dat", "csv", "tsv", "long", "jsonl")
 FORMATS = (*TEXT_FORMATS, "parquet", "arrow")
+FORMATS_WITH_COLUMNS = ("csv", "tsv", "jsonl", "parquet", "arrow")
 DATABASES = ("postgresql", "sqlite")
 """What an address stands for instead of a file's name: tables of databases."""
 CELLED = ("csv", "tsv", "sqlite")
 """Where a set is a text in a cell."""
+GUARDED = ("csv", "tsv", "long")
+"""What spreadsheets open."""
 SEPARATORS = ("|", ";", ",", "\t")
 """What may part the items of a cell besides blanks, in the order in which it is looked for."""
 

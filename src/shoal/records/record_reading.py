@@ -18,7 +18,7 @@ from shoal.limits import under_input_limit
 from shoal.records.baskets import Baskets
 from shoal.records.columns import comma_parts
 from shoal.records.database.address import is_address, queried, refuse_format
-from shoal.records.layout import FORMATS, Layout, format_of
+from shoal.records.layout import FORMATS, FORMATS_WITH_COLUMNS, Layout, format_of
 from shoal.records.records import Records
 from shoal.records.roles import Roles, texts_of
 from shoal.records.source import Source
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from shoal.records.database.read import DatabaseInput
     from shoal.records.record_tables import TableRecords
     from shoal.records.tables import Table
-
-FORMATS_WITH_COLUMNS = ("csv", "tsv", "jsonl", "parquet", "arrow")
 
 
 @under_input_limit

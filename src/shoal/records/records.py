@@ -15,10 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InputError
-from shoal.records.baskets import Baskets
+from shoal.records.baskets import Baskets, row_blocks
 from shoal.records.values import MISSING, NumberError, ordering
 
 __all__ = ["MISSING", "ROLES", "Column", "Records", "same_records"]
+
+_BLOCK = 1 << 17  # rows of a table that are put together at a time
+_OCCURRENCES = 1 << 20  # and items in them
 
 ROLES = ("identifier", "quasi", "items", "sensitive", "keep")
 
@@ -130,6 +133,21 @@ class Records:
 
     def of_role(self, role: str) -> tuple[Column, ...]:
         return tuple(column for column in self.columns if column.role == role)
+
+    def set_columns(self) -> list[tuple[str, Baskets]]:
+        """The columns of sets as they are written: the items, then the sensitive ones if they stand apart."""
+        if self.items is None:
+            return []
+        if self.sensitive_name is None:
+            return [(self.items_name, self.items)]
+        return list(zip((self.items_name, self.sensitive_name), self.items.parted(self.sensitive_items), strict=True))
+
+    def row_blocks(self) -> list[tuple[int, int]]:
+        """Ranges of rows of a handy size to be written at a time, all rows together."""
+        rows = _BLOCK if self.columns else _OCCURRENCES
+        if self.items is None:
+            return [(start, min(start + rows, len(self))) for start in range(0, len(self), rows)]
+        return row_blocks(self.items.offsets, _OCCURRENCES, rows)
 
     def take(self, rows: npt.NDArray[np.int64]) -> Records:
         """The given rows, in the given order."""

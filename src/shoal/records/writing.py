@@ -1,101 +1,127 @@
-"""Writing baskets to files and handing them to data frames.
+"""Writing baskets and records to files.
 
-Text is put together without touching single items: every name is prepared once with what follows it inside and at the end of a
-row, and gathering those pieces in row order yields the bytes of a whole block. Names are always written as text, so that 007
-stays 007 in Parquet and JSON too. What a spreadsheet would run as a formula is written with an apostrophe in front, as any reader sees it.
-What parts the items of cells is chosen so that a reader who is not told finds it out: if the first rows hold one item each and
-would not show it, the first of them ends in it.
+A row is its single values, then the items, then the sensitive items if they stood in a column of their own; missing values are empty
+cells, or null where there is one. Names stay as they are but for what a format has no place for, and for a guard where a spreadsheet would
+run them. What parts the items of cells is chosen so that a reader who is not told finds it out.
 """
 
 from __future__ import annotations
 
-import contextlib
-import gzip
-import json
 import os
 import re
 import sys
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from types import SimpleNamespace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-import numpy as np
-import numpy.typing as npt
-
-from shoal.errors import VALUES, InputError
+from shoal.errors import VALUES, InputError, ShoalError, Unavailable
 from shoal.records.baskets import Baskets
-from shoal.records.layout import CELLED, SEPARATORS, Layout, layout_for
+from shoal.records.formats.columnar import write_columnar
+from shoal.records.formats.dat import dat_text
+from shoal.records.formats.delimited import cutting_test, delimited_text, is_looked_for_first, long_text
+from shoal.records.formats.jsonl import jsonl_text
+from shoal.records.formats.text import guard, guard_in_set, packed_output
+from shoal.records.layout import CELLED, DATABASES, FORMATS_WITH_COLUMNS, GUARDED, SEPARATORS, Layout, layout_for
+from shoal.records.record_reading import load_records, mark_sensitive
+from shoal.records.records import Column, Records, same_records
+from shoal.records.roles import SENSITIVE_MARKS
 from shoal.records.storage.publication import Publication, StagedFile, Target, display_name, writing_errors
-from shoal.records.storage.streams import BLANKS, BLOCK
+from shoal.records.storage.streams import BLANKS
 
 if TYPE_CHECKING:
-    import pandas
-    import polars
-    import pyarrow as pa
+    from shoal.records.database.read import DatabaseInput
 
-_Lengths = npt.NDArray[np.int64]
-_Items = npt.NDArray[np.int32]
-_EdgeCodes = Callable[[_Lengths, _Items], tuple[Any, Any]]
+Told = tuple[tuple[str, str], ...]
+"""What a reader of a file must be told: options by name, each with its text."""
 
-_BLOCK = 1 << 20  # rows and occurrences that are put together at a time
-_GZIP_LEVEL = 6  # the program's own default; 9, Python's, takes five times as long for one byte in ten
+_TEXT = {
+    "dat": dat_text,
+    "csv": delimited_text,
+    "tsv": delimited_text,
+    "long": long_text,
+    "jsonl": jsonl_text,
+}
 _BLANK = re.compile(r"[ \t\n\v\f\r]")
-_FORMULA = re.compile(r"[=+\-@\t\r]")
-GUARDED = ("csv", "tsv", "long")
-"""What spreadsheets open."""
-_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
 
 
-def write(baskets: Baskets, target: Target, *, layout: Layout | None = None, force: bool = False) -> Layout:
-    """Writes baskets to a file, all or nothing, or to standard output (`-`); returns the layout that was used.
+def write(rows: Baskets | Records, target: Target, *, layout: Layout | None = None, force: bool = False) -> Layout:
+    """Writes baskets or records to a file, all or nothing, or to standard output (`-`); returns the layout that was used.
 
     The target's name tells the format; `layout` gives the rest, such as the layout that the input had.
     """
+    if layout is None and isinstance(rows, Records):
+        layout = Layout("csv")
     wanted = layout_for(target, layout)
     if os.fspath(target) == "-":
         with writing_errors(target):
-            used = write_to(sys.stdout.buffer, baskets, wanted, target)
+            used = write_to(sys.stdout.buffer, rows, wanted, target)
             sys.stdout.buffer.flush()
         return used
     with Publication([target], force=force) as publication, publication.file(target) as file:
-        return write_to(file, baskets, wanted, target)
+        return write_to(file, rows, wanted, target)
 
 
-def write_to(file: BinaryIO | StagedFile, baskets: Baskets, layout: Layout, target: Target = "the output") -> Layout:
-    """Writes baskets to an open file; returns the layout that was used, which has another separator if names need one.
+def write_to(
+    file: BinaryIO | StagedFile, rows: Baskets | Records, layout: Layout, target: Target = "the output"
+) -> Layout:
+    """Writes baskets or records to an open file; returns the layout that was used, which has another separator if names need one.
 
     `target` is what messages call the file.
     """
-    layout = settled_layout(baskets.vocabulary, layout, target)
-    tokens = written_tokens(baskets.vocabulary, layout, target)
+    layout = settled_layout(rows, layout, target)
+    written = written_records(rows, layout, target)
     if layout.format in ("parquet", "arrow"):
-        _write_columns(file, baskets, layout)
+        write_columnar(file, written, layout)
         return layout
     with packed_output(file, layout.compression) as packed:
-        for text in _text(baskets, tokens, layout):
-            packed.write(text)
+        for block in _TEXT[layout.format](written, layout):
+            packed.write(block)
     return layout
 
 
-def settled_layout(vocabulary: Sequence[str], layout: Layout, target: Target = "the output") -> Layout:
-    """The layout with a separator that no name contains: the given one, or the first that will do.
+def settled_layout(rows: Baskets | Records, layout: Layout, target: Target = "the output") -> Layout:
+    """The layout with the name of the set column, and with a separator that no item contains: the given one, or the first that will do."""
+    records = _named(rows, layout)
+    if not records.holds_sets_alone:
+        layout = replace(layout, id=None)
+        if layout.format not in (*FORMATS_WITH_COLUMNS, *DATABASES):
+            raise InputError(
+                f"{display_name(target)}: {layout.format} has no columns; write one of {', '.join(FORMATS_WITH_COLUMNS)}"
+            )
+    layout = replace(layout, items=records.items_name)
+    if layout.format in GUARDED:
+        layout = replace(layout, items=guard(layout.items), id=layout.id and guard(layout.id))
+    if layout.format not in CELLED or layout.id is not None:
+        return layout
+    if layout.format == "csv" and len(records.names) == 1:
+        layout = replace(layout, delimiter=",")  # a header of one column shows none, and readers then assume this one
+    if records.items is None:
+        return layout
+    names = [sets.vocabulary for _, sets in records.set_columns()]
+    settled = with_separator(names[0], layout, target)
+    if len(names) == 1 or (settled.separator == " " and not any(SENSITIVE_MARKS[0] in name for name in names[1])):
+        return settled
+    # A reader that is told one separator, other than a blank, takes it for both columns.
+    marked = replace(layout, separator=SENSITIVE_MARKS[0]) if layout.separator == " " else layout
+    return with_separator((*names[0], *names[1]), marked, target)
+
+
+def with_separator(vocabulary: Sequence[str], layout: Layout, target: Target = "the output") -> Layout:
+    """The layout with a separator that no name contains.
 
     One that a reader would find out by itself goes first, lest a release be read with its items cut at the wrong places.
     """
-    if layout.format in GUARDED:
-        layout = replace(layout, items=guarded(layout.items), id=layout.id and guarded(layout.id))
-    if layout.format not in CELLED:
-        return layout
     tokens = written_tokens(vocabulary, layout, target)
-    possible = [mark for mark in (layout.separator, *SEPARATORS) if not any(map(_clashes(mark), tokens))]
+    possible = [mark for mark in (layout.separator, *SEPARATORS) if not any(map(cutting_test(mark), tokens))]
     if not possible:
         raise InputError(
             f"{display_name(target)}: items can be parted neither by {layout.separator!r} nor by | ; , or tab, "
             "for all occur in names; write .jsonl or .parquet"
         )
     present = [mark for mark in SEPARATORS if any(mark in token for token in tokens)]
-    return replace(layout, separator=next((mark for mark in possible if _found_first(mark, present)), possible[0]))
+    return replace(
+        layout, separator=next((mark for mark in possible if is_looked_for_first(mark, present)), possible[0])
+    )
 
 
 def written_tokens(vocabulary: Sequence[str], layout: Layout, target: Target = "the output") -> tuple[str, ...]:
@@ -120,8 +146,8 @@ def written_tokens(vocabulary: Sequence[str], layout: Layout, target: Target = "
                 values=[repr(name)],
             )
     if layout.format in GUARDED:
-        alone = layout.format == "long"  # a number that stands by itself is none that anything is run for
-        tokens = tuple(guarded(token) if alone else _guarded_in_set(token) for token in tokens)
+        # A number that stands by itself is none that anything is run for.
+        tokens = tuple(map(guard if layout.format == "long" else guard_in_set, tokens))
     if len(set(tokens)) < len(tokens):
         first: dict[str, str] = {}
         for name, token in zip(vocabulary, tokens, strict=True):
@@ -135,263 +161,118 @@ def written_tokens(vocabulary: Sequence[str], layout: Layout, target: Target = "
     return tokens
 
 
-def to_arrow(baskets: Baskets, column: str = "items") -> pa.Table:
-    """The baskets as an Arrow table with one column of lists of strings."""
-    import pyarrow as pa
-
-    lists = pa.chunked_array(list(list_blocks(baskets)), pa.list_(pa.string()))
-    return pa.table({column: lists})
-
-
-def to_polars(baskets: Baskets, column: str = "items") -> polars.DataFrame:
-    """The baskets as a polars frame with one column of lists of strings."""
-    import polars
-
-    return polars.DataFrame(to_arrow(baskets, column))
-
-
-def to_pandas(baskets: Baskets, column: str = "items") -> pandas.DataFrame:
-    """The baskets as a pandas frame with one column of arrays of strings."""
-    return to_arrow(baskets, column).to_pandas()
-
-
-@dataclass(frozen=True)
-class _Pieces:
-    """The pieces of text that rows are made of: each name as it stands inside a row and at its end, then what opens and closes rows."""
-
-    inside: Sequence[str]
-    last: Sequence[str]
-    edges: Sequence[str]
-
-    def rows(self, baskets: Baskets, edge_codes: _EdgeCodes) -> Iterator[memoryview]:
-        """The text of all rows, block by block; `edge_codes(lengths, items)` says which edges open and close each row."""
-        import pyarrow as pa
-
-        pieces = pa.array([*self.inside, *self.last, *self.edges], pa.large_string())
-        n = len(self.inside)
-        for lengths, items in _row_blocks(baskets):
-            row = np.arange(len(lengths))
-            close = np.cumsum(lengths + 2) - 1
-            codes = np.empty(len(items) + 2 * len(lengths), np.int32)
-            codes[np.arange(1, len(items) + 1) + 2 * np.repeat(row, lengths)] = items
-            codes[close[lengths > 0] - 1] += n
-            opening, closing = edge_codes(lengths, items)
-            codes[close - lengths - 1] = 2 * n + opening
-            codes[close] = 2 * n + closing
-            yield bytes_of(pieces.take(pa.array(codes)))
-
-
-def _text(baskets: Baskets, tokens: Sequence[str], layout: Layout) -> Iterator[bytes | memoryview]:
-    if layout.format == "dat":
-        yield from _dat_text(baskets, tokens)
-    elif layout.format == "jsonl":
-        yield from _jsonl_text(baskets, tokens, layout.items)
-    elif layout.format == "long":
-        yield from _long_text(baskets, tokens, layout)
-    else:
-        yield from _cell_text(baskets, tokens, layout)
-
-
-def _dat_text(baskets: Baskets, tokens: Sequence[str]) -> Iterator[memoryview]:
-    # A line that begins like a comment, a head line or a byte order mark is told from one by a blank before it.
-    safe = [f" {token}" if token in "#%" or token[0] in "@\ufeff" else token for token in tokens]
-    pieces = _Pieces([f"{token} " for token in safe], safe, ["", "\n"])
-    return pieces.rows(baskets, lambda lengths, items: (0, 1))
-
-
-def _jsonl_text(baskets: Baskets, tokens: Sequence[str], field: str) -> Iterator[memoryview]:
-    quoted = [json.dumps(token, ensure_ascii=False) for token in tokens]
-    edges = ["{" + json.dumps(field, ensure_ascii=False) + ": [", "]}\n"] if field else ["[", "]\n"]
-    return _Pieces([f"{token}, " for token in quoted], quoted, edges).rows(baskets, lambda lengths, items: (0, 1))
-
-
-def _cell_text(baskets: Baskets, tokens: Sequence[str], layout: Layout) -> Iterator[bytes | memoryview]:
-    """A header and a cell per row, quoted where it must be."""
-    delimiter, separator = layout.delimiter, layout.separator
-    special = re.compile(rf'["\r\n{re.escape(delimiter)}]')
-    quotes = np.array([special.search(token) is not None for token in tokens], bool)
-    separator_quotes = special.search(separator) is not None
-    shown_by = row_that_must_show(separator, baskets, tokens)
-    row = 0
-
-    def edge_codes(lengths: _Lengths, items: _Items) -> tuple[Any, Any]:
-        nonlocal row
-        ends = np.cumsum(lengths)
-        before = np.concatenate(([0], np.cumsum(quotes[items])))
-        shows = lengths > 1
-        dangling = np.arange(row, row + len(lengths)) == shown_by
-        quoted = (before[ends] > before[ends - lengths]) | (lengths == 0) | (separator_quotes & (shows | dangling))
-        row += len(lengths)
-        return quoted.astype(np.int64), 2 + quoted + 2 * dangling
-
-    doubled = [token.replace('"', '""') for token in tokens]
-    follow = separator.replace('"', '""')
-    edges = ["", '"', "\n", '"\n', f"{follow}\n", f'{follow}"\n']
-    yield f"{header_cell(layout.items)}\n".encode()
-    yield from _Pieces([token + follow for token in doubled], doubled, edges).rows(baskets, edge_codes)
-
-
-def row_that_must_show(separator: str, baskets: Baskets, tokens: Sequence[str]) -> int:
-    """The row that must end in the separator, lest a reader who is not told cut names elsewhere; -1 if none must, or it would not help."""
-    present = [mark for mark in SEPARATORS if any(mark in token for token in tokens)]
-    if separator not in SEPARATORS or not _found_first(separator, present):
-        return -1
-    several = _first_row(baskets, 2)
-    if several >= 0:
-        size = np.array([len(token.encode()) for token in tokens])
-        before = baskets.items[: min(int(baskets.offsets[several + 1]), BLOCK)]  # a name has at least one byte
-        if size[before].sum() + 8 * several < BLOCK / 2:  # a reader decides by the first block
-            return -1
-    elif not any(map(_clashes((*present, " ")[0]), tokens)):
-        return -1
-    return _first_row(baskets, 1)
-
-
-def _first_row(baskets: Baskets, least: int) -> int:
-    """The first row with at least so many items, -1 if there is none."""
-    for first, last in baskets.row_blocks():
-        long = np.diff(baskets.offsets[first : last + 1]) >= least
-        if long.any():
-            return first + int(np.argmax(long))
-    return -1
-
-
-def _long_text(baskets: Baskets, tokens: Sequence[str], layout: Layout) -> Iterator[bytes | memoryview]:
-    """A header and a row per id and item. Ids count the rows; an empty set is an id without an item."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    delimiter = layout.delimiter
-    header = delimiter.join(map(header_cell, (layout.id or "id", layout.items)))
-    yield f"{header}\n".encode()
-    ends = pa.array([*(f"{csv_cell(token, delimiter)}\n" for token in tokens), "\n"], pa.large_string())
-    row = 1
-    for lengths, items in _row_blocks(baskets):
-        empty = lengths == 0
-        codes = np.insert(items, (np.cumsum(lengths) - lengths)[empty], len(tokens))
-        ids = np.repeat(np.arange(row, row + len(lengths)), lengths + empty)
-        starts = pa.array(ids).cast(pa.large_string())
-        lines = pc.binary_join_element_wise(starts, ends.take(pa.array(codes)), pa.scalar(delimiter, pa.large_string()))
-        yield bytes_of(lines)
-        row += len(lengths)
-
-
-def _write_columns(file: BinaryIO | StagedFile, baskets: Baskets, layout: Layout) -> None:
-    import pyarrow as pa
-
-    schema = pa.schema([(layout.items or "items", pa.list_(pa.string()))])
-    write_batches(file, schema, (pa.record_batch([lists], schema) for lists in list_blocks(baskets)), layout.format)
-
-
-def write_batches(file: BinaryIO | StagedFile, schema: pa.Schema, batches: Iterable[pa.RecordBatch], form: str) -> None:
-    """Writes Arrow batches as `parquet` or `arrow`."""
-    import pyarrow as pa
-
-    sink = _sink(file)
-    if form == "parquet":
-        from pyarrow import parquet
-
-        writer = parquet.ParquetWriter(sink, schema, compression="zstd")
-    else:
-        writer = pa.ipc.new_file(sink, schema)
-    with writer:
-        for batch in batches:
-            writer.write_batch(batch)
-
-
-def list_blocks(baskets: Baskets) -> Iterator[pa.Array]:
-    """The rows as Arrow lists of strings, block by block."""
-    import pyarrow as pa
-
-    names = pa.array(baskets.vocabulary, pa.string())
-    for lengths, items in _row_blocks(baskets):
-        ends = np.concatenate(([0], np.cumsum(lengths))).astype(np.int32)
-        yield pa.ListArray.from_arrays(pa.array(ends), names.take(pa.array(items)))
-
-
-def _row_blocks(baskets: Baskets) -> Iterator[tuple[_Lengths, _Items]]:
-    """The lengths and items of one block of rows after another. A row that is longer than a block makes a block of its own."""
-    offsets = baskets.offsets
-    start = 0
-    while start < len(baskets):
-        full = int(np.searchsorted(offsets, offsets[start] + _BLOCK, side="right")) - 1
-        stop = min(max(full, start + 1), start + _BLOCK)
-        yield np.diff(offsets[start : stop + 1]), baskets.items[offsets[start] : offsets[stop]]
-        start = stop
-
-
-def _found_first(separator: str, present: Sequence[str]) -> bool:
-    """Whether a reader that is not told the separator looks for it before those that are present in names."""
-    ranks = {mark: rank for rank, mark in enumerate((*SEPARATORS, " "))}
-    return all(ranks.get(separator, -1) < ranks[mark] for mark in present)
-
-
-def _clashes(separator: str) -> Callable[[str], object]:
-    """A test whether a token would not come back whole from a cell with this separator."""
-    if separator == " ":
-        return _BLANK.search
-    return lambda token: f"{separator}{token}{separator}".split(separator) != ["", token, ""]
-
-
-def guarded(text: str) -> str:
-    """A text as it stands in a cell of its own: what a spreadsheet would run as a formula has an apostrophe in front."""
-    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
-
-
-def _guarded_in_set(name: str) -> str:
-    """A name as it stands in a cell with others: there, -5 may be the beginning of a formula, too."""
-    return f"'{name}" if _FORMULA.match(name) else name
-
-
-def escaped(text: str) -> str:
-    """As `guarded`, and what has an apostrophe of its own gets another: for files of ours, whose reader takes one off."""
-    return f"'{text}" if _FORMULA.match(text.lstrip("'")) and not _NUMBER.fullmatch(text) else text
-
-
-def unguarded(text: str, known: Container[str]) -> str:
-    """What a text of a release stood for: without its apostrophe, unless a text is known that has one."""
-    return text[1:] if text[:1] == "'" and _FORMULA.match(text, 1) and text not in known else text
-
-
-def csv_cell(text: str, delimiter: str) -> str:
-    """One cell of CSV, quoted if it must be."""
-    if any(mark in text for mark in ('"', "\r", "\n", delimiter)):
-        return '"' + text.replace('"', '""') + '"'
-    return text
-
-
-def header_cell(name: str) -> str:
-    """A column's name, quoted if it holds anything that a reader might take for what parts columns, or for a byte order mark."""
-    mark = next((mark for mark in (",", ";", "\t", "\ufeff") if mark in name), ",")
-    return csv_cell(name, mark)
-
-
-def bytes_of(texts: pa.LargeStringArray) -> memoryview:
-    """The text of an array that was just made, end to end: its buffer as it is."""
-    _, ends, data = texts.buffers()
-    size = int(np.frombuffer(ends, np.int64)[len(texts)])
-    return memoryview(data)[:size] if data is not None else memoryview(b"")
-
-
-@contextlib.contextmanager
-def packed_output(file: BinaryIO | StagedFile, compression: str | None) -> Iterator[Any]:
-    """The file to write plain text to, which it packs if it must."""
-    if compression is None:
-        yield file
-    elif compression == "gz":  # neither name nor time: the same data gives the same bytes
-        with gzip.GzipFile(filename="", mode="wb", compresslevel=_GZIP_LEVEL, fileobj=file, mtime=0) as packed:
-            yield packed
-    else:
-        import pyarrow as pa
-
-        with pa.CompressedOutputStream(_sink(file), "zstd") as packed:
-            yield packed
-
-
-def _sink(file: BinaryIO | StagedFile) -> Any:
-    """The file for Arrow to write to, but not to close."""
-    import pyarrow as pa
-
-    return pa.PythonFile(
-        SimpleNamespace(write=file.write, flush=file.flush, close=lambda: None, closed=False), mode="w"
+def written_records(rows: Baskets | Records, layout: Layout, target: Target = "the output") -> Records:
+    """What baskets or records look like in a file of this layout.
+
+    Text has no place for blanks around the names of columns and items, and what a spreadsheet would run has an apostrophe in front.
+    """
+    records = _named(rows, layout)
+    if layout.format not in ("dat", "long", *CELLED):
+        return records
+    form = guard if layout.format in GUARDED else str
+    names = {name: form(name.strip(BLANKS)) for name in records.names}
+    if "" in names.values() or len(set(names.values())) < len(names):
+        raise InputError(
+            f"{display_name(target)}: column names are empty or the same without the blanks around them; "
+            "rename them, or write .jsonl or .parquet"
+        )
+    for text in (*names, *(value for column in records.columns for value in column.values)):
+        if "\0" in text:
+            raise InputError(
+                f"{display_name(target)}: a name or a value holds a NUL, which {layout.format} text cannot; write .jsonl or .parquet"
+            )
+    columns = tuple(_written_column(column, names[column.name], form, target) for column in records.columns)
+    if records.items is None:
+        return replace(records, columns=columns)
+    items = records.items
+    tokens = written_tokens(items.vocabulary, layout, target)
+    as_written = dict(zip(items.vocabulary, tokens, strict=True))
+    if tokens != items.vocabulary:
+        in_order = not records.holds_sets_alone
+        items = (
+            Baskets.from_codes(items.lengths, items.items, tokens) if in_order else replace(items, vocabulary=tokens)
+        )
+    return replace(
+        records,
+        columns=columns,
+        items=items,
+        items_name=names[records.items_name],
+        sensitive_items=frozenset(as_written.get(name, name) for name in records.sensitive_items),
+        sensitive_name=None if records.sensitive_name is None else names[records.sensitive_name],
     )
+
+
+def _named(rows: Baskets | Records, layout: Layout) -> Records:
+    """Records with a name for their sets: that of the layout where they have none of their own."""
+    records = Records((), rows, layout.items) if isinstance(rows, Baskets) else rows
+    if records.items_name or layout.format == "jsonl":
+        return records
+    return replace(records, items_name=layout.items or "items")
+
+
+def _written_column(column: Column, name: str, form: Callable[[str], str], target: Target) -> Column:
+    values = tuple(map(form, column.values))
+    if values == column.values:
+        return replace(column, name=name)
+    if len(set(values)) < len(values):
+        raise InputError(
+            f"{display_name(target)}: two values of column {column.name!r} differ in an apostrophe before a sign that spreadsheets run, "
+            "and would be written as one; write .jsonl or .parquet"
+        )
+    return Column.from_codes(name, column.role, column.codes, values, numeric=False)
+
+
+def flags_to_read(written: str | os.PathLike[str] | DatabaseInput, records: Records, layout: Layout) -> Told:
+    """What a reader of a written file or table must be told. Raises unless it then holds exactly these records.
+
+    Which items among others are sensitive is not in the file, and not in the flags.
+    """
+    expected = written_records(records, layout)
+    reading = ""
+    for flags, options in _ways_to_read(expected, layout):
+        try:
+            # Values are compared as texts: no spelling of a number is taken for another.
+            found = load_records(written, format=layout.format, numeric=(), **options).records
+            if expected.sensitive_name is None and found.items is not None:
+                found = mark_sensitive(
+                    found, [name for name in found.items.vocabulary if name in expected.sensitive_items]
+                )
+        except Unavailable:
+            raise
+        except InputError as error:
+            reading = f"cannot be read again ({error})"
+            continue
+        if same_records(found, expected):
+            return flags
+        reading = f"reads as other {found!r} than the {expected!r} that passed the audit"
+    raise ShoalError(f"what was written {reading}; this is a fault of ours, please report it; nothing was published")
+
+
+def _ways_to_read(records: Records, layout: Layout) -> list[tuple[Told, dict[str, Any]]]:
+    """Options that may read what was written, with what a reader must be told, the fewest first."""
+    roles: dict[str, list[str]] = {}
+    for column in records.columns:
+        roles.setdefault(column.role, []).append(column.name)
+    if records.items is not None:
+        roles["items"] = [records.items_name]
+        if records.sensitive_name is not None:
+            roles["sensitive_sets"] = [records.sensitive_name]
+    options: dict[str, Any] = {role: names for role, names in roles.items() if role != "sensitive_sets"}
+    if "sensitive_sets" in roles:
+        options["sensitive_sets"] = roles["sensitive_sets"][0]
+    flags = tuple(
+        ("sensitive" if role == "sensitive_sets" else role, text)
+        for role, names in roles.items()
+        for text in _flag_texts(names, records.names)
+    )
+    ways: list[tuple[Told, dict[str, Any]]] = [(flags, options)]
+    if layout.format in CELLED and records.items is not None:
+        ways.append(((*flags, ("separator", layout.separator)), options | {"separator": layout.separator}))
+    return ways
+
+
+def _flag_texts(names: Sequence[str], columns: Sequence[str]) -> Sequence[str]:
+    """The names as one text with commas where it will be read as them, else one by one."""
+    joined = ",".join(names)
+    plain = all("," not in name and name == name.strip() for name in names)
+    return [joined] if plain and joined not in columns else names

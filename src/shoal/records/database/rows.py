@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -22,13 +21,14 @@ from shoal.records.baskets import Baskets
 from shoal.records.columns import Choice
 from shoal.records.database.read import DatabaseInput
 from shoal.records.database.write import Rows
+from shoal.records.formats.delimited import set_separators
+from shoal.records.formats.frames import Frame
 from shoal.records.layout import Layout
 from shoal.records.reading import database_sets
-from shoal.records.record_writing import Frame, Told, set_separators, settled_record_layout, written_records
 from shoal.records.records import Column, Records
 from shoal.records.tokens import as_text
 from shoal.records.values import MISSING
-from shoal.records.writing import list_blocks, settled_layout, written_tokens
+from shoal.records.writing import Told, settled_layout, written_records
 
 _ARROW = {
     "smallint": pa.int16(),
@@ -48,35 +48,20 @@ _SPELLED = {
 }
 
 
-def record_rows(records: Records, layout: Layout, target: str) -> tuple[Rows, Layout]:
-    """The rows of a table of records, and the layout that they stand in."""
-    layout = settled_record_layout(records, layout, target)
-    written = written_records(records, layout, target)
+def table_rows(rows: Baskets | Records, layout: Layout, target: str) -> tuple[Rows, Layout]:
+    """The rows of a table of baskets or records, and the layout that they stand in."""
+    layout = settled_layout(rows, layout, target)
+    written = written_records(rows, layout, target)
     texts = [text for column in written.columns for text in column.values]
     _refuse_nul([*texts, *(() if written.items is None else written.items.vocabulary)], target)
     types = dict(_kept_types(written, layout)) if layout.format == "postgresql" else {}
     frame = Frame(written, [(name, "text") for name, type in layout.types if name in types or type == "text"])
+    if layout.id is not None:
+        schema = pa.schema([(layout.id, pa.int64()), (layout.items, pa.string())])
+        return Rows(schema, _long_batches(frame, schema), {}), layout
     if layout.format == "postgresql" or written.items is None:
         return Rows(frame.schema, frame.batches(), types), layout
     return _joined(frame, set_separators(written, layout)), layout
-
-
-def basket_rows(baskets: Baskets, layout: Layout, target: str) -> tuple[Rows, Layout]:
-    """The rows of a table of sets, and the layout that they stand in."""
-    if layout.id is None:
-        layout = settled_layout(baskets.vocabulary, layout, target)
-    tokens = written_tokens(baskets.vocabulary, layout, target)
-    _refuse_nul(tokens, target)
-    named = replace(baskets, vocabulary=tokens) if tokens != baskets.vocabulary else baskets
-    if layout.id is not None:
-        schema = pa.schema([(layout.id, pa.int64()), (layout.items, pa.string())])
-        return Rows(schema, _long_batches(named, schema), {}), layout
-    if layout.format == "postgresql":
-        schema = pa.schema([(layout.items, pa.list_(pa.string()))])
-        return Rows(schema, (pa.record_batch([lists], schema) for lists in list_blocks(named)), {}), layout
-    schema = pa.schema([(layout.items, pa.string())])
-    joined = (pc.binary_join(lists, layout.separator) for lists in list_blocks(named))
-    return Rows(schema, (pa.record_batch([texts], schema) for texts in joined), {}), layout
 
 
 def basket_flags(written: DatabaseInput, expected: Baskets, ways: Sequence[tuple[Told, Mapping[str, Any]]]) -> Told:
@@ -112,10 +97,11 @@ def _joined(frame: Frame, separators: Sequence[str]) -> Rows:
     return Rows(schema, batches(), {})
 
 
-def _long_batches(baskets: Baskets, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def _long_batches(frame: Frame, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """Numbers of transactions and items; an empty transaction is a number without an item."""
     row = 1
-    for lists in list_blocks(baskets):
+    for batch in frame.batches():
+        lists = batch.column(0)
         lengths = pc.list_value_length(lists).to_numpy(zero_copy_only=False)
         empty = lengths == 0
         ids = np.repeat(np.arange(row, row + len(lists)), lengths + empty)

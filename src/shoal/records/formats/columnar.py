@@ -1,4 +1,4 @@
-"""Parquet and Arrow files as tables: read by row groups or batches, and only the columns that are needed.
+"""Parquet and Arrow files: read by row groups or batches, and only the columns that are needed.
 
 A file that comes from others may be damaged, or made to do harm, and Arrow's decoders have crashed on such files. So they run in a process
 of their own (`shoal.records.formats.decoder`), which hands over small batches that it has validated; if it crashes, the file is refused
@@ -16,13 +16,19 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyarrow as pa
+from pyarrow import parquet
 
 from shoal.errors import InputError, option
 from shoal.limits import input_limit, shown_size
 from shoal.records.columns import listed
+from shoal.records.formats.frames import Frame
+from shoal.records.formats.text import arrow_sink
+from shoal.records.layout import Layout
+from shoal.records.records import Records
+from shoal.records.storage.publication import StagedFile
 from shoal.records.storage.scratch import reading_scratch
 from shoal.records.storage.streams import Input
 from shoal.records.tables import Table
@@ -50,6 +56,19 @@ def columnar_table(source: Input, form: str) -> Table:
             yield from decoder.batches(source, form)
 
     return Table(head["columns"], batches, source.name, rows=head["rows"], room=source.room)
+
+
+def write_columnar(file: BinaryIO | StagedFile, records: Records, layout: Layout) -> None:
+    """Writes records as `parquet` or `arrow`. Names are always text, so that 007 stays 007."""
+    frame, sink = Frame(records, layout.types), arrow_sink(file)
+    is_parquet = layout.format == "parquet"
+    with (
+        parquet.ParquetWriter(sink, frame.schema, compression="zstd")
+        if is_parquet
+        else pa.ipc.new_file(sink, frame.schema)
+    ) as writer:
+        for batch in frame.batches():
+            writer.write_batch(batch)
 
 
 def _folder_table(source: Input, names: Sequence[str]) -> Table:

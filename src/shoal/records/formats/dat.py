@@ -16,6 +16,9 @@ import pyarrow as pa
 
 from shoal.errors import InputError
 from shoal.records.baskets import Baskets
+from shoal.records.formats.text import SetText, text_blocks
+from shoal.records.layout import Layout
+from shoal.records.records import Records
 from shoal.records.storage.streams import Input, TextBlock
 from shoal.records.tokens import Tokens, baskets_of, row_of
 
@@ -30,6 +33,14 @@ def read_dat(source: Input) -> Baskets:
     """The baskets in FIMI or SPMF text."""
     names: dict[str, str] = {}
     return baskets_of(_stretches(source, names), source.name, names, source.room)
+
+
+def dat_text(records: Records, layout: Layout) -> Iterator[memoryview]:
+    """The sets of records without columns, a line each."""
+    assert records.items is not None
+    # A line that begins like a comment, a head line or a byte order mark is told from one by a blank before it.
+    tokens = [f" {name}" if name in "#%" or name[0] in "@\ufeff" else name for name in records.items.vocabulary]
+    return text_blocks(records, [SetText(records.items, [f"{token} " for token in tokens], tokens, ["", "\n"])])
 
 
 def _stretches(source: Input, names: dict[str, str]) -> Iterator[Tokens]:

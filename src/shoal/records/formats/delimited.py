@@ -9,15 +9,23 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
 from shoal.errors import InputError, option
+from shoal.records.baskets import Baskets
 from shoal.records.columns import FirstLine
-from shoal.records.storage.streams import BLANKS, Input, TextBlock
+from shoal.records.formats.text import SetText, ValueText, bytes_of, csv_cell, text_blocks
+from shoal.records.layout import SEPARATORS, Layout
+from shoal.records.records import Records
+from shoal.records.roles import SENSITIVE_MARKS
+from shoal.records.storage.streams import BLANKS, BLOCK, Input, TextBlock
 from shoal.records.tables import Table
 
 _QUOTED = re.compile(r'"[^"]*"')
@@ -25,6 +33,7 @@ _OPEN_QUOTE = re.compile(r'(?:^|[,;\t])"[^"]*$')
 _QUOTE, _LINE_FEED = ord('"'), b"\n"
 _REST_OF_CELL = re.compile(rb'[^"]*+(?:""[^"]*+)*+" *+')
 """From inside a quoted cell to its closing quote, with the blanks that some programs put after it."""
+_BLANK = re.compile(r"[ \t\n\v\f\r]")
 _HEADER_LINES = 50  # how far the end of a quoted name is looked for
 _LIMIT = 1 << 30  # Arrow asks for blocks of this size and takes the smaller ones it is given
 
@@ -218,3 +227,111 @@ def _header(first: TextBlock, delimiter: str, source: str) -> list[str]:
     if not any(header):
         raise InputError(f"{source}: line 1 is blank; begin with a header line that names the columns")
     return header
+
+
+def delimited_text(records: Records, layout: Layout) -> Iterator[bytes | memoryview]:
+    """A header and a line per row, cells quoted where they must be."""
+    delimiter = layout.delimiter
+    ends = [delimiter] * (len(records.names) - 1) + ["\n"]
+    alone = len(ends) == 1  # then a line must not be blank: not all readers see a cell in it
+    columns: list[ValueText | SetText] = []
+    for column in records.columns:
+        end = ends[len(columns)]
+        cells = (csv_cell(value, delimiter) or ('""' if alone else "") for value in column.values)
+        columns.append(ValueText(column.codes, [cell + end for cell in cells]))
+    for (_, baskets), separator in zip(records.set_columns(), set_separators(records, layout), strict=True):
+        columns.append(_set_cells(baskets, separator, delimiter, ends[len(columns)], alone))
+    yield _header_line(records.names, delimiter)
+    yield from text_blocks(records, columns)
+
+
+def _set_cells(baskets: Baskets, separator: str, delimiter: str, end: str, alone: bool) -> SetText:
+    """Sets as cells. If the first rows would not show what parts their items, one of them ends in it."""
+    tokens = baskets.vocabulary
+    special = re.compile(rf'["\r\n{re.escape(delimiter)}]')
+    quotes = np.array([special.search(token) is not None for token in tokens], bool)
+    separator_quotes = special.search(separator) is not None
+    shown_by = row_that_must_show(separator, baskets, tokens)
+
+    def edge_codes(row: int, lengths: npt.NDArray[np.int64], items: npt.NDArray[np.int32]) -> tuple[Any, Any]:
+        ends = np.cumsum(lengths)
+        before = np.concatenate(([0], np.cumsum(quotes[items])))
+        dangling = np.arange(row, row + len(lengths)) == shown_by
+        quoted = (before[ends] > before[ends - lengths]) | (separator_quotes & ((lengths > 1) | dangling))
+        if alone:
+            quoted |= lengths == 0
+        return quoted.astype(np.int64), 2 + quoted + 2 * dangling
+
+    doubled = [token.replace('"', '""') for token in tokens]
+    follow = separator.replace('"', '""')
+    edges = ["", '"', end, f'"{end}', f"{follow}{end}", f'{follow}"{end}']
+    return SetText(baskets, [token + follow for token in doubled], doubled, edges, edge_codes)
+
+
+def long_text(records: Records, layout: Layout) -> Iterator[bytes | memoryview]:
+    """A header and a row per id and item. Ids count the rows; an empty set is an id without an item."""
+    assert records.items is not None
+    delimiter, baskets = layout.delimiter, records.items
+    yield _header_line((layout.id or "id", layout.items), delimiter)
+    tokens = [csv_cell(token, delimiter) for token in baskets.vocabulary]
+    ends = pa.array([*(f"{token}\n" for token in tokens), "\n"], pa.large_string())
+    for start, stop in records.row_blocks():
+        offsets = baskets.offsets[start : stop + 1]
+        lengths = np.diff(offsets)
+        empty = lengths == 0
+        codes = np.insert(baskets.items[offsets[0] : offsets[-1]], (np.cumsum(lengths) - lengths)[empty], len(tokens))
+        starts = pa.array(np.repeat(np.arange(start + 1, stop + 1), lengths + empty)).cast(pa.large_string())
+        lines = pc.binary_join_element_wise(starts, ends.take(pa.array(codes)), pa.scalar(delimiter, pa.large_string()))
+        yield bytes_of(lines)
+
+
+def _header_line(names: Sequence[str], delimiter: str) -> bytes:
+    """The names of columns, quoted if they hold what a reader might take for a delimiter or for a byte order mark."""
+    cells = (csv_cell(name, next((mark for mark in (",", ";", "\t", "\ufeff") if mark in name), ",")) for name in names)
+    return f"{delimiter.join(cells)}\n".encode()
+
+
+def set_separators(records: Records, layout: Layout) -> list[str]:
+    """What parts the items in the cells of each column of sets."""
+    separators = [layout.separator for _ in records.set_columns()]
+    if layout.separator == " " and len(separators) > 1:
+        separators[1] = SENSITIVE_MARKS[0]  # beside items that are parted by blanks, a reader looks for this one first
+    return separators
+
+
+def row_that_must_show(separator: str, baskets: Baskets, tokens: Sequence[str]) -> int:
+    """The row that must end in the separator, lest a reader who is not told cut names elsewhere; -1 if none must, or it would not help."""
+    present = [mark for mark in SEPARATORS if any(mark in token for token in tokens)]
+    if separator not in SEPARATORS or not is_looked_for_first(separator, present):
+        return -1
+    several = _first_row(baskets, 2)
+    if several >= 0:
+        size = np.array([len(token.encode()) for token in tokens])
+        before = baskets.items[: min(int(baskets.offsets[several + 1]), BLOCK)]  # a name has at least one byte
+        if size[before].sum() + 8 * several < BLOCK / 2:  # a reader decides by the first block
+            return -1
+    elif not any(map(cutting_test((*present, " ")[0]), tokens)):
+        return -1
+    return _first_row(baskets, 1)
+
+
+def _first_row(baskets: Baskets, least: int) -> int:
+    """The first row with at least so many items, -1 if there is none."""
+    for first, last in baskets.row_blocks():
+        long = np.diff(baskets.offsets[first : last + 1]) >= least
+        if long.any():
+            return first + int(np.argmax(long))
+    return -1
+
+
+def is_looked_for_first(separator: str, present: Sequence[str]) -> bool:
+    """Whether a reader that is not told the separator looks for it before those that are present in names."""
+    ranks = {mark: rank for rank, mark in enumerate((*SEPARATORS, " "))}
+    return all(ranks.get(separator, -1) < ranks[mark] for mark in present)
+
+
+def cutting_test(separator: str) -> Callable[[str], object]:
+    """A test whether a token would not come back whole from a cell with this separator."""
+    if separator == " ":
+        return _BLANK.search
+    return lambda token: f"{separator}{token}{separator}".split(separator) != ["", token, ""]

@@ -1,14 +1,15 @@
-"""Sets that are in Python already: data frames, Arrow data and plain iterables of rows.
+"""Data in Python: data frames, Arrow data and plain iterables of rows, read, and made from records.
 
 Everything that speaks Arrow becomes a table. Columns of Python objects (pandas) and plain rows are strung together and
-handed to Arrow in large pieces, so that the work per item is done in C.
+handed to Arrow in large pieces, so that the work per item is done in C. A numeric column whose values are all spelled as its type would
+spell them is handed out as numbers, all others as text, so that 00501 stays 00501; what came as text is text again.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,8 +17,14 @@ import pyarrow as pa
 from shoal.errors import InputError
 from shoal.records.baskets import Baskets
 from shoal.records.columns import Choice
+from shoal.records.records import Column, Records
 from shoal.records.tables import Table, table_sets
 from shoal.records.tokens import Tokens, baskets_of, row_of
+from shoal.records.values import MISSING
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
 
 _PandasArray = Callable[[Any, int, str], pa.Array]
 
@@ -187,3 +194,68 @@ def _is_missing(value: Any) -> bool:
 def _kind(value: Any) -> str:
     """What an item is, for a message that must not repeat it."""
     return "an empty text" if isinstance(value, str) else f"of type {type(value).__name__}"
+
+
+class Frame:
+    """The records as Arrow batches, columns in the types that they came in where these are given."""
+
+    def __init__(self, records: Records, types: Sequence[tuple[str, str]] = ()) -> None:
+        self._records = records
+        came_in = dict(types)
+        self._values = [typed_values(column, came_in.get(column.name)) for column in records.columns]
+        self._sets = [(sets, pa.array(sets.vocabulary, pa.string())) for _, sets in records.set_columns()]
+        kinds = [values.type for values in self._values] + [pa.list_(pa.string())] * len(self._sets)
+        self.schema = pa.schema(list(zip(records.names, kinds, strict=True)))
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The rows, block by block."""
+        for start, stop in self._records.row_blocks():
+            arrays = [
+                values.take(pa.array(column.codes[start:stop]))
+                for column, values in zip(self._records.columns, self._values, strict=True)
+            ]
+            for sets, names in self._sets:
+                ends = sets.offsets[start : stop + 1]
+                items = names.take(pa.array(sets.items[ends[0] : ends[-1]]))
+                arrays.append(pa.ListArray.from_arrays(pa.array((ends - ends[0]).astype(np.int32)), items))
+            yield pa.record_batch(arrays, self.schema)
+
+
+def typed_values(column: Column, came_in: str | None) -> pa.Array:
+    """The values of a column in the type that they are written in: whole numbers or numbers if that spells each as it is, else text.
+
+    What came as text stays text, whatever it looks like.
+    """
+    texts = pa.array([value if value != MISSING else None for value in column.values], pa.string())
+    if came_in == "text":
+        return texts
+    if came_in == "boolean" and {"true", "false", MISSING}.issuperset(column.values):
+        return texts.cast(pa.bool_())
+    # From 2^53 on, what turns whole numbers into floats (pandas, where values are missing) would change them: text then.
+    if column.numbers is not None and np.nanmax(np.abs(column.numbers), initial=0.0) <= 2.0**53 - 1:
+        for kind in (pa.int64(), pa.float64()):
+            try:
+                numbers = texts.cast(kind)
+            except pa.ArrowInvalid:
+                continue
+            if numbers.cast(pa.string()).equals(texts):
+                return numbers
+    return texts
+
+
+def to_arrow(rows: Baskets | Records, column: str = "items") -> pa.Table:
+    """Baskets or records as an Arrow table: text or numbers, and lists of strings for the sets. `column` is the name of that of Baskets."""
+    frame = Frame(Records((), rows, column) if isinstance(rows, Baskets) else rows)
+    return pa.Table.from_batches(frame.batches(), frame.schema)
+
+
+def to_polars(rows: Baskets | Records, column: str = "items") -> polars.DataFrame:
+    """As `to_arrow`, as a polars frame."""
+    import polars
+
+    return polars.DataFrame(to_arrow(rows, column))
+
+
+def to_pandas(rows: Baskets | Records, column: str = "items") -> pandas.DataFrame:
+    """As `to_arrow`, as a pandas frame, the sets as arrays of strings."""
+    return to_arrow(rows, column).to_pandas()

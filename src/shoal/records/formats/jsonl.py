@@ -22,12 +22,18 @@ from shoal.errors import InputError, option
 from shoal.limits import unique_keys
 from shoal.records.baskets import Baskets
 from shoal.records.columns import Choice, check_roles, listed, set_column
+from shoal.records.formats.frames import typed_values
+from shoal.records.formats.text import SetText, ValueText, text_blocks
+from shoal.records.layout import Layout
+from shoal.records.records import Column, Records
 from shoal.records.storage.streams import Input, TextBlock
 from shoal.records.tables import MIXED, NUMBER, Table, is_list
 from shoal.records.tokens import Tokens, as_text, baskets_of, is_text, list_tokens, row_of
+from shoal.records.values import MISSING
 
 _SAMPLE = 20  # objects that show which type each field has
 _TYPES = {"string": "text", "large_string": "text", "int64": NUMBER, "bool": "boolean"}
+_JSON_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?", re.ASCII)
 _DEEP = 64
 """Brackets in a line that Arrow is given: it has no limit to depth of its own, and would use up the stack."""
 
@@ -379,3 +385,32 @@ def _kind_in_words(value: Any) -> str:
 _DECODER = json.JSONDecoder(
     parse_int=_Number, parse_float=_Number, parse_constant=_Number, object_pairs_hook=unique_keys
 )
+
+
+def jsonl_text(records: Records, layout: Layout) -> Iterator[memoryview]:
+    """An object a line, or the bare list where the column of sets has no name."""
+    ends = [""] * (len(records.names) - 1) + ["}\n"]
+    columns: list[ValueText | SetText] = []
+    for column in records.columns:
+        before, end = ", " if columns else "{", ends[len(columns)]
+        is_bare = _is_bare(column, dict(layout.types).get(column.name))
+        values = (value if value and is_bare else _json(value or None) for value in column.values)
+        columns.append(ValueText(column.codes, [f"{before}{_json(column.name)}: {value}{end}" for value in values]))
+    for name, baskets in records.set_columns():
+        before, end = ", " if columns else "{", ends[len(columns)]
+        edges = [f"{before}{_json(name)}: [", f"]{end}"] if name else ["[", "]\n"]
+        tokens = [_json(token) for token in baskets.vocabulary]
+        columns.append(SetText(baskets, [f"{token}, " for token in tokens], tokens, edges))
+    return text_blocks(records, columns)
+
+
+def _is_bare(column: Column, came_in: str | None) -> bool:
+    """Whether values stand without quotes: truth values, and numbers that JSON spells as they are spelled."""
+    kind = typed_values(column, came_in).type
+    is_number = came_in == NUMBER or not pa.types.is_string(kind)
+    spelled = all(_JSON_NUMBER.fullmatch(value) for value in column.values if value != MISSING)
+    return pa.types.is_boolean(kind) or (is_number and spelled)
+
+
+def _json(text: str | None) -> str:
+    return json.dumps(text, ensure_ascii=False)
