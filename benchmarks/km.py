@@ -114,7 +114,7 @@ def section_exact() -> list[Row]:
 
 
 def case_exact(data_name: str, m: int, hierarchy: str, suppress: float) -> Row:
-    from shoal.algorithms.km.aa import aa
+    from shoal.algorithms.km.apriori import aa
     from shoal.algorithms.km.exact import exact
     from shoal.algorithms.recoding import Options
     from shoal.guarantees.km import KmAnonymity
@@ -207,7 +207,7 @@ def case_hybrid(data_name: str, m: int, hierarchy: str, suppress: float) -> Row:
     memory = peak_mb()
     assert promise.audit(best.apply(baskets)).holds
     occurrences = leaf_occurrences(where, baskets)
-    loss = ncp(best.cut, occurrences, best.deleted(baskets))
+    loss = ncp(best.cut, occurrences, best.deletions_by_leaf(baskets))
     alone, _ = timed(lambda: exact(baskets, promise, where, Options(suppress=suppress)), 0.5, 3)
     paper = ncp(exact(baskets, promise, where, Options()).cut, occurrences)["ncp"]
     return {
@@ -252,7 +252,7 @@ def case_tiny(worlds: int) -> Row:
         where = balanced_tree(baskets.vocabulary, 2)
         total = baskets.occurrences
         answer = hybrid(baskets, KmAnonymity(2, 2), where, Options(suppress=0.5))
-        loss = ncp(answer.cut, leaf_occurrences(where, baskets), answer.deleted(baskets))["ncp"]
+        loss = ncp(answer.cut, leaf_occurrences(where, baskets), answer.deletions_by_leaf(baskets))["ncp"]
         mine = round(loss * total * where.n_leaves)
         least = naive.best_with_deletions(naive.Tree(where.parent, 4), rows, 2, 2, int(0.5 * total + 1e-9))
         assert least is not None
@@ -274,7 +274,7 @@ def section_aa() -> list[Row]:
 def case_aa(data_name: str, m: int) -> Row:
     """AA against a straightforward Python count-tree, the naive twin that the tests compare it with."""
     import naive
-    from shoal.algorithms.km.aa import aa
+    from shoal.algorithms.km.apriori import aa
     from shoal.algorithms.recoding import Options
     from shoal.guarantees.km import KmAnonymity
 

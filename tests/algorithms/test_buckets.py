@@ -20,7 +20,7 @@ from shoal.algorithms.buckets.rule_files import rule_edits
 from shoal.algorithms.recoding import Options
 from shoal.errors import InputError, Unreachable
 from shoal.guarantees.diversity import MatchingDiversity, PlainDiversity
-from shoal.kernels.buckets.bucketing import anatomy_groups
+from shoal.kernels.buckets.grouping import anatomy_groups
 from shoal.records.buckets import Buckets
 from shoal.records.records import Column, Records
 

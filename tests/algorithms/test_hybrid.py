@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import naive
 from shoal.algorithms.km.exact import exact
-from shoal.algorithms.km.ground import Ground
 from shoal.algorithms.km.hybrid import _Contracted, _State, hybrid
+from shoal.algorithms.km.problem import Problem
 from shoal.algorithms.recoding import Options
 from shoal.errors import Unreachable
 from shoal.guarantees.km import KmAnonymity
@@ -56,7 +56,7 @@ def test_promise_budget_truth_and_loss(world, share):
 
     occurrences = np.zeros(hierarchy.n_leaves, np.int64)
     occurrences[hierarchy.leaves_of(baskets.vocabulary)] = baskets.supports()
-    loss = ncp(recoding.cut, occurrences, recoding.deleted(baskets))
+    loss = ncp(recoding.cut, occurrences, recoding.deletions_by_leaf(baskets))
     generalized, deleted = recomputed(hierarchy, rows, recoding, published)
     scale = max(1, total * hierarchy.n_leaves)
     assert loss["generalized"] == pytest.approx(generalized / scale)
@@ -96,7 +96,7 @@ def test_deletion_under_any_cut_keeps_the_promise_and_returns_what_it_can(world,
     node = np.array([next(v for v in cut if leaf in tree.leaves(v)) for leaf in range(hierarchy.n_leaves)], np.int32)
     contracted = _Contracted(hierarchy)
     state = _State(
-        Ground(baskets, KmAnonymity(k, m), hierarchy), contracted, contracted.down[node], np.zeros(1, np.int64), 1e9
+        Problem(baskets, KmAnonymity(k, m), hierarchy), contracted, contracted.down[node], np.zeros(1, np.int64), 1e9
     )
     deletions = state.deletions()
     gone = set(zip(deletions.row.tolist(), deletions.node.tolist(), strict=True))
@@ -151,7 +151,7 @@ def test_deleting_saves_what_generalizing_would_lose():
     both = hybrid(baskets, KmAnonymity(5, 2), tree, Options(suppress=0.3))
     paper = exact(baskets, KmAnonymity(5, 2), tree, Options())
     occurrences = baskets.supports()
-    assert ncp(both.cut, occurrences, both.deleted(baskets))["ncp"] < ncp(paper.cut, occurrences)["ncp"]
+    assert ncp(both.cut, occurrences, both.deletions_by_leaf(baskets))["ncp"] < ncp(paper.cut, occurrences)["ncp"]
     shares = both.deleted_shares(baskets)
     assert shares
     assert set(shares) <= set(both.apply(baskets).vocabulary)

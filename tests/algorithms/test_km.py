@@ -11,13 +11,10 @@ from hypothesis import strategies as st
 
 import naive
 from shoal.algorithms import ALGORITHMS, algorithm
-from shoal.algorithms.km.aa import aa
-from shoal.algorithms.km.categories import rare_categories
-from shoal.algorithms.km.count_tree import tree_order
-from shoal.algorithms.km.da import da
+from shoal.algorithms.km.apriori import aa, da, tree_order
 from shoal.algorithms.km.exact import exact
-from shoal.algorithms.km.ground import Ground
 from shoal.algorithms.km.oa import number_of_cuts, oa
+from shoal.algorithms.km.problem import Problem, rare_categories
 from shoal.algorithms.recoding import Options
 from shoal.errors import InputError, Unreachable
 from shoal.guarantees.km import KmAnonymity
@@ -54,7 +51,7 @@ def test_figure_3_has_five_cuts():
 
 def test_figure_5_orders_nodes_by_support():
     baskets = baskets_of(FIGURE_2A, FIGURE_1)
-    order = tree_order(FIGURE_1, Ground(baskets, KmAnonymity(2, 2), FIGURE_1).support)
+    order = tree_order(FIGURE_1, Problem(baskets, KmAnonymity(2, 2), FIGURE_1).support)
     assert order.tolist() == [A, B, A2, B1, B2, A1]
     assert naive.tree_order(naive_tree(FIGURE_1), FIGURE_2A) == [A, B, A2, B1, B2, A1]
 

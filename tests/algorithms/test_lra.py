@@ -9,20 +9,18 @@ from hypothesis import strategies as st
 import naive
 import naive_local
 import strategies
-from shoal.algorithms.km.cells import Cells
 from shoal.algorithms.km.exact import exact
-from shoal.algorithms.km.ground import Ground
-from shoal.algorithms.km.lra import lra
-from shoal.algorithms.km.parts import Splitting, exposed_rows
+from shoal.algorithms.km.lra import Splitting, exposed_rows, lra
+from shoal.algorithms.km.problem import Problem
+from shoal.algorithms.km.refinement import Refinement
 from shoal.algorithms.recoding import Options
 from shoal.errors import InputError, Unreachable
 from shoal.guarantees.km import KmAnonymity
 from shoal.guarantees.km_local import LocalKmAnonymity
 from shoal.hierarchy.build import balanced_tree
 from shoal.hierarchy.tree import Hierarchy
-from shoal.kernels.itemsets.descents import settle_pairs
-from shoal.kernels.itemsets.holders import rows_to_fill
-from shoal.kernels.itemsets.rows import laid_out
+from shoal.kernels.itemsets.descents import rows_to_fill, settle_pairs
+from shoal.kernels.itemsets.prefixes import laid_out
 from shoal.models.km import informed
 from shoal.price.ncp import leaf_occurrences, local_ncp, ncp
 from shoal.records.baskets import Baskets
@@ -86,8 +84,8 @@ def test_every_item_is_published_as_itself_or_something_above_it(world):
 def test_every_single_move_keeps_the_promise(world):
     hierarchy, rows, k, m = world
     baskets = strategies.baskets_of(rows, hierarchy)
-    ground = Ground(baskets, KmAnonymity(k, m), hierarchy)
-    cells = Cells(ground, np.full(len(baskets.items), hierarchy.root, np.int32))
+    problem = Problem(baskets, KmAnonymity(k, m), hierarchy)
+    cells = Refinement(problem, np.full(len(baskets.items), hierarchy.root, np.int32))
     for u in range(hierarchy.n_nodes - 1, hierarchy.n_leaves - 1, -1):
         before = cells.cost
         moved = cells.descend(u)
@@ -124,7 +122,7 @@ def test_rows_join_one_by_one_until_every_set_has_enough(rows, sets, k):
     laid = laid_out(baskets.offsets, baskets.items, np.arange(6, dtype=np.int32), 6, 1)
     padded = np.array([sorted(one) + [-1] * (3 - len(one)) for one in sets], np.int32)
     inside = np.array([stays for _, stays in rows])
-    found = rows_to_fill(laid.offsets, laid.tails, laid.lengths, padded, inside, k)
+    found = rows_to_fill(laid, padded, inside, k)
     assert np.flatnonzero(found).tolist() == naive_local.rows_to_fill(rows, sets, k)
 
 
@@ -235,7 +233,7 @@ def test_moves_without_pair_counters_keep_the_promise_too(world):
     hierarchy, rows, k, m = world
     baskets = strategies.baskets_of(rows, hierarchy)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("shoal.algorithms.km.cells.MOST_COUNTERS", 0)
+        patch.setattr("shoal.algorithms.km.refinement.MOST_COUNTERS", 0)
         recoding = lra(baskets, KmAnonymity(k, m), hierarchy, Options())
     assert naive.is_km_anonymous(published_nodes(recoding, baskets), k, m)
 
@@ -252,7 +250,7 @@ def test_pairs_are_settled_as_by_counting_anew(data):
         array.setflags(write=False)
     laid = laid_out(offsets, tokens, np.arange(8, dtype=np.int32), 8, 1)
     down = np.ones(len(rows), np.bool_)
-    settle_pairs(laid.offsets, laid.tails, laid.lengths, len(rows), 3, 8, k, m > 1, down)
+    settle_pairs(laid, len(rows), 3, k, m > 1, down)
     assert down.tolist() == naive_local.rows_that_go_down(rows, len(rows), 3, k, m)
 
 

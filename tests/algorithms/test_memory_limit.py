@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.algorithms.km.exact import exact
-from shoal.algorithms.km.ground import Ground
+from shoal.algorithms.km.problem import Problem
 from shoal.algorithms.recoding import Options
 from shoal.guarantees.km import KmAnonymity, exposures
 from shoal.hierarchy.build import frequency_tree
 from shoal.kernels.itemsets.nodes import joint_support
-from shoal.kernels.itemsets.rows import _gathered_bytes, laid_out
+from shoal.kernels.itemsets.prefixes import _gathered_bytes, laid_out
 from shoal.kernels.parallel import even_blocks, even_row_blocks
 from shoal.records.baskets import Baskets
 from shoal.records.samples.quest import quest
@@ -113,14 +113,14 @@ def test_blocks_are_cut_so_that_all_threads_fit():
 def test_joint_support_counts_rows_that_hold_something_under_every_node(world, draw):
     hierarchy, rows, k, m = world
     limited = in_scratch(baskets_of(rows, hierarchy), 1)
-    ground = Ground(limited, KmAnonymity(k, m), hierarchy)
+    problem = Problem(limited, KmAnonymity(k, m), hierarchy)
     nodes = draw.draw(st.lists(st.integers(0, hierarchy.n_nodes - 1), max_size=4))
-    starts, by_leaf = ground.leaf_rows
+    under_nodes = problem.leaf_rows
     below = [{hierarchy.labels[v] for v in range(hierarchy.n_leaves) if under(hierarchy, v, node)} for node in nodes]
     expected = sum(all(row & labels for labels in below) for row in limited)
-    assert joint_support(np.array(nodes, np.int64), hierarchy.span, starts, by_leaf, len(limited)) == expected
-    assert ground.support_of(nodes) == expected
-    assert scratch_of(by_leaf) is limited.scratch
+    assert joint_support(np.array(nodes, np.int64), under_nodes, len(limited)) == expected
+    assert problem.support_of(nodes) == expected
+    assert scratch_of(under_nodes.rows) is limited.scratch
 
 
 def under(hierarchy, leaf, node):
@@ -140,7 +140,7 @@ import json, re, resource, sys
 limit = int(sys.argv[2])
 resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
 from shoal.algorithms.km.exact import exact
-from shoal.algorithms.km.ground import Ground
+from shoal.algorithms.km.problem import Problem
 from shoal.algorithms.recoding import Options
 from shoal.guarantees.km import KmAnonymity
 from shoal.hierarchy.build import frequency_tree

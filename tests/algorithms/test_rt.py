@@ -17,12 +17,12 @@ import naive_rt as naive
 from rt_tables import HIERARCHIES, as_naive, as_records, column, example, published_rows, records, tables, tree
 from shoal.algorithms.recoding import Options
 from shoal.algorithms.rt.bounds import initial_clusters
+from shoal.algorithms.rt.cluster_recoding import RTOptions
 from shoal.algorithms.rt.clusters import clusters, joined_alike, numbered
-from shoal.algorithms.rt.ground import ground
 from shoal.algorithms.rt.merges import rmerge_r, rmerge_rt, rmerge_t, tmerge_r, tmerge_rt, tmerge_t
 from shoal.algorithms.rt.merging import ItemOrder, Merging
-from shoal.algorithms.rt.recoding import RTOptions
 from shoal.algorithms.rt.rfirst import rfirst
+from shoal.algorithms.rt.task import ground
 from shoal.algorithms.rt.tfirst import tfirst
 from shoal.algorithms.rt.transaction import generalized, set_label
 from shoal.errors import InputError, Unreachable

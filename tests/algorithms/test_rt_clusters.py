@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from rt_tables import HIERARCHIES, as_naive, as_records, column, example, tables
 from shoal.algorithms.recoding import Options
+from shoal.algorithms.rt.cluster_recoding import RTOptions
 from shoal.algorithms.rt.clusters import cluster
 from shoal.algorithms.rt.mondrian import mondrian, parts
-from shoal.algorithms.rt.recoding import RTOptions
 from shoal.errors import Unreachable
 from shoal.guarantees.table import TableAnonymity
 from shoal.loss.relational import flat, relational_ncp, space

@@ -199,7 +199,7 @@ def test_rows_change_their_places_from_run_to_run(spark):
     names = tuple(f"i{i}" for i in range(40))
     tree = Hierarchy(np.array([40] * 40 + [-1], np.int32), (*names, "ALL"), 40)
     sets = encoded(frame(spark, [[name] for name in names]))
-    as_they_are = Recoding(Cut.leaves(tree), sets.vocabulary, "none")
+    as_they_are = Recoding(Cut.leaves(tree), sets.vocabulary, algorithm="none")
     first, second = ([row[0][0] for row in published(sets, as_they_are).collect()] for _ in range(2))
     assert first != second
     assert list(names) not in (first, second)

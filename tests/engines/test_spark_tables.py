@@ -14,7 +14,7 @@ import shoal
 import shoal.spark
 from engines.pretend import pretended_records, summed
 from rt_tables import as_records, tables
-from shoal.algorithms.rt.recoding import RTOptions
+from shoal.algorithms.rt.cluster_recoding import RTOptions
 from shoal.engines.spark import clusters, parts
 from shoal.errors import InputError, Unreachable
 from shoal.guarantees.diversity import MatchingDiversity

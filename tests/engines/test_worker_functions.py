@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from engines.pretend import pretended, summed
-from shoal.algorithms.km.ground import Ground
+from shoal.algorithms.km.problem import Problem
 from shoal.algorithms.recoding import Options
 from shoal.engines import chosen, km
 from shoal.engines.local import LocalEngine
@@ -92,7 +92,7 @@ def _falling(n):
 def test_rare_sets_are_the_local_ones_in_the_same_order(world):
     hierarchy, rows, k, m = world
     baskets, guarantee = baskets_of(rows, hierarchy), KmAnonymity(k, m)
-    here, there = Ground(baskets, guarantee, hierarchy), SparkGround(pretended(baskets), guarantee, hierarchy)
+    here, there = Problem(baskets, guarantee, hierarchy), SparkGround(pretended(baskets), guarantee, hierarchy)
     assert here.support.tolist() == there.support.tolist()
     leaves = np.arange(hierarchy.n_leaves, dtype=np.int32)
     for size in range(1, here.m + 1):
@@ -105,7 +105,7 @@ def test_rare_sets_are_the_local_ones_in_the_same_order(world):
 def test_supports_of_sets_are_counted(world, long):
     hierarchy, rows, k, m = world
     baskets, guarantee = baskets_of(rows, hierarchy), KmAnonymity(k, m)
-    here, there = Ground(baskets, guarantee, hierarchy), SparkGround(pretended(baskets), guarantee, hierarchy)
+    here, there = Problem(baskets, guarantee, hierarchy), SparkGround(pretended(baskets), guarantee, hierarchy)
     nodes = range(hierarchy.n_nodes)
     asked = [(u, v) for u in nodes for v in nodes if u <= v][: 60 if long else 5]
     assert there.supports_of(asked).tolist() == [here.support_of(pair) for pair in asked]

@@ -113,7 +113,7 @@ def test_mass_hangs_frequent_items_near_the_root():
 @settings(max_examples=100)
 @given(st.data(), st.integers(1, 12), st.integers(1, 5), st.integers(0, 7))
 def test_mates_are_those_of_the_definition(data, n, window, together):
-    from shoal.kernels.itemsets.learning import mates
+    from shoal.kernels.itemsets.mates import mates
 
     sets = data.draw(st.lists(st.sets(st.integers(0, n + 3), max_size=6), min_size=n, max_size=n))
     figures = st.lists(st.integers(1, 9), min_size=n, max_size=n)

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.kernels.audit.blocks import blocks_of_rows, blocks_of_work, in_threads
 from shoal.kernels.audit.exclusions import excluded_kinds
-from shoal.kernels.audit.layout import LONG, gathered, numbered_rows
 from shoal.kernels.audit.lists import ascend
+from shoal.kernels.audit.numbered_rows import LONG, gathered, numbered_rows
+from shoal.kernels.audit.row_sets import equal_rows
 from shoal.kernels.audit.soundness import first_unsound_row
-from shoal.kernels.audit.twins import equal_rows
+from shoal.kernels.audit.threads import blocks_of_rows, blocks_of_work, in_threads
 
 sets = st.lists(st.sets(st.integers(0, 9), max_size=6), max_size=12)
 

@@ -26,12 +26,12 @@ def releases(draw):
     baskets = baskets_of(rows, hierarchy)
     nodes = draw(st.sampled_from(naive_tree(hierarchy).cuts()))
     cut = Cut.at(hierarchy, sorted(nodes))
-    recoding = Recoding(cut, baskets.vocabulary, "drawn")
+    recoding = Recoding(cut, baskets.vocabulary, algorithm="drawn")
     names = {name: v for v, name in enumerate(hierarchy.names)}
     places = [(r, names[t]) for r, row in enumerate(recoding.apply(baskets).rows()) for t in row]
     gone = sorted(draw(st.sets(st.sampled_from(places)))) if places else []
     deletions = Deletions(np.array([r for r, _ in gone], np.int64), np.array([v for _, v in gone], np.int32))
-    recoding = Recoding(cut, baskets.vocabulary, "drawn", deletions=deletions if gone else None)
+    recoding = Recoding(cut, baskets.vocabulary, algorithm="drawn", deletions=deletions if gone else None)
     return baskets, recoding, recoding.apply(baskets)
 
 
@@ -40,7 +40,7 @@ def releases(draw):
 def test_row_by_row_it_is_what_the_recoding_lost(release, block):
     baskets, recoding, published = release
     tree = recoding.cut.hierarchy
-    exact = ncp(recoding.cut.lowest(), leaf_occurrences(tree, baskets), recoding.deleted(baskets))
+    exact = ncp(recoding.cut.lowest(), leaf_occurrences(tree, baskets), recoding.deletions_by_leaf(baskets))
     meanings = token_meanings(published.vocabulary, baskets.vocabulary, tree)
     size, shoal.loss.published._BLOCK = shoal.loss.published._BLOCK, block
     try:
@@ -61,7 +61,7 @@ def test_by_counts_it_is_the_same_in_any_order_unless_it_says_that_it_estimates(
     shuffled = published.take(np.array(rows, np.int64))
     meanings = token_meanings(published.vocabulary, baskets.vocabulary, tree)
     found = items_loss(baskets, shuffled, meanings)
-    exact = ncp(recoding.cut.lowest(), leaf_occurrences(tree, baskets), recoding.deleted(baskets))
+    exact = ncp(recoding.cut.lowest(), leaf_occurrences(tree, baskets), recoding.deletions_by_leaf(baskets))
     assert found.added == 0
     if not found.estimated:
         assert found.ncp == pytest.approx(exact["ncp"])

@@ -103,7 +103,7 @@ def test_shuffling_keeps_every_row_whole():
 
 def test_what_the_audit_refuses_is_not_released(monkeypatch, tmp_path):
     def careless(baskets, guarantee, hierarchy, options):
-        return Recoding(Cut.leaves(hierarchy), baskets.vocabulary, "careless", optimal=True, bound=0.0)
+        return Recoding(Cut.leaves(hierarchy), baskets.vocabulary, algorithm="careless", optimal=True, bound=0.0)
 
     monkeypatch.setattr("shoal.models.km.algorithm", lambda model, name: careless)
     with pytest.raises(ShoalError, match="the audit refuses what careless proposed") as refused:

@@ -28,8 +28,8 @@ ALGORITHMS: dict[str, dict[str, Entry]] = {
         "hybrid": Entry("shoal.algorithms.km.hybrid", ("suppress", "time_limit")),
         "lra": Entry("shoal.algorithms.km.lra", ("segments", "time_limit")),
         "oa": Entry("shoal.algorithms.km.oa"),
-        "da": Entry("shoal.algorithms.km.da"),
-        "aa": Entry("shoal.algorithms.km.aa"),
+        "da": Entry("shoal.algorithms.km.apriori"),
+        "aa": Entry("shoal.algorithms.km.apriori"),
     },
     "k": {
         "split": Entry("shoal.algorithms.transactions.split", ("seed", "time_limit")),

@@ -1,6 +1,8 @@
-"""Recoding: how values change on their way into a release. It can be applied, and shown as rules.
+"""Recodings: how values change on their way into a release. They can be applied, and shown as rules.
 
-Here the global one of the 2008 paper: a cut through the hierarchy replaces an item by the same token wherever it stands.
+`Recoding` is the global one of the 2008 paper: a cut through the hierarchy replaces an item by the same token wherever it stands.
+Under a `LocalRecoding` the same item may stand as itself in one row and as a category in another. Tables, classes and buckets have
+recodings of their own; all of them are an `Outcome`.
 """
 
 from __future__ import annotations
@@ -13,7 +15,10 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from shoal.errors import InputError
 from shoal.hierarchy.cut import Cut
+from shoal.hierarchy.tree import Hierarchy
+from shoal.kernels.itemsets.prefixes import laid_out, moved_together
 from shoal.numbers import seconds, share, whole_number
 from shoal.ordering import natural_order
 from shoal.records.baskets import Baskets
@@ -68,20 +73,28 @@ class Deletions:
     node: npt.NDArray[np.int32]
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Outcome:
+    """What an algorithm knows about its answer, whatever form the answer has."""
+
+    algorithm: str
+    optimal: bool | None = None
+    """True when no answer of this form loses less; None when the algorithm does not know."""
+    bound: float | None = None
+    """No release by this algorithm's means keeps the promise at a lower loss; None where no bound is known."""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """Figures for a reader of the release's JSON: rounds, classes, merges, the order that won."""
+    notes: tuple[str, ...] = ()
+    """For the owner, in plain words: what was changed about the request, and why."""
+
+
 @dataclass(frozen=True, eq=False)
-class Recoding:
-    """A cut, and what the algorithm knows about it."""
+class Recoding(Outcome):
+    """A cut, with `hybrid` also deletions."""
 
     cut: Cut
     vocabulary: tuple[str, ...]
     """The original items it recodes."""
-    algorithm: str
-    optimal: bool | None = None
-    """True when no cut loses less; None when the algorithm does not know."""
-    bound: float | None = None
-    """No release by this algorithm's means (a cut, with `hybrid` also deletions) keeps the promise at a lower NCP."""
-    facts: Mapping[str, Any] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
     deletions: Deletions | None = None
     """Single occurrences that are left out besides; they speak of the rows of the baskets that were recoded."""
 
@@ -92,21 +105,19 @@ class Recoding:
 
     def apply(self, baskets: Baskets, threads: int | None = None) -> Baskets:
         """The baskets as they would be published, in the original order of rows."""
-        from shoal.kernels.itemsets.rows import laid_out, moved_together
-
         names = self.cut.hierarchy.names
         used = [v for v in np.unique(self.node).tolist() if v >= 0]
         used = [used[i] for i in natural_order([names[v] for v in used])]
         token_of = np.full(self.cut.hierarchy.n_nodes + 1, -1, np.int32)  # the last entry serves node -1
         token_of[used] = np.arange(len(used), dtype=np.int32)
         rows = laid_out(baskets.offsets, baskets.items, token_of[self.node], len(used), threads)
-        offsets, out = moved_together(rows.offsets, rows.tails, rows.lengths)
+        offsets, out = moved_together(rows)
         published = Baskets(offsets, out, tuple(names[v] for v in used))
         if self.deletions is None:
             return published
         return _without(published, self.deletions.row, token_of[self.deletions.node])
 
-    def deleted(self, baskets: Baskets) -> npt.NDArray[np.int64]:
+    def deletions_by_leaf(self, baskets: Baskets) -> npt.NDArray[np.int64]:
         """Per leaf, the original occurrences whose token does not stand in their transaction because of single deletions."""
         leaf = self.cut.hierarchy.leaves_of(self.vocabulary)
         gone = np.zeros(0, np.int64)
@@ -128,7 +139,7 @@ class Recoding:
         per_leaf = np.zeros(h.n_leaves, np.int64)
         per_leaf[h.leaves_of(self.vocabulary)] = baskets.supports()
         node = self.cut.lowest().node
-        gone = np.bincount(node, self.deleted(baskets), minlength=h.n_nodes)
+        gone = np.bincount(node, self.deletions_by_leaf(baskets), minlength=h.n_nodes)
         share = gone / np.maximum(np.bincount(node, per_leaf, minlength=h.n_nodes), 1)
         return {h.names[v]: float(share[v]) for v in np.flatnonzero((gone > 0) & (share < 1)).tolist()}
 
@@ -137,6 +148,45 @@ class Recoding:
         names = self.cut.hierarchy.names
         for item, node in zip(self.vocabulary, self.node.tolist(), strict=True):
             yield item, names[node] if node >= 0 else ""
+
+
+@dataclass(frozen=True, eq=False)
+class LocalRecoding(Outcome):
+    """`node[i]` is what `baskets.items[i]` is published as, for the baskets that were recoded and no others.
+
+    Within a row it is a cut all the same: no row holds a node and something below it.
+    """
+
+    hierarchy: Hierarchy
+    node: npt.NDArray[np.int32]
+    vocabulary: tuple[str, ...]
+    """The original items it recodes."""
+
+    def __post_init__(self) -> None:
+        self.node.setflags(write=False)
+
+    def apply(self, baskets: Baskets, threads: int | None = None) -> Baskets:
+        """The baskets as they would be published, in the original order of rows."""
+        self._check(baskets)
+        coded = Baskets.from_codes(baskets.lengths, self.node, self.hierarchy.names)
+        return Baskets(coded.offsets, coded.items, coded.vocabulary)
+
+    def counts(self, baskets: Baskets) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """(items, nodes, occurrences): how often each item is published as each node, by item, the lowest node first."""
+        self._check(baskets)
+        h = self.hierarchy
+        pairs, times = np.unique(baskets.items.astype(np.int64) * h.n_nodes + self.node, return_counts=True)
+        return pairs // h.n_nodes, pairs % h.n_nodes, times.astype(np.int64)
+
+    def rules(self, baskets: Baskets) -> Iterator[tuple[str, str, int]]:
+        """(original item, published token, rows in which it became that)."""
+        names = self.hierarchy.names
+        for item, node, rows in zip(*(column.tolist() for column in self.counts(baskets)), strict=True):
+            yield self.vocabulary[item], names[node], rows
+
+    def _check(self, baskets: Baskets) -> None:
+        if len(baskets.items) != len(self.node) or baskets.vocabulary != self.vocabulary:
+            raise InputError("a local recoding speaks of the rows that it was made for; it cannot be applied to others")
 
 
 def _without(baskets: Baskets, row: npt.NDArray[np.int64], token: npt.NDArray[np.int32]) -> Baskets:

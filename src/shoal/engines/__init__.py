@@ -13,8 +13,8 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from shoal.algorithms.km.count_tree import Walked
-from shoal.algorithms.km.ground import Standing
+from shoal.algorithms.km.apriori import Walked
+from shoal.algorithms.km.problem import Counts
 from shoal.algorithms.recoding import Options, Recoding
 from shoal.errors import InputError
 from shoal.guarantees.audit import Audit
@@ -55,7 +55,7 @@ class Engine(Protocol[S]):
 
     name: str
 
-    def ground(self, sets: S, guarantee: KmAnonymity, hierarchy: Hierarchy, options: Options) -> Standing:
+    def ground(self, sets: S, guarantee: KmAnonymity, hierarchy: Hierarchy, options: Options) -> Counts:
         """Supports of nodes, counted, and rare sets under any cut, to be asked for."""
 
     def count_tree(self, sets: S, guarantee: KmAnonymity, hierarchy: Hierarchy, options: Options) -> Walked:

@@ -6,7 +6,7 @@ import time
 from typing import TypeVar
 
 from shoal.algorithms import check_options, entry
-from shoal.algorithms.km.aa import aa_on
+from shoal.algorithms.km.apriori import aa_on
 from shoal.algorithms.km.exact import exact_on
 from shoal.algorithms.recoding import Options, Recoding
 from shoal.engines import Engine

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from shoal.algorithms.km.count_tree import CountTree
-from shoal.algorithms.km.ground import Ground
+from shoal.algorithms.km.apriori import CountTree
+from shoal.algorithms.km.problem import Problem
 from shoal.algorithms.recoding import Options, Recoding
 from shoal.guarantees.audit import Audit
 from shoal.guarantees.km import KmAnonymity
@@ -24,8 +24,8 @@ class LocalEngine:
     def __init__(self, threads: int | None = None) -> None:
         self.threads = threads
 
-    def ground(self, sets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarchy, options: Options) -> Ground:
-        return Ground(sets, guarantee, hierarchy, options.threads)
+    def ground(self, sets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarchy, options: Options) -> Problem:
+        return Problem(sets, guarantee, hierarchy, options.threads)
 
     def count_tree(self, sets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarchy, options: Options) -> CountTree:
         return CountTree(self.ground(sets, guarantee, hierarchy, options))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from shoal.algorithms import algorithm
-from shoal.algorithms.km.categories import RareCategories, rare_categories
+from shoal.algorithms.km.problem import RareCategories, rare_categories
 from shoal.algorithms.recoding import Options, Recoding
 from shoal.errors import VALUES, Message, option
 from shoal.guarantees.km import KmAnonymity
@@ -76,7 +76,7 @@ def hybrid_advice(
     seconds = min(GLANCE, options.time_limit or GLANCE)
     given = replace(options, suppress=max(options.suppress, 0.05), time_limit=seconds, progress=None)
     other = algorithm(guarantee.model, "hybrid")(baskets, guarantee, hierarchy, given)
-    instead = ncp(other.cut, leaf_occurrences(hierarchy, baskets), other.deleted(baskets))
+    instead = ncp(other.cut, leaf_occurrences(hierarchy, baskets), other.deletions_by_leaf(baskets))
     if instead["ncp"] > 0.9 * loss:
         return ()
     return (Message(f"{ask} would lose {instead['ncp']:.1%} ({instead['deleted']:.1%} deleted) or less"),)

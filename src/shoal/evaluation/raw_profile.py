@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from shoal.algorithms.km.categories import RareCategories, rare_categories
 from shoal.algorithms.km.learning import learner
+from shoal.algorithms.km.problem import RareCategories, rare_categories
 from shoal.algorithms.recoding import Options
 from shoal.errors import VALUES, InputError, Message, Unreachable, option
 from shoal.evaluation.advice import described, prospects

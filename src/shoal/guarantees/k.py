@@ -100,7 +100,7 @@ class KAnonymity:
         progress: Callable[[float], None] | None = None,
     ) -> Audit:
         """Count equal transactions, and the sensitive items among them. All is counted also with `yes_or_no`: it takes one pass."""
-        from shoal.kernels.audit.twins import sensitive_per_run
+        from shoal.kernels.audit.row_sets import sensitive_per_run
 
         rows = published.items if isinstance(published, Records) else published
         if rows is None:
@@ -155,7 +155,7 @@ class KAnonymity:
 
 def twins(baskets: Baskets) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """(order, bounds): class c of equal rows is `order[bounds[c]:bounds[c + 1]]`, ascending; classes come as their first rows do."""
-    from shoal.kernels.audit.twins import equal_rows
+    from shoal.kernels.audit.row_sets import equal_rows
 
     return equal_rows(baskets.offsets, baskets.items)
 

@@ -163,7 +163,7 @@ class _Walk:
     """Prepared baskets (items rarest first, rows per item) over which itemsets of different sizes are counted."""
 
     def __init__(self, baskets: Baskets, k: int, threads: int | None, progress: Callable[[float], None] | None) -> None:
-        from shoal.kernels.audit.layout import numbered_rows
+        from shoal.kernels.audit.numbered_rows import numbered_rows
 
         self.baskets, self.threads, self.progress = baskets, threads, progress
         self.k = min(k, len(baskets) + 1)  # more is as rare, and need not be a number that machines have
@@ -183,8 +183,8 @@ class _Walk:
         unique: npt.NDArray[np.uint8] | None = None,
         size: int = 0,
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], tuple[Witness, ...]]:
-        from shoal.kernels.audit.blocks import in_threads
-        from shoal.kernels.audit.itemsets import counted_itemsets, work_by_first_item
+        from shoal.kernels.audit.itemset_counts import counted_itemsets, work_by_first_item
+        from shoal.kernels.audit.threads import in_threads
 
         if m < 1:
             return np.zeros(1, np.int64), np.zeros(1, np.int64), ()

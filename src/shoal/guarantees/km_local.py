@@ -161,8 +161,8 @@ class _Published:
         self, guarantee: LocalKmAnonymity, threads: int | None, progress: Callable[[float], None] | None
     ) -> Audit:
         """The verdict without spelling anything out, with the first breach as its witness."""
-        from shoal.kernels.audit.blocks import blocks_of_work, in_threads
         from shoal.kernels.audit.local_sets import rare_choice
+        from shoal.kernels.audit.threads import blocks_of_work, in_threads
 
         n = len(self.nodes)
         by_token = np.argsort(self.tokens, kind="stable")

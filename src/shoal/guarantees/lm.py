@@ -71,8 +71,8 @@ class LmDiversity:
         progress: Callable[[float], None] | None = None,
     ) -> Audit:
         """As for (k,k^m)-anonymity, and for every set of up to m items in every class the sensitive items beside it."""
-        from shoal.kernels.audit.blocks import blocks_of_work, in_threads
         from shoal.kernels.audit.inference import count_inferences
+        from shoal.kernels.audit.threads import blocks_of_work, in_threads
 
         hidden = RTAnonymity(self.k, self.m).audit(
             published, witnesses=witnesses, yes_or_no=yes_or_no, threads=threads, progress=progress

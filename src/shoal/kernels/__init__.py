@@ -20,9 +20,9 @@ _SETTING = "NUMBA_CACHE_DIR"
 
 def compiled() -> bool:
     """Whether machine code from an earlier run is at hand; if not, the first call takes several seconds longer."""
-    from shoal.kernels.itemsets.rows import recode_block
+    from shoal.kernels.itemsets.prefixes import recode_block
 
-    return any(Path(recode_block.stats.cache_path or "").glob("rows.recode_block-*.nbi"))
+    return any(Path(recode_block.stats.cache_path or "").glob("prefixes.recode_block-*.nbi"))
 
 
 def kept() -> bool:

@@ -6,12 +6,18 @@ import numpy as np
 
 
 @nb.njit(cache=True, nogil=True)
-def grown(array, needed):
-    """The array with room for at least `needed` entries."""
-    bigger = np.empty(2 * needed, array.dtype)
+def larger(array, needed):
+    """The array with room for at least `needed` entries, and as many again."""
+    copy = np.empty(2 * needed, array.dtype)
     for i in range(len(array)):
-        bigger[i] = array[i]
-    return bigger
+        copy[i] = array[i]
+    return copy
+
+
+@nb.njit(cache=True, nogil=True)
+def with_place(array, n):
+    """The array, larger if it has no place for entry n."""
+    return array if n < len(array) else larger(array, n + 1)
 
 
 @nb.njit(cache=True, nogil=True)

@@ -173,7 +173,7 @@ def associations(
     Conditions are nodes of the hierarchies of quasi columns, roots left out (flat trees where none is given), at most `max_length` of them.
     On a release, counts are the expected ones.
     """
-    from shoal.kernels.measures.associations import mined_associations
+    from shoal.kernels.measures.positive_rules import mined_associations
     from shoal.kernels.parallel import even_blocks, over_blocks
 
     _check(min_support, min_conviction, max_length)
@@ -238,7 +238,7 @@ def associations(
 
 def recounted(rules: Associations, data: Records | Buckets, *, threads: int | None = None) -> Associations:
     """The same rules with the counts that other rows, or a release, give them."""
-    from shoal.kernels.measures.associations import counted_associations
+    from shoal.kernels.measures.positive_rules import counted_associations
     from shoal.kernels.parallel import even_blocks, over_blocks
 
     dealt = _dealt(data)

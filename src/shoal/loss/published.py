@@ -76,7 +76,7 @@ def _by_counts(
     original: Baskets, published: Baskets, meanings: TokenMeanings, hidden: npt.NDArray[np.bool_]
 ) -> tuple[float, float, int, bool]:
     """(leaves times occurrences, deleted occurrences, rows too many, whether it is an estimate), each item having one token."""
-    from shoal.kernels.itemsets.rows import laid_out
+    from shoal.kernels.itemsets.prefixes import laid_out
 
     token_of = np.full(len(meanings.domain), -1, np.int32)
     token_of[meanings.members] = meanings.owner

@@ -380,7 +380,7 @@ class _Meanings:
 def _expected_rows(
     sets: Baskets, group: npt.NDArray[np.int64], weight: Floats, meanings: _Meanings, items: Sequence[str]
 ) -> float:
-    from shoal.kernels.measures.queries import expected_rows
+    from shoal.kernels.measures.query_answers import expected_rows
 
     mask = np.zeros(len(sets.vocabulary), np.int64)
     for bit, item in enumerate(items):

@@ -12,8 +12,7 @@ import numpy.typing as npt
 
 from shoal.algorithms import algorithm, entry
 from shoal.algorithms.km.learning import learner
-from shoal.algorithms.km.local import LocalRecoding
-from shoal.algorithms.recoding import Options, Recoding
+from shoal.algorithms.recoding import LocalRecoding, Options, Recoding
 from shoal.certificate.disclosure import DIGITS, Figure, disclose, untold_leaves
 from shoal.certificate.facts import hierarchy_facts
 from shoal.errors import InputError, option
@@ -63,7 +62,7 @@ def proposal(source: Source, guarantee: KmAnonymity, request: Mapping[str, Any],
     options.tell("recoding", 0.0)
     if isinstance(recoding, LocalRecoding):
         return _local_proposal(baskets, guarantee, recoding, request, options)
-    loss = ncp(recoding.cut, leaf_occurrences(tree, baskets), recoding.deleted(baskets))
+    loss = ncp(recoding.cut, leaf_occurrences(tree, baskets), recoding.deletions_by_leaf(baskets))
     notes = basket_notes(baskets, empty_stay=True) + recoding.notes
     if ends_at_root(recoding):
         notes += root_advice(baskets, guarantee, tree, options)

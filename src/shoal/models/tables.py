@@ -15,7 +15,7 @@ import numpy as np
 from shoal.algorithms import algorithm, entry, kind_of
 from shoal.algorithms.km.learning import learner
 from shoal.algorithms.recoding import Options
-from shoal.algorithms.rt.recoding import ClusterRecoding, RTOptions
+from shoal.algorithms.rt.cluster_recoding import ClusterRecoding, RTOptions
 from shoal.certificate.disclosure import Figure, disclose, untold_leaves
 from shoal.certificate.facts import hierarchy_facts
 from shoal.errors import InputError, option

@@ -91,8 +91,8 @@ def merged(data: str, rows: int | None, k: int) -> list[Row]:
     import shoal
     from shoal.algorithms.recoding import Options
     from shoal.algorithms.rt.bounds import initial_clusters
-    from shoal.algorithms.rt.ground import ground
-    from shoal.algorithms.rt.recoding import RTOptions
+    from shoal.algorithms.rt.cluster_recoding import RTOptions
+    from shoal.algorithms.rt.task import ground
     from shoal.algorithms.rt.transaction import generalized
     from shoal.models.tables import hierarchies
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from shoal.algorithms import check_options, entry, kind_of
 from shoal.algorithms.recoding import Options
-from shoal.algorithms.rt.recoding import RTOptions
+from shoal.algorithms.rt.cluster_recoding import RTOptions
 from shoal.errors import InputError
 from shoal.models import basket_notes, tables
 from shoal.records.records import MISSING

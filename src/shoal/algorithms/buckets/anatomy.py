@@ -25,7 +25,7 @@ def anatomy(
     records: Records, guarantee: MatchingDiversity, hierarchies: Mapping[str, Hierarchy] | None, options: Options
 ) -> Bucketization:
     """Buckets of l or l + 1 rows, or a few more, with different values; drawn with `options.seed`. Rules are not looked at."""
-    from shoal.kernels.buckets.bucketing import anatomy_groups
+    from shoal.kernels.buckets.grouping import anatomy_groups
 
     column = sensitive_column(records)
     counted = known_values(column, guarantee.missing)

@@ -29,7 +29,7 @@ def balanced(
 
 def evenly_grouped(cells: Cells, l: int) -> Groups:  # noqa: E741
     """Groups of l compatible rows: hard rows first, then the values with the most rows left."""
-    from shoal.kernels.buckets.bucketing import evenly_grouped_cells
+    from shoal.kernels.buckets.grouping import evenly_grouped_cells
 
     many = cells.n_obedient_cells
     value, kind = cells.value[:many], cells.kind[:many]

@@ -113,7 +113,7 @@ def bucketized(
     grouped: Callable[[Cells, int], Groups],
 ) -> Bucketization:
     """Groups as `grouped` forms them, with the remaining rows added and groups merged until the promise holds (lines 18 to 23)."""
-    from shoal.kernels.buckets.bucketing import assigned_rest
+    from shoal.kernels.buckets.grouping import assigned_rest
 
     column = sensitive_column(records)
     options.tell("impossible values", 0.0)

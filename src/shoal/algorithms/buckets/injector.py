@@ -47,7 +47,7 @@ def injector(
 
 def nit_grouped(cells: Cells, l: int) -> Groups:  # noqa: E741
     """The grouping phase of Figure 2."""
-    from shoal.kernels.buckets.bucketing import grouped_cells
+    from shoal.kernels.buckets.grouping import grouped_cells
 
     many = cells.n_obedient_cells
     ruled = np.full(cells.n_values, -1, np.int32)

@@ -140,7 +140,7 @@ class Search:
 
         Rows are given by their values of these attributes, the place of their sensitive value in `by_need`, and how many there are.
         """
-        from shoal.kernels.buckets.rules import mined_rules
+        from shoal.kernels.buckets.rule_mining import mined_rules
 
         nodes, value, support, exceptions = mined_rules(
             codes,
@@ -287,7 +287,7 @@ def _follows(
     mining_order: Mapping[str, Hierarchy] | None,
 ) -> npt.NDArray[np.bool_]:
     """Which rules follow from a more general one. Rules as mined with min_conf = 1 (their nodes in mining order) take a short cut."""
-    from shoal.kernels.buckets.rules import marked_among_mined, marked_redundant
+    from shoal.kernels.buckets.rule_mining import marked_among_mined, marked_redundant
 
     if as_mined is not None and mining_order is not None:
         return np.asarray(marked_among_mined(as_mined, value, *_parents(mining_order)))

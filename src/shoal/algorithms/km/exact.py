@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from shoal.algorithms.km.ground import Ground, Standing
+from shoal.algorithms.km.problem import Counts, Problem
 from shoal.algorithms.recoding import Options, Recoding
 from shoal.guarantees.km import KmAnonymity
 from shoal.hierarchy.cut import Cut
@@ -42,21 +42,21 @@ class _Expired(Exception):  # noqa: N818 - an event, not an error
 def exact(baskets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarchy, options: Options) -> Recoding:
     """The optimal cut, or under a time limit the best found, with a lower bound on what any cut can reach."""
     started = time.monotonic()
-    return exact_on(Ground(baskets, guarantee, hierarchy, options.threads), options, started)
+    return exact_on(Problem(baskets, guarantee, hierarchy, options.threads), options, started)
 
 
-def exact_on(ground: Standing, options: Options, started: float) -> Recoding:
-    """As `exact`, on ground that any engine has laid; `started` is the time from which a limit counts (`time.monotonic()`)."""
+def exact_on(problem: Counts, options: Options, started: float) -> Recoding:
+    """As `exact`, on a problem that any engine counts; `started` is the time from which a limit counts (`time.monotonic()`)."""
 
     def pulse(_: float) -> None:
         if options.time_limit is not None and time.monotonic() - started > options.time_limit:
             raise _Expired
 
-    ground.pulse, hierarchy = pulse, ground.hierarchy
-    total = int(ground.occurrences.sum())
-    program = _Program(ground, int(options.suppress * total + 1e-9))
-    best, best_cost, optimal = _root_cut(hierarchy), int(ground.cost[hierarchy.root]), False
-    rounds = breaches = 0
+    problem.pulse, hierarchy = pulse, problem.hierarchy
+    total = int(problem.occurrences.sum())
+    program = _Program(problem, int(options.suppress * total + 1e-9))
+    best, best_cost, optimal = _root_cut(hierarchy), int(problem.cost[hierarchy.root]), False
+    rounds = 0
     known: float | None = None  # the loss of the best, once a depth is finished
     try:
         for depth in range(1, hierarchy.height + 1):
@@ -70,12 +70,11 @@ def exact_on(ground: Standing, options: Options, started: float) -> Recoding:
                 loss = program.bound / max(1, hierarchy.n_leaves * total)
                 doing = _standing(depth, hierarchy.height, known, loss)
                 options.tell(doing, depth / (hierarchy.height + 1), best=known, bound=loss)
-                found = _breaches(ground, answer)
-                if found is None:
+                breaches = _breaches(problem, answer)
+                if breaches is None:
                     break
-                breaches += len(found)
-                program.add(found)
-            cost = _cost(ground, answer)
+                program.add(breaches)
+            cost = _cost(problem, answer)
             if cost <= best_cost:
                 best, best_cost = Cut(hierarchy, answer), cost
             known = best_cost / max(1, hierarchy.n_leaves * total)
@@ -85,13 +84,13 @@ def exact_on(ground: Standing, options: Options, started: float) -> Recoding:
         program.bound = best_cost
     except _Expired:
         pass
-    loss = ncp(best, ground.occurrences)["ncp"]
+    loss = ncp(best, problem.occurrences)["ncp"]
     scale = max(1, hierarchy.n_leaves * total)
     bound = loss if optimal else min(loss, program.bound / scale)
     return Recoding(
         best,
-        ground.vocabulary,
-        "exact",
+        problem.vocabulary,
+        algorithm="exact",
         optimal=optimal,
         bound=bound,
         facts={"rounds": rounds, "constraints": len(program.constraints), "gap": loss - bound},
@@ -111,13 +110,13 @@ class _Program:
     above top-level node v is z_v, numbered n_nodes + its place among them.
     """
 
-    ground: Standing
+    problem: Counts
     budget: int
     constraints: set[tuple[int, ...]] = field(default_factory=set)
     bound: float = 0.0
 
     def __post_init__(self) -> None:
-        h, g = self.ground.hierarchy, self.ground
+        h, g = self.problem.hierarchy, self.problem
         top = np.array(h.top, np.int64)
         self.dropping = self.budget > 0
         self.above = g.parent.astype(np.int64)
@@ -147,7 +146,7 @@ class _Program:
     def fix(self, variables: npt.NDArray[np.int64]) -> None:
         """These must be 1, and so must everything below them."""
         self.is_one[variables] = True
-        order = range(self.ground.hierarchy.n_nodes - 1, -1, -1)
+        order = range(self.problem.hierarchy.n_nodes - 1, -1, -1)
         parent, one = self.parent.tolist(), self.is_one.tolist()
         for v in order:
             if parent[v] >= 0 and one[parent[v]]:
@@ -168,7 +167,7 @@ class _Program:
 
     def solve(self, depth: int, seconds: float | None) -> npt.NDArray[np.int32] | None:
         """The cheapest cut down to `depth` under the constraints known so far, as the node of each leaf; None if there is none."""
-        h = self.ground.hierarchy
+        h = self.problem.hierarchy
         inner = np.arange(len(self.price)) >= h.n_leaves
         free = np.flatnonzero(inner & ~self.is_one & (self.depth < depth))
         if self.dropping:
@@ -189,7 +188,7 @@ class _Program:
                 if on[h.n_nodes + place]:
                     node[v] = -1
         # From the root down, the first node at which the cut may lie takes all leaves below it.
-        parent, stops, at = self.ground.parent.tolist(), stop.tolist(), node.tolist()
+        parent, stops, at = self.problem.parent.tolist(), stop.tolist(), node.tolist()
         for v in range(h.n_nodes - 1, -1, -1):
             if parent[v] >= 0 and at[parent[v]] != -2:
                 at[v] = at[parent[v]]
@@ -204,7 +203,7 @@ class _Program:
         from scipy.optimize import Bounds, LinearConstraint, milp
         from scipy.sparse import csr_array
 
-        h = self.ground.hierarchy
+        h = self.problem.hierarchy
         fixed = float(self.price[on].sum())
         place = np.full(len(self.price), -1, np.int64)
         place[free] = np.arange(len(free))
@@ -229,7 +228,7 @@ class _Program:
         if self.dropping:
             room = self.budget - int(self.weight[on].sum())
             demands.append(LinearConstraint(csr_array(self.weight[free][None, :].astype(float)), -np.inf, room))
-        unit = SCALE / max(1.0, float(self.ground.cost[h.root]))
+        unit = SCALE / max(1.0, float(self.problem.cost[h.root]))
         limits = {"mip_rel_gap": 0.0} | ({} if seconds is None else {"time_limit": max(0.01, seconds)})
         result = milp(
             self.price[free] * unit,
@@ -251,24 +250,24 @@ class _Program:
         return chosen
 
 
-def _breaches(ground: Standing, node: npt.NDArray[np.int32]) -> npt.NDArray[np.int32] | None:
+def _breaches(problem: Counts, node: npt.NDArray[np.int32]) -> npt.NDArray[np.int32] | None:
     """Rare sets under this cut, one for each combination of parents, pairs before anything larger; None when the promise holds."""
-    for size in sorted({min(2, ground.m), ground.m}):
-        found = ground.rare_sets(node, size)
-        if len(found):
-            return ground.one_per_parents(found)
+    for size in sorted({min(2, problem.m), problem.m}):
+        sets = problem.rare_sets(node, size)
+        if len(sets):
+            return problem.one_per_parents(sets)
     return None
 
 
-def _cost(ground: Standing, node: npt.NDArray[np.int32]) -> int:
-    dropped = int(ground.occurrences[node < 0].sum()) * ground.hierarchy.n_leaves
-    return dropped + int(ground.cost[np.unique(node[node >= 0])].sum())
+def _cost(problem: Counts, node: npt.NDArray[np.int32]) -> int:
+    dropped = int(problem.occurrences[node < 0].sum()) * problem.hierarchy.n_leaves
+    return dropped + int(problem.cost[np.unique(node[node >= 0])].sum())
 
 
 def _standing(depth: int, height: int, best: float | None, bound: float) -> str:
     """Where the search stands, in words; the best so far is named once a finished depth has given one."""
-    found = "" if best is None else f"best {best:.2%}, "
-    return f"depth {depth} of {height}, {found}at least {bound:.2%} lost"
+    so_far = "" if best is None else f"best {best:.2%}, "
+    return f"depth {depth} of {height}, {so_far}at least {bound:.2%} lost"
 
 
 def _root_cut(hierarchy: Hierarchy) -> Cut:

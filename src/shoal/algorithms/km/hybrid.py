@@ -23,11 +23,25 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.algorithms.km.exact import exact
-from shoal.algorithms.km.ground import Ground
+from shoal.algorithms.km.problem import Problem
 from shoal.algorithms.recoding import Deletions, Options, Recoding
 from shoal.guarantees.km import KmAnonymity
 from shoal.hierarchy.cut import Cut
 from shoal.hierarchy.tree import Hierarchy
+from shoal.kernels.itemsets.deletion import (
+    Asked,
+    Prices,
+    Scratch,
+    TokenRows,
+    find_rare,
+    hitting_places,
+    neighbours,
+    put_back,
+    try_move,
+    write_rows,
+)
+from shoal.kernels.itemsets.prefixes import new_walk
+from shoal.kernels.parallel import even_blocks, over_blocks
 from shoal.price.ncp import ncp
 from shoal.records.baskets import Baskets
 
@@ -60,54 +74,59 @@ def hybrid(baskets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarchy, optio
     """A cut and deletions that keep the promise at a loss that no single move lowers; at most `suppress` is deleted."""
     started = time.monotonic()
 
-    def expired() -> bool:
+    def is_late() -> bool:
         return options.time_limit is not None and time.monotonic() - started > options.time_limit
 
-    ground = Ground(baskets, guarantee, hierarchy, options.threads)
-    total = int(ground.occurrences.sum())
+    problem = Problem(baskets, guarantee, hierarchy, options.threads)
+    total = int(problem.occurrences.sum())
     budget = int(options.suppress * total + 1e-9)
     rival = exact(baskets, guarantee, hierarchy, Options(options.suppress, options.time_limit, options.threads))
-    without = ncp(rival.cut, ground.occurrences)["ncp"]
-    best, tried = _search(ground, rival.cut, budget, options, expired)
+    without = ncp(rival.cut, problem.occurrences)["ncp"]
+    best, tried = _search(problem, rival.cut, budget, options, is_late)
     facts = {"moves": tried, "exact": without}
-    bound = least_loss(ground)
+    bound = least_loss(problem)
     if without * max(1, hierarchy.n_leaves * total) <= best.loss:
         return replace(rival, algorithm="hybrid", optimal=None, bound=bound, facts=facts, notes=())
     return Recoding(
-        Cut(hierarchy, best.node), baskets.vocabulary, "hybrid", None, bound, facts, deletions=best.deletions()
+        Cut(hierarchy, best.node),
+        baskets.vocabulary,
+        best.deletions(),
+        algorithm="hybrid",
+        bound=bound,
+        facts=facts,
     )
 
 
-def least_loss(ground: Ground) -> float:
+def least_loss(problem: Problem) -> float:
     """No cut with deletions keeps the promise at a lower NCP.
 
     Whatever a rare item is published as stands in at least k rows; deleting only takes rows away, so that node holds something
     in k of the original rows too. The lowest such node above the item costs least, unless deleting the item does.
     """
-    h = ground.hierarchy
+    h = problem.hierarchy
     node = np.arange(h.n_leaves, dtype=np.int32)
-    while (rare := (ground.support[node] < ground.k) & (h.parent[node] >= 0)).any():
+    while (rare := (problem.support[node] < problem.k) & (h.parent[node] >= 0)).any():
         node[rare] = h.parent[node[rare]]
     price = np.where(h.leaf_count[node] > 1, h.leaf_count[node], 0)
-    return int((price * ground.occurrences).sum()) / max(1, h.n_leaves * int(ground.occurrences.sum()))
+    return int((price * problem.occurrences).sum()) / max(1, h.n_leaves * int(problem.occurrences.sum()))
 
 
 def _search(
-    ground: Ground, rival: Cut, budget: int, options: Options, expired: Callable[[], bool]
+    problem: Problem, rival: Cut, budget: int, options: Options, is_late: Callable[[], bool]
 ) -> tuple[_State, int]:
     """The best state that splitting and closing finds, and the number of moves tried.
 
     From the most promising start with the whole budget first, then with a smaller one (the larger leads some searches astray),
     then from the next start: until all are tried or, without a time limit, until enough work is done.
     """
-    search = _Search(ground, _Contracted(ground.hierarchy), options, expired)
+    search = _Search(problem, _Contracted(problem.hierarchy), options, is_late)
     starts = search.starts(rival, budget)
     climbs = [(start, allowed) for start in starts for allowed in dict.fromkeys((budget, budget // SMALLER))]
     for place, (start, allowed) in enumerate(climbs):
-        if place and (expired() or search.worn(FURTHER)):
+        if place and (is_late() or search.has_done(FURTHER)):
             break
         search.climb(start, allowed, 0.1 + 0.8 * place / len(climbs))
-    search.best.polish(budget, search.ended)
+    search.best.polish(budget, search.is_over)
     return search.best, search.tried
 
 
@@ -116,25 +135,25 @@ class _Search:
 
     best: _State
 
-    def __init__(self, ground: Ground, tree: _Contracted, options: Options, expired: Callable[[], bool]) -> None:
-        self.ground, self.tree, self.options, self.expired = ground, tree, options, expired
+    def __init__(self, problem: Problem, tree: _Contracted, options: Options, is_late: Callable[[], bool]) -> None:
+        self.problem, self.tree, self.options, self.is_late = problem, tree, options, is_late
         self.tried = 0
         self.work = np.zeros(1, np.int64)
 
-    def worn(self, effort: float = EFFORT) -> bool:
+    def has_done(self, effort: float = EFFORT) -> bool:
         """Whether a search without a time limit has done so much work.
 
         Work is counted in steps of the kernels, not in seconds: the answer does not depend on the machine.
         """
         return self.options.time_limit is None and bool(self.work[0] > effort)
 
-    def ended(self) -> bool:
-        return self.expired() or self.worn()
+    def is_over(self) -> bool:
+        return self.is_late() or self.has_done()
 
     def starts(self, rival: Cut, budget: int) -> list[npt.NDArray[np.int32]]:
         """A few cuts that need no more deletions than the budget allows, the best first."""
-        h, tree = self.ground.hierarchy, self.tree
-        found: list[_State] = []
+        h, tree = self.problem.hierarchy, self.tree
+        states: list[_State] = []
         # The cut of `exact` (what it drops stays, at the top level, until deletion decides), the root, then depth by depth.
         firsts = [np.where(rival.node < 0, tree.at_depth(1), tree.down[rival.node]).astype(np.int32)]
         firsts += [tree.at_depth(depth) for depth in range(h.height + 1)]
@@ -142,31 +161,31 @@ class _Search:
             self.options.tell(f"start {place + 1} of at most {len(firsts)}", 0.1 * place / len(firsts))
             state = self.state(node, HOPELESS * budget)
             if state.clean and state.deleted <= budget:
-                found.append(state)
-                found.sort(key=lambda s: s.loss)
-                del found[STARTS:]
-            if place > 1 and (self.expired() or not state.clean or state.loss > 2 * found[0].loss):
+                states.append(state)
+                states.sort(key=lambda s: s.loss)
+                del states[STARTS:]
+            if place > 1 and (self.is_late() or not state.clean or state.loss > 2 * states[0].loss):
                 break  # further down only more has to go
-        self.best = found[0]
-        return list({state.node.tobytes(): state.node.copy() for state in found}.values())
+        self.best = states[0]
+        return list({state.node.tobytes(): state.node.copy() for state in states}.values())
 
     def state(self, node: npt.NDArray[np.int32], most: float = float("inf")) -> _State:
-        return _State(self.ground, self.tree, node, self.work, most)
+        return _State(self.problem, self.tree, node, self.work, most)
 
     def climb(self, start: npt.NDArray[np.int32], budget: int, share: float) -> None:
         """Make moves from a start until a round of them gains little."""
         state = self.best if np.array_equal(start, self.best.node) else self.state(start)
         if state.deleted > budget:
             return
-        while not self.ended():
+        while not self.is_over():
             before = state.loss
             for move in state.moves():
                 self.tried += 1
                 state.try_move(move, budget)
-                if self.ended():
+                if self.is_over():
                     break
             self._keep(state, share)
-            if before - state.loss <= LITTLE * before or self.ended():
+            if before - state.loss <= LITTLE * before or self.is_over():
                 break
             # What earlier moves deleted may not be needed any more: delete anew under the same cut, if that is better.
             fresh = self.state(state.node)
@@ -177,7 +196,7 @@ class _Search:
 
     def _keep(self, state: _State, share: float) -> None:
         self.best = min(self.best, state, key=lambda s: s.loss)
-        scale = max(1, self.ground.hierarchy.n_leaves * int(self.ground.occurrences.sum()))
+        scale = max(1, self.problem.hierarchy.n_leaves * int(self.problem.occurrences.sum()))
         lost = self.best.loss / scale
         self.options.tell(f"{self.tried:,} moves tried, {lost:.2%} lost", share, best=lost)
 
@@ -221,97 +240,66 @@ class _State:
 
     def __init__(
         self,
-        ground: Ground,
+        problem: Problem,
         tree: _Contracted,
         node: npt.NDArray[np.int32],
         work: npt.NDArray[np.int64],
         most: float,
     ) -> None:
-        from shoal.kernels.itemsets.deletion import token_rows
-        from shoal.kernels.parallel import even_blocks, over_blocks
-
-        self.ground, self.tree, self.node = ground, tree, node.copy()
-        h, offsets, items = ground.hierarchy, ground.baskets.offsets, ground.baskets.items
-        self.price = np.where(h.leaf_count > 1, h.leaf_count, 0)
-        self.lost = h.n_leaves
-        size = len(items) + len(ground.baskets)
-        self.tok = np.full(size, -1, np.int32)
-        self.weight = np.zeros(size, np.int32)
-        self.alive = np.zeros(size, np.bool_)
-        target = node[ground.leaf]
+        self.problem, self.tree, self.node = problem, tree, node.copy()
+        h, baskets = problem.hierarchy, problem.baskets
+        rarity = np.empty(h.n_nodes, np.int32)
+        rarity[np.argsort(-problem.support, kind="stable")] = np.arange(h.n_nodes, dtype=np.int32)
+        self.prices = Prices(np.where(h.leaf_count > 1, h.leaf_count, 0), h.n_leaves, rarity)
+        size = len(baskets.items) + len(baskets)
+        tok, weight, alive = np.full(size, -1, np.int32), np.zeros(size, np.int32), np.zeros(size, np.bool_)
+        self.rows = TokenRows(baskets.offsets, tok, weight, alive, problem.leaf_rows, problem.k, problem.m)
+        target = node[problem.leaf]
         over_blocks(
-            lambda a, b: token_rows(offsets, items, target, self.tok, self.weight, self.alive, a, b),
-            even_blocks(ground.baskets.lengths + 1.0, 16),
-            ground.threads,
+            lambda a, b: write_rows(self.rows, baskets.items, target, a, b),
+            even_blocks(baskets.lengths + 1.0, 16),
+            problem.threads,
         )
-        self.rarity = np.empty(h.n_nodes, np.int32)
-        self.rarity[np.argsort(-ground.support, kind="stable")] = np.arange(h.n_nodes, dtype=np.int32)
-        self.hits = np.zeros(h.n_nodes, np.int32)
-        self.by_token = np.zeros(h.n_nodes, np.int32)
-        self.wanted = np.zeros(len(ground.baskets), np.bool_)
         self.work = work
-        self.counters = (*self._counters()[:-1], work)
+        self.scratch = self._scratch()._replace(work=work)
         self.last_try: dict[Move, int] = {}
         self.last_look: dict[int, int] = {}
-        self.loss = int((self.price[target] * ground.baskets.supports()).sum())
+        self.loss = int((self.prices.price[target] * baskets.supports()).sum())
         self.deleted = 0
         self.clean = self._cleaned(most)
 
-    def _counters(self) -> tuple[npt.NDArray[Any], ...]:
-        """count, slot and touched per node, a stamp per row, a stamp per node, and the work done."""
-        n, rows = self.ground.hierarchy.n_nodes, len(self.ground.baskets)
-        return (
-            np.zeros(n, np.int32),
-            np.zeros(n, np.int64),
-            np.zeros(n, np.int32),
-            np.zeros(rows + 1, np.int32),
-            np.zeros(n + 1, np.int32),
-            np.zeros(1, np.int64),
+    def _scratch(self) -> Scratch:
+        n, rows = self.problem.hierarchy.n_nodes, len(self.problem.baskets)
+        return Scratch(
+            walk=new_walk(n, self.problem.m),
+            seen=np.zeros(rows + 1, np.int32),
+            is_near=np.zeros(n + 1, np.int32),
+            work=np.zeros(1, np.int64),
+            held=np.empty(rows, np.int32),
+            hits=np.zeros(n, np.int32),
+            by_token=np.zeros(n, np.int32),
+            wanted=np.zeros(rows, np.bool_),
         )
 
     def _cleaned(self, most: float) -> bool:
         """Delete in rounds until nothing is rare, then put back what can return; given up when more than `most` is gone."""
-        from shoal.kernels.itemsets.deletion import find_rare, hitting_places, neighbours
-        from shoal.kernels.parallel import even_blocks, over_blocks
-
-        g, h, offsets = self.ground, self.ground.hierarchy, self.ground.baskets.offsets
+        g, rows = self.problem, self.rows
         tokens = np.unique(self.node[g.leaf])
-        everything = np.full(len(tokens), -1, np.int64)
-        asked = (tokens, everything, everything, np.zeros(0, np.int32))
+        asked = _about_all(tokens)
         first = True
-        while len(asked[0]):
+        while len(asked.tokens):
 
-            def rare(a: int, b: int, asked: Any = asked, first: bool = first) -> Any:
-                counters = self._counters()
-                found = find_rare(  # type: ignore[call-arg]
-                    offsets,
-                    self.tok,
-                    self.alive,
-                    h.span,
-                    *g.leaf_rows,
-                    *asked,
-                    a,
-                    b,
-                    first,
-                    g.k,
-                    g.m,
-                    *counters,
-                )
-                return *found, int(counters[-1][0])
+            def rare(a: int, b: int, asked: Asked = asked, first: bool = first) -> Any:
+                scratch = self._scratch()
+                return *find_rare(rows, scratch, asked, a, b, first), int(scratch.work[0])
 
-            found = over_blocks(rare, even_blocks(g.support[asked[0]] + 1.0, 16), g.threads)
-            rows, members = (np.concatenate([f[part] for f in found]) for part in range(2))
-            self.work += sum(f[2] for f in found)
-            gone = hitting_places(
-                rows, members, g.m, offsets, self.tok, self.weight, self.rarity, self.hits, self.by_token
-            )
-            if len(gone) > len(g.baskets) // 20:
-                changed = np.unique(self.tok[gone])
-                everything = np.full(len(changed), -1, np.int64)
-                asked = (changed, everything, everything, np.zeros(0, np.int32))
-            else:
-                asked = neighbours(gone, offsets, self.tok, self.alive)
-            self.alive[gone] = False
+            parts = over_blocks(rare, even_blocks(g.support[asked.tokens] + 1.0, 16), g.threads)
+            occ_row, occ = (np.concatenate([part[i] for part in parts]) for i in range(2))
+            self.work += sum(part[2] for part in parts)
+            gone = hitting_places(rows, self.scratch, occ_row, occ, self.prices.rarity)
+            many = len(gone) > len(g.baskets) // 20
+            asked = _about_all(np.unique(rows.tok[gone])) if many else neighbours(rows, gone)
+            rows.alive[gone] = False
             self._account(gone, 1)
             first = False
             if self.deleted > most:
@@ -321,34 +309,20 @@ class _State:
 
     def _put_back(self, tokens: npt.NDArray[np.int32]) -> None:
         """Until no single deleted occurrence could return."""
-        from shoal.kernels.itemsets.deletion import put_back
-
-        g = self.ground
-        everywhere = np.zeros(0, np.bool_)
         back = None
         while self.deleted and (back is None or len(back)):
-            back = put_back(
-                g.baskets.offsets,
-                self.tok,
-                self.alive,
-                g.hierarchy.span,
-                *g.leaf_rows,
-                tokens,
-                everywhere,
-                g.k,
-                g.m,
-                *self.counters,
-            )
+            back = put_back(self.rows, self.scratch, tokens, True)
             self._account(back, -1)
 
     def _account(self, places: npt.NDArray[np.int64], sign: int) -> None:
-        weight = self.weight[places].astype(np.int64)
-        self.loss += sign * int((weight * (self.lost - self.price[self.tok[places]])).sum())
+        weight = self.rows.weight[places].astype(np.int64)
+        price, lost = self.prices.price, self.prices.lost
+        self.loss += sign * int((weight * (lost - price[self.rows.tok[places]])).sum())
         self.deleted += sign * int(weight.sum())
 
     def moves(self) -> list[Move]:
         """Every node of the cut that can be split, every branch that can be closed; what costs most first."""
-        g, tree = self.ground, self.tree
+        g, tree = self.problem, self.tree
         current = np.unique(self.node[g.leaf]).tolist()
         splits = [(v, True) for v in current if tree.kids[v]]
         closings = [(p, False) for p in sorted({tree.up[v] for v in current} - {-1})]
@@ -376,52 +350,39 @@ class _State:
                 return True
         return quick < 0 and self._moved(move, budget, anew=False)[1]
 
-    def polish(self, budget: int, ended: Callable[[], bool]) -> None:
+    def polish(self, budget: int, is_over: Callable[[], bool]) -> None:
         """Decide the deletions anew around the nodes that lose most by them, where that helps."""
-        dead = np.flatnonzero(~self.alive & (self.tok >= 0))
-        lost = np.bincount(self.tok[dead], self.weight[dead], minlength=self.ground.hierarchy.n_nodes)
+        rows = self.rows
+        dead = np.flatnonzero(~rows.alive & (rows.tok >= 0))
+        lost = np.bincount(rows.tok[dead], rows.weight[dead], minlength=self.problem.hierarchy.n_nodes)
         for v in np.argsort(-lost, kind="stable")[:POLISHED].tolist():
-            if ended():
+            if is_over():
                 break
-            if lost[v] and self.node[self.ground.hierarchy.leaf_order[self.ground.hierarchy.span[v, 0]]] == v:
+            if lost[v] and self.node[self.problem.hierarchy.leaf_order[self.problem.hierarchy.span[v, 0]]] == v:
                 self._moved((v, False), budget, anew=True)
 
     def _fits(self, move: Move) -> bool:
         """Whether the cut still lies where the move starts from; an earlier one may have changed it."""
-        h, (v, split) = self.ground.hierarchy, move
+        h, (v, split) = self.problem.hierarchy, move
         at = int(self.node[h.leaf_order[h.span[v, 0]]])
         return at == v if split else bool(h.leaf_count[at] < h.leaf_count[v])
 
     def _moved(self, move: Move, budget: int, *, anew: bool, close: int | None = None) -> tuple[int, bool]:
         """What the move does to the loss, and whether it was made; a quick look only, if it says what is `close`."""
-        from shoal.kernels.itemsets.deletion import try_move
-
-        g, h, (v, split) = self.ground, self.ground.hierarchy, move
+        g, h, (v, split) = self.problem, self.problem.hierarchy, move
         parts = np.array([c for c in self.tree.kids[v] if g.support[c]] if split else [v], np.int32)
-        stays, loss, gone = try_move(  # type: ignore[call-arg]
-            g.baskets.offsets,
-            self.tok,
-            self.weight,
-            self.alive,
-            h.span,
-            *g.leaf_rows,
+        at_most = -1 if close is None else -int(HUGE * self.loss) - 1
+        stays, loss, gone = try_move(
+            self.rows,
+            self.scratch,
+            self.prices,
             v,
             parts,
-            self.price,
-            self.lost,
-            budget,
-            self.deleted,
-            self.rarity,
-            g.k,
-            g.m,
-            *self.counters,
-            self.hits,
-            self.by_token,
-            self.wanted,
+            budget - self.deleted,
             anew,
             close is not None,
             close or 0,
-            -1 if close is None else -int(HUGE * self.loss) - 1,
+            at_most,
         )
         if stays:
             self.loss += int(loss)
@@ -433,14 +394,20 @@ class _State:
 
     def deletions(self) -> Deletions:
         """What has been deleted, once everything that can return has."""
-        self._put_back(np.unique(self.node[self.ground.leaf]))
-        offsets = self.ground.baskets.offsets
-        ended = self.tok < 0
+        self._put_back(np.unique(self.node[self.problem.leaf]))
+        offsets, tok, alive = self.rows.offsets, self.rows.tok, self.rows.alive
+        ended = tok < 0
         starts = offsets[:-1] + np.arange(len(offsets) - 1)
         # Places behind the end of a row are left over from longer versions of it.
         ends = np.flatnonzero(ended)
         first_end = ends[np.searchsorted(ends, starts)]
-        places = np.flatnonzero(~self.alive & ~ended)
+        places = np.flatnonzero(~alive & ~ended)
         row = np.searchsorted(starts, places, side="right") - 1
         inside = places < first_end[row]
-        return Deletions(row[inside].astype(np.int64), self.tok[places[inside]])
+        return Deletions(row[inside].astype(np.int64), tok[places[inside]])
+
+
+def _about_all(tokens: npt.NDArray[np.int32]) -> Asked:
+    """These tokens, with whatever stands beside them."""
+    everything = np.full(len(tokens), -1, np.int64)
+    return Asked(tokens, everything, everything, np.zeros(0, np.int32))

@@ -26,6 +26,10 @@ from shoal.guarantees.km import KmAnonymity
 from shoal.hierarchy.build import frequency_tree
 from shoal.hierarchy.learned import mass_tree, relabel, tree_of_groups
 from shoal.hierarchy.tree import Hierarchy
+from shoal.kernels.itemsets.mates import mates
+from shoal.kernels.itemsets.prefixes import laid_out
+from shoal.kernels.itemsets.rare_sets import rare_sets
+from shoal.kernels.parallel import over_blocks
 from shoal.price.ncp import leaf_occurrences, ncp
 from shoal.records.baskets import Baskets
 
@@ -149,10 +153,6 @@ class _Groups:
 
     def _rare_sets(self, k: int, m: int) -> npt.NDArray[np.int64]:
         """Some rare sets of every group, as rows of group numbers padded with -1."""
-        from shoal.kernels.itemsets.breaches import rare_sets
-        from shoal.kernels.itemsets.rows import laid_out
-        from shoal.kernels.parallel import over_blocks
-
         order = np.argsort(self.occurrences, kind="stable")
         token = np.empty(len(order), np.int32)
         token[order] = np.arange(len(order), dtype=np.int32)
@@ -160,20 +160,12 @@ class _Groups:
         rows = laid_out(offsets, items, token[self.of_item], len(order), self.threads)
         if m == 1:
             return order[(rows.support > 0) & (rows.support < k)][:, None]
-        found = over_blocks(
-            lambda a, b: rare_sets(
-                rows.offsets, rows.tails, rows.lengths, rows.support, rows.volume, a, b, k, m, MOST_SETS
-            ),
-            rows.blocks(),
-            self.threads,
-        )
+        found = over_blocks(lambda a, b: rare_sets(rows, a, b, k, m, MOST_SETS), rows.blocks(), self.threads)
         ranks = np.concatenate([np.empty(0, np.int32), *found]).reshape(-1, m)
         return np.where(ranks >= 0, order[ranks], -1)
 
     def _mates(self, sets: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Pairs of groups to merge: of each set the member that is in most sets for its cost must grow."""
-        from shoal.kernels.itemsets.learning import mates
-
         n = len(self.size)
         degree = np.bincount(sets[sets >= 0], minlength=n)
         worth = degree / np.maximum(1, self.size * self.occurrences)

@@ -13,7 +13,7 @@ from collections import deque
 import numpy as np
 import numpy.typing as npt
 
-from shoal.algorithms.km.ground import Ground
+from shoal.algorithms.km.problem import Problem
 from shoal.algorithms.recoding import Options, Recoding
 from shoal.errors import InputError, option
 from shoal.guarantees.km import KmAnonymity
@@ -41,16 +41,16 @@ def number_of_cuts(hierarchy: Hierarchy) -> int:
 def oa(baskets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarchy, options: Options) -> Recoding:
     """The cut with the least NCP of all that keep the promise, by looking at the lattice of cuts."""
     started = time.monotonic()
-    ground = Ground(baskets, guarantee, hierarchy, options.threads)
+    problem = Problem(baskets, guarantee, hierarchy, options.threads)
     cuts = number_of_cuts(hierarchy)
     if cuts > MOST_CUTS:
-        ground.rare_sets(Cut.leaves(hierarchy).node, ground.m)
+        problem.rare_sets(Cut.leaves(hierarchy).node, problem.m)
         each = time.monotonic() - started
         raise InputError(
             f"oa would have to search {_about(cuts)} cuts, which takes {_duration(cuts, each)} at the {each:.2g} s that checking one "
             f"takes here; use {option('algorithm', 'exact')}, which finds the same optimum"
         )
-    lattice = _Lattice(ground)
+    lattice = _Lattice(problem)
     best, best_cost = lattice.top, float("inf")
     queue = deque([0])
     queued, not_minimal = {0}, set[int]()
@@ -73,25 +73,30 @@ def oa(baskets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarchy, options: 
                     queued.add(ancestor)
                     queue.append(ancestor)
     chosen = Cut(hierarchy, lattice.node(best))
-    loss = ncp(chosen, ground.occurrences)["ncp"]
+    loss = ncp(chosen, problem.occurrences)["ncp"]
     return Recoding(
-        chosen, baskets.vocabulary, "oa", optimal=True, bound=loss, facts={"cuts": cuts, "examined": examined}
+        chosen,
+        baskets.vocabulary,
+        algorithm="oa",
+        optimal=True,
+        bound=loss,
+        facts={"cuts": cuts, "examined": examined},
     )
 
 
 class _Lattice:
     """Cuts as bit masks: bit i stands for inner node n_leaves + i."""
 
-    def __init__(self, ground: Ground) -> None:
-        h = ground.hierarchy
-        self.ground, self.hierarchy = ground, h
+    def __init__(self, problem: Problem) -> None:
+        h = problem.hierarchy
+        self.problem, self.hierarchy = problem, h
         self.inner = range(h.n_leaves, h.n_nodes)
         self.bit = {v: 1 << i for i, v in enumerate(self.inner)}
         self.top = (1 << len(self.inner)) - 1
         # A node can join the cut once all its inner children have.
         self.needs = {v: sum(self.bit[c] for c in h.children[v] if c >= h.n_leaves) for v in self.inner}
-        gain = ground.cost.copy()
-        np.subtract.at(gain, h.parent[:-1], ground.cost[:-1])
+        gain = problem.cost.copy()
+        np.subtract.at(gain, h.parent[:-1], problem.cost[:-1])
         self.gain = {v: int(gain[v]) for v in self.inner}
         self.breaches: list[int] = []
 
@@ -115,14 +120,14 @@ class _Lattice:
         for breach in self.breaches:
             if not cut & breach:
                 return False
-        found = self.ground.rare_sets(self.node(cut), self.ground.m)
-        if len(found) == 0:
+        sets = self.problem.rare_sets(self.node(cut), self.problem.m)
+        if len(sets) == 0:
             return True
-        for nodes in self.ground.lifted(found).tolist():
+        for nodes in self.problem.lift(sets).tolist():
             mask = 0
             for v in nodes:
                 if v >= 0:
-                    mask |= self.bit[int(self.ground.parent[v])]
+                    mask |= self.bit[int(self.problem.parent[v])]
             self.breaches.append(mask)
         return False
 

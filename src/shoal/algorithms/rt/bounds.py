@@ -17,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.algorithms.recoding import Options
+from shoal.algorithms.rt.cluster_recoding import ClusterRecoding, RTOptions, settings
 from shoal.algorithms.rt.clusters import cluster_facts, cluster_values, formed, joined_alike, numbered
-from shoal.algorithms.rt.ground import Ground, Hierarchies, ground
 from shoal.algorithms.rt.merging import SLACK, ItemOrder, Merging, chosen
-from shoal.algorithms.rt.recoding import ClusterRecoding, RTOptions, settings
+from shoal.algorithms.rt.task import Ground, Hierarchies, ground
 from shoal.algorithms.rt.transaction import Generalized, all_generalized, generalized, item_rules
 from shoal.errors import Message, Unreachable, option
 from shoal.loss.relational import relational_ncp

@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from shoal.algorithms.known_values import known_values
 from shoal.algorithms.recoding import Options
-from shoal.algorithms.rt.ground import Hierarchies
-from shoal.algorithms.rt.recoding import ClusterRecoding, RTOptions, settings
+from shoal.algorithms.rt.cluster_recoding import ClusterRecoding, RTOptions, settings
+from shoal.algorithms.rt.task import Hierarchies
 from shoal.errors import Unreachable
 from shoal.loss.relational import Space, relational_ncp, space
 from shoal.records.records import Records

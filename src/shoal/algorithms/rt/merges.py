@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from shoal.algorithms.recoding import Options
 from shoal.algorithms.rt.bounds import rum_bound, tum_bound
-from shoal.algorithms.rt.ground import Hierarchies
-from shoal.algorithms.rt.recoding import ClusterRecoding, RTOptions
+from shoal.algorithms.rt.cluster_recoding import ClusterRecoding, RTOptions
+from shoal.algorithms.rt.task import Hierarchies
 from shoal.records.records import Records
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.algorithms.rt.ground import Ground
+from shoal.algorithms.rt.task import Ground
 from shoal.algorithms.rt.transaction import generalized
 from shoal.loss.relational import Space
 

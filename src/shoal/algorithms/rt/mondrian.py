@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.algorithms.recoding import Options
-from shoal.algorithms.rt.ground import Hierarchies
-from shoal.algorithms.rt.recoding import ClusterRecoding, RTOptions, settings
+from shoal.algorithms.rt.cluster_recoding import ClusterRecoding, RTOptions, settings
+from shoal.algorithms.rt.task import Hierarchies
 from shoal.loss.relational import Space
 from shoal.records.records import Records
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from shoal.algorithms.recoding import Options
 from shoal.algorithms.rt.bounds import initial_clusters, joining_notes, recoded
+from shoal.algorithms.rt.cluster_recoding import ClusterRecoding, RTOptions, settings
 from shoal.algorithms.rt.clusters import numbered
-from shoal.algorithms.rt.ground import Hierarchies, ground
-from shoal.algorithms.rt.recoding import ClusterRecoding, RTOptions, settings
+from shoal.algorithms.rt.task import Hierarchies, ground
 from shoal.records.records import Records
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ import numpy.typing as npt
 
 from shoal.algorithms.recoding import Options
 from shoal.algorithms.rt.bounds import publishable, recoded
+from shoal.algorithms.rt.cluster_recoding import ClusterRecoding, RTOptions, settings
 from shoal.algorithms.rt.clusters import numbered
-from shoal.algorithms.rt.ground import Ground, Hierarchies, ground
-from shoal.algorithms.rt.recoding import ClusterRecoding, RTOptions, settings
+from shoal.algorithms.rt.task import Ground, Hierarchies, ground
 from shoal.algorithms.rt.transaction import all_generalized
 from shoal.records.records import Records
 

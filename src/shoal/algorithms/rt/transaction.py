@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.algorithms.recoding import Options
-from shoal.algorithms.rt.ground import Ground
-from shoal.algorithms.rt.recoding import ItemRules
+from shoal.algorithms.rt.cluster_recoding import ItemRules
+from shoal.algorithms.rt.task import Ground
 from shoal.guarantees.km import KmAnonymity
 from shoal.records.baskets import Baskets
 
@@ -214,7 +214,7 @@ def _cut(
 
         node = exact(baskets, promise, tree, options).node
     else:
-        from shoal.algorithms.km.aa import aa
+        from shoal.algorithms.km.apriori import aa
 
         node = aa(baskets, promise, tree, options).node
     nodes, group = np.unique(node, return_inverse=True)

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from shoal.algorithms import algorithm, kind_of
 from shoal.algorithms.recoding import Options
-from shoal.algorithms.rt.recoding import RTOptions
+from shoal.algorithms.rt.cluster_recoding import RTOptions
 from shoal.engines.spark.parts import Parts, parts_of
 from shoal.engines.spark.records import SCHEMA, SparkRecords, of_rows, side_by_side
 from shoal.engines.spark.workers import collected, on_workers

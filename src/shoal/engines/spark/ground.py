@@ -1,6 +1,6 @@
 """The ground of k^m on Spark: supports of nodes, and rare sets under any cut, found by the executors.
 
-It answers as `shoal.algorithms.km.ground.Ground` does, set for set and in the same order, so `exact` takes the same steps on both.
+It answers as `shoal.algorithms.km.problem.Ground` does, set for set and in the same order, so `exact` takes the same steps on both.
 Of rare sets with the same parents, which ask for the same thing, a worker sends the first only.
 """
 
@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from shoal.algorithms.km.ground import MOST_PER_TOKEN, check_reachable, one_per_parents, rarest_first
+from shoal.algorithms.km.problem import MOST_PER_TOKEN, check_reachable, one_per_parents, rarest_first
 from shoal.engines.spark.packing import pieces
 from shoal.engines.spark.projection import blocks_of, by_items, found_in_blocks, parallelism
 from shoal.engines.spark.ragged import Ints, Longs, frozen
@@ -97,11 +97,9 @@ def _node_supports(batches: Iterator[pa.RecordBatch], leaf: Ints, parent: Ints) 
 
 def _rare_sets(rows: Any, first: int, last: int, k: int, m: int, parent: Ints) -> dict[str, Any]:
     """On a worker: the rare sets of one block, one for each combination of parents."""
-    from shoal.kernels.itemsets.breaches import rare_sets
+    from shoal.kernels.itemsets.rare_sets import rare_sets
 
-    found = rare_sets(
-        rows.offsets, rows.tails, rows.lengths, rows.support, rows.volume, first, last, k, m, MOST_PER_TOKEN
-    )
+    found = rare_sets(rows, first, last, k, m, MOST_PER_TOKEN)
     return {"sets": one_per_parents(found.reshape(-1, m), parent).reshape(-1)}
 
 

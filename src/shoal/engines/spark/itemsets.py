@@ -85,7 +85,7 @@ def _counted(
 
 def _blocks(support: Longs, n_rows: int, parallel: int) -> tuple[Longs, list[tuple[int, int]]]:
     """(first number of each block, its range): of about equal work, as far as supports tell, and small enough for a worker."""
-    from shoal.kernels.audit.blocks import blocks_of_work
+    from shoal.kernels.audit.threads import blocks_of_work
 
     behind = (support.sum() - np.cumsum(support)) / max(1, n_rows)
     work = support * (behind + 1.0) + 1.0
@@ -95,7 +95,7 @@ def _blocks(support: Longs, n_rows: int, parallel: int) -> tuple[Longs, list[tup
 
 def _behind(batches: Iterator[pa.RecordBatch], rank: Ints, first: Longs) -> Iterator[pa.RecordBatch]:
     """On a worker: every row once for each block of which it holds a number, from the first such number on."""
-    from shoal.kernels.audit.layout import numbered_rows
+    from shoal.kernels.audit.numbered_rows import numbered_rows
 
     for rows, baskets in pieces(batches):
         check_rows(baskets, len(rank))
@@ -124,8 +124,8 @@ def _itemsets(
     table: pa.Table, parts: list[tuple[int, int]], n_items: int, k: int, m: int, keep: int, only_one: bool
 ) -> pa.Table:
     """On a worker: the itemsets whose rarest item is in a block."""
-    from shoal.kernels.audit.itemsets import counted_itemsets
-    from shoal.kernels.audit.layout import numbered_rows
+    from shoal.kernels.audit.itemset_counts import counted_itemsets
+    from shoal.kernels.audit.numbered_rows import numbered_rows
 
     block = table["key"][0].as_py()
     _, offsets, numbers = together(table)

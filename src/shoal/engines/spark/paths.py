@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.algorithms.km.count_tree import RisingCut
+from shoal.algorithms.km.apriori import RisingCut
 from shoal.engines.spark.ground import SparkGround
 from shoal.engines.spark.projection import blocks_of, found_in_blocks, parallelism
 from shoal.engines.spark.ragged import Ints, Longs, frozen
@@ -203,16 +203,14 @@ def _with_ancestors(baskets: Any, leaf: Ints, parent: Ints, token: Ints, gone: n
 
 def _rare_paths(rows: Any, first: int, last: int, k: int, size: int, most: int) -> dict[str, Any]:
     """On a worker: the first rare paths of a block in the order of the tree, as ranks in it, and whether there are more."""
-    from shoal.kernels.itemsets.breaches import rare_sets
+    from shoal.kernels.itemsets.rare_sets import rare_sets
     from shoal.kernels.parallel import even_blocks
 
     n = len(rows.support)
     kept, more = np.zeros((0, size), np.int32), False
     # Part by part, so that what is found and not kept does not pile up.
     for a, b in even_blocks(rows.volume[first:last] + 1.0, 8):
-        found = rare_sets(
-            rows.offsets, rows.tails, rows.lengths, rows.support, rows.volume, first + a, first + b, k, size, 1 << 40
-        )
+        found = rare_sets(rows, first + a, first + b, k, size, 1 << 40)
         paths = (n - 1 - found.reshape(-1, size))[:, ::-1]
         kept = in_order(np.concatenate((kept, paths.astype(np.int32))))
         more = more or len(kept) > most

@@ -23,7 +23,7 @@ from shoal.engines.spark.workers import collected, on_workers
 from shoal.kernels.parallel import even_blocks
 
 if TYPE_CHECKING:
-    from shoal.kernels.itemsets.rows import Rows
+    from shoal.kernels.itemsets.prefixes import Rows
 
 VOLUME = 16_000_000
 """Tokens that a block sends to its worker, about."""
@@ -87,10 +87,10 @@ def found_in_blocks(
 
 def by_items(baskets: Any, token: Ints, n_tokens: int) -> tuple[Longs, Ints]:
     """On a worker: the rows under a recoding `token[item]` (negative: dropped)."""
-    from shoal.kernels.itemsets.rows import laid_out, moved_together
+    from shoal.kernels.itemsets.prefixes import laid_out, moved_together
 
     rows = laid_out(baskets.offsets, baskets.items, token, n_tokens, threads=1)
-    found: tuple[Longs, Ints] = moved_together(rows.offsets, rows.tails, rows.lengths)
+    found: tuple[Longs, Ints] = moved_together(rows)
     return found
 
 
@@ -119,7 +119,7 @@ def _counted(
     n_tokens: int,
 ) -> pa.Table:
     """On a worker: the rows of one block, in their order, laid out and counted."""
-    from shoal.kernels.itemsets.rows import laid_out
+    from shoal.kernels.itemsets.prefixes import laid_out
 
     block = table["key"][0].as_py()
     _, offsets, tails = together(table)

@@ -13,7 +13,7 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-from shoal.kernels.audit.blocks import blocks_of_work, in_threads
+from shoal.kernels.audit.threads import blocks_of_work, in_threads
 
 BLOCKS = 64
 

@@ -1,6 +1,6 @@
 """Per row, the support of the rarest itemset of up to m of its items: what whoever knows m items of a person can make of them.
 
-Items are numbered rarest first, and an itemset is met once, at its prefix in that order, as in `shoal.kernels.audit.itemsets`. A
+Items are numbered rarest first, and an itemset is met once, at its prefix in that order, as in `shoal.kernels.audit.itemset_counts`. A
 prefix owns the list of its rows; one dense counter over what stands behind it in them gives the support of all extensions.
 A row's least support can only fall and stops at 1: a prefix all of whose rows are at 1 already is left at once.
 """
@@ -11,9 +11,9 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-from shoal.kernels.audit.blocks import blocks_of_work, in_threads
-from shoal.kernels.audit.layout import numbered_rows
 from shoal.kernels.audit.lists import longer
+from shoal.kernels.audit.numbered_rows import numbered_rows
+from shoal.kernels.audit.threads import blocks_of_work, in_threads
 
 
 def least_supports(

@@ -6,7 +6,7 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-from shoal.kernels.audit.blocks import blocks_of_rows, in_threads
+from shoal.kernels.audit.threads import blocks_of_rows, in_threads
 
 
 def first_unsound_row(

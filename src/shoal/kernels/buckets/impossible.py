@@ -13,7 +13,7 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-from shoal.kernels.arrays import grown
+from shoal.kernels.arrays import larger
 from shoal.kernels.parallel import even_blocks, over_blocks
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def mark_excluded(codes, base, start, node, most_nodes, rule_nodes, rule_bit, fi
                 place[v] = -1
             i = end
         if top > len(rows):
-            rows = grown(rows, top)
+            rows = larger(rows, top)
         if rule_nodes[high - 1, a] >= 0:
             for p in range(row, stop):
                 value = base[a] + codes[a, rows[p]]

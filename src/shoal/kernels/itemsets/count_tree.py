@@ -6,11 +6,27 @@ prefix says; so nothing but the current path is ever in memory. The cut changes 
 generalized is skipped from then on; the walk is therefore one thread's work.
 """
 
+from typing import NamedTuple
+
 import numba as nb
 import numpy as np
+import numpy.typing as npt
 
-from shoal.kernels.arrays import grown, sort_range
-from shoal.kernels.itemsets.breaches import support_up_to
+from shoal.kernels.arrays import larger, sort_range, with_place
+from shoal.kernels.itemsets.nodes import LeafRows, covers, support_up_to
+from shoal.kernels.itemsets.prefixes import add_child, close_frame, new_walk, spread_places, start_walk, with_children
+
+
+class Tree(NamedTuple):
+    """The hierarchy, and the cut that a walk raises through it."""
+
+    parent: npt.NDArray[np.int32]
+    cost: npt.NDArray[np.int64]
+    leaf_rows: LeafRows
+    gone: npt.NDArray[np.bool_]
+    """Per node, whether it lies below the cut."""
+    under: npt.NDArray[np.int64]
+    """Per node, what the cut's nodes below it cost."""
 
 
 @nb.njit(cache=True, nogil=True)
@@ -42,120 +58,79 @@ def expanded_rows(offsets, items, leaf, parent, rank, gone):
 
 
 @nb.njit(cache=True, nogil=True)
-def generalize_breaches(
-    offsets,
-    tails,
-    row_offsets,
-    rows,
-    node_of,
-    k,
-    size,
-    any_depth,
-    parent,
-    span,
-    cost,
-    leaf_offsets,
-    leaf_rows,
-    gone,
-    under,
-):
+def generalize_breaches(offsets, tails, row_offsets, rows, node_of, k, size, any_depth, tree):
     """Walk the count-tree in preorder and generalize away every rare leaf that is met (Algorithm 3).
 
-    Leaves are paths of `size` nodes; with `any_depth` also shorter ones that nothing extends. `gone[v]`: v lies below the
-    cut; `under[v]`: the cost of the cut's nodes below v. Both are updated. Returns the number of rare leaves repaired.
+    Leaves are paths of `size` nodes; with `any_depth` also shorter ones that nothing extends. The cut of the tree is raised. Returns the
+    number of rare leaves repaired.
     """
     n_ranks = len(node_of)
-    n_rows = len(offsets) - 1
-    stamp = np.zeros(n_rows, np.int32)
+    gone = tree.gone
+    stamp = np.zeros(len(offsets) - 1, np.int32)
     clock = np.zeros(1, np.int64)
-    count = np.zeros(n_ranks, np.int32)
-    slot = np.zeros(n_ranks, np.int64)
-    touched = np.empty(n_ranks, np.int32)
+    walk = new_walk(n_ranks, size)
+    count, slot, touched = walk.counter, walk.slot, walk.touched
     path = np.empty(size + 1, np.int32)
-    frame_next = np.zeros(size + 1, np.int64)
-    frame_stop = np.zeros(size + 1, np.int64)
-    frame_entries = np.zeros(size + 1, np.int64)
-    child_rank = np.empty(1024, np.int32)
-    child_from = np.empty(1024, np.int64)
-    child_to = np.empty(1024, np.int64)
-    entry_pos = np.empty(4096, np.int64)
-    entry_row = np.empty(4096, np.int32)
+    places, ends = np.empty(4096, np.int64), np.empty(4096, np.int64)
     repaired = 0
-
     for a in range(n_ranks):
         n_first = row_offsets[a + 1] - row_offsets[a]
         if n_first == 0 or gone[node_of[a]]:
             continue
-        path[0] = node_of[a]
-        length = 1
         if size == 1:
             if n_first < k:
-                _repair(path, length, k, parent, span, cost, leaf_offsets, leaf_rows, stamp, clock, gone, under)
+                path[0] = node_of[a]
+                _repair(path, 1, k, tree, stamp, clock)
                 repaired += 1
             continue
-        if n_first > len(entry_pos):
-            entry_pos = np.empty(2 * n_first, np.int64)
-            entry_row = np.empty(2 * n_first, np.int32)
+        if n_first > len(places):
+            places, ends = np.empty(2 * n_first, np.int64), np.empty(2 * n_first, np.int64)
         for i in range(n_first):
             row = rows[row_offsets[a] + i]
-            lo, hi = offsets[row], offsets[row + 1]
-            while lo < hi:
-                mid = (lo + hi) >> 1
-                if tails[mid] < a:
-                    lo = mid + 1
+            low, high = offsets[row], offsets[row + 1]
+            ends[i] = high
+            while low < high:
+                middle = (low + high) >> 1
+                if tails[middle] < a:
+                    low = middle + 1
                 else:
-                    hi = mid
-            entry_pos[i] = lo
-            entry_row[i] = row
-        child_rank[0] = a
-        child_from[0] = 0
-        child_to[0] = n_first
-        frame_next[0] = 0
-        frame_stop[0] = 1
-        frame_entries[0] = n_first
+                    high = middle
+            places[i] = low
+        start_walk(walk, a, n_first)
         depth = 0
         while depth >= 0:
-            if frame_next[depth] == frame_stop[depth]:
+            if walk.following[depth] == walk.last[depth]:
                 depth -= 1
                 continue
-            child = frame_next[depth]
-            frame_next[depth] += 1
-            node = node_of[child_rank[child]]
+            child = walk.following[depth]
+            walk.following[depth] += 1
+            node = node_of[walk.token[child]]
             if gone[node]:
                 continue
             path[depth] = node
             length = depth + 1
-            begin, end = child_from[child], child_to[child]
-            n_touched = 0
-            for i in range(begin, end):
-                for p in range(entry_pos[i] + 1, offsets[entry_row[i] + 1]):
-                    rank = tails[p]
-                    if count[rank] == 0:
-                        touched[n_touched] = rank
-                        n_touched += 1
-                    count[rank] += 1
+            begin, end = walk.begin[child], walk.end[child]
+            n_touched = _count_ranks(tails, places, ends, begin, end, count, touched)
             # A path never holds a node and its ancestor; ancestors come first in the order.
             n_children = 0
             for t in range(n_touched):
                 rank = touched[t]
                 apart = True
                 for d in range(length):
-                    if _covers(span, path[d], node_of[rank]):
+                    if covers(tree.leaf_rows.span, path[d], node_of[rank]):
                         apart = False
+                n_children += apart
                 if not apart or (length + 1 == size and count[rank] >= k):
-                    n_children += apart
                     count[rank] = 0
                     slot[rank] = -1
                     touched[t] = n_ranks
-                else:
-                    n_children += 1
             sort_range(touched, 0, n_touched)
             while n_touched > 0 and touched[n_touched - 1] == n_ranks:
                 n_touched -= 1
 
             if n_children == 0:
                 if any_depth and end - begin < k:
-                    _repair(path, length, k, parent, span, cost, leaf_offsets, leaf_rows, stamp, clock, gone, under)
+                    _repair(path, length, k, tree, stamp, clock)
                     repaired += 1
             elif length + 1 == size:
                 # What is left in `touched` are the rare leaves.
@@ -167,40 +142,21 @@ def generalize_breaches(
                         alive = alive and not gone[path[d]]
                     if alive:
                         path[length] = node_of[rank]
-                        _repair(
-                            path, length + 1, k, parent, span, cost, leaf_offsets, leaf_rows, stamp, clock, gone, under
-                        )
+                        _repair(path, length + 1, k, tree, stamp, clock)
                         repaired += 1
             else:
-                base = frame_stop[depth]
-                if base + n_touched > len(child_rank):
-                    child_rank = grown(child_rank, base + n_touched)
-                    child_from = grown(child_from, base + n_touched)
-                    child_to = grown(child_to, base + n_touched)
-                at = frame_entries[depth]
+                next_child, top = walk.last[depth], walk.top[depth]
+                if next_child + n_touched > len(walk.token):
+                    walk = with_children(walk, next_child + n_touched)
                 for t in range(n_touched):
-                    rank = touched[t]
-                    child_rank[base + t] = rank
-                    child_from[base + t] = at
-                    child_to[base + t] = at
-                    slot[rank] = base + t
-                    at += count[rank]
-                    count[rank] = 0
-                if at > len(entry_pos):
-                    entry_pos = grown(entry_pos, at)
-                    entry_row = grown(entry_row, at)
-                for i in range(begin, end):
-                    row = entry_row[i]
-                    for p in range(entry_pos[i] + 1, offsets[row + 1]):
-                        where = slot[tails[p]]
-                        if where >= 0:
-                            entry_pos[child_to[where]] = p
-                            entry_row[child_to[where]] = row
-                            child_to[where] += 1
+                    add_child(walk, next_child + t, touched[t], top)
+                    top += count[touched[t]]
+                    count[touched[t]] = 0
+                if top > len(places):
+                    places, ends = larger(places, top), larger(ends, top)
+                close_frame(walk, depth, next_child + n_touched, top)
+                spread_places(tails, places, ends, begin, end, slot, walk.end)
                 depth += 1
-                frame_next[depth] = base
-                frame_stop[depth] = base + n_touched
-                frame_entries[depth] = at
             # Line 10: back to the longest prefix in which nothing has been generalized.
             for d in range(min(length, depth + 1)):
                 if gone[path[d]]:
@@ -210,8 +166,17 @@ def generalize_breaches(
 
 
 @nb.njit(cache=True, nogil=True)
-def _covers(span, above, below):
-    return span[above, 0] <= span[below, 0] and span[below, 1] <= span[above, 1]
+def _count_ranks(tails, places, ends, begin, end, count, touched):
+    """Count what stands behind the places [begin, end) up to their ends: how many ranks were touched."""
+    n_touched = 0
+    for i in range(begin, end):
+        for p in range(places[i] + 1, ends[i]):
+            rank = tails[p]
+            if count[rank] == 0:
+                touched[n_touched] = rank
+                n_touched += 1
+            count[rank] += 1
+    return n_touched
 
 
 @nb.njit(cache=True, nogil=True)
@@ -225,7 +190,7 @@ def _image(path, n, steps, up, span, raised, image):
                 if j != i and steps[j] > 0:
                     other = up[j, steps[j]]
                     mine = up[i, steps[i]]
-                    if _covers(span, other, mine) and (other > mine or (other == mine and j < i)):
+                    if covers(span, other, mine) and (other > mine or (other == mine and j < i)):
                         outermost = False
             if outermost:
                 raised[n_raised] = up[i, steps[i]]
@@ -237,7 +202,7 @@ def _image(path, n, steps, up, span, raised, image):
     for i in range(n):
         covered = steps[i] > 0
         for r in range(n_raised):
-            covered = covered or _covers(span, raised[r], path[i])
+            covered = covered or covers(span, raised[r], path[i])
         if not covered:
             image[n_image] = path[i]
             n_image += 1
@@ -245,12 +210,13 @@ def _image(path, n, steps, up, span, raised, image):
 
 
 @nb.njit(cache=True, nogil=True)
-def _repair(path, n, k, parent, span, cost, leaf_offsets, leaf_rows, stamp, clock, gone, under):
+def _repair(path, n, k, tree, stamp, clock):
     """Raise the nodes of a rare path so that it is not rare any more, at the least loss, and commit that to the cut.
 
     Choices are looked at cheapest first; ties go to fewer levels in all, then to raising later members of the path. Each
     choice is made once: it comes from the one with its last raised member one level lower.
     """
+    parent, cost, gone, under, span = tree.parent, tree.cost, tree.gone, tree.under, tree.leaf_rows.span
     height = 0
     for i in range(n):
         node, levels = path[i], 0
@@ -297,7 +263,7 @@ def _repair(path, n, k, parent, span, cost, leaf_offsets, leaf_rows, stamp, cloc
         levels_of[best] = levels_of[n_open]
         if levels > 0:
             n_raised, n_image = _image(path, n, current, up, span, raised, image)
-            if support_up_to(image, n_image, span, leaf_offsets, leaf_rows, stamp, clock, k) >= k:
+            if support_up_to(image, n_image, tree.leaf_rows, stamp, clock, k) >= k:
                 break
         last = 0
         for i in range(n):
@@ -305,10 +271,8 @@ def _repair(path, n, k, parent, span, cost, leaf_offsets, leaf_rows, stamp, cloc
                 last = i
         for i in range(last, n):
             if current[i] + 1 <= height and up[i, current[i] + 1] >= 0:
-                if n_open == len(price):
-                    price = grown(price, n_open)
-                    levels_of = grown(levels_of, n_open)
-                    steps = grown(steps, n_open * n)
+                price, levels_of = with_place(price, n_open), with_place(levels_of, n_open)
+                steps = with_place(steps, (n_open + 1) * n - 1)
                 for j in range(n):
                     trial[j] = current[j] + (j == i)
                     steps[n_open * n + j] = trial[j]
@@ -327,5 +291,5 @@ def _repair(path, n, k, parent, span, cost, leaf_offsets, leaf_rows, stamp, cloc
             under[node] += gain
             node = parent[node]
         for v in range(top - 1, -1, -1):
-            if not gone[v] and _covers(span, top, v):
+            if not gone[v] and covers(span, top, v):
                 gone[v] = True

@@ -1,10 +1,33 @@
-"""Supports of hierarchy nodes, and the rows of each leaf in depth-first order."""
+"""Supports of hierarchy nodes. Leaves are laid out depth first, so the rows of any node are one stretch of one array, and the support
+of a set of nodes is a few linear scans that mark rows."""
+
+from typing import Any, NamedTuple
 
 import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-from shoal.kernels.itemsets.rows import home_of
+from shoal.kernels.itemsets.prefixes import home_of
+
+
+class LeafRows(NamedTuple):
+    """The rows under node v are `rows[starts[span[v, 0]]:starts[span[v, 1]]]`; one may stand there several times."""
+
+    span: npt.NDArray[Any]
+    starts: npt.NDArray[np.int64]
+    rows: npt.NDArray[np.int32]
+
+
+@nb.njit(cache=True, nogil=True)
+def covers(span, above, below):
+    """Whether all leaves of one node lie under the other."""
+    return span[above, 0] <= span[below, 0] and span[below, 1] <= span[above, 1]
+
+
+@nb.njit(cache=True, nogil=True)
+def width(under, node):
+    """How many entries the rows under a node take."""
+    return under.starts[under.span[node, 1]] - under.starts[under.span[node, 0]]
 
 
 @nb.njit(cache=True, nogil=True)
@@ -32,18 +55,53 @@ def rows_by_position(
 
 
 @nb.njit(cache=True, nogil=True)
-def joint_support(nodes, span, starts, rows, n_rows):
-    """Rows that hold something under each of the nodes, over `rows_by_position`; an entry of four bytes a row is all it takes."""
+def joint_support(nodes, under, n_rows):
+    """Rows that hold something under each of the nodes; an entry of four bytes a row is all it takes."""
+    span, starts, rows = under
     reached = np.zeros(n_rows, np.int32)
-    found = n_rows
+    support = n_rows
     for i in range(len(nodes)):
         # A row has reached i when it holds something under the first i nodes.
-        found = 0
+        support = 0
         for p in range(starts[span[nodes[i], 0]], starts[span[nodes[i], 1]]):
             if reached[rows[p]] == i:
                 reached[rows[p]] = i + 1
-                found += 1
-    return found
+                support += 1
+    return support
+
+
+@nb.njit(cache=True, nogil=True)
+def support_up_to(nodes, n, under, stamp, clock, k):
+    """Rows that hold something under each of the first n `nodes` (reordered in place, smallest first), counted up to k.
+
+    `stamp` has an entry per row, `clock[0]` the last value used in it.
+    """
+    for i in range(1, n):
+        j = i
+        while j > 0 and width(under, nodes[j]) < width(under, nodes[j - 1]):
+            nodes[j], nodes[j - 1] = nodes[j - 1], nodes[j]
+            j -= 1
+    if clock[0] > 2_000_000_000:
+        for row in range(len(stamp)):
+            stamp[row] = 0
+        clock[0] = 0
+    span, starts, rows = under
+    base = clock[0]
+    clock[0] += n
+    for i in range(n):
+        # A row is stamped base + 1 by the first node, base + 2 by the second if it was base + 1, and so on.
+        support = 0
+        node = nodes[i]
+        for p in range(starts[span[node, 0]], starts[span[node, 1]]):
+            row = rows[p]
+            if (stamp[row] <= base) if i == 0 else (stamp[row] == base + i):
+                stamp[row] = base + i + 1
+                support += 1
+                if i == n - 1 and support >= k:
+                    return support
+        if support < k:
+            return support
+    return support
 
 
 @nb.njit(cache=True, nogil=True)

@@ -235,7 +235,7 @@ def _generalized(baskets: Any, promise: Any, tree: Any, name: str, options: Any,
     if not is_told:
         options = replace(options, suppress=SUPPRESS.get(name, 0.0))
     recoding = algorithm(promise.model, name)(baskets, promise, tree, options)
-    loss = ncp(recoding.cut, leaf_occurrences(tree, baskets), recoding.deleted(baskets))
+    loss = ncp(recoding.cut, leaf_occurrences(tree, baskets), recoding.deletions_by_leaf(baskets))
     published = recoding.apply(baskets, options.threads)
     details = {"suppressed": {"share": loss["deleted"]}}
     return Proposal(

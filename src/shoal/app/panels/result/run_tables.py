@@ -46,9 +46,8 @@ def items_table(release: Release, original: Baskets | Records) -> pa.Table | Non
     baskets = _baskets(original)
     if baskets is None:
         return None
-    from shoal.algorithms.km.local import LocalRecoding
-    from shoal.algorithms.recoding import Recoding
-    from shoal.algorithms.rt.recoding import ClusterRecoding
+    from shoal.algorithms.recoding import LocalRecoding, Recoding
+    from shoal.algorithms.rt.cluster_recoding import ClusterRecoding
 
     recoding = release.recoding
     if isinstance(recoding, Recoding):
@@ -71,7 +70,7 @@ def items_table(release: Release, original: Baskets | Records) -> pa.Table | Non
 def _by_cut(recoding: Any, baskets: Baskets) -> dict[str, Any]:
     tree, occurrences = recoding.cut.hierarchy, baskets.supports()
     node = recoding.node
-    gone = recoding.deleted(baskets)[tree.leaves_of(recoding.vocabulary)]
+    gone = recoding.deletions_by_leaf(baskets)[tree.leaves_of(recoding.vocabulary)]
     cost = _breadth(tree)[np.maximum(node, 0)] * (occurrences - gone) + gone
     lost = np.where(node < 0, 1.0, cost / np.maximum(occurrences, 1))
     names = tree.names
@@ -149,8 +148,7 @@ def _by_edits(edits: Any, baskets: Baskets) -> dict[str, Any]:
 
 def tree_table(release: Release, original: Baskets | Records) -> pa.Table | None:
     """Per node of the tree: name, node above (-1: none), depth, items and occurrences below, where it stands, and rows that show it."""
-    from shoal.algorithms.km.local import LocalRecoding
-    from shoal.algorithms.recoding import Recoding
+    from shoal.algorithms.recoding import LocalRecoding, Recoding
     from shoal.price.ncp import leaf_occurrences
 
     recoding, baskets = release.recoding, _baskets(original)

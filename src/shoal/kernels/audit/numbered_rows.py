@@ -17,8 +17,8 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-from shoal.kernels.audit.blocks import blocks_of_rows, blocks_of_work, in_threads
 from shoal.kernels.audit.lists import ascend
+from shoal.kernels.audit.threads import blocks_of_rows, blocks_of_work, in_threads
 
 LONG = 256
 """Rows of more items than this are copied once for a block of first numbers, not once for each of them."""

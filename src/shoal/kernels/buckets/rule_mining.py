@@ -9,7 +9,7 @@ as there are equal ones, or as much as they belong to the fuzzy nodes of the com
 import numba as nb
 import numpy as np
 
-from shoal.kernels.arrays import grown
+from shoal.kernels.arrays import larger
 
 ALMOST = 1e-9
 """Relative slack of comparisons between sums of weights and the thresholds computed by logarithms."""
@@ -100,8 +100,8 @@ def mined_rules(
                 place[v] = top
                 top += many[v]
         if top > len(rows):
-            rows = grown(rows, top)
-            share = grown(share, top)
+            rows = larger(rows, top)
+            share = larger(share, top)
         for p in range(low, high):
             value = cover_base[a] + codes[a, rows[p]]
             for q in range(cover_start[value], cover_start[value + 1]):
@@ -125,7 +125,7 @@ def mined_rules(
             for p in range(start, stop):
                 seen[sensitive[rows[p]]] += share[p]
             if free + dead - living > len(alive):
-                alive = grown(alive, free + dead - living)
+                alive = larger(alive, free + dead - living)
             first_alive = free
             for j in range(living, dead):
                 s = alive[j]
@@ -135,10 +135,10 @@ def mined_rules(
                 rule = exceptions <= (1 - min_conf) * support * (1 + ALMOST)
                 if rule:
                     if n_rules == len(out_value):
-                        out_nodes = grown(out_nodes, len(out_nodes))
-                        out_value = grown(out_value, n_rules)
-                        out_support = grown(out_support, n_rules)
-                        out_exceptions = grown(out_exceptions, n_rules)
+                        out_nodes = larger(out_nodes, len(out_nodes))
+                        out_value = larger(out_value, n_rules)
+                        out_support = larger(out_support, n_rules)
+                        out_exceptions = larger(out_exceptions, n_rules)
                     for b in range(n_attributes):
                         out_nodes[n_rules * n_attributes + b] = path[mine, b]
                     out_nodes[n_rules * n_attributes + a] = v

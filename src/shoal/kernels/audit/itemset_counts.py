@@ -17,8 +17,8 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-from shoal.kernels.audit.layout import NumberedRows, gathered
 from shoal.kernels.audit.lists import longer
+from shoal.kernels.audit.numbered_rows import NumberedRows, gathered
 
 
 @nb.njit(cache=True, nogil=True)

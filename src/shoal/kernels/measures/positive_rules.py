@@ -8,7 +8,7 @@ its own. Combinations are walked attribute by attribute, as negative rules are.
 import numba as nb
 import numpy as np
 
-from shoal.kernels.arrays import grown
+from shoal.kernels.arrays import larger
 
 ALMOST = 1e-9
 """Relative slack of comparisons between sums of shares and thresholds."""
@@ -93,7 +93,7 @@ def mined_associations(
                 place[v] = top
                 top += many[v]
         if top > len(rows):
-            rows = grown(rows, top)
+            rows = larger(rows, top)
         for p in range(low, high):
             c = cover_base[a] + codes[a, rows[p]]
             for q in range(cover_start[c], cover_start[c + 1]):
@@ -133,10 +133,10 @@ def mined_associations(
                 if covered * without[s] < min_conviction * max(covered - together, 0.0) * (1 - ALMOST):
                     continue
                 if n_rules == len(out_value):
-                    out_nodes = grown(out_nodes, len(out_nodes))
-                    out_value = grown(out_value, n_rules)
-                    out_covered = grown(out_covered, n_rules)
-                    out_together = grown(out_together, n_rules)
+                    out_nodes = larger(out_nodes, len(out_nodes))
+                    out_value = larger(out_value, n_rules)
+                    out_covered = larger(out_covered, n_rules)
+                    out_together = larger(out_together, n_rules)
                 for other in range(n_attributes):
                     out_nodes[n_rules * n_attributes + other] = path[mine, other]
                 out_nodes[n_rules * n_attributes + a] = v

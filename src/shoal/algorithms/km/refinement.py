@@ -1,4 +1,4 @@
-"""Cells: a release that keeps the promise, made finer token by token and row by row.
+"""Refinement: a release that keeps the promise, made finer token by token and row by row.
 
 A move takes one node u of the hierarchy a level down in as many rows as the promise allows. All rows that hold u start with its
 children in place of it. A row in which a set with one of these children is too rare gets u back; where a set with u has become too
@@ -7,7 +7,7 @@ this move, so the search ends, at worst where it began. Every set that stands in
 
 Only sets with u or one of its children can change, and their rows are the rows that hold u or a child. Pairs are settled first, with a
 counter for each (`shoal.kernels.itemsets.descents`). For larger sets the tokens in question are numbered first, so one walk
-(`shoal.kernels.itemsets.exposure`) over these rows alone, from these tokens alone, counts just those.
+(`shoal.kernels.itemsets.rare_sets`) over these rows alone, from these tokens alone, counts just those.
 """
 
 from __future__ import annotations
@@ -20,7 +20,11 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from shoal.algorithms.km.ground import Ground
+from shoal.algorithms.km.problem import Problem
+from shoal.kernels.itemsets.descents import rows_to_fill, settle_pairs
+from shoal.kernels.itemsets.prefixes import laid_out
+from shoal.kernels.itemsets.rare_sets import mark_exposed, rare_sets
+from shoal.kernels.parallel import even_blocks, over_blocks
 
 _Number = TypeVar("_Number", bound=np.integer)
 
@@ -52,7 +56,7 @@ class _Around:
     n_children: int
     n_tokens: int
 
-    def chosen(
+    def some(
         self, rows: npt.NDArray[np.bool_], tokens: npt.NDArray[np.int32]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
         """(offsets, tokens) of some of the rows."""
@@ -67,17 +71,17 @@ def _frozen(array: npt.NDArray[_Number]) -> npt.NDArray[_Number]:
     return array
 
 
-class Cells:
+class Refinement:
     """What every occurrence is published as, and the moves that make it finer."""
 
-    def __init__(self, ground: Ground, node: npt.NDArray[np.int32]) -> None:
-        h, baskets = ground.hierarchy, ground.baskets
-        self.ground, self.hierarchy, self.baskets = ground, h, baskets
+    def __init__(self, problem: Problem, node: npt.NDArray[np.int32]) -> None:
+        h, baskets = problem.hierarchy, problem.baskets
+        self.problem, self.hierarchy, self.baskets = problem, h, baskets
         self.node = node.copy()
         self.width = np.where(h.leaf_count > 1, h.leaf_count, 0)
         self.row = np.repeat(np.arange(len(baskets), dtype=np.int32), baskets.lengths)
         # Occurrences by their leaf's place in depth-first order: those below any node are one stretch.
-        self.position = h.span[: h.n_leaves, 0][ground.leaf].astype(np.int32)[baskets.items]
+        self.position = h.span[: h.n_leaves, 0][problem.leaf].astype(np.int32)[baskets.items]
         self.by_position = np.argsort(self.position, kind="stable")
         self.starts = np.concatenate(([0], np.cumsum(np.bincount(self.position, minlength=h.n_leaves))))
         self.lowest = np.arange(h.n_nodes)
@@ -171,11 +175,11 @@ class Cells:
         down = np.ones(len(around.offsets) - 1, np.bool_)
         if (1 + around.n_children) * around.n_tokens <= MOST_COUNTERS:
             self._settle_pairs(around, down)
-            if self.ground.m <= 2:
+            if self.problem.m <= 2:
                 return down if down[: around.n_movers].any() else None
         coarse = _frozen(np.where(around.at_u, 0, around.fine).astype(np.int32))
         while down[: around.n_movers].any():
-            exposed = self._exposed(*around.chosen(down, around.fine), around)
+            exposed = self._exposed(*around.some(down, around.fine), around)
             if exposed.any():
                 down[np.flatnonzero(down)[exposed]] = False
                 continue
@@ -188,34 +192,18 @@ class Cells:
         return None
 
     def _settle_pairs(self, around: _Around, down: npt.NDArray[np.bool_]) -> None:
-        from shoal.kernels.itemsets.descents import settle_pairs
-        from shoal.kernels.itemsets.rows import laid_out
-
         n = around.n_tokens
         rows = laid_out(around.offsets, around.fine, np.arange(n, dtype=np.int32), n, 1)
-        self.work += settle_pairs(
-            rows.offsets,
-            rows.tails,
-            rows.lengths,
-            around.n_movers,
-            around.n_children,
-            n,
-            self.ground.k,
-            self.ground.m > 1,
-            down,
-        )
+        k, pairs = self.problem.k, self.problem.m > 1
+        self.work += settle_pairs(rows, around.n_movers, around.n_children, k, pairs, down)
 
     def _exposed(
         self, offsets: npt.NDArray[np.int64], tokens: npt.NDArray[np.int32], around: _Around
     ) -> npt.NDArray[np.bool_]:
         """Rows in which a set with a child of u is too rare."""
-        from shoal.kernels.itemsets.exposure import mark_exposed
-        from shoal.kernels.itemsets.rows import laid_out
-        from shoal.kernels.parallel import even_blocks, over_blocks
-
         self.work += len(tokens)
-        threads = 1 if len(tokens) < SMALL else self.ground.threads
-        k, last = self.ground.k, 1 + around.n_children
+        threads = 1 if len(tokens) < SMALL else self.problem.threads
+        k, last = self.problem.k, 1 + around.n_children
         rows = laid_out(offsets, tokens, np.arange(around.n_tokens, dtype=np.int32), around.n_tokens, threads)
         rare = rows.support < k
         rare[last:] = False
@@ -225,12 +213,12 @@ class Cells:
         blocks = [(1, last)]
         if threads != 1:
             blocks = [(a + 1, b + 1) for a, b in even_blocks(rows.volume[1:last] + 1.0, 8)]
-        for size in range(2, self.ground.m + 1):
+        for size in range(2, self.problem.m + 1):
             if exposed.any():
                 break
 
             def count(a: int, b: int, size: int = size) -> None:
-                mark_exposed(rows.offsets, rows.tails, rows.lengths, rows.support, rows.volume, a, b, k, size, exposed)
+                mark_exposed(rows, a, b, k, size, exposed)
 
             over_blocks(count, blocks, threads)
         return exposed > 0
@@ -239,32 +227,14 @@ class Cells:
         self, around: _Around, stay: npt.NDArray[np.bool_], coarse: npt.NDArray[np.int32]
     ) -> npt.NDArray[np.bool_] | None:
         """Rows that must keep u as well, so that no set with u is too rare among those that do; None if none is."""
-        from shoal.kernels.itemsets.breaches import rare_sets
-        from shoal.kernels.itemsets.holders import rows_to_fill
-        from shoal.kernels.itemsets.rows import laid_out
-
         same = np.arange(around.n_tokens, dtype=np.int32)
-        offsets, tokens = around.chosen(stay, coarse)
+        offsets, tokens = around.some(stay, coarse)
         self.work += len(tokens)
         rows = laid_out(offsets, tokens, same, around.n_tokens, 1)
-        for size in range(1, self.ground.m + 1):
-            found = rare_sets(
-                rows.offsets,
-                rows.tails,
-                rows.lengths,
-                rows.support,
-                rows.volume,
-                0,
-                1,
-                self.ground.k,
-                size,
-                MOST_SETS,
-            )
-            if len(found):
+        for size in range(1, self.problem.m + 1):
+            sets = rare_sets(rows, 0, 1, self.problem.k, size, MOST_SETS).reshape(-1, size)
+            if len(sets):
                 everywhere = laid_out(around.offsets, coarse, same, around.n_tokens, 1)
-                sets = found.reshape(-1, size)
-                missing: npt.NDArray[np.bool_] = rows_to_fill(
-                    everywhere.offsets, everywhere.tails, everywhere.lengths, sets, stay, self.ground.k
-                )
+                missing: npt.NDArray[np.bool_] = rows_to_fill(everywhere, sets, stay, self.problem.k)
                 return missing
         return None

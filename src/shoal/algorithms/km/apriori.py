@@ -1,4 +1,8 @@
-"""The count-tree's order and its walk, shared by DA and AA."""
+"""AA and DA, the greedy algorithms of the 2008 paper (Algorithms 3 and 4): walks over the count-tree that raise a cut.
+
+DA takes one walk over all itemsets up to m. AA (apriori-based) takes single items first, then pairs, up to m, each walk on what the
+last one left, and so has far less to walk over.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +11,44 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from shoal.algorithms.km.ground import Ground, Standing
+from shoal.algorithms.km.problem import Counts, Problem
+from shoal.algorithms.recoding import Options, Recoding
+from shoal.guarantees.km import KmAnonymity
 from shoal.hierarchy.cut import Cut
 from shoal.hierarchy.tree import Hierarchy
+from shoal.kernels.itemsets.count_tree import Tree, expanded_rows, generalize_breaches
+from shoal.kernels.itemsets.nodes import rows_by_position
+from shoal.records.baskets import Baskets
+
+
+def aa(baskets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarchy, options: Options) -> Recoding:
+    """A cut that keeps the promise, usually near the optimum."""
+    return aa_on(CountTree(Problem(baskets, guarantee, hierarchy, options.threads)), options)
+
+
+def aa_on(tree: Walked, options: Options) -> Recoding:
+    """As `aa`, on a count-tree that any engine walks."""
+    repaired, m = 0, tree.problem.m
+    for size in range(1, m + 1):
+        options.tell(f"itemsets of size {size} of {m}", (size - 1) / m)
+        repaired += tree.generalize(size, any_depth=False)
+    return Recoding(tree.cut(), tree.problem.vocabulary, algorithm="aa", facts={"repaired": repaired})
+
+
+def da(baskets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarchy, options: Options) -> Recoding:
+    """A cut that keeps the promise, without the pruning that AA gains from small itemsets."""
+    problem = Problem(baskets, guarantee, hierarchy, options.threads)
+    tree = CountTree(problem)
+    options.tell(f"itemsets up to size {problem.m}", 0.0)
+    repaired = tree.generalize(problem.m, any_depth=True)
+    return Recoding(tree.cut(), baskets.vocabulary, algorithm="da", facts={"repaired": repaired})
 
 
 class Walked(Protocol):
     """A count-tree as AA sees it, whichever engine walks it."""
 
     @property
-    def ground(self) -> Standing: ...
+    def problem(self) -> Counts: ...
 
     def generalize(self, size: int, *, any_depth: bool) -> int: ...
 
@@ -26,12 +58,12 @@ class Walked(Protocol):
 class RisingCut:
     """The cut that a walk over the count-tree raises: `gone[v]` says that v lies below it, `under[v]` what its nodes below v cost."""
 
-    def __init__(self, ground: Standing) -> None:
-        h = ground.hierarchy
-        self.hierarchy = h
+    def __init__(self, problem: Counts) -> None:
+        h = problem.hierarchy
+        self.problem, self.hierarchy = problem, h
         self.gone = np.zeros(h.n_nodes, np.bool_)
         self.under = np.zeros(h.n_nodes, np.int64)
-        self.order = tree_order(h, ground.support)
+        self.order = tree_order(h, problem.support)
         self.rank = np.full(h.n_nodes, -1, np.int32)
         self.rank[self.order] = np.arange(len(self.order), dtype=np.int32)
 
@@ -48,37 +80,16 @@ class RisingCut:
 class CountTree(RisingCut):
     """The walk of Algorithm 3 over all paths of a given size, on a cut that it raises."""
 
-    def __init__(self, ground: Ground) -> None:
-        super().__init__(ground)
-        self.ground = ground
+    problem: Problem
 
     def generalize(self, size: int, *, any_depth: bool) -> int:
         """Raise the cut until no path of `size` nodes (with `any_depth`: none that is a leaf of the tree) is rare."""
-        from shoal.kernels.itemsets.count_tree import expanded_rows, generalize_breaches
-        from shoal.kernels.itemsets.nodes import rows_by_position
-
-        g, h = self.ground, self.ground.hierarchy
+        g = self.problem
         offsets, tails = expanded_rows(g.baskets.offsets, g.baskets.items, g.leaf, g.parent, self.rank, self.gone)
         places = np.arange(len(self.order), dtype=np.int64)
         row_offsets, rows = rows_by_position(offsets, tails, places, len(self.order))
-        leaf_offsets, leaf_rows = g.leaf_rows
-        repaired: int = generalize_breaches(
-            offsets,
-            tails,
-            row_offsets,
-            rows,
-            self.order,
-            g.k,
-            size,
-            any_depth,
-            g.parent,
-            h.span,
-            g.cost,
-            leaf_offsets,
-            leaf_rows,
-            self.gone,
-            self.under,
-        )
+        tree = Tree(g.parent, g.cost, g.leaf_rows, self.gone, self.under)
+        repaired: int = generalize_breaches(offsets, tails, row_offsets, rows, self.order, g.k, size, any_depth, tree)
         return repaired
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.algorithms.recoding import Options
-from shoal.algorithms.rt.recoding import RTOptions
+from shoal.algorithms.rt.cluster_recoding import RTOptions
 from shoal.errors import InputError, Unreachable, option
 from shoal.hierarchy.tree import Hierarchy
 from shoal.loss.relational import Space, space

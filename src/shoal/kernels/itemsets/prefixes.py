@@ -1,9 +1,13 @@
-"""Rows laid out for walking: each row its tokens, ascending and once, ended by -(row + 1).
+"""Rows laid out for walks over prefixes, each row its tokens, ascending and once, ended by -(row + 1); and the steps of such a walk.
 
 Row r lies at `offsets[r] + r`, so that recoding it (merging items, dropping some) never moves its neighbours and blocks
 of rows go in parallel. A walk over the itemsets that start with some tokens first gathers what stands behind them:
 one pass over all rows copies the tails of each token together, and from then on the walk reads straight on. Without that,
 every visit of a row would be a miss in the cache, and large data would cost more per row than small data.
+
+A walk visits every set of tokens at its prefix. A prefix owns the places of its last token in the rows that hold it; one dense counter
+over what stands behind them gives the support of all extensions at once. Extensions worth a visit become children: their places are
+bucketed by token on a stack. What a walk does at a prefix is its own; counting, choosing children and bucketing are here.
 
 Where memory is limited, rows come from a mapped file that knows the limit (`home_of`). The laid-out rows then lie in a file too, blocks of
 first tokens are cut so that what all threads gather fits, and the tails of a single token that do not fit go to a file.
@@ -12,14 +16,13 @@ first tokens are cut so that what all threads gather fits, and the tails of a si
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-from shoal.kernels.arrays import sort_range
+from shoal.kernels.arrays import larger, sort_range
 from shoal.kernels.parallel import even_blocks, even_row_blocks, over_blocks
 
 LONG = 256
@@ -50,8 +53,7 @@ def home_of(array: npt.NDArray[Any]) -> Home | None:
     return getattr(base, "home", None)
 
 
-@dataclass(frozen=True, eq=False)
-class Rows:
+class Rows(NamedTuple):
     """Laid-out rows, and per token the rows that hold it and the length of all that stands behind it in them."""
 
     offsets: npt.NDArray[np.int64]
@@ -76,14 +78,14 @@ def _gathered_bytes(support: npt.NDArray[np.int64], volume: npt.NDArray[np.int64
 def _small_enough(blocks: list[tuple[int, int]], size: npt.NDArray[np.int64], most: int) -> list[tuple[int, int]]:
     """The blocks, cut into smaller ones of at most that size; a token that is larger stands alone."""
     total = np.concatenate(([0], np.cumsum(size)))
-    found = []
+    smaller = []
     for first, last in blocks:
         while first < last:
             stop = int(np.searchsorted(total, total[first] + most, side="right")) - 1
             stop = min(max(stop, first + 1), last)
-            found.append((first, stop))
+            smaller.append((first, stop))
             first = stop
-    return found
+    return smaller
 
 
 def laid_out(
@@ -158,36 +160,50 @@ def recode_block(offsets, items, token, tails, lengths, n_tokens, first, last):
 
 
 @nb.njit(cache=True, nogil=True)
-def gather(offsets, tails, lengths, support, volume, first, last):
-    """What stands behind the tokens [first, last): (gathered, starts, entries).
-
-    Entry e of token t (`starts[t - first] <= e < starts[t - first + 1]`) is the place in `gathered` right before a tail that
-    ends with -(row + 1). A token of a single row has nothing copied; its entry is the length of its tail.
-    """
-    copied, n_entries = gathered_sizes(lengths, support, volume, first, last)
-    gathered = np.empty(copied, np.int32)
-    entries = np.empty(n_entries, np.int64)
-    starts = gather_into(offsets, tails, lengths, support, volume, first, last, gathered, entries)
-    return gathered, starts, entries
-
-
-@nb.njit(cache=True, nogil=True)
-def gathered_sizes(lengths, support, volume, first, last):
-    """How many tokens and entries `gather` would give."""
+def gathered_sizes(rows, first, last):
+    """How many tokens and entries `gather` fills."""
     copied = np.int64(1)
     n_entries = np.int64(0)
-    for row in range(len(lengths)):
-        if lengths[row] > LONG:
-            copied += lengths[row] + 1
+    for row in range(len(rows.lengths)):
+        if rows.lengths[row] > LONG:
+            copied += rows.lengths[row] + 1
     for t in range(first, last):
-        copied += volume[t]
-        n_entries += support[t]
+        copied += rows.volume[t]
+        n_entries += rows.support[t]
     return copied, n_entries
 
 
+def gathered_tails(rows: Rows, first: int, last: int, m: int) -> Gathered:
+    """What stands behind the tokens [first, last), with room for the places that a walk to size m keeps."""
+    home = home_of(rows.tails)
+    room = np.empty if home is None else home.empty
+    copied, n_entries = gathered_sizes(rows, first, last)
+    tails, entries = room(copied, np.int32), room(n_entries, np.int64)
+    starts = gather(rows, first, last, tails, entries)
+    # The rows of the first token, and for every size in between at most a place for each token behind it; a walk makes more room for
+    # itself when it needs more.
+    most = 4096
+    if home is not None:
+        deepest = rows.support[first:last] + max(0, m - 2) * rows.volume[first:last]
+        most = max(most, int(deepest.max(initial=0)))
+    return Gathered(tails, starts, entries, room(most, np.int64), room(most, np.int64))
+
+
+class Gathered(NamedTuple):
+    """Entry e of token t (`starts[t - first] <= e < starts[t - first + 1]`) is the place in `tails` right before a tail that ends with
+    -(row + 1). A token of a single row has nothing copied; its entry is the length of its tail."""
+
+    tails: npt.NDArray[np.int32]
+    starts: npt.NDArray[np.int64]
+    entries: npt.NDArray[np.int64]
+    places: npt.NDArray[np.int64]
+    ends: npt.NDArray[np.int64]
+
+
 @nb.njit(cache=True, nogil=True)
-def gather_into(offsets, tails, lengths, support, volume, first, last, gathered, entries):
-    """As `gather`, into arrays of the sizes that `gathered_sizes` gives; returns `starts`."""
+def gather(rows, first, last, gathered, entries):
+    """Fill the tails and the entries of the tokens [first, last); returns `starts`."""
+    offsets, tails, lengths, support, volume = rows
     n_tokens = last - first
     starts = np.zeros(n_tokens + 1, np.int64)
     at = np.empty(n_tokens, np.int64)
@@ -237,40 +253,144 @@ def gather_into(offsets, tails, lengths, support, volume, first, last, gathered,
     return starts
 
 
-def gathered_at_home(
-    home: Home,
-    offsets: npt.NDArray[np.int64],
-    tails: npt.NDArray[np.int32],
-    lengths: npt.NDArray[np.int32],
-    support: npt.NDArray[np.int64],
-    volume: npt.NDArray[np.int64],
-    first: int,
-    last: int,
-    m: int,
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """(gathered, starts, entries, stack): as `gather`, where memory is limited, with room for the places that a walk to size m keeps."""
-    copied, n_entries = gathered_sizes(lengths, support, volume, first, last)
-    gathered, entries = home.empty(copied, np.int32), home.empty(n_entries, np.int64)
-    starts = gather_into(offsets, tails, lengths, support, volume, first, last, gathered, entries)
-    # The rows of the first token, and for every size in between at most a place for each token behind it.
-    deepest = support[first:last] + max(0, m - 2) * volume[first:last]
-    stack = home.empty(2 * max(4096, int(deepest.max(initial=0))), np.int64)
-    return gathered, starts, entries, stack
+class Walk(NamedTuple):
+    """Counters and stacks of a walk. Frame d holds the children of a prefix of d tokens; frame 0 the first token alone."""
+
+    counter: npt.NDArray[np.int32]
+    """Per token, 0 between two prefixes."""
+    slot: npt.NDArray[np.int64]
+    """Per token that was counted, the child it became, or a negative number."""
+    touched: npt.NDArray[np.int32]
+    """The tokens that were counted."""
+    token: npt.NDArray[np.int32]
+    """Of each child."""
+    begin: npt.NDArray[np.int64]
+    """Its places are those from here ..."""
+    end: npt.NDArray[np.int64]
+    """... up to here."""
+    following: npt.NDArray[np.int64]
+    """Per frame, the next child to visit, ..."""
+    last: npt.NDArray[np.int64]
+    """... the end of its children, ..."""
+    top: npt.NDArray[np.int64]
+    """... and the places in use."""
 
 
-def moved_together(
-    offsets: npt.NDArray[np.int64], tails: npt.NDArray[np.int32], lengths: npt.NDArray[np.int32]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+@nb.njit(cache=True, nogil=True)
+def new_walk(n_tokens, m):
+    """The counters and stacks of walks over sets of up to m tokens."""
+    return Walk(
+        np.zeros(n_tokens, np.int32),
+        np.zeros(n_tokens, np.int64),
+        np.empty(n_tokens, np.int32),
+        np.empty(1024, np.int32),
+        np.empty(1024, np.int64),
+        np.empty(1024, np.int64),
+        np.zeros(m + 1, np.int64),
+        np.zeros(m + 1, np.int64),
+        np.zeros(m + 1, np.int64),
+    )
+
+
+@nb.njit(cache=True, nogil=True)
+def with_children(walk, needed):
+    """The same walk with room for at least so many children."""
+    token, begin, end = larger(walk.token, needed), larger(walk.begin, needed), larger(walk.end, needed)
+    return Walk(walk.counter, walk.slot, walk.touched, token, begin, end, walk.following, walk.last, walk.top)
+
+
+@nb.njit(cache=True, nogil=True)
+def start_walk(walk, token, n_places):
+    """Set out from a token that has the first `n_places` places."""
+    walk.token[0] = token
+    walk.begin[0], walk.end[0] = 0, n_places
+    walk.following[0], walk.last[0], walk.top[0] = 0, 1, n_places
+
+
+@nb.njit(cache=True, nogil=True)
+def count_tails(tails, places, ends, begin, end, count, touched):
+    """Count the tokens behind the places [begin, end), and fill in where their tails end: how many tokens were touched."""
+    n_touched = 0
+    for i in range(begin, end):
+        p = places[i] + 1
+        token = tails[p]
+        while token >= 0:
+            if count[token] == 0:
+                touched[n_touched] = token
+                n_touched += 1
+            count[token] += 1
+            p += 1
+            token = tails[p]
+        ends[i] = p
+    return n_touched
+
+
+@nb.njit(cache=True, nogil=True)
+def clear_counts(walk, n_touched):
+    for t in range(n_touched):
+        walk.counter[walk.touched[t]] = 0
+
+
+@nb.njit(cache=True, nogil=True)
+def add_child(walk, child, token, top):
+    """The next child of a frame, with places from `top` on."""
+    walk.token[child] = token
+    walk.begin[child] = top
+    walk.end[child] = top
+    walk.slot[token] = child
+
+
+@nb.njit(cache=True, nogil=True)
+def open_frame(walk, depth, n_touched, k, support):
+    """Make children of the tokens that at least k and not all rows of the prefix hold, clear the counts: whether there are any.
+
+    (A token in all rows of the prefix adds nothing to what the prefix and its other children tell.)
+    """
+    child, top = walk.last[depth], walk.top[depth]
+    for t in range(n_touched):
+        token = walk.touched[t]
+        walk.slot[token] = -1
+        if k <= walk.counter[token] < support:
+            add_child(walk, child, token, top)
+            top += walk.counter[token]
+            child += 1
+        walk.counter[token] = 0
+    return close_frame(walk, depth, child, top)
+
+
+@nb.njit(cache=True, nogil=True)
+def close_frame(walk, depth, child, top):
+    """The frame one deeper ends before this child and this place: whether it has any children."""
+    walk.following[depth + 1] = walk.last[depth]
+    walk.last[depth + 1] = child
+    walk.top[depth + 1] = top
+    return child > walk.last[depth]
+
+
+@nb.njit(cache=True, nogil=True)
+def spread_places(tails, places, ends, begin, end, slot, child_end):
+    """Give every child its places among the tails of its prefix."""
+    for i in range(begin, end):
+        stop = ends[i]
+        for p in range(places[i] + 1, stop):
+            child = slot[tails[p]]
+            if child >= 0:
+                at = child_end[child]
+                places[at] = p
+                ends[at] = stop
+                child_end[child] = at + 1
+
+
+def moved_together(rows: Rows) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
     """The laid-out rows without gaps and ends: (offsets, items)."""
-    home = home_of(tails)
-    n_rows = len(lengths)
-    out_offsets = np.empty(n_rows + 1, np.int64) if home is None else home.mapped(n_rows + 1, np.int64)
-    out_offsets[0] = 0
-    np.cumsum(lengths, out=out_offsets[1:])
-    size = int(out_offsets[-1])
-    out = np.empty(size, np.int32) if home is None else home.mapped(size, np.int32)
-    _move_together(offsets, tails, out_offsets, out)
-    return out_offsets, out
+    home = home_of(rows.tails)
+    room = np.empty if home is None else home.mapped
+    offsets = room(len(rows.lengths) + 1, np.int64)
+    offsets[0] = 0
+    np.cumsum(rows.lengths, out=offsets[1:])
+    items = room(int(offsets[-1]), np.int32)
+    _move_together(rows.offsets, rows.tails, offsets, items)
+    return offsets, items
 
 
 @nb.njit(cache=True, nogil=True)

@@ -1,13 +1,15 @@
-"""Ground: baskets laid out under a hierarchy, so that supports of nodes and rare sets under any cut are quick to find.
+"""Problem: baskets, a hierarchy and the promise to keep as arrays, so that supports of nodes and rare sets under any cut are quick to find.
 
-All algorithms of this room stand on it. It holds the support and the cost of every node, the rows of every leaf in
+All algorithms of this room work on it. It holds the support and the cost of every node, the rows of every leaf in
 depth-first order (the rows of a node are then one stretch), and no more memory than the baskets themselves.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,6 +18,10 @@ import numpy.typing as npt
 from shoal.errors import Unreachable
 from shoal.guarantees.km import KmAnonymity
 from shoal.hierarchy.tree import Hierarchy
+from shoal.kernels.itemsets import rare_sets as kernels
+from shoal.kernels.itemsets.nodes import LeafRows, joint_support, node_supports, rows_by_position
+from shoal.kernels.itemsets.prefixes import laid_out
+from shoal.kernels.parallel import even_blocks, even_row_blocks, over_blocks
 from shoal.price.ncp import node_cost
 from shoal.records.baskets import Baskets
 
@@ -25,8 +31,8 @@ MOST_LIFTED = 40_000
 """Rare sets raised per round."""
 
 
-class Standing(Protocol):
-    """What `exact` and `aa` stand on: counts of nodes and rare sets, whichever engine counts them."""
+class Counts(Protocol):
+    """What `exact` and `aa` need to know: counts of nodes and rare sets, whichever engine counts them."""
 
     hierarchy: Hierarchy
     vocabulary: tuple[str, ...]
@@ -42,12 +48,12 @@ class Standing(Protocol):
     pulse: Callable[[float], None] | None
 
     def rare_sets(self, node: npt.NDArray[np.int32], up_to: int) -> npt.NDArray[np.int32]:
-        """As `Ground.rare_sets`; of sets with the same parents, those behind the first may be left out."""
+        """As `Problem.rare_sets`; of sets with the same parents, those behind the first may be left out."""
 
     def one_per_parents(self, sets: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]: ...
 
 
-class Ground:
+class Problem:
     """Baskets, hierarchy and the promise to keep, ready for counting."""
 
     def __init__(
@@ -58,9 +64,6 @@ class Ground:
         threads: int | None = None,
         pulse: Callable[[float], None] | None = None,
     ) -> None:
-        from shoal.kernels.itemsets.nodes import node_supports
-        from shoal.kernels.parallel import even_row_blocks, over_blocks
-
         self.baskets, self.hierarchy, self.threads, self.pulse = baskets, hierarchy, threads, pulse
         self.k, self.m = int(guarantee.k), min(int(guarantee.m), max(baskets.longest, 1))
         self.parent, self.vocabulary = hierarchy.parent, baskets.vocabulary
@@ -78,35 +81,23 @@ class Ground:
         self.support: npt.NDArray[np.int64] = np.array(parts).sum(axis=0)
 
     @cached_property
-    def leaf_rows(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
-        """(offsets, rows): the rows of the leaf at each depth-first position."""
-        from shoal.kernels.itemsets.nodes import rows_by_position
-
-        position = self.hierarchy.span[: self.hierarchy.n_leaves, 0][self.leaf]
-        found: tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]] = rows_by_position(
-            self.baskets.offsets, self.baskets.items, position, self.hierarchy.n_leaves
-        )
-        return found
+    def leaf_rows(self) -> LeafRows:
+        """The rows under every node."""
+        h = self.hierarchy
+        position = h.span[: h.n_leaves, 0][self.leaf]
+        return LeafRows(h.span, *rows_by_position(self.baskets.offsets, self.baskets.items, position, h.n_leaves))
 
     def support_of(self, nodes: Iterable[int]) -> int:
         """Transactions that hold something under each of the nodes."""
-        from shoal.kernels.itemsets.nodes import joint_support
-
         members = np.fromiter(nodes, np.int64)
-        return int(joint_support(members, self.hierarchy.span, *self.leaf_rows, len(self.baskets)))
+        return int(joint_support(members, self.leaf_rows, len(self.baskets)))
 
     def rare_sets(self, node: npt.NDArray[np.int32], up_to: int) -> npt.NDArray[np.int32]:
         """Rare sets of up to `up_to` nodes when every leaf is published as `node[leaf]` (-1: dropped), padded with -1."""
-        from shoal.kernels.itemsets.breaches import rare_sets
-        from shoal.kernels.itemsets.rows import laid_out
-        from shoal.kernels.parallel import over_blocks
-
         nodes, token = rarest_first(node[self.leaf], self.support)
         rows = laid_out(self.baskets.offsets, self.baskets.items, token, len(nodes), self.threads, self.pulse)
         found = over_blocks(
-            lambda a, b: rare_sets(
-                rows.offsets, rows.tails, rows.lengths, rows.support, rows.volume, a, b, self.k, up_to, MOST_PER_TOKEN
-            ),
+            lambda a, b: kernels.rare_sets(rows, a, b, self.k, up_to, MOST_PER_TOKEN),
             rows.blocks(),
             self.threads,
             self.pulse,
@@ -114,27 +105,23 @@ class Ground:
         ranks = np.concatenate([np.empty(0, np.int32), *found]).reshape(-1, up_to)
         return np.where(ranks >= 0, nodes[ranks], -1).astype(np.int32)
 
-    def lifted(self, sets: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+    def lift(self, sets: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
         """The rare sets raised towards the root as far as they stay rare, in two orders of their members, without repeats."""
-        from shoal.kernels.itemsets.breaches import lift
-        from shoal.kernels.parallel import even_blocks, over_blocks
-
         sets = self.one_per_parents(sets)
         if len(sets) > MOST_LIFTED:
             sets = sets[np.linspace(0, len(sets) - 1, MOST_LIFTED).astype(np.int64)]
-        leaf_offsets, leaf_rows = self.leaf_rows
-        span, n_rows = self.hierarchy.span, len(self.baskets)
+        under, n_rows = self.leaf_rows, len(self.baskets)
         blocks = even_blocks(np.ones(len(sets)), min(64, 1 + len(sets) // 64))
 
-        def raised(backwards: bool) -> list[Any]:
+        def from_one_end(backwards: bool) -> list[Any]:
             return over_blocks(
-                lambda a, b: lift(sets, a, b, backwards, self.parent, span, leaf_offsets, leaf_rows, n_rows, self.k),
+                lambda a, b: kernels.lift(sets, a, b, backwards, self.parent, under, n_rows, self.k),
                 blocks,
                 self.threads,
                 self.pulse,
             )
 
-        return self.one_per_parents(np.concatenate(raised(False) + raised(True)))
+        return self.one_per_parents(np.concatenate(from_one_end(False) + from_one_end(True)))
 
     def one_per_parents(self, sets: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
         """One set for each combination of parents: siblings ask for the same thing."""
@@ -167,3 +154,32 @@ def one_per_parents(sets: npt.NDArray[np.int32], parent: npt.NDArray[np.int32]) 
     above = np.sort(np.where(sets >= 0, parent[sets], -1), axis=1)
     _, first = np.unique(above, axis=0, return_index=True)
     return sets[np.sort(first)]
+
+
+@dataclass(frozen=True)
+class RareCategories:
+    """A set of at most m top-level categories that stand together in fewer than k transactions, but in some."""
+
+    names: tuple[str, ...]
+    support: int
+
+
+def rare_categories(baskets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarchy) -> list[RareCategories]:
+    """What leaves no cut below the root, smallest sets first, then rarest; empty when the root is not forced.
+
+    A single rare category is enough to take all detail away.
+    """
+    problem = Problem(baskets, guarantee, hierarchy)
+    at_top = np.full(hierarchy.n_leaves, -1, np.int32)
+    for v in hierarchy.top:
+        lo, hi = hierarchy.span[v]
+        at_top[hierarchy.leaf_order[lo:hi]] = v
+    rare = [tuple(v for v in nodes if v >= 0) for nodes in problem.rare_sets(at_top, problem.m).tolist()]
+    # A rare set says nothing new when a part of it is rare already.
+    minimal: set[frozenset[int]] = set()
+    for nodes in sorted(rare, key=len):
+        parts = (frozenset(part) for size in range(1, len(nodes)) for part in combinations(nodes, size))
+        if not any(part in minimal for part in parts):
+            minimal.add(frozenset(nodes))
+    named = [RareCategories(tuple(hierarchy.labels[v] for v in sorted(s)), problem.support_of(s)) for s in minimal]
+    return sorted(named, key=lambda c: (len(c.names), c.support, c.names))
