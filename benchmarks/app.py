@@ -54,7 +54,7 @@ class _Bench:
 
     def __init__(self, folder: Path) -> None:
         from shoal.app.jobs.queue import Jobs
-        from shoal.app.panels.hierarchies.tree_steps import take
+        from shoal.app.panels.hierarchies.column_tree import ColumnTree
         from shoal.app.panels.hierarchies.tree_values import keep_values, kept_values, needs
         from shoal.app.project.drafts import begin
         from shoal.app.project.workspace import Workspace
@@ -65,33 +65,29 @@ class _Bench:
         self.jobs = Jobs(self.workspace)
         self.project = self.workspace.new_project("data")
         begin(self.project, folder / "data.csv")
-        self.need = needs(self.project)[0]
+        need = needs(self.project)[0]
         keep_values(self.project)
-        found = kept_values(self.project, self.jobs)
-        assert found is not None
-        self.values = found[self.need.column]
-        take(self.project, self.need, "../../../tree.csv", "took tree.csv")
+        values = kept_values(self.project, self.jobs)
+        assert values is not None
+        self.tree = ColumnTree(self.project, need, values[need.column])
+        self.tree.take("../../../tree.csv", "took tree.csv")
         self.shown = 0
         self.edits = 0
 
     def read(self) -> None:
-        from shoal.app.panels.hierarchies import trees
+        from shoal.app.panels.hierarchies import column_tree
 
-        trees._LOADED.clear()
-        trees._READ.clear()
+        column_tree._LOADED.clear()
+        column_tree._READ.clear()
         self.loaded()
 
     def loaded(self) -> Any:
-        from shoal.app.panels.hierarchies.trees import load
-
-        return load(self.workspace, self.project, self.jobs, self.need, self.values)
+        return self.tree.load(self.workspace, self.jobs)
 
     def do(self, step: str) -> None:
         """A step, and the rows that the page shows after it."""
         from shoal.app.panels.hierarchies.tree_browser import Browser
         from shoal.app.panels.hierarchies.tree_page import tree_html
-        from shoal.app.panels.hierarchies.tree_steps import edit
-        from shoal.app.panels.hierarchies.tree_steps import step as walk
         from shoal.hierarchy.edit import merge, move, rename
 
         loaded = self.loaded()
@@ -103,12 +99,12 @@ class _Bench:
             "merge": lambda tree: merge(tree, loaded.children(tops[4])[:2], f"both {self.edits}"),
         }
         if step in verbs:
-            edit(self.project, self.need, self.values, loaded, verbs[step], step)
+            self.tree.edit(loaded, verbs[step], step)
         elif step == "undo":
-            assert walk(self.project, self.need, -1)
+            assert self.tree.step(-1)
         browser = Browser(self.loaded())
         if step == "search":
-            hits, _ = browser.found("item 04711")
+            hits, _ = browser.search("item 04711")
             browser.show(hits[0].node)
         else:
             browser.toggle(loaded.children(browser.top)[6])

@@ -13,18 +13,18 @@ from hypothesis import strategies as st
 
 from serving import until
 from shoal.app.jobs.queue import LIVE, Jobs
+from shoal.app.panels.hierarchies.column_tree import ColumnTree, hang_unknown
+from shoal.app.panels.hierarchies.loaded_tree import Loaded
 from shoal.app.panels.hierarchies.tree_browser import DEEPEST, MOST_ROWS, PAGE, Browser
 from shoal.app.panels.hierarchies.tree_forms import forms_for
-from shoal.app.panels.hierarchies.tree_loaded import against, findings
-from shoal.app.panels.hierarchies.tree_steps import edit, hang_values, step, steps_of, take
-from shoal.app.panels.hierarchies.tree_values import Values, keep_values, kept_values, needs, submit
-from shoal.app.panels.hierarchies.trees import hang_unknown, load, refusal, spec_of
+from shoal.app.panels.hierarchies.tree_values import keep_values, kept_values, needs, submit
 from shoal.app.project.drafts import begin, set_role
 from shoal.app.project.workspace import Workspace
 from shoal.errors import InputError
 from shoal.hierarchy.build import balanced_tree
 from shoal.hierarchy.edit import rename
 from shoal.hierarchy.files import read_hierarchy
+from shoal.hierarchy.spec import Values
 from shoal.hierarchy.tree import Hierarchy
 from strategies import trees
 
@@ -52,16 +52,18 @@ class Desk:
             keep_values(self.project)
         return kept_values(self.project, self.jobs)[(need or self.need).column]
 
+    def tree(self, need=None):
+        return ColumnTree(self.project, need or self.need, self.values(need))
+
     def loaded(self, need=None):
-        need = need or self.need
-        return load(self.workspace, self.project, self.jobs, need, self.values(need))
+        return self.tree(need).load(self.workspace, self.jobs)
 
     def file(self, name, text):
         (self.workspace.folder / name).write_text(text)
-        take(self.project, self.need, f"../../../{name}", f"took {name}")
+        self.tree().take(f"../../../{name}", f"took {name}")
 
     def edit(self, verb, did="did it"):
-        edit(self.project, self.need, self.values(), self.loaded(), verb, did)
+        self.tree().edit(self.loaded(), verb, did)
 
 
 @pytest.fixture
@@ -76,23 +78,23 @@ def node(loaded, name):
 
 
 def test_a_built_tree_is_held_against_the_data(desk):
-    assert spec_of(desk.project, desk.need) == "frequency:5"
+    assert desk.tree().spec == "frequency:5"
     loaded = desk.loaded()
-    assert loaded.missing == ()
+    assert loaded.missing == {}
     assert loaded.counts[loaded.tree.root] == 13
     assert desk.loaded() is loaded
 
 
-def test_missing_values_are_counted_the_most_frequent_first(desk):
+def test_missing_values_are_counted_and_can_be_hung_in(desk):
     desk.file("tree.csv", TREE.replace("X,B\n", "").replace("Y,C\n", ""))
     loaded = desk.loaded()
-    assert (loaded.missing, loaded.missing_counts, loaded.known) == (("B", "C"), (3, 3), 2)
-    hang_values(desk.project, desk.need, desk.values(), loaded, loaded.missing, node(loaded, "X"))
+    assert (loaded.missing, loaded.known) == ({"B": 3, "C": 3}, 2)
+    desk.tree().hang(loaded, list(loaded.missing), node(loaded, "X"))
     after = desk.loaded()
-    assert after.missing == ()
+    assert after.missing == {}
     assert after.counts[node(after, "X")] == 10
-    assert step(desk.project, desk.need, -1)
-    assert desk.loaded().missing == ("B", "C")
+    assert desk.tree().step(-1)
+    assert list(desk.loaded().missing) == ["B", "C"]
 
 
 def test_the_root_takes_what_the_tree_does_not_know(desk):
@@ -106,7 +108,7 @@ def test_the_root_takes_what_the_tree_does_not_know(desk):
 
 def test_a_tree_is_checked_as_the_command_does(desk):
     desk.file("tree.csv", TREE.replace("Y,D\n", "Y,D\n*,Z\nZ,E\n"))
-    found = findings(desk.loaded(), desk.values(), 9)
+    found = desk.loaded().notes(9)
     assert [grade for grade, _ in found] == ["warning", "note", "note"]
     assert "rarer than k = 9 (Y, X)" in found[0][1]
     assert "--" not in "".join(text for _, text in found)
@@ -116,38 +118,38 @@ def test_edits_are_files_of_their_own_and_can_be_undone(desk):
     desk.file("tree.csv", TREE)
     before = desk.loaded()
     desk.edit(lambda tree: rename(tree, node(before, "X"), "fruit"), "renamed it")
-    spec = spec_of(desk.project, desk.need)
+    spec = desk.tree().spec
     path = desk.project.folder / spec
     assert path.read_text().startswith("parent,child\n")
     assert path.stat().st_mode & 0o777 == 0o600
     assert set(read_hierarchy(path).names) == {"A", "B", "C", "D", "fruit", "Y", "*"}
-    assert steps_of(desk.project, desk.need).undoes == "renamed it"
+    assert desk.tree().steps.undoes == "renamed it"
     # As after a restart: the steps are in files.
-    again = Workspace(desk.workspace.folder).project(desk.project.id)
-    assert step(again, desk.need, -1)
-    assert spec_of(again, desk.need) == "../../../tree.csv"
+    again = ColumnTree(Workspace(desk.workspace.folder).project(desk.project.id), desk.need, desk.values())
+    assert again.step(-1)
+    assert again.spec == "../../../tree.csv"
     assert (desk.workspace.folder / "tree.csv").read_text() == TREE
-    assert step(again, desk.need, 1)
-    assert spec_of(again, desk.need) == spec
-    assert not step(again, desk.need, 1)
+    assert again.step(1)
+    assert again.spec == spec
+    assert not again.step(1)
 
 
 def test_what_was_undone_goes_with_the_next_edit(desk):
     desk.file("tree.csv", TREE)
     desk.edit(lambda tree: rename(tree, tree.root, "all"))
-    step(desk.project, desk.need, -1)
+    desk.tree().step(-1)
     desk.edit(lambda tree: rename(tree, tree.root, "every"))
-    assert steps_of(desk.project, desk.need).redoes is None
+    assert desk.tree().steps.redoes is None
     assert "every" in desk.loaded().tree.names
 
 
 def test_steps_go_on_from_what_the_plan_says(desk):
     desk.file("tree.csv", TREE)
     desk.project.change({"hierarchies": "balanced:2"})
-    found = steps_of(desk.project, desk.need)
+    found = desk.tree().steps
     assert (found.undoes, found.redoes) == ("took balanced:2", None)
-    assert step(desk.project, desk.need, -1)
-    assert spec_of(desk.project, desk.need) == "../../../tree.csv"
+    assert desk.tree().step(-1)
+    assert desk.tree().spec == "../../../tree.csv"
 
 
 def test_a_refused_edit_changes_nothing(desk):
@@ -178,11 +180,12 @@ def test_columns_of_a_table_have_trees_of_their_own(tmp_path):
     assert desk.loaded(items) is None
     assert desk.loaded(age) is None
     assert desk.loaded(town).tree.names == ("a", "b", "*")
-    take(desk.project, age, "intervals:5,10", "took intervals")
+    desk.tree(age).take("intervals:5,10", "took intervals")
     assert "[20:24]" in desk.loaded(age).tree.names
     assert desk.project.draft["hierarchies"] == {"age": "intervals:5,10"}
-    assert "do not fit" in refusal(age, desk.values(age), "intervals:7,10")
-    assert refusal(town, desk.values(town), "balanced:2") is None
+    with pytest.raises(InputError, match="do not fit"):
+        desk.tree(age).check("intervals:7,10")
+    desk.tree(town).check("balanced:2")
     assert {form.name for form in forms_for(age, desk.values(age))} >= {"none", "intervals", "mask", "file"}
     set_role(desk.project, "town", "drop")  # a tree that was chosen stays
     assert desk.project.draft["hierarchies"] == {"age": "intervals:5,10"}
@@ -210,7 +213,7 @@ def test_large_data_are_read_and_trees_learned_by_jobs(desk):
     assert kept_values(project, jobs)[need.column].counts.tolist() == [4, 3, 3, 3]
     if "learned" not in {form.name for form in forms_for(need, desk.values())}:
         return
-    take(project, need, "learned:2", "took learned:2")
+    desk.tree().take("learned:2", "took learned:2")
     assert desk.loaded() is None
     job = submit(project, jobs, 2)
     assert desk.loaded().id == job.id
@@ -227,7 +230,7 @@ def test_the_items_of_a_table_have_a_learned_tree_too(tmp_path):
     items, *columns = needs(desk.project)
     assert "learned" in {form.name for form in forms_for(items, desk.values(items))}
     assert not any("learned" in {form.name for form in forms_for(need, desk.values(need))} for need in columns)
-    take(desk.project, items, "learned:2", "took learned:2")
+    desk.tree(items).take("learned:2", "took learned:2")
     assert desk.project.problem() is None
     job = submit(desk.project, desk.jobs, 2)
     until(lambda: (desk.jobs.tick(), desk.jobs.get(desk.project, job.id).status not in LIVE)[1])
@@ -251,7 +254,7 @@ def test_trees_outside_the_workspace_are_not_read(desk, tmp_path):
 
 
 def browser_of(tree: Hierarchy) -> Browser:
-    return Browser(against(tree, Values(tree.labels[: tree.n_leaves], np.ones(tree.n_leaves, np.int64))))
+    return Browser(Loaded.of(tree, Values(tree.labels[: tree.n_leaves], np.ones(tree.n_leaves, np.int64))))
 
 
 def test_a_page_shows_a_window_of_many_children():
@@ -268,16 +271,16 @@ def test_a_page_shows_a_window_of_many_children():
 
 def test_what_is_sought_is_opened_wherever_it_is():
     browser = browser_of(balanced_tree([f"i{v:05}" for v in range(70_000)], 40))
-    hits, count = browser.found("I0123")
+    hits, count = browser.search("I0123")
     assert count == 10
     assert hits[0].name == "i01230"
     assert hits[0].path.startswith("* › items[1:64000]")
     browser.show(hits[0].node)
     assert hits[0].node in {row.node for row in browser.rows()}
     assert list(browser.chosen) == [hits[0].node]
-    hits, count = browser.found("i")
+    hits, count = browser.search("i")
     assert (len(hits), count) == (50, browser.loaded.tree.n_nodes - 1)
-    assert browser.found("  ") == ([], 0)
+    assert browser.search("  ") == ([], 0)
 
 
 def test_a_deep_tree_is_shown_from_further_down():

@@ -10,20 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.app.jobs.queue import Jobs
-from shoal.app.panels.hierarchies import trees as kept_trees
+from shoal.app.panels.hierarchies import column_tree as kept_trees
+from shoal.app.panels.hierarchies.column_tree import ColumnTree
+from shoal.app.panels.hierarchies.loaded_tree import Loaded
 from shoal.app.panels.hierarchies.tree_browser import Browser
-from shoal.app.panels.hierarchies.tree_loaded import against, recounted
-from shoal.app.panels.hierarchies.tree_steps import edit, step
-from shoal.app.panels.hierarchies.tree_text import parent_child_text
-from shoal.app.panels.hierarchies.tree_values import Values, keep_values, kept_values, needs
-from shoal.app.panels.hierarchies.trees import load, spec_of
+from shoal.app.panels.hierarchies.tree_values import keep_values, kept_values, needs
 from shoal.app.project.drafts import begin
 from shoal.app.project.workspace import Workspace
 from shoal.errors import InputError
 from shoal.hierarchy.build import balanced_tree
 from shoal.hierarchy.edit import hang, merge, merge_into, move, remove, rename
-from shoal.hierarchy.files import hierarchy_text, read_hierarchy
-from shoal.hierarchy.tree import Hierarchy
+from shoal.hierarchy.files import read_hierarchy
+from shoal.hierarchy.spec import Values
 from strategies import trees
 
 
@@ -31,37 +29,16 @@ def values_of(tree):
     return Values(tree.labels[: tree.n_leaves], np.arange(1, tree.n_leaves + 1))
 
 
-def relabelled(tree, labels):
-    """The tree with other labels, made different from each other where the file needs it."""
-    named = tuple(f"{label}{'' if v % 2 else '~'}{v}" for v, label in enumerate(labels))
-    return Hierarchy(tree.parent, named, tree.n_leaves)
-
-
-def told(render, tree):
-    """What is written, or why it is not."""
-    try:
-        return render(tree)
-    except InputError as error:
-        return str(error)
-
-
-@given(trees(max_leaves=9), st.data())
-def test_the_text_of_a_tree_is_the_one_of_the_library(tree, data):
-    some = st.text(st.sampled_from('ab;,"\t\r\n é漢| '), max_size=4)
-    tree = relabelled(tree, data.draw(st.lists(some, min_size=tree.n_nodes, max_size=tree.n_nodes)))
-    assert told(parent_child_text, tree) == told(lambda tree: hierarchy_text(tree, "parent-child").encode(), tree)
-
-
 @given(trees(max_leaves=9))
 def test_what_is_counted_over_arrays_is_what_one_counts_by_hand(tree):
-    loaded = against(tree, values_of(tree))
+    loaded = Loaded.of(tree, values_of(tree)).warm()
     below = [[] for _ in range(tree.n_nodes)]
     for leaf in range(tree.n_leaves):
         v = leaf
         while v >= 0:
             below[v].append(leaf)
             v = int(tree.parent[v])
-    assert loaded.below.tolist() == [len(leaves) for leaves in below] == tree.leaf_count.tolist()
+    assert tree.leaf_count.tolist() == [len(leaves) for leaves in below]
     assert loaded.first.tolist() == [min(leaves) for leaves in below]
     assert loaded.counts.tolist() == [sum(leaf + 1 for leaf in leaves) for leaves in below]
     for v in range(tree.n_nodes):
@@ -73,7 +50,7 @@ def test_what_is_counted_over_arrays_is_what_one_counts_by_hand(tree):
 
 @given(trees(max_leaves=9), st.data())
 def test_after_an_edit_the_counts_are_those_of_the_tree_loaded_anew(tree, data):
-    before = against(tree, values_of(tree))
+    before = Loaded.of(tree, values_of(tree))
     inner = st.integers(tree.n_leaves, tree.n_nodes - 1)
     verbs = [
         lambda: rename(tree, data.draw(inner), "another"),
@@ -85,8 +62,8 @@ def test_after_an_edit_the_counts_are_those_of_the_tree_loaded_anew(tree, data):
         after = data.draw(st.sampled_from(verbs))()
     except InputError:
         return
-    quick, slow = recounted(before, after, values_of(tree)), against(after, values_of(tree))
-    for name in ("counts", "below", "first"):
+    quick, slow = before.after(after, values_of(tree)), Loaded.of(after, values_of(tree))
+    for name in ("counts", "first"):
         assert getattr(quick, name).tolist() == getattr(slow, name).tolist()
     assert [quick.node(name) for name in after.names] == list(range(after.n_nodes))
     assert (quick.missing, quick.known) == (slow.missing, slow.known)
@@ -104,16 +81,16 @@ class Bench:
         begin(self.project, folder / "data.csv")
         self.need = needs(self.project)[0]
         keep_values(self.project)
-        self.values = kept_values(self.project, self.jobs)[self.need.column]
+        self.tree = ColumnTree(self.project, self.need, kept_values(self.project, self.jobs)[self.need.column])
         self.project.change({"hierarchies": "balanced:20"})
         assert self.loaded().tree.n_leaves == items
 
     def loaded(self):
-        return load(self.workspace, self.project, self.jobs, self.need, self.values)
+        return self.tree.load(self.workspace, self.jobs)
 
     def edit(self, verb):
         loaded = self.loaded()
-        edit(self.project, self.need, self.values, loaded, lambda tree: verb(tree, loaded), "did it")
+        self.tree.edit(loaded, lambda tree: verb(tree, loaded), "did it")
         return Browser(self.loaded())
 
 
@@ -167,7 +144,7 @@ def test_an_edit_is_done_over_arrays(tmp_path, name):
         bench = Bench(folder, items)
         bench.edit(lambda tree, loaded: rename(tree, tree.root, "all"))  # what is loaded at the first time is loaded
         counted.append(calls(lambda bench=bench: bench.edit(EDITS[name])))
-        undone.append(calls(lambda bench=bench: (step(bench.project, bench.need, -1), bench.loaded())))
+        undone.append(calls(lambda bench=bench: (bench.tree.step(-1), bench.loaded())))
     more = counted[1] - counted[0]
     assert more < (0.1 if name == "rename" else 1.2) * 18_000, counted
     assert undone[1] - undone[0] < 1_000, undone
@@ -184,13 +161,13 @@ def test_the_way_back_is_in_memory_and_on_disk(tmp_path, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(kept_trees, "read_hierarchy", refuse)
         for number in (3, 2, 1, 0):
-            step(bench.project, bench.need, -1)
+            bench.tree.step(-1)
             assert bench.loaded().tree.names[-1] == f"all {number}"
     kept_trees._LOADED.clear()  # as after a restart
     kept_trees._READ.clear()
-    step(bench.project, bench.need, 1)
+    bench.tree.step(1)
     assert bench.loaded().tree.names[-1] == "all 1"
-    assert read_hierarchy(bench.project.folder / spec_of(bench.project, bench.need)).names[-1] == "all 1"
+    assert read_hierarchy(bench.project.folder / bench.tree.spec).names[-1] == "all 1"
 
 
 def test_memory_for_the_way_back_has_a_bound(monkeypatch):
@@ -198,8 +175,8 @@ def test_memory_for_the_way_back_has_a_bound(monkeypatch):
     monkeypatch.setattr(kept_trees, "_LOADED", type(kept_trees._LOADED)())
     tree = balanced_tree([f"i{v}" for v in range(10)], 10)
     for number in range(8):
-        kept_trees.hold((number,), against(tree, values_of(tree)))
+        kept_trees.hold((number,), Loaded.of(tree, values_of(tree)))
     assert list(kept_trees._LOADED) == [(5,), (6,), (7,)]
     large = balanced_tree([f"i{v}" for v in range(100)], 10)
-    kept_trees.hold(("large",), against(large, values_of(large)))
+    kept_trees.hold(("large",), Loaded.of(large, values_of(large)))
     assert list(kept_trees._LOADED) == [("large",)]

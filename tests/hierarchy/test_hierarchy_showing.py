@@ -5,7 +5,8 @@ from hypothesis import given
 
 from random_trees import trees
 from shoal.hierarchy.build import balanced_tree
-from shoal.hierarchy.survey import outline, problems, summary
+from shoal.hierarchy.spec import Values
+from shoal.hierarchy.survey import Fit, outline, summary
 from shoal.hierarchy.tree import Hierarchy
 
 STORE = Hierarchy.from_parents(
@@ -54,7 +55,7 @@ def test_a_summary_gives_the_shape_in_figures():
 
 
 def test_problems_come_gravest_first():
-    found = problems(STORE, ["ham", "milk", "candle", "tea"], np.array([9, 5, 2, 1]), k=5)
+    found = Fit.of(STORE, Values(["ham", "milk", "candle", "tea"], np.array([9, 5, 2, 1]))).findings(5)
     assert [(f.kind, f.grade, f.labels) for f in found] == [
         ("missing", "error", ("tea",)),
         ("rare", "warning", ("rest",)),
@@ -70,11 +71,12 @@ def test_problems_come_gravest_first():
 
 
 def test_a_category_without_data_is_not_rare():
-    found = problems(STORE, ["ham"], np.array([9]), k=5)
+    found = Fit.of(STORE, Values(["ham"], np.array([9]))).findings(5)
     assert "rare" not in [f.kind for f in found]
 
 
 def test_rarity_needs_a_k_and_a_good_hierarchy_has_no_problems():
     items = [str(i) for i in range(25)]
-    assert problems(balanced_tree(items, 5), items, np.ones(25, np.int64)) == []
-    assert [f.kind for f in problems(balanced_tree(items, 5), items, np.ones(25, np.int64), k=6)] == ["rare"]
+    fit = Fit.of(balanced_tree(items, 5), Values(items, np.ones(25, np.int64)))
+    assert fit.findings() == []
+    assert [finding.kind for finding in fit.findings(6)] == ["rare"]

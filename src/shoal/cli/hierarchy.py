@@ -149,19 +149,15 @@ def check(
 
     [bold]shoal hierarchy check tree.csv baskets.csv --k 5[/bold]
     """
-    import numpy as np
-
-    from shoal.hierarchy.survey import problems
+    from shoal.hierarchy.spec import Values
+    from shoal.hierarchy.survey import Fit, shape_findings
 
     baskets = _baskets(data, items, id, drop, separator, format)
     tree = _tree(hierarchy, baskets)
-    vocabulary, supports = (baskets.vocabulary, baskets.supports()) if baskets else ((), np.empty(0, np.int64))
-    found = problems(tree, vocabulary, supports, k if baskets else None)
-    if not baskets:
-        found = [finding for finding in found if finding.kind != "unused"]
-    usable = not any(finding.grade == "error" for finding in found)
-    findings = [{"kind": f.kind, "grade": f.grade, "labels": list(f.labels), "text": f.text} for f in found]
-    _show(tree, json, usable=usable, findings=findings)
+    findings = Fit.of(tree, Values.of_items(baskets)).findings(k) if baskets else shape_findings(tree)
+    usable = not any(finding.grade == "error" for finding in findings)
+    facts = [{"kind": f.kind, "grade": f.grade, "labels": list(f.labels), "text": f.text} for f in findings]
+    _show(tree, json, usable=usable, findings=facts)
     return 0 if usable else UNUSABLE
 
 

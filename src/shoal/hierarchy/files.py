@@ -12,13 +12,13 @@ label that repeats is written as the node's unique name. `.gz` and `.zst` names 
 from __future__ import annotations
 
 import gzip
-import io
 import os
 import re
-import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+import pyarrow as pa
 
 from shoal.errors import InputError, option
 from shoal.hierarchy.formats import amnesia, arx, nested, parent_child
@@ -44,6 +44,11 @@ FORMATS = {
     "json": Format(nested.parse, nested.render, nested.ONE_ROOT),
 }
 _NOT_TEXT = re.compile("[\0\ud800-\udfff]")
+_PACK: dict[str, Callable[[bytes], bytes]] = {
+    ".gz": lambda data: gzip.compress(data, mtime=0),
+    ".zst": lambda data: bytes(pa.compress(data, codec="zstd", asbytes=True)),
+}
+_CODECS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 _SUFFIXES = {".csv": "arx", ".txt": "amnesia", ".json": "json"}
 
 
@@ -80,7 +85,7 @@ def write_hierarchy(
 ) -> None:
     """Write to a temporary file beside the target, then rename it: the target is whole or untouched. Overwrites only with `force`."""
     path = Path(path)
-    plain = path.with_suffix("") if path.suffix in _PACKED else path
+    plain = path.with_suffix("") if path.suffix in _PACK else path
     if format is None and plain.suffix not in _SUFFIXES:
         raise InputError(
             f"{path}: its name does not tell the format; end it in {', '.join(_SUFFIXES)}, or name one of {', '.join(FORMATS)}"
@@ -90,7 +95,7 @@ def write_hierarchy(
         raise InputError(f"{path} is not a regular file; name a file to write the hierarchy to")
     if path.exists() and not force:
         raise InputError(f"{path} exists; choose another name, or overwrite it with {option('force')}")
-    pack = _PACKED.get(path.suffix, bytes)
+    pack = _PACK.get(path.suffix, bytes)
     _replace(path, pack(text.encode()))
 
 
@@ -116,14 +121,12 @@ def _text(path: Path, place: str) -> str:
             data = read_part(file, place, "a tree")
     except OSError as error:
         raise InputError(f"{place} cannot be read ({error.strerror}); check the path") from error
-    for magic, unpacking in _UNPACKED.items():
-        if data.startswith(magic):
-            try:
-                with unpacking(data) as unpacked:
-                    data = read_part(unpacked, place, "a tree")
-            except (EOFError, OSError, zlib.error) as error:
-                raise InputError(f"{place}: its packed data is damaged ({error}); fetch or pack it again") from error
-            break
+    if codec := next((codec for magic, codec in _CODECS.items() if data.startswith(magic)), None):
+        try:
+            with pa.CompressedInputStream(pa.BufferReader(data), codec) as unpacked:
+                data = read_part(unpacked, place, "a tree")
+        except OSError as error:
+            raise InputError(f"{place}: its packed data is damaged ({error}); fetch or pack it again") from error
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -137,27 +140,6 @@ def _text(path: Path, place: str) -> str:
     if not text.strip():
         raise InputError(f"{place}: it is empty; check that it is the right file")
     return text
-
-
-def _zstd(data: bytes) -> bytes:
-    import pyarrow as pa
-
-    packed: bytes = pa.compress(data, codec="zstd", asbytes=True)
-    return packed
-
-
-def _unzstd(data: bytes) -> Any:
-    import pyarrow as pa
-
-    return pa.CompressedInputStream(pa.BufferReader(data), "zstd")
-
-
-def _ungzip(data: bytes) -> Any:
-    return gzip.GzipFile(fileobj=io.BytesIO(data))
-
-
-_PACKED: dict[str, Callable[[bytes], bytes]] = {".gz": lambda data: gzip.compress(data, mtime=0), ".zst": _zstd}
-_UNPACKED: dict[bytes, Callable[[bytes], Any]] = {b"\x1f\x8b": _ungzip, b"\x28\xb5\x2f\xfd": _unzstd}
 
 
 def _guessed_format(text: str, path: Path, place: str) -> str:

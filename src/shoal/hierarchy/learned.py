@@ -62,7 +62,7 @@ def tree_of_groups(
     order = natural[np.argsort(-np.asarray(supports, np.int64)[natural], kind="stable")].tolist()
     weight, item, parent = supports.tolist(), list(range(len(vocabulary))), [-1] * len(vocabulary)
 
-    def joined(nodes: list[int], most: int = 1) -> list[int]:
+    def join(nodes: list[int], most: int = 1) -> list[int]:
         """At most `most` nodes above all of these, which stand by descending weight."""
         while len(nodes) > most:
             parts = -(-len(nodes) // n)
@@ -82,7 +82,7 @@ def tree_of_groups(
 
     def group(nodes: list[int]) -> int:
         """The node of a whole group: its lightest member right below it, and the others in what places are left."""
-        return nodes[0] if len(nodes) == 1 else above([*joined(nodes[:-1], n - 1), nodes[-1]])
+        return nodes[0] if len(nodes) == 1 else above([*join(nodes[:-1], n - 1), nodes[-1]])
 
     level = order
     for group_of in (*(partition.tolist() for partition in partitions), [0] * len(vocabulary)):

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import VALUES, Message, option
+from shoal.hierarchy.spec import Values
 from shoal.hierarchy.tree import Hierarchy, count_of
 
 
@@ -69,32 +70,59 @@ def summary(hierarchy: Hierarchy) -> dict[str, Any]:
     }
 
 
-def problems(
-    hierarchy: Hierarchy, vocabulary: Sequence[str], supports: npt.NDArray[np.int64], k: int | None = None
-) -> list[Finding]:
-    """What stands between this hierarchy and this data, the gravest first; `k` is the crowd that a release must hide in."""
-    h = hierarchy
-    position = {name: v for v, name in enumerate(h.labels[: h.n_leaves])}
-    known = [i for i, name in enumerate(vocabulary) if name in position]
-    per_leaf = np.zeros(h.n_leaves, np.int64)
-    per_leaf[[position[vocabulary[i]] for i in known]] = np.asarray(supports, np.int64)[known]
-    found = [
-        _missing(vocabulary, position),
-        _rare(h, h.sums(per_leaf), k) if k is not None else None,
-        _unused(h, per_leaf),
-        _chains(h),
-        _repeated(h),
-    ]
-    return [finding for finding in found if finding]
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """A hierarchy, held against the values that it is meant for."""
+
+    tree: Hierarchy
+    counts: npt.NDArray[np.int64]
+    """Per node, how often the data hold what is below it."""
+    missing: Mapping[str, int]
+    """Values of the data that are no leaf, and how often each occurs."""
+    known: int
+    """Values of the data that are leaves."""
+
+    @classmethod
+    def of(cls, tree: Hierarchy, values: Values) -> Self:
+        per_leaf = np.zeros(tree.n_leaves, np.int64)
+        missing: dict[str, int] = {}
+        for name, count in zip(values.names, values.counts.tolist(), strict=True):
+            if (leaf := tree.leaf_called.get(name)) is None:
+                missing[name] = count
+            else:
+                per_leaf[leaf] = count
+        return cls(tree, tree.sums(per_leaf), missing, len(values.names) - len(missing))
+
+    def after(self, tree: Hierarchy, values: Values) -> Self:
+        """The same after an edit: while the leaves are the same, only the nodes above them are counted anew."""
+        n = tree.n_leaves
+        if tree.labels[:n] != self.tree.labels[: self.tree.n_leaves]:
+            return self.of(tree, values)
+        return replace(self, tree=tree, counts=tree.sums(self.counts[:n]))
+
+    def findings(self, k: int | None = None) -> list[Finding]:
+        """What stands between the hierarchy and the data, the gravest first; `k` is the crowd that a release must hide in."""
+        about_data = (self._missing(), None if k is None else _rare(self.tree, self.counts, k), self._unused())
+        return [finding for finding in about_data if finding] + shape_findings(self.tree)
+
+    def _missing(self) -> Finding | None:
+        missing = tuple(self.missing)
+        text = (
+            f"{count_of(missing, 'item is', 'items are')} in the data but not among the leaves{VALUES}; "
+            f"add them, or hang them under the root ({option('unknown', 'root')})"
+        )
+        return Finding("missing", "error", missing, Message(text, missing)) if missing else None
+
+    def _unused(self) -> Finding | None:
+        tree = self.tree
+        unused = tuple(tree.labels[v] for v in np.flatnonzero(self.counts[: tree.n_leaves] == 0).tolist())
+        text = f"{count_of(unused, 'leaf is', 'leaves are')} without data{VALUES} but part of the domain, so NCP counts them"
+        return Finding("unused", "note", unused, Message(text, unused)) if unused else None
 
 
-def _missing(vocabulary: Sequence[str], position: dict[str, int]) -> Finding | None:
-    missing = tuple(name for name in vocabulary if name not in position)
-    text = (
-        f"{count_of(missing, 'item is', 'items are')} in the data but not among the leaves{VALUES}; "
-        f"add them, or hang them under the root ({option('unknown', 'root')})"
-    )
-    return Finding("missing", "error", missing, Message(text, missing)) if missing else None
+def shape_findings(hierarchy: Hierarchy) -> list[Finding]:
+    """What there is to know about a hierarchy, whatever the data."""
+    return [finding for finding in (_chains(hierarchy), _repeated(hierarchy)) if finding]
 
 
 def _rare(h: Hierarchy, occurrences: npt.NDArray[np.int64], k: int) -> Finding | None:
@@ -108,14 +136,6 @@ def _rare(h: Hierarchy, occurrences: npt.NDArray[np.int64], k: int) -> Finding |
         "occurrences)"
     )
     return Finding("rare", "warning", labels, Message(text, labels)) if labels else None
-
-
-def _unused(h: Hierarchy, per_leaf: npt.NDArray[np.int64]) -> Finding | None:
-    unused = tuple(h.labels[v] for v in np.flatnonzero(per_leaf == 0).tolist())
-    text = (
-        f"{count_of(unused, 'leaf is', 'leaves are')} without data{VALUES} but part of the domain, so NCP counts them"
-    )
-    return Finding("unused", "note", unused, Message(text, unused)) if unused else None
 
 
 def _chains(h: Hierarchy) -> Finding | None:

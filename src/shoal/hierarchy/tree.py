@@ -86,12 +86,14 @@ class Hierarchy:
 
     @cached_property
     def leaf_count(self) -> npt.NDArray[np.int64]:
-        """Leaves under each node."""
-        parent = self.parent.tolist()
-        count = [1] * self.n_leaves + [0] * (self.n_nodes - self.n_leaves)
-        for v in range(self.n_nodes - 1):
-            count[parent[v]] += count[v]
-        return _frozen(np.array(count, np.int64))
+        """Leaves under each node: all leaves are taken to their parents at once, then each inner node to its own."""
+        n = self.n_leaves
+        count = np.ones(self.n_nodes, np.int64)
+        inner = np.bincount(self.parent[:n], minlength=self.n_nodes)[n:].tolist() if n < self.n_nodes else []
+        for v, p in enumerate((self.parent[n:-1] - n).tolist()):
+            inner[p] += inner[v]
+        count[n:] = inner
+        return _frozen(count)
 
     @cached_property
     def depth(self) -> npt.NDArray[np.int32]:
@@ -181,12 +183,12 @@ class Hierarchy:
         return running[self.span[:, 1]] - running[self.span[:, 0]]
 
     @cached_property
-    def _leaf_called(self) -> dict[str, int]:
+    def leaf_called(self) -> dict[str, int]:
         return {name: v for v, name in enumerate(self.labels[: self.n_leaves])}
 
     def leaves_of(self, vocabulary: Sequence[str]) -> npt.NDArray[np.int32]:
         """The leaf of each item name; raises with the list of items that the hierarchy does not know."""
-        position = self._leaf_called
+        position = self.leaf_called
         missing = [name for name in vocabulary if name not in position]
         if missing:
             categories = set(self.labels[self.n_leaves :])

@@ -123,6 +123,31 @@ def table(
     return found
 
 
+@contextmanager
+def live_table(caption: str, titles: Sequence[str]) -> Iterator[ui.element]:
+    """A table whose cells are elements: build its rows inside."""
+    with ui.element("div").classes("sh-table-box"), ui.element("table").classes("sh-table"):
+        text(caption, "caption", "sh-hidden")
+        with ui.element("thead"), ui.element("tr"):
+            for title in titles:
+                text(title, "th").props["scope"] = "col"
+        with ui.element("tbody") as rows:
+            yield rows
+
+
+def turning(
+    start: int, at_once: int, total: int, on_turn: Callable[[int], Any], words: tuple[str, str] = ("Before", "More")
+) -> None:
+    """The buttons below a page of a list that is longer; `on_turn` gets the start of the page to show."""
+    if total <= at_once:
+        return
+    last = min(start + at_once, total)
+    with row():
+        button(words[0], lambda: on_turn(max(0, start - at_once)), "quiet").set_enabled(start > 0)
+        text(f"{start + 1:,} to {last:,} of {total:,}", "span", "sh-why")
+        button(words[1], lambda: on_turn(last), "quiet").set_enabled(last < total)
+
+
 OURS = "Shoal itself failed here; this is a fault of ours. The file server.log in the workspace says where: please report it."
 
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from shoal.errors import VALUES, InputError, listed
-from shoal.hierarchy.formats.csv_labels import Cells, quoted, read_cells, refuse_unwritable
+from shoal.hierarchy.formats.csv_labels import Cells, cells_for, read_cells
 from shoal.hierarchy.formats.links import Links, by_converting
 from shoal.hierarchy.tree import Hierarchy, count_of
 
@@ -36,9 +36,8 @@ def parse(text: str, place: str, levels: Sequence[str] | None = None) -> Links:
 def render(hierarchy: Hierarchy, name: str) -> str:
     """One row per leaf, `;` between cells, no header. Leaves of different depth make ragged rows, which ARX itself may not take."""
     what = f"hierarchy {hierarchy.source} cannot be written as arx"
-    refuse_unwritable(hierarchy.labels, what)
+    upward = list(cells_for(hierarchy.labels, what))
     _refuse_merging_siblings(hierarchy, what)
-    upward = [quoted(label) for label in hierarchy.labels]
     for v in range(hierarchy.n_nodes - 2, -1, -1):
         upward[v] += ";" + upward[hierarchy.parent[v]]
     return "".join(f"{row}\n" for row in upward[: hierarchy.n_leaves])
@@ -56,7 +55,7 @@ def _links(rows: list[list[str]]) -> Links:
     labels: list[str] = []
     parent: list[int] = []
 
-    def added(above: int, label: str) -> int:
+    def add_node(above: int, label: str) -> int:
         labels.append(label)
         parent.append(above)
         return len(labels) - 1
@@ -71,12 +70,12 @@ def _links(rows: list[list[str]]) -> Links:
             for label in reversed(path):
                 node = inner.get((above, label))
                 if node is None:
-                    node = inner[above, label] = added(above, label)
+                    node = inner[above, label] = add_node(above, label)
                 above = node
             paths[path] = above
         if (leaf := (above, row[0])) not in leaves:
             leaves.add(leaf)
-            added(*leaf)
+            add_node(*leaf)
     return Links(labels, parent)
 
 

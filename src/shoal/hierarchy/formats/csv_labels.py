@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, repeat
 from typing import TYPE_CHECKING
 
 from shoal.errors import VALUES, InputError
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from _csv import Reader
 
 _SEPARATORS = ";\t,"
-_SPECIAL = frozenset(_SEPARATORS + '"\r\n')
+_SPECIAL = re.compile(f'[{_SEPARATORS}"\r\n]')
 _SAMPLE = 200
 BLANKS = " \t\n\v\f\r"
 """What does not count around a label, nor around an item: blanks of other scripts do."""
@@ -62,20 +63,22 @@ def sample_rows(text: str) -> list[list[str]]:
         return []
 
 
-def quoted(label: str) -> str:
-    """The label as a cell. Every separator is quoted, so that a guess cannot take a comma in a label for one."""
-    return '"' + label.replace('"', '""') + '"' if _SPECIAL.intersection(label) else label
+def cells_for(labels: Sequence[str], what: str) -> Sequence[str]:
+    """The labels as cells. Every separator is quoted, so that a guess cannot take a comma in a label for one.
 
-
-def refuse_unwritable(labels: Sequence[str], what: str) -> None:
-    """A CSV cell that is empty or has blanks around it would not be read back as it was."""
-    bad = [label for label in labels if not label or label != label.strip(BLANKS)]
-    if bad:
+    A cell that is empty or has blanks around it would not be read back as it was, so it is refused; `what` begins the message. Mostly
+    there is nothing to refuse and nothing to quote, which one look at all labels together shows.
+    """
+    if not all(labels) or list(map(str.strip, labels, repeat(BLANKS))) != list(labels):
+        bad = [label for label in labels if not label or label != label.strip(BLANKS)]
         raise InputError(
             f"{what}: {count_of(bad, 'label is', 'labels are')} empty or surrounded by blanks{VALUES}; rename them, "
             "or write json",
             values=[repr(label) for label in bad],
         )
+    if not _SPECIAL.search("".join(labels)):
+        return labels
+    return ['"' + label.replace('"', '""') + '"' if _SPECIAL.search(label) else label for label in labels]
 
 
 def _reader(text: str, separator: str) -> Reader:

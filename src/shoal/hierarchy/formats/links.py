@@ -7,15 +7,24 @@ found and worded once.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from shoal.errors import VALUES, InputError, option
+from shoal.errors import VALUES, InputError, Message, option
 from shoal.hierarchy.tree import Hierarchy, count_of
 
 PLACE = "hierarchy file "
 """What messages put before a file's path."""
+
+
+class SeveralRoots(InputError):  # noqa: N818 - reads as what it says
+    """A file with several roots, which can be read once another is put above them."""
+
+    def __init__(self, text: str, remedy: str, roots: Sequence[str]) -> None:
+        super().__init__(f"{text}, or, to put one above them, {remedy}", values=roots)
+        self.without_remedy = Message(text, roots)
+        """For a page that has a button for it."""
 
 
 @dataclass(frozen=True)
@@ -44,10 +53,10 @@ class Links:
             )
         if len(roots := self.roots) > 1:
             if root is None:
-                raise InputError(
-                    f"{place}: it has {len(roots):,} roots{VALUES}; {one_root}, "
-                    f"or, to put one above them, {by_converting(place, '--add-root ALL')}",
-                    values=[labels[v] for v in roots],
+                raise SeveralRoots(
+                    f"{place}: it has {len(roots):,} roots{VALUES}; {one_root}",
+                    by_converting(place, "--add-root ALL"),
+                    [labels[v] for v in roots],
                 )
             labels, parent = [*labels, root], [len(labels) if p < 0 else p for p in parent] + [-1]
         if len(labels) == 1:

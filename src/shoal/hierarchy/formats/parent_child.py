@@ -8,7 +8,7 @@ else is taken for a header when the rest is a tree without it. An empty parent m
 from __future__ import annotations
 
 from shoal.errors import InputError, listed
-from shoal.hierarchy.formats.csv_labels import Cells, quoted, read_cells, refuse_unwritable
+from shoal.hierarchy.formats.csv_labels import Cells, cells_for, read_cells
 from shoal.hierarchy.formats.links import Links, links_by_label
 from shoal.hierarchy.tree import Hierarchy, count_of
 
@@ -27,10 +27,10 @@ def parse(text: str, place: str) -> Links:
 
 def render(hierarchy: Hierarchy, name: str) -> str:
     """A `parent,child` header and one row per node but the root. Labels are identities here: repeated ones become unique names."""
-    refuse_unwritable(hierarchy.names, f"hierarchy {hierarchy.source} cannot be written as parent-child")
-    cells = [quoted(name) for name in hierarchy.names]
-    rows = (f"{cells[p]},{cells[v]}\n" for v, p in enumerate(hierarchy.parent[:-1].tolist()))
-    return "parent,child\n" + "".join(rows)
+    cells = cells_for(hierarchy.names, f"hierarchy {hierarchy.source} cannot be written as parent-child")
+    return "parent,child\n" + "".join(
+        [f"{cells[p]},{cells[v]}\n" for v, p in enumerate(hierarchy.parent[:-1].tolist())]
+    )
 
 
 def named_columns(row: list[str]) -> tuple[int, int] | None:

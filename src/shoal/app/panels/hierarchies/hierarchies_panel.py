@@ -1,44 +1,34 @@
 """Hierarchies: the tree along which each column, or the items, are made coarser: chosen, held against the data, looked at and edited.
 
 Of a tree only what is open is in the page (`tree_browser`); the tree itself is in the server, and every edit is a new file that the plan
-names (`trees`).
+names (`column_tree`).
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-import re
 from pathlib import Path
 
 from nicegui import ui
 
-from shoal.app.jobs.queue import Job
+from shoal.app.jobs.queue import LIVE, Job
 from shoal.app.panels import Panel, needs_data
-from shoal.app.panels.hierarchies.tree_columns import ColumnsCard, fit_of
+from shoal.app.panels.hierarchies.column_tree import ColumnTree, learned_number, spec_words, tree_in
+from shoal.app.panels.hierarchies.loaded_tree import Loaded
+from shoal.app.panels.hierarchies.tree_columns import ColumnsCard, fit_words
 from shoal.app.panels.hierarchies.tree_forms import DATES, FILE, GLANCE, Form, form_of, forms_for, spec_with
-from shoal.app.panels.hierarchies.tree_loaded import Loaded, findings
 from shoal.app.panels.hierarchies.tree_page import HEAD
-from shoal.app.panels.hierarchies.tree_steps import step, steps_of, take
-from shoal.app.panels.hierarchies.tree_values import Need, is_small, keep_values, kept_values, needs, submit
-from shoal.app.panels.hierarchies.tree_waiting import build_waiting
+from shoal.app.panels.hierarchies.tree_values import is_small, keep_values, kept_values, latest_job, needs, submit
 from shoal.app.panels.hierarchies.tree_workbench import Workbench
-from shoal.app.panels.hierarchies.trees import (
-    learned_job,
-    load,
-    refusal,
-    shown_spec,
-    spec_of,
-    tree_in,
-    with_root,
-)
 from shoal.app.project.wording import as_sentence, in_app
 from shoal.app.server.shell import View
 from shoal.app.widgets import components as parts
 from shoal.errors import InputError
 from shoal.hierarchy.dates import date_order
-from shoal.hierarchy.formats.links import PLACE
-from shoal.hierarchy.spec import Values
+from shoal.hierarchy.edit import unambiguous
+from shoal.hierarchy.files import read_hierarchy
+from shoal.hierarchy.formats.links import PLACE, SeveralRoots
 
 MOST_FILES = 200
 
@@ -61,35 +51,63 @@ async def build(view: View) -> None:
     if values is None:
         build_waiting(view, "Reading the data", None)
         return
-    await Trees(view, wanted, values).build()
+    await Trees(view, [ColumnTree(view.project, need, values[need.column]) for need in wanted]).build()
+
+
+def build_waiting(view: View, title: str, learn: int | None) -> None:
+    """A card that follows the job that reads values or learns a tree, and builds the panel anew when it is done."""
+    if latest_job(view.project, view.jobs, learn) is None:
+        submit(view.project, view.jobs, learn)
+
+    def again() -> None:
+        submit(view.project, view.jobs, learn)
+        standing.refresh()
+
+    @ui.refreshable
+    def standing() -> None:
+        job = latest_job(view.project, view.jobs, learn)
+        if job is None or job.status in LIVE:
+            waits = job is not None and job.status == "queued" and view.jobs.waiting_before(job)
+            parts.text("Another job runs first." if waits else "This is done once; you can leave the page meanwhile.")
+            ui.linear_progress(show_value=False).props["indeterminate"] = True
+        elif job.status != "done":
+            parts.notice(job.error or "It was ended before it was done.", "bad")
+            parts.button("Try again", again)
+
+    def look() -> None:
+        job = latest_job(view.project, view.jobs, learn)
+        if job is not None and job.status == "done":
+            view.reload()
+        elif job is None or job.status not in LIVE:
+            standing.refresh()
+            timer.deactivate()
+
+    with parts.card(title):
+        standing()
+    timer = ui.timer(0.5, look)
 
 
 class Trees:
     """The page: the columns, where the tree of the chosen one comes from, and the tree."""
 
-    def __init__(self, view: View, wanted: list[Need], values: dict[str, Values]) -> None:
-        self.view, self.project = view, view.project
-        self.wanted, self.all_values = wanted, values
+    def __init__(self, view: View, trees: list[ColumnTree]) -> None:
+        self.view, self.project, self.trees = view, view.project, trees
         chosen = self.project.settings.get("tree_column")
-        self.need = next((need for need in wanted if need.column == chosen), wanted[0])
+        self.tree = next((tree for tree in trees if tree.need.column == chosen), trees[0])
         self.loaded: Loaded | Job | None = None
         self.trouble: str | None = None
         self.bench: Workbench | None = None
-        self.refused: tuple[Path | None, str] | None = None
-        """What was not taken (a file, or None for a parameter), and why."""
+        self.refused: tuple[Path | None, str, bool] | None = None
+        """What was not taken (a file, or None for a parameter), why, and whether a root would help."""
         self.client = ui.context.client
         self.asks_file = False
-        self._columns = ColumnsCard(self.project, wanted, values, self.need, self._look_at)
+        self._columns = ColumnsCard(trees, self.tree, self._look_at)
         self._choice = ui.refreshable(self._build_choice)
         self._tree = ui.refreshable(self._build_tree)
 
-    @property
-    def values(self) -> Values:
-        return self.all_values[self.need.column]
-
     async def build(self) -> None:
         await self._load()
-        if len(self.wanted) > 1:
+        if len(self.trees) > 1:
             self._columns.show()
         self._choice()
         self._tree()
@@ -98,55 +116,45 @@ class Trees:
     async def _note(self) -> None:
         """Adds what there is to know about the tree, which is counted once the tree is there to look at."""
         if self.bench is not None and isinstance(self.loaded, Loaded):
-            k = self.project.draft.get("guarantee", {}).get("k") if self.need.model == "km" else None
-            self.bench.note(await asyncio.to_thread(findings, self.loaded, self.values, k))
+            k = self.project.draft.get("guarantee", {}).get("k") if self.tree.need.model == "km" else None
+            self.bench.note(await asyncio.to_thread(self.loaded.notes, k))
 
     async def _load(self) -> None:
         """Loads the tree of the column, and remembers how it fits the data."""
         self.trouble = None
         try:
-            self.loaded = await asyncio.to_thread(
-                load, self.view.workspace, self.project, self.view.jobs, self.need, self.values
-            )
+            self.loaded = await asyncio.to_thread(self.tree.load, self.view.workspace, self.view.jobs)
         except InputError as error:
             self.loaded, self.trouble = None, as_sentence(error)
         missing = len(self.loaded.missing) if isinstance(self.loaded, Loaded) else 0
-        fits = {"spec": spec_of(self.project, self.need), "missing": missing, "trouble": self.trouble}
-        known = dict(self.project.settings.get("trees") or {})
-        if known.get(self.need.column) != fits:
-            self.project.set(trees=known | {self.need.column: fits})
+        fit = {"spec": self.tree.spec, "missing": missing, "trouble": self.trouble}
+        known, column = dict(self.project.settings.get("trees") or {}), self.tree.need.column
+        if known.get(column) != fit:
+            self.project.set(trees=known | {column: fit})
             self.view.changed()
 
-    async def again(self) -> None:
-        """After another tree was taken."""
-        await self._shown_anew()
-        await self._note()
-
-    async def _shown_anew(self) -> None:
+    async def _show_anew(self, *, focus: bool = False) -> None:
+        """After another tree was taken. With `focus`, what had it is gone, so it goes to what is chosen in the tree."""
         await self._load()
-        self._columns.look_at(self.need)
+        self._columns.look_at(self.tree)
         self._choice.refresh()
         self._tree.refresh()
         self.view.changed()
-
-    async def _edited(self) -> None:
-        """After an edit: what has the focus is gone, so it goes to what is chosen in the tree."""
-        await self._shown_anew()
-        self.client.run_javascript("document.querySelector('.sh-tree [tabindex=\"0\"]')?.focus()")
+        if focus:
+            self.client.run_javascript("document.querySelector('.sh-tree [tabindex=\"0\"]')?.focus()")
         await self._note()
 
-    async def _look_at(self, need: Need) -> None:
-        self.project.set(tree_column=need.column)
-        self.need, self.refused, self.asks_file = need, None, False
-        await self.again()
+    async def _look_at(self, tree: ColumnTree) -> None:
+        self.project.set(tree_column=tree.need.column)
+        self.tree, self.refused, self.asks_file = tree, None, False
+        await self._show_anew()
 
     # Where the tree comes from.
 
     def _build_choice(self) -> None:
-        project, need = self.project, self.need
-        spec = spec_of(project, need)
+        need, values, spec = self.tree.need, self.tree.values, self.tree.spec
         name, parameter = form_of(spec)
-        forms = {form.name: form for form in forms_for(need, self.values)}
+        forms = {form.name: form for form in forms_for(need, values)}
         now = FILE if self.asks_file else forms.get(name, FILE)
         what = "the items" if need.is_items else f"“{need.column}”"
         with parts.card(f"Where the tree of {what} comes from"):
@@ -156,20 +164,16 @@ class Trees:
                 if now.asks:
                     self._build_parameter(now, parameter)
                 if name == "file" and not self.asks_file:
-                    parts.tag(shown_spec(spec))
+                    parts.tag(spec_words(spec))
             parts.why_line(now.meaning)
-            if (
-                name == "mask"
-                and not self.asks_file
-                and date_order(self.values.names, GLANCE) in ("day first", "month first")
-            ):
+            if now.name == "mask" and date_order(values.names, GLANCE) in ("day first", "month first"):
                 parts.notice(
                     "These are dates that end in the year: hiding their last characters hides the year first.", "warn"
                 )
                 with parts.row():
                     parts.button("Put days into months and years instead", lambda: self._take_form(DATES))
             if self.refused is not None:
-                self._build_refusal()
+                self._build_refusal(*self.refused)
             if now is FILE:
                 self._build_files(name == "file" and not self.asks_file)
             if not isinstance(self.loaded, Loaded):
@@ -180,56 +184,52 @@ class Trees:
 
         async def use() -> None:
             spec = spec_with(form, str(field.value or ""))
-            if spec != spec_of(self.project, self.need):
+            if spec != self.tree.spec:
                 await self._take(spec)
 
         field.on("keydown.enter", parts.said(use))
         parts.button("Use it", use, "quiet")
 
-    def _build_refusal(self) -> None:
-        assert self.refused is not None
-        path, why = self.refused
+    def _build_refusal(self, path: Path | None, why: str, lacks_root: bool) -> None:
         parts.notice(why if path is None else f"{path.name} was not taken. {why}", "bad")
-        if path is not None and "roots" in why:
+        if path is None or not lacks_root:
+            return
 
-            async def mend() -> None:
-                spec = await asyncio.to_thread(with_root, self.project, self.need, path)
-                if spec is None:
-                    raise InputError(f"{path.name}: a root above its roots does not make it a tree; mend the file")
-                await self._take(spec, f"took {path.name} with a root above it")
+        async def add_root() -> None:
+            tree = await asyncio.to_thread(lambda: unambiguous(read_hierarchy(path, root="*")))
+            spec = await asyncio.to_thread(self.tree.keep, tree)
+            await self._take(spec, f"took {path.name} with a root above it")
 
-            with parts.row():
-                parts.button("Put one root above them", mend)
+        with parts.row():
+            parts.button("Put one root above them", add_root)
 
     def _build_files(self, folded: bool) -> None:
-        with ui.expansion("Take another file" if folded else "Choose the file").classes("sh-wide") as found:
-            found.value = not folded
+        with ui.expansion("Take another file" if folded else "Choose the file").classes("sh-wide") as files:
+            files.value = not folded
             with ui.element("div").classes("sh-main"):
                 data = self.project.data
-                files = {
+                names = {
                     str(file.path): file.name
                     for file in self.view.workspace.files()[:MOST_FILES]
                     if data is None or file.path != data
                 }
-                if files:
+                if names:
                     label = "A file of the workspace"
-                    parts.select(files, None, label, lambda event: self.take_file(Path(event.value)), width="24rem")
+                    parts.select(names, None, label, lambda event: self.take_file(Path(event.value)), width="24rem")
                 hint = "It is checked at once, and does not leave this machine."
                 parts.upload(self.view.workspace, "Choose a file with a tree, or drop it here", hint, self.take_file)
 
     def _build_steps(self) -> None:
-        steps = steps_of(self.project, self.need)
+        steps = self.tree.steps
 
         async def go(by: int) -> None:
-            if step(self.project, self.need, by):
+            if self.tree.step(by):
                 self.refused, self.asks_file = None, False
-                await self.again()
+                await self._show_anew()
 
         with parts.row():
-            undo = parts.button("Undo", lambda: go(-1), "quiet")
-            undo.set_enabled(steps.undoes is not None)
-            redo = parts.button("Redo", lambda: go(1), "quiet")
-            redo.set_enabled(steps.redoes is not None)
+            parts.button("Undo", lambda: go(-1), "quiet").set_enabled(steps.undoes is not None)
+            parts.button("Redo", lambda: go(1), "quiet").set_enabled(steps.redoes is not None)
             if steps.undoes:
                 parts.text(f"Last: {steps.undoes}", "span", "sh-why").props["role"] = "status"
 
@@ -242,14 +242,15 @@ class Trees:
             await self._take(form.spec)
 
     async def _take(self, spec: str | None, did: str | None = None) -> None:
-        why = await asyncio.to_thread(refusal, self.need, self.values, spec)
-        if why is not None:  # a parameter that does not work
-            self.refused = None, as_sentence(why)
+        try:
+            await asyncio.to_thread(self.tree.check, spec)
+        except InputError as error:  # a parameter that does not work
+            self.refused = None, as_sentence(error), False
             self._choice.refresh()
             return
         self.refused, self.asks_file = None, False
-        take(self.project, self.need, spec, did or f"took {shown_spec(spec)}")
-        await self.again()
+        self.tree.take(spec, did or f"took {spec_words(spec)}")
+        await self._show_anew()
 
     async def take_file(self, path: Path) -> None:
         """Takes the tree in a file, if it holds one."""
@@ -257,7 +258,8 @@ class Trees:
         try:
             await asyncio.to_thread(tree_in, path)
         except InputError as error:
-            self.refused, self.asks_file = (path, in_words(error, path)), True
+            self.refused = path, why_refused(error, path), isinstance(error, SeveralRoots)
+            self.asks_file = True
             self._choice.refresh()
             return
         await self._take(os.path.relpath(path, self.project.folder), f"took {path.name}")
@@ -268,25 +270,17 @@ class Trees:
         before, self.bench = self.bench, None
         if self.trouble is not None:
             parts.notice(self.trouble, "bad")
-            return
-        spec = spec_of(self.project, self.need)
-        if isinstance(self.loaded, Loaded):
-            notes = before.notes if before is not None and before.need == self.need else ()
-            self.bench = Workbench(
-                self.view, self.need, self.values, self.loaded, notes, self._build_steps, self._edited
-            )
+        elif isinstance(self.loaded, Loaded):
+            notes = before.notes if before is not None and before.need == self.tree.need else ()
+
+            async def again() -> None:
+                await self._show_anew(focus=True)
+
+            self.bench = Workbench(self.tree, self.loaded, notes, self._build_steps, again)
             self.bench.build()
-        elif spec is not None and spec.startswith("learned:"):
-            if learned_job(self.project, self.view.jobs, spec) is None:
-                with parts.empty(
-                    "It is learned when the release is made",
-                    "You can have it learned now, to look at it, name its groups and edit it.",
-                ):
-                    number = int(spec.partition(":")[2])
-                    parts.button("Learn it now", lambda: self._learn(number))
-            else:
-                build_waiting(self.view, "Learning the tree", int(spec.partition(":")[2]))
-        elif not self.values.names:
+        elif (number := learned_number(self.tree.spec)) is not None:
+            self._build_learning(number)
+        elif not self.tree.values.names:
             parts.notice("There is nothing to look at: all values are missing.")
         else:
             with parts.empty(
@@ -295,19 +289,31 @@ class Trees:
             ):
                 pass
 
-    def _learn(self, number: int) -> None:
-        submit(self.project, self.view.jobs, number)
-        self.view.reload()
+    def _build_learning(self, number: int) -> None:
+        if latest_job(self.project, self.view.jobs, number) is not None:
+            build_waiting(self.view, "Learning the tree", number)
+            return
+
+        def learn() -> None:
+            submit(self.project, self.view.jobs, number)
+            self.view.reload()
+
+        with parts.empty(
+            "It is learned when the release is made",
+            "You can have it learned now, to look at it, name its groups and edit it.",
+        ):
+            parts.button("Learn it now", learn)
 
 
-def in_words(error: InputError, path: Path) -> str:
+def why_refused(error: InputError, path: Path) -> str:
     """Why a file was not taken, without the path and the command that a page has a button for."""
-    text = re.sub(r", or, to put one above them, run .*", "", error.told(in_app, show_values=True), flags=re.DOTALL)
+    message = error.without_remedy if isinstance(error, SeveralRoots) else error.message
+    text = message.told(in_app, show_values=True)
     return as_sentence(text.removeprefix(f"{PLACE}{path}").lstrip(":, ").replace(str(path), path.name))
 
 
 def _is_done(view: View) -> bool:
-    return all(fit_of(view.project, need)[1] in ("good", "warn") for need in needs(view.project))
+    return all(fit_words(view.project, need)[1] in ("good", "warn") for need in needs(view.project))
 
 
 PANEL = Panel(

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.app.panels.hierarchies.tree_loaded import Loaded
+from shoal.app.panels.hierarchies.loaded_tree import Loaded
 
 PAGE = 30
 """Children of a node that are shown at a time."""
@@ -137,7 +137,7 @@ class Browser:
         """The nodes above the uppermost that is shown, from the root down."""
         return self.loaded.path(self.top)[:-1]
 
-    def found(self, text: str, *, inner: bool = False, most: int = MOST_FOUND) -> tuple[list[Hit], int]:
+    def search(self, text: str, *, inner: bool = False, most: int = MOST_FOUND) -> tuple[list[Hit], int]:
         """Nodes whose name holds a text, whole names first, then beginnings, then the most frequent; and how many there are."""
         wanted = text.strip().casefold()
         if not wanted:

@@ -52,7 +52,7 @@ def _row_html(browser: Browser, row: Row, unit: str, focus: int) -> str:
     leaf = row.is_open is None
     opened = "" if leaf else f' aria-expanded="{"true" if row.is_open else "false"}"'
     chosen = "true" if row.node in browser.chosen else "false"
-    below = "" if leaf else f"{int(loaded.below[row.node]):,} below · "
+    below = "" if leaf else f"{int(loaded.tree.leaf_count[row.node]):,} below · "
     count = int(loaded.counts[row.node])
     return (
         f'<div role="treeitem" data-node="{row.node}" aria-level="{row.level}" aria-posinset="{row.place}" '

@@ -9,19 +9,15 @@ from typing import Any
 
 from nicegui import ui
 
+from shoal.app.panels.hierarchies.column_tree import ColumnTree
+from shoal.app.panels.hierarchies.loaded_tree import Loaded
 from shoal.app.panels.hierarchies.tree_browser import Browser, Hit
-from shoal.app.panels.hierarchies.tree_loaded import Loaded
 from shoal.app.panels.hierarchies.tree_missing import MissingCard
 from shoal.app.panels.hierarchies.tree_page import TreeElement, short
-from shoal.app.panels.hierarchies.tree_steps import edit
-from shoal.app.panels.hierarchies.tree_values import Need
 from shoal.app.project.own_files import safe_name
-from shoal.app.project.wording import as_sentence
-from shoal.app.server.shell import View
 from shoal.app.widgets import components as parts
 from shoal.hierarchy import edit as edits
 from shoal.hierarchy.files import hierarchy_text
-from shoal.hierarchy.spec import Values
 from shoal.hierarchy.tree import Hierarchy
 
 TARGETS = 8
@@ -41,18 +37,16 @@ class Workbench:
 
     def __init__(
         self,
-        view: View,
-        need: Need,
-        values: Values,
+        tree: ColumnTree,
         loaded: Loaded,
         notes: Sequence[tuple[str, str]],
         build_steps: Callable[[], None],
         again: Callable[[], Awaitable[None]],
     ) -> None:
-        self.project, self.need, self.values, self.loaded = view.project, need, values, loaded
+        self.tree, self.loaded, self.project, self.need = tree, loaded, tree.project, tree.need
         self.notes, self.build_steps, self.again = notes, build_steps, again
         self.client = ui.context.client
-        seen = (self.project.settings.get("tree_open") or {}).get(need.column) or {}
+        seen = (self.project.settings.get("tree_open") or {}).get(self.need.column) or {}
         self.browser = Browser(loaded, seen.get("open") or ())
         if (top := loaded.node(str(seen.get("top")))) is not None:
             self.browser.start_at(top)
@@ -61,7 +55,7 @@ class Workbench:
             self.browser.show(chosen[0])
         self.browser.chosen = dict.fromkeys(chosen)
         self.hits: list[Hit] = []
-        self.found = 0
+        self.hit_count = 0
         self.asked = ""
         self.missing = MissingCard(self)
         self._hits = ui.refreshable(self._build_hits)
@@ -108,12 +102,12 @@ class Workbench:
         """What there is to know about the tree besides missing values."""
         grave = [text for grade, text in self.notes if grade != "note"]
         for text in grave:
-            parts.notice(as_sentence(text), "warn")
+            parts.notice(text, "warn")
         others = [text for grade, text in self.notes if grade == "note"]
         if others:
             with ui.expansion(f"What else there is to know ({len(others)})").classes("sh-wide"):
                 for text in others:
-                    parts.why_line(as_sentence(text))
+                    parts.why_line(text)
 
     # Looking.
 
@@ -159,7 +153,7 @@ class Workbench:
     def _build_search(self) -> None:
         async def look(event: Any) -> None:
             self.asked = str(event.value or "")
-            self.hits, self.found = await asyncio.to_thread(self.browser.found, self.asked)
+            self.hits, self.hit_count = await asyncio.to_thread(self.browser.search, self.asked)
             self._hits.refresh()
 
         self.field = ui.input("Search in the tree", on_change=parts.said(look))
@@ -168,8 +162,8 @@ class Workbench:
     def _build_hits(self) -> None:
         if not self.asked.strip():
             return
-        told = "Nothing has this in its name." if not self.found else f"{self.found:,} found"
-        more = f"; the first {len(self.hits)} are listed" if self.found > len(self.hits) else ""
+        told = "Nothing has this in its name." if not self.hit_count else f"{self.hit_count:,} found"
+        more = f"; the first {len(self.hits)} are listed" if self.hit_count > len(self.hits) else ""
         parts.text(told + more, "span", "sh-why").props["role"] = "status"
         _build_list(self.hits, self._show)
 
@@ -190,7 +184,7 @@ class Workbench:
 
     async def _edit(self, verb: Callable[[Hierarchy], Hierarchy], did: str, name: str | None = None) -> None:
         """Does it; afterwards the node of this name is chosen."""
-        await asyncio.to_thread(edit, self.project, self.need, self.values, self.loaded, verb, did)
+        await asyncio.to_thread(self.tree.edit, self.loaded, verb, did)
         before = [self.loaded.tree.names[v] for v in self.browser.chosen]
         self.remember()
         known = dict(self.project.settings.get("tree_open") or {})
@@ -225,14 +219,14 @@ class Workbench:
         if node < tree.n_leaves:
             parts.why_line(f"{count}. It is a value of the data and keeps its name.")
             return
-        below = int(loaded.below[node])
+        below = int(tree.leaf_count[node])
         parts.why_line(f"{below:,} {self.thing}{'' if below == 1 else 's'} below, {count}.")
         field = ui.input("Name", value=tree.names[node]).props("outlined dense").classes("sh-wide")
 
         async def rename() -> None:
             label = str(field.value or "").strip()
             did = f"renamed “{short(tree.names[node])}” to “{short(label)}”"
-            await self._edit(lambda found: edits.rename(found, node, label), did, label)
+            await self._edit(lambda tree: edits.rename(tree, node, label), did, label)
 
         field.on("keydown.enter", parts.said(rename))
         with parts.row():
@@ -242,7 +236,7 @@ class Workbench:
                 async def take_out() -> None:
                     above = tree.names[int(tree.parent[node])]
                     did = f"took out “{short(tree.names[node])}”"
-                    await self._edit(lambda found: edits.remove(found, node), did, above)
+                    await self._edit(lambda tree: edits.remove(tree, node), did, above)
 
                 parts.button("Take out", take_out, "quiet").classes("sh-narrow")
         if node != tree.root:
@@ -261,7 +255,7 @@ class Workbench:
         async def merge() -> None:
             label = str(field.value or "").strip()
             did = f"merged {len(chosen)} nodes into “{short(label)}”"
-            await self._edit(lambda found: edits.merge(found, chosen, label), did, label)
+            await self._edit(lambda tree: edits.merge(tree, chosen, label), did, label)
 
         field.on("keydown.enter", parts.said(merge))
         parts.button("Merge them", merge, "quiet").classes("sh-narrow")
@@ -274,7 +268,7 @@ class Workbench:
         async def look(event: Any) -> None:
             state["asked"] = str(event.value or "")
             state["hits"], _ = await asyncio.to_thread(
-                lambda: self.browser.found(state["asked"], inner=True, most=TARGETS)
+                lambda: self.browser.search(state["asked"], inner=True, most=TARGETS)
             )
             targets.refresh()
 
@@ -284,10 +278,10 @@ class Workbench:
             if mode is not None and mode.value == "merge":
                 name = tree.names[node]
                 await self._edit(
-                    lambda found: edits.merge_into(found, chosen[0], node), f"merged {what} into “{target}”", name
+                    lambda tree: edits.merge_into(tree, chosen[0], node), f"merged {what} into “{target}”", name
                 )
             else:
-                await self._edit(lambda found: edits.move(found, chosen, node), f"moved {what} under “{target}”")
+                await self._edit(lambda tree: edits.move(tree, chosen, node), f"moved {what} under “{target}”")
 
         words = "Move it under" if len(chosen) == 1 else "Move them under"
         mode = None

@@ -17,7 +17,7 @@ from typing import Any
 
 from shoal.algorithms import ALGORITHMS
 from shoal.app.jobs.queue import Job
-from shoal.app.panels.hierarchies.trees import shown_spec
+from shoal.app.panels.hierarchies.column_tree import spec_words
 from shoal.app.project.project import Project, moved
 from shoal.drawing.bars import Bar, bars
 from shoal.drawing.charts import Series, line_chart, scatter_chart
@@ -79,8 +79,8 @@ def _trees(given: Any) -> str:
     if not given:
         return "none: values are put together in ranges and sets"
     if isinstance(given, str):
-        return shown_spec(given)
-    return _named([f"{column}: {shown_spec(str(spec))}" for column, spec in given.items()])
+        return spec_words(given)
+    return _named([f"{column}: {spec_words(str(spec))}" for column, spec in given.items()])
 
 
 def algorithm_words(document: Mapping[str, Any]) -> str:
