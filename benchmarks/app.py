@@ -140,8 +140,8 @@ def section_estimates() -> list[Row]:
 
 def case_estimates(data_name: str, algorithm: str) -> Row:
     """The app: an estimate for another k, beside the first one and beside the release."""
-    from shoal.app.panels.promise.trial import Trials
     from shoal.plan import plan_of, run_plan
+    from shoal.plan.estimate import Trials
 
     with _workspace() as folder:
         document = _document(data_name, algorithm, folder)

@@ -11,11 +11,11 @@ import pytest
 from serving import until
 from shoal.app.jobs.queue import Jobs
 from shoal.app.panels.promise import estimates, promises
-from shoal.app.panels.promise.trial import Trials, sampled
 from shoal.app.project.drafts import begin
 from shoal.app.project.workspace import Workspace
 from shoal.errors import Unreachable
 from shoal.plan import plan_of
+from shoal.plan.estimate import Trials, sampled
 from shoal.processes import Teller
 
 
@@ -57,7 +57,7 @@ def test_a_sample_grows_until_it_is_the_whole(sets):
 
 
 def test_a_moment_ends_the_growth(sets, monkeypatch):
-    monkeypatch.setattr("shoal.app.panels.promise.trial.MOMENT", 0.0)
+    monkeypatch.setattr("shoal.plan.estimate.MOMENT", 0.0)
     found = list(Trials().growing(km(sets, 5), Noted()))
     assert [(one["sample"], one["final"]) for one in found] == [(2_000, True)]
 

@@ -6,10 +6,10 @@ import stat
 
 import pytest
 
-from shoal.app.panels.data.odd_files import Oddity, mended, oddity
 from shoal.app.project.drafts import begin
 from shoal.app.project.workspace import Workspace
 from shoal.errors import InputError
+from shoal.records.formats.oddities import Oddity, mended, oddity
 
 ROWS = [["name", "age", "place"], ["Jürgen, the elder", "31", "Köln"], ["Zoë", "44", "Orléans"], ["Ann", "", "Bonn"]]
 

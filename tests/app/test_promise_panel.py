@@ -13,11 +13,11 @@ from shoal.algorithms import ALGORITHMS
 from shoal.app.panels.promise import estimates, promises
 from shoal.app.panels.promise.knobs import KNOBS
 from shoal.app.panels.promise.promise_words import ALGORITHM_WORDS, MODELS
-from shoal.app.panels.promise.trial import Trials, sampled
 from shoal.app.project.drafts import begin, set_role
 from shoal.app.project.workspace import Workspace
 from shoal.errors import InputError
 from shoal.plan import plan_of
+from shoal.plan.estimate import Trials, sampled
 from shoal.processes import Teller
 
 SEX_AND_CODES = {"age": "quasi", "sex": "quasi", "codes": "items"}

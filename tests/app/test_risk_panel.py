@@ -15,9 +15,9 @@ from shoal.app.jobs import kept_results as kept
 from shoal.app.jobs.queue import Jobs
 from shoal.app.jobs.tasks.risk_task import work
 from shoal.app.panels.risk import risk_words as risks
-from shoal.app.panels.risk.column_risk import column_risk
 from shoal.app.project import contents
 from shoal.app.project.workspace import Workspace
+from shoal.evaluation.column_risk import column_risk
 from shoal.evaluation.raw_profile import profile
 from shoal.plan import plan_of
 from shoal.processes import Teller

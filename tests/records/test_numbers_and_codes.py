@@ -149,8 +149,8 @@ def run(words):
 
 
 def test_the_command_of_a_plan_says_none(tmp_path):
-    from shoal.app.panels.release.scripts import command_of, script_of
     from shoal.plan import plan_of
+    from shoal.plan.scripts import command_of, script_of
 
     document = {
         "version": 1,

@@ -7,9 +7,9 @@ from typing import Any
 
 import shoal.evaluation.raw_risk
 import shoal.release  # noqa: F401 - both are loaded while the first request is still being asked
-from shoal.app.panels.promise.trial import Trials
 from shoal.app.project.wording import PageOrigin
 from shoal.plan import plan_of
+from shoal.plan.estimate import Trials
 from shoal.processes import Teller
 
 _TRIALS = Trials()

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from shoal.algorithms import ALGORITHMS
-from shoal.app.panels.data.odd_files import A_WORKBOOK, WORKBOOKS
 from shoal.app.project.project import Project
 from shoal.app.project.wording import as_sentence
 from shoal.errors import InputError
 from shoal.plan.draft import K, L, M, draft
 from shoal.records.columns import NO_COLUMN
+from shoal.records.formats.oddities import A_WORKBOOK, WORKBOOKS
 from shoal.records.layout import format_of
 
 

@@ -23,9 +23,9 @@ SUBSETS = 2e8
 
 
 def work(plan: Plan, folder: Path, tell: Teller, *, k: int = 5, key: str = "") -> dict[str, Any]:
-    from shoal.app.panels.risk.column_risk import column_risk
     from shoal.attacks.prosecutor import prosecutor
     from shoal.drawing.risk_plots import exposure_plot
+    from shoal.evaluation.column_risk import column_risk
     from shoal.evaluation.raw_profile import profile
     from shoal.records.reading import load
     from shoal.records.record_reading import load_records, mark_sensitive

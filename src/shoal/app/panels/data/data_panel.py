@@ -12,7 +12,6 @@ from typing import Any
 from nicegui import ui
 
 from shoal.app.panels import Panel, needs_data, never
-from shoal.app.panels.data.odd_files import mended, oddity
 from shoal.app.project.drafts import begin, set_numeric, set_role, set_roles
 from shoal.app.project.wording import ROLES, as_sentence
 from shoal.app.server.shell import View
@@ -20,6 +19,7 @@ from shoal.app.widgets import components as parts
 from shoal.app.widgets.preview import MOST_COLUMNS, PAGE, Preview
 from shoal.errors import InputError
 from shoal.records.columns import NO_COLUMN
+from shoal.records.formats.oddities import mended, oddity
 from shoal.records.layout import FORMATS, SEPARATORS
 
 AT_ONCE = 40

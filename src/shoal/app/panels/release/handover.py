@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from shoal.app.jobs.queue import LIVE, Job, Jobs
-from shoal.app.panels.release.scripts import command_of, script_of
 from shoal.app.project.own_files import safe_name, write_own
 from shoal.app.project.project import Project, moved, plan_text
 from shoal.app.project.workspace import Workspace
 from shoal.errors import InputError
 from shoal.plan import plan_of
+from shoal.plan.scripts import command_of, script_of
 from shoal.records.layout import format_of
 
 TASK = "rewrite"
