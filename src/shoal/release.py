@@ -168,6 +168,7 @@ def anonymize(
         )
     if len(published) != len(source):
         raise _refused(proposal, f"of {len(source):,} rows it has {len(published):,}")
+    advice = proposal.advice()
     return Release(
         published=published,
         proposal=proposal,
@@ -185,6 +186,7 @@ def anonymize(
         seconds=time.monotonic() - started,
         peak_mb=peak_mb(),
         notes=proposal.notes
+        + advice
         + ((KEPT_ORDER,) if keep_order else ())
         + ((SECRET_SHOWN,) if is_address(data) and address_of(data).secrets else ()),
         risk=risk,

@@ -15,7 +15,7 @@ from shoal.app.project.drafts import begin
 from shoal.app.project.workspace import Workspace
 from shoal.errors import Unreachable
 from shoal.plan import plan_of
-from shoal.plan.estimate import Trials, sampled
+from shoal.plan.estimate import Trials, sample
 from shoal.processes import Teller
 
 
@@ -64,11 +64,11 @@ def test_a_moment_ends_the_growth(sets, monkeypatch):
 
 def test_another_file_another_role_and_another_tree_are_read_anew(sets, tmp_path):
     tell, trials = Noted(), Trials()
-    one = trials.tried(km(sets, 5), tell, 500)
+    one = trials.trial(km(sets, 5), tell, 500)
     (tmp_path / "sets.csv").write_text(baskets(5_000, seed=2))
-    other = trials.tried(km(sets, 5), tell, 500)
+    other = trials.trial(km(sets, 5), tell, 500)
     assert one["loss"] != other["loss"]
-    flat = trials.tried(km(sets, 5, hierarchies="balanced:60"), tell, 500)
+    flat = trials.trial(km(sets, 5, hierarchies="balanced:60"), tell, 500)
     assert flat["loss"] != other["loss"]
     assert tell.stages.count("Reading the data") == 2
 
@@ -77,7 +77,7 @@ def test_an_estimate_on_all_rows_is_what_the_release_loses(sets):
     from shoal.plan import run_plan
 
     plan = km(sets, 5)
-    assert Trials().tried(plan, Noted(), 10_000)["loss"] == pytest.approx(dict(run_plan(plan).loss))
+    assert Trials().trial(plan, Noted(), 10_000)["loss"] == pytest.approx(dict(run_plan(plan).loss))
 
 
 def test_two_figures_stand_around_what_a_table_loses(tmp_path, monkeypatch):
@@ -89,13 +89,13 @@ def test_two_figures_stand_around_what_a_table_loses(tmp_path, monkeypatch):
     document = {"version": 1, "input": {"path": "t.csv"}, "columns": dict.fromkeys(("age", "sex", "zip"), "quasi")}
     plan = plan_of(document | {"guarantee": {"model": "k", "k": 20}})
     trials = Trials()
-    sample, whole = trials.tried(plan, Noted(), 1_000), trials.tried(plan, Noted(), 4_000)
-    assert sample["share_of_k"] == 5
-    assert sample["loss_at_share"]["ncp"] <= whole["loss"]["ncp"] <= sample["loss"]["ncp"]
-    value = estimates.figures(sample)[0][0]
-    assert value == f"{sample['loss_at_share']['ncp']:.1%} to {sample['loss']['ncp']:.1%}"
-    assert "the larger figure asks for it, the smaller for 5, its share." in estimates.label(sample)
-    assert "for 2, the least there is." in estimates.label(sample | {"share_of_k": 2, "rows": 4_000_000})
+    part, whole = trials.trial(plan, Noted(), 1_000), trials.trial(plan, Noted(), 4_000)
+    assert part["share_of_k"] == 5
+    assert part["loss_at_share"]["ncp"] <= whole["loss"]["ncp"] <= part["loss"]["ncp"]
+    value = estimates.figures(part)[0][0]
+    assert value == f"{part['loss_at_share']['ncp']:.1%} to {part['loss']['ncp']:.1%}"
+    assert "the larger figure asks for it, the smaller for 5, its share." in estimates.label(part)
+    assert "for 2, the least there is." in estimates.label(part | {"share_of_k": 2, "rows": 4_000_000})
 
 
 def test_a_crowd_larger_than_the_sample_asks_for_a_larger_sample(tmp_path, monkeypatch):
@@ -104,7 +104,7 @@ def test_a_crowd_larger_than_the_sample_asks_for_a_larger_sample(tmp_path, monke
     document = {"version": 1, "input": {"path": "t.csv"}, "columns": {"age": "quasi"}}
     plan = plan_of(document | {"guarantee": {"model": "k", "k": 700}})
     with pytest.raises(Unreachable, match="on a sample of 500 rows; take a larger one"):
-        Trials().tried(plan, Noted(), 500)
+        Trials().trial(plan, Noted(), 500)
     assert next(Trials().growing(plan, Noted()))["sample"] == 2_800
 
 
@@ -112,7 +112,7 @@ def test_a_sample_keeps_the_names_of_the_whole(sets):
     from shoal.records.reading import load
 
     whole = load("sets.csv", items="items", separator="|")
-    assert sampled(whole, 50).baskets.vocabulary == whole.baskets.vocabulary
+    assert sample(whole, 50).baskets.vocabulary == whole.baskets.vocabulary
 
 
 # What is kept.

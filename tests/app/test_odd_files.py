@@ -6,10 +6,11 @@ import stat
 
 import pytest
 
+from shoal.app.panels.data.data_panel import plain_copy
 from shoal.app.project.drafts import begin
 from shoal.app.project.workspace import Workspace
 from shoal.errors import InputError
-from shoal.records.formats.oddities import Oddity, mended, oddity
+from shoal.records.formats.oddities import Oddity, oddity
 
 ROWS = [["name", "age", "place"], ["Jürgen, the elder", "31", "Köln"], ["Zoë", "44", "Orléans"], ["Ann", "", "Bonn"]]
 
@@ -35,13 +36,13 @@ def workspace(tmp_path):
         ("^", "cp1252", "x\n", Oddity("cp1252", "^", 1), None),
     ],
 )  # fmt: skip
-def test_what_is_odd_is_found_and_mended(workspace, mark, encoding, above, found, told):
+def test_what_is_odd_is_found_and_plain_copy(workspace, mark, encoding, above, found, told):
     path = written(workspace.folder / "people.csv", mark, encoding, above)
-    odd = oddity(path, is_utf8=encoding == "utf-8")
+    odd = oddity(path, unreadable=encoding != "utf-8")
     assert odd == found
-    assert told is None or odd.told() == told
+    assert told is None or odd.in_words() == told
     before = path.read_bytes()
-    copy = mended(workspace, path, odd)
+    copy = plain_copy(workspace, path, odd)
     assert path.read_bytes() == before
     assert copy.parent == workspace.uploads
     assert stat.S_IMODE(copy.stat().st_mode) == 0o600
@@ -57,14 +58,14 @@ def test_what_is_not_odd_is_left_alone(workspace):
     assert oddity(path) is None
     assert oddity(written(path, ";")) is None
     path.write_bytes(b"\x1f\x8b\x08\x00packed")
-    assert oddity(path, is_utf8=False) is None
+    assert oddity(path, unreadable=True) is None
 
 
 def test_text_that_is_not_what_it_seemed_is_refused_and_leaves_nothing(workspace):
     path = workspace.folder / "people.csv"
     path.write_bytes(b"a;b\n\x81\x8d;2\n")  # no characters of Windows-1252
     with pytest.raises(InputError, match="cannot be read so, either"):
-        mended(workspace, path, Oddity("cp1252"))
+        plain_copy(workspace, path, Oddity("cp1252"))
     assert list(workspace.uploads.iterdir()) == list(workspace.passing.iterdir()) == []
 
 

@@ -17,7 +17,7 @@ from shoal.app.project.drafts import begin, set_role
 from shoal.app.project.workspace import Workspace
 from shoal.errors import InputError
 from shoal.plan import plan_of
-from shoal.plan.estimate import Trials, sampled
+from shoal.plan.estimate import Trials, sample
 from shoal.processes import Teller
 
 SEX_AND_CODES = {"age": "quasi", "sex": "quasi", "codes": "items"}
@@ -162,7 +162,7 @@ def test_the_heading_calls_the_promise_as_the_certificate_does(table, monkeypatc
     ):
         promises.choose_algorithm(document, name)
         assert str(promises.guarantee_of(document)) == formal
-        assert Trials().tried(plan_of(document), Teller(lambda facts: None))["guarantee"] == formal
+        assert Trials().trial(plan_of(document), Teller(lambda facts: None))["guarantee"] == formal
         assert "0 rules" not in "".join(promises.promise_of(document))
     assert "knows all that the data show of the kind" not in promises.promise_of(document)[0]
 
@@ -191,8 +191,8 @@ def test_every_model_is_estimated_on_a_sample(table, monkeypatch, kind, roles):
     promises.choose_model(document, kind, {"sensitive_items": ["H"]} if kind == "lm" else {})
     if kind == "diversity":
         promises.turn(document, "l", 2)
-    found = Trials().tried(plan_of(document), Teller(lambda facts: None), rows=200)
-    again = Trials().tried(plan_of(document), Teller(lambda facts: None), rows=200)
+    found = Trials().trial(plan_of(document), Teller(lambda facts: None), rows=200)
+    again = Trials().trial(plan_of(document), Teller(lambda facts: None), rows=200)
     assert {**found, "seconds": 0} == {**again, "seconds": 0}
     assert (found["sample"], found["rows"], found["kind"], found["holds"]) == (200, 600, kind, True)
     assert "sample of 200 of 600 rows; the whole can differ" in estimates.label(found)
@@ -209,7 +209,7 @@ def test_a_file_that_is_small_enough_is_taken_whole(table, monkeypatch):
     monkeypatch.chdir(table)
     document = document_with(age="quasi")
     promises.choose_model(document, "table", {})
-    found = Trials().tried(plan_of(document), Teller(lambda facts: None))
+    found = Trials().trial(plan_of(document), Teller(lambda facts: None))
     assert found["sample"] == found["rows"] == 600
     assert estimates.label(found).startswith("Estimate on all 600 rows")
 
@@ -218,11 +218,11 @@ def test_a_sample_is_drawn_once_and_for_all(table):
     from shoal.records.reading import load
 
     whole = load(str(table / "people.csv"), items="codes", separator="|", drop=("age", "sex", "pay"))
-    one, other = sampled(whole, 50), sampled(whole, 50)
+    one, other = sample(whole, 50), sample(whole, 50)
     assert one.baskets == other.baskets
     assert one.baskets.vocabulary == whole.baskets.vocabulary
-    assert sampled(whole, 600) is whole
-    assert sampled(whole, 50, seed=1).baskets != one.baskets
+    assert sample(whole, 600) is whole
+    assert sample(whole, 50, seed=1).baskets != one.baskets
 
 
 def test_changes_that_do_not_matter_keep_the_estimate(tmp_path):
@@ -249,7 +249,7 @@ def test_a_table_whose_sets_are_left_out_can_be_estimated_at_once(tmp_path):
     for name, role in (("pay", "sensitive"), ("codes", "drop")):
         set_role(project, name, role)
     assert "separator" not in project.draft["input"]
-    assert Trials().tried(project.plan(), Teller(lambda facts: None))["kind"] == "table"
+    assert Trials().trial(project.plan(), Teller(lambda facts: None))["kind"] == "table"
     set_role(project, "codes", "items")
     assert project.draft["input"]["separator"] == "|"
 

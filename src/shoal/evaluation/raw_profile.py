@@ -26,6 +26,7 @@ from shoal.records.columns import OR_QUASI, NoRoleError
 from shoal.records.formats.peek import column_names
 from shoal.records.reading import load
 from shoal.records.record_reading import load_records
+from shoal.records.source import Source
 from shoal.records.values import Kind, kind_of
 
 
@@ -94,15 +95,34 @@ def profile(
     lose. With `quasi`, the columns of a table that an attacker may know: then all of it is about people who are known by
     these columns and up to m items. `reading` is as for `shoal.read`.
     """
-    if quasi:
-        return _table_profile(data, k, up_to, examples, threads, quasi, keep, hierarchy, reading)
+    source = _table(data, k, up_to, quasi, keep, hierarchy, reading) if quasi else _sets(data, k, up_to, reading)
+    return profile_of(
+        source,
+        k,
+        up_to,
+        hierarchy=hierarchy,
+        unknown=unknown,
+        examples=examples,
+        threads=threads,
+        numbers_named=reading.get("numeric") is not None,
+    )
+
+
+def profile_of(
+    source: Source,
+    k: int,
+    up_to: int,
+    *,
+    hierarchy: Hierarchy | str | os.PathLike[str] | None = None,
+    unknown: str | None = None,
+    examples: int = 3,
+    threads: int | None = None,
+    numbers_named: bool = False,
+) -> Profile:
+    """The profile of data that were read already. `numbers_named` says that the columns of numbers were named, not found out."""
+    if source.records.of_role("quasi"):
+        return _table_profile(source, k, up_to, examples, threads, numbers_named)
     guarantee = KmAnonymity(k, up_to)
-    if "numeric" in reading:
-        raise InputError(f"{option('numeric')} is for the columns of tables; a file of sets has none")
-    try:
-        source = load(data, **reading)
-    except NoRoleError as error:
-        raise error.within("", OR_QUASI) from None
     baskets = source.baskets
     found = uniqueness(baskets, k, up_to, examples=examples, threads=threads)
     tree, rare = None, list[RareCategories]()
@@ -142,18 +162,17 @@ def profile(
     )
 
 
-def _table_profile(
-    data: Any,
-    k: int,
-    up_to: int,
-    examples: int,
-    threads: int | None,
-    quasi: Any,
-    keep: Any,
-    hierarchy: Any,
-    reading: Mapping[str, Any],
-) -> Profile:
-    """What the columns alone, and with up to m items, give away."""
+def _sets(data: Any, k: int, up_to: int, reading: Mapping[str, Any]) -> Source:
+    KmAnonymity(k, up_to)
+    if "numeric" in reading:
+        raise InputError(f"{option('numeric')} is for the columns of tables; a file of sets has none")
+    try:
+        return load(data, **reading)
+    except NoRoleError as error:
+        raise error.within("", OR_QUASI) from None
+
+
+def _table(data: Any, k: int, up_to: int, quasi: Any, keep: Any, hierarchy: Any, reading: Mapping[str, Any]) -> Source:
     if hierarchy is not None:
         raise InputError(f"{option('hierarchy')} is for files of sets; leave it out with {option('quasi')}")
     if reading.get("id") is not None:
@@ -164,8 +183,14 @@ def _table_profile(
     asked = {name: value for name, value in reading.items() if value is not None and name != "id"}
     if "items" not in asked and "items" in column_names(data, asked.get("format")):
         asked["items"] = "items"
-    source = load_records(data, quasi=quasi, keep=keep or (), **asked)
-    records, numeric = source.records, asked.get("numeric")
+    return load_records(data, quasi=quasi, keep=keep or (), **asked)
+
+
+def _table_profile(
+    source: Source, k: int, up_to: int, examples: int, threads: int | None, numbers_named: bool
+) -> Profile:
+    """What the columns alone, and with up to m items, give away."""
+    records = source.records
     of_row, sizes = classes(records)
     small = np.flatnonzero(sizes < k)
     worst = small[np.argsort(sizes[small], kind="stable")][:examples].tolist()
@@ -203,7 +228,7 @@ def _table_profile(
         tuple(found),
         notes=source.notes,
         columns={
-            column.name: kind_of(column.values, None if numeric is None else column.numbers is not None)
+            column.name: kind_of(column.values, column.numbers is not None if numbers_named else None)
             for column in records.of_role("quasi")
         },
     )

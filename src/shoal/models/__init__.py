@@ -59,6 +59,8 @@ class Proposal:
     """For readers of the certificate."""
     notes: tuple[str, ...] = ()
     """For the owner."""
+    advice: Callable[[], tuple[str, ...]] = tuple
+    """For the owner, once the release is made: what else there is to try. It may take seconds to find out."""
     rules: Rules = _no_rules
     rules_note: str = ""
     """What the owner must know about the rules file."""

@@ -63,11 +63,6 @@ def proposal(source: Source, guarantee: KmAnonymity, request: Mapping[str, Any],
     if isinstance(recoding, LocalRecoding):
         return _local_proposal(baskets, guarantee, recoding, request, options)
     loss = ncp(recoding.cut, leaf_occurrences(tree, baskets), recoding.deletions_by_leaf(baskets))
-    notes = basket_notes(baskets, empty_stay=True) + recoding.notes
-    if ends_at_root(recoding):
-        notes += root_advice(baskets, guarantee, tree, options)
-    if recoding.algorithm == "exact":
-        notes += hybrid_advice(baskets, guarantee, tree, options, loss["ncp"])
     levels = levels_of(recoding, baskets)
     total = sum(level.occurrences for level in levels)
     suppressed = {
@@ -110,10 +105,20 @@ def proposal(source: Source, guarantee: KmAnonymity, request: Mapping[str, Any],
             unknown=request["unknown"],
         ),
         warnings=tuple(warnings_of(recoding, options.suppress)),
-        notes=notes,
+        notes=basket_notes(baskets, empty_stay=True) + recoding.notes,
+        advice=lambda: _advice(baskets, guarantee, recoding, options, loss["ncp"]),
         rules=lambda written: _rules(recoding, written),
         rules_note="names every original item, rare ones too",
     )
+
+
+def _advice(
+    baskets: Baskets, guarantee: KmAnonymity, recoding: Recoding, options: Options, lost: float
+) -> tuple[str, ...]:
+    tree = recoding.cut.hierarchy
+    at_root = root_advice(baskets, guarantee, tree, options) if ends_at_root(recoding) else ()
+    exact = recoding.algorithm == "exact"
+    return at_root + (hybrid_advice(baskets, guarantee, tree, options, lost) if exact else ())
 
 
 def informed(guarantee: KmAnonymity, hierarchy: Any) -> LocalKmAnonymity:

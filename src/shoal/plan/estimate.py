@@ -1,4 +1,4 @@
-"""Trials: what a plan's promise would cost, tried on a sample of the rows.
+"""What a plan's promise would cost, tried on a sample of the rows.
 
 The sample is drawn with a fixed seed, so that two promises are compared on the same rows. Values and items keep the domain of the whole
 file, so that shares of it mean the same. Nothing is published: the proposal is audited, measured and forgotten.
@@ -19,10 +19,22 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
+from shoal.algorithms import entry
+from shoal.algorithms.recoding import Options
 from shoal.errors import ShoalError, Unreachable
-from shoal.plan import Plan, call_of
-from shoal.plan.running import check_files, in_terms_of
+from shoal.evaluation.raw_risk import raw_risk
+from shoal.hierarchy.spec import Values, resolve
+from shoal.models import Proposal, Roles, model_of
+from shoal.models.km import HIERARCHY, resolve_hierarchy
+from shoal.plan.model import Plan
+from shoal.plan.running import call_of, check_files, in_terms_of
 from shoal.processes import Teller
+from shoal.records.baskets import Baskets
+from shoal.records.records import Records
+from shoal.records.source import Source
+from shoal.release import audited_source
 
 ROWS = 2_000
 """The first sample, and the least."""
@@ -39,14 +51,14 @@ _READING = ("format", "items", "id", "separator", "drop", "numeric")
 _ROLES = ("sensitive", "quasi", "keep")
 _RUN = ("suppress", "seed", "segments", "population", "generations", "threads")
 
-Found = dict[str, Any]
+Estimate = dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
 class Ground:
-    """What trials of a plan share, whatever its numbers are: the data as they were read, and its tree."""
+    """What trials of a plan share, whatever its numbers are: the data as they were read."""
 
-    whole: Any
+    whole: Source
     sensitive: Any
     """Of the guarantee, once the data have told which items they are."""
 
@@ -59,15 +71,15 @@ class Trials:
         self._tree: tuple[Any, Any] | None = None
         self._warm: set[tuple[str, str]] = set()
 
-    def growing(self, plan: Plan, tell: Teller) -> Iterator[Found]:
+    def growing(self, plan: Plan, tell: Teller) -> Iterator[Estimate]:
         """Trials on samples that grow: each as soon as it is there, until another would take too long, or all rows were tried."""
         ground = self._read(plan, tell)
-        self.warmed(plan, tell)
+        self.warm_up(plan, tell)
         rows, spent, before = max(ROWS, GROWTH * int(getattr(call_of(plan).guarantee, "k", 0))), 0.0, 0.0
         while True:
             began = time.process_time()
             try:
-                found = self.tried(plan, tell, rows)
+                estimate = self.trial(plan, tell, rows)
             except Unreachable:
                 if len(ground.whole) <= rows:
                     raise
@@ -78,38 +90,35 @@ class Trials:
             # Time is taken to grow as it did from the sample before to this one: for sets, a larger sample can be the easier one, while
             # rows that are compared with each other take more than their share.
             factor = took / before if before else GROWTH ** (1 if plan.kind == "km" else 1.5)
-            found["final"] = len(ground.whole) <= rows or spent + took * max(1.0, factor) > MOMENT
-            yield found
-            if found["final"]:
+            estimate["final"] = len(ground.whole) <= rows or spent + took * max(1.0, factor) > MOMENT
+            yield estimate
+            if estimate["final"]:
                 return
             rows, before = rows * GROWTH, took
             if 2 * rows > len(ground.whole):
                 rows = len(ground.whole)
 
-    def warmed(self, plan: Plan, tell: Teller) -> None:
+    def warm_up(self, plan: Plan, tell: Teller) -> None:
         """Loads what an algorithm needs at its first time, by a trial that nobody sees."""
         way = plan.kind, str(plan.algorithm)
         if way not in self._warm:
             ground = self._read(plan, tell)
             if len(ground.whole) > WARM_UP:
                 with suppress(ShoalError):  # k may be more than so few rows can give
-                    self.tried(plan, tell, WARM_UP)
+                    self.trial(plan, tell, WARM_UP)
             self._warm.add(way)
 
-    def tried(self, plan: Plan, tell: Teller, rows: int = ROWS) -> Found:
+    def trial(self, plan: Plan, tell: Teller, rows: int = ROWS) -> Estimate:
         """Loss, classes and raw risk of a sample of at most `rows` rows."""
-        from shoal.evaluation.raw_risk import raw_risk
-
         started = time.monotonic()
         call = call_of(plan)
         ground = self._read(plan, tell)
-        whole = ground.whole
-        promise = call.guarantee
+        whole, promise, threads = ground.whole, call.guarantee, call.arguments.get("threads")
         if ground.sensitive is not None:
             promise = replace(promise, sensitive=ground.sensitive)
-        source = sampled(whole, rows)
+        source = sample(whole, rows)
         if plan.kind == "km":  # its loss is about the leaves of the tree, not about the names of items
-            source = replace(source, records=replace(source.records, items=_held(source.baskets)))
+            source = replace(source, records=replace(source.records, items=_occurring(source.baskets)))
         tell.stage(f"Trying the promise on {len(source):,} rows", trying=True)
         tree = self._hierarchy(plan, whole, dict(call.arguments))
         with in_terms_of(plan):
@@ -124,8 +133,9 @@ class Trials:
                 ) from error
             less = None if share is None else _proposal(plan, source, replace(promise, k=share), tree, tell)
             tell.stage("Checking it")
-            raw = raw_risk(source, promise, threads=call.arguments.get("threads"))
-            holds = _holds(source, proposal, call.arguments.get("threads"))
+            raw = raw_risk(source, promise, threads=threads)
+            published = replace(source, records=Records.of(proposal.published))
+            verdict = audited_source(published, proposal.guarantee, yes_or_no=True, threads=threads)
         details = proposal.details
         return {
             "sample": len(source),
@@ -134,7 +144,7 @@ class Trials:
             "kind": plan.kind,
             "k": getattr(promise, "k", None),
             "algorithm": proposal.algorithm,
-            "holds": holds,
+            "holds": bool(verdict.holds),
             "loss": dict(proposal.loss),
             "share_of_k": share,
             "loss_at_share": None if less is None else dict(less.loss),
@@ -149,8 +159,6 @@ class Trials:
 
     def _read(self, plan: Plan, tell: Teller) -> Ground:
         """The data of a plan: those that were read last, if they are the same, in the same roles."""
-        from shoal.models import Roles, model_of
-
         check_files(plan.model_copy(update={"outputs": None}))
         call = call_of(plan)
         asked = dict(call.arguments)
@@ -165,32 +173,26 @@ class Trials:
             self._ground = mark, Ground(whole, getattr(guarantee, "sensitive", None))
         return self._ground[1]
 
-    def _hierarchy(self, plan: Plan, whole: Any, asked: dict[str, Any]) -> Any:
+    def _hierarchy(self, plan: Plan, whole: Source, asked: dict[str, Any]) -> Any:
         """What the proposal gets: a tree of items is read, or made from their frequency, once, for the whole file, as the release will do.
 
         One that is to be learned is learned from the sample.
         """
         given, unknown = asked.get("hierarchy"), asked.get("unknown")
-        items = None if plan.kind == "km" else getattr(getattr(whole, "records", None), "items_name", None)
+        items = whole.records.items_name
         spec = given if plan.kind == "km" else given.get(items) if isinstance(given, dict) else None
         if plan.kind not in ("km", "rt", "lm") or (isinstance(spec, str) and spec.startswith("learned:")):
             return given
         if plan.kind == "km":
-            from shoal.models.km import HIERARCHY, resolve_hierarchy
-
-            return self._kept_tree(
-                spec, unknown, lambda: resolve_hierarchy(spec or HIERARCHY, whole.baskets, unknown=unknown)
-            )
-        from shoal.hierarchy.spec import Values, resolve
-
-        sets = whole.records.items
-        if spec is None or whole.records.sensitive_items or not sets.vocabulary:
+            spec = spec or HIERARCHY
+            return self._keep_tree(spec, unknown, lambda: resolve_hierarchy(spec, whole.baskets, unknown=unknown))
+        sets = whole.baskets
+        if spec is None or not isinstance(given, dict) or whole.records.sensitive_items or not sets.vocabulary:
             return given
-        made = self._kept_tree(spec, unknown, lambda: resolve(spec, Values.of_items(sets), unknown=unknown))
-        assert isinstance(given, dict)
-        return {**given, items: made}
+        tree = self._keep_tree(spec, unknown, lambda: resolve(spec, Values.of_items(sets), unknown=unknown))
+        return {**given, items: tree}
 
-    def _kept_tree(self, spec: Any, unknown: Any, make: Callable[[], Any]) -> Any:
+    def _keep_tree(self, spec: Any, unknown: Any, make: Callable[[], Any]) -> Any:
         mark = _mark(spec), unknown
         if self._tree is None or self._tree[0] != mark:
             self._tree = None
@@ -198,67 +200,30 @@ class Trials:
         return self._tree[1]
 
 
-def sampled(source: Any, rows: int, seed: int = SEED) -> Any:
+def sample(source: Source, rows: int, seed: int = SEED) -> Source:
     """A source with at most so many of its rows, drawn without regard to what they hold, in their order."""
-    import numpy as np
-
     if len(source) <= rows:
         return source
     taken = np.sort(np.random.default_rng(seed).choice(len(source), rows, replace=False)).astype(np.int64)
     return replace(source, records=source.records.take(taken))
 
 
-def _proposal(plan: Plan, source: Any, promise: Any, tree: Any, tell: Teller) -> Any:
-    from shoal.algorithms import entry
-    from shoal.algorithms.recoding import Options
-    from shoal.models import model_of
-
+def _proposal(plan: Plan, source: Source, promise: Any, tree: Any, tell: Teller) -> Proposal:
     asked = dict(call_of(plan).arguments)
     name, home = entry(plan.kind, plan.algorithm)
     given = {option: asked[option] for option in _RUN if option in asked}
     if "time_limit" in home.options:
         given["time_limit"] = min(SEARCH, asked.get("time_limit", SEARCH))
     request = dict.fromkeys(type(plan.options).model_fields) | asked | {"algorithm": name, "hierarchy": tree}
-    options = Options(**given, progress=tell)
-    if plan.kind == "km" and name != "lra" and not isinstance(tree, str | None):
-        return _generalized(source.baskets, promise, tree, name, options, "suppress" in given)
-    return model_of(promise).proposal(source, promise, request, options)
+    proposal: Proposal = model_of(promise).proposal(source, promise, request, Options(**given, progress=tell))
+    return proposal
 
 
-def _generalized(baskets: Any, promise: Any, tree: Any, name: str, options: Any, is_told: bool) -> Any:
-    """The proposal for sets, as far as an estimate needs it: without the advice that tries other ways for who makes a release."""
-    from shoal.algorithms import algorithm
-    from shoal.models import Proposal
-    from shoal.models.km import SUPPRESS
-    from shoal.price.ncp import leaf_occurrences, ncp
-
-    if not is_told:
-        options = replace(options, suppress=SUPPRESS.get(name, 0.0))
-    recoding = algorithm(promise.model, name)(baskets, promise, tree, options)
-    loss = ncp(recoding.cut, leaf_occurrences(tree, baskets), recoding.deletions_by_leaf(baskets))
-    published = recoding.apply(baskets, options.threads)
-    details = {"suppressed": {"share": loss["deleted"]}}
-    return Proposal(
-        promise, published, recoding, recoding.algorithm, loss, {}, recoding.optimal, recoding.bound, details
-    )
-
-
-def _held(baskets: Any) -> Any:
+def _occurring(baskets: Baskets) -> Baskets:
     """The same sets, with the names of items that occur in them alone."""
-    import numpy as np
-
     used, items = np.unique(baskets.items, return_inverse=True)
     names = baskets.vocabulary
     return replace(baskets, items=items.reshape(-1).astype(np.int32), vocabulary=tuple(names[v] for v in used.tolist()))
-
-
-def _holds(source: Any, proposal: Any, threads: int | None) -> bool:
-    from shoal.records.records import Records
-    from shoal.release import audited_source
-
-    published = replace(source, records=Records.of(proposal.published))
-    verdict = audited_source(published, proposal.guarantee, yes_or_no=True, threads=threads)
-    return bool(verdict.holds)
 
 
 def _share_of_k(promise: Any, sample: int, rows: int) -> int | None:
@@ -271,19 +236,17 @@ def _share_of_k(promise: Any, sample: int, rows: int) -> int | None:
 def _mark(given: Any) -> Any:
     """What tells whether a file is still the same; anything else is what it says."""
     if isinstance(given, str | os.PathLike):
-        try:
-            found = os.stat(given)
-        except (OSError, ValueError):
-            return repr(given)
-        return os.fspath(given), found.st_size, found.st_mtime_ns, found.st_ino
+        with suppress(OSError, ValueError):
+            status = os.stat(given)
+            return os.fspath(given), status.st_size, status.st_mtime_ns, status.st_ino
     return repr(given)
 
 
 def _groups(details: Any) -> dict[str, Any] | None:
     """How many groups of rows there are, and how large."""
-    if isinstance(found := details.get("classes"), dict):
-        return {name: found[name] for name in ("count", "smallest", "largest", "average")}
-    if isinstance(found := details.get("buckets"), dict):
+    if isinstance(classes := details.get("classes"), dict):
+        return {name: classes[name] for name in ("count", "smallest", "largest", "average")}
+    if isinstance(buckets := details.get("buckets"), dict):
         names = {"count": "buckets", "smallest": "smallest_bucket", "largest": "largest_bucket"}
-        return {name: found[key] for name, key in names.items()} | {"average": found["average_bucket"]}
+        return {name: buckets[key] for name, key in names.items()} | {"average": buckets["average_bucket"]}
     return None

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import shoal.evaluation.raw_risk
-import shoal.release  # noqa: F401 - both are loaded while the first request is still being asked
 from shoal.app.project.wording import PageOrigin
 from shoal.plan import plan_of
 from shoal.plan.estimate import Trials
@@ -22,5 +20,5 @@ def estimate(request: Mapping[str, Any], tell: Teller) -> None:
         for found in _TRIALS.growing(plan, tell):
             tell.note(found=found)
     else:
-        _TRIALS.warmed(plan, tell)
-        tell.note(found=_TRIALS.tried(plan, tell, int(request["rows"])))
+        _TRIALS.warm_up(plan, tell)
+        tell.note(found=_TRIALS.trial(plan, tell, int(request["rows"])))

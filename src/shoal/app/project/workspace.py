@@ -13,6 +13,7 @@ import secrets
 import shutil
 import stat
 from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -155,23 +156,29 @@ class Workspace:
                 if listed == MOST_LISTED:
                     return
 
-    def upload_target(self, name: str) -> Path:
-        """A free place for an upload of this name."""
-        return free_name(self.uploads, name)
-
     async def keep_upload(self, name: str, chunks: AsyncIterator[bytes]) -> Path:
         """Keeps what a browser sends, for the owner alone. A broken upload leaves nothing."""
-        part = self.passing / secrets.token_hex(8)
-        number = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        try:
-            with os.fdopen(number, "wb") as file:
+        with self.part() as part:
+            with part.open("wb") as file:
                 async for chunk in chunks:
                     file.write(chunk)
-            target = self.upload_target(name)
-            os.replace(part, target)
-            return target
+            return self.keep(part, name)
+
+    @contextmanager
+    def part(self) -> Iterator[Path]:
+        """A file on its way to the uploads, for the owner alone. It is gone afterwards, unless it was kept."""
+        part = self.passing / secrets.token_hex(8)
+        os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        try:
+            yield part
         finally:
             part.unlink(missing_ok=True)
+
+    def keep(self, part: Path, name: str) -> Path:
+        """Makes a file that is here in full an upload of this name, or one like it."""
+        target = free_name(self.uploads, name)
+        os.replace(part, target)
+        return target
 
     # Projects.
 

@@ -1,19 +1,16 @@
 """Files that are tables, but not as Shoal reads them: in another encoding, with another mark between columns, with lines above the header.
 
-What is odd is told from the first lines. The remedy is a copy among the uploads; the file itself stays as it is.
+What is odd is told from the first lines. The remedy is a copy; the file itself stays as it is.
 """
 
 from __future__ import annotations
 
 import csv
-import os
-import secrets
 from collections import Counter
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from shoal.app.project.workspace import Workspace
 from shoal.errors import InputError
 
 WORKBOOKS = (".xlsx", ".xlsm", ".xls", ".ods", ".numbers")
@@ -34,28 +31,29 @@ class Oddity:
     above: int = 0
     """Lines above the header."""
 
-    def told(self) -> str:
-        """What was found, in a sentence."""
-        found = []
+    def in_words(self) -> str:
+        """What is odd, in a sentence."""
+        odd = []
         if self.encoding != "utf-8":
             name = {"cp1252": "Windows-1252, as spreadsheet programs write it", "utf-16": "UTF-16"}[self.encoding]
-            found.append(f"its text seems to be {name}")
+            odd.append(f"its text seems to be {name}")
         if self.mark is not None and self.mark in _UNUSUAL:
-            found.append(f"its columns seem to be parted by “{self.mark}”")
+            odd.append(f"its columns seem to be parted by “{self.mark}”")
         if self.above:
             lines = "line stands" if self.above == 1 else f"{self.above} lines stand"
-            found.append(f"the first {lines} above the names of the columns")
-        text = ", and ".join(found)
+            odd.append(f"the first {lines} above the names of the columns")
+        text = ", and ".join(odd)
         return f"{text[:1].upper()}{text[1:]}."
 
 
-def oddity(path: Path, *, is_utf8: bool = True) -> Oddity | None:
-    """What may be odd about a file that could not be read, or only as one column; `is_utf8` says that it was not its encoding."""
+def oddity(path: Path, *, unreadable: bool = False) -> Oddity | None:
+    """What may be odd about a file that could not be read, or only as one column. An unreadable one is looked through for its encoding."""
     with path.open("rb") as file:
         start = file.read(_BYTES)
     if start[:2] in (b"\x1f\x8b", b"PK", b"\x28\xb5") or start[:4] in (b"PAR1", b"ARRO"):
         return None
-    encoding = "utf-16" if start[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8" if is_utf8 else "cp1252"
+    is_utf16 = start[:2] in (b"\xff\xfe", b"\xfe\xff")
+    encoding = "utf-16" if is_utf16 else "cp1252" if unreadable and not _is_utf8(path) else "utf-8"
     lines = start.decode(encoding, "replace").splitlines()[: _LINES if len(start) < _BYTES else -1][:_LINES]
     mark, above = _columns(lines)
     if encoding == "utf-8" and (mark is None or (mark in _USUAL and not above)):
@@ -64,13 +62,11 @@ def oddity(path: Path, *, is_utf8: bool = True) -> Oddity | None:
     return Oddity(encoding, mark if rewritten else None, above if rewritten else 0)
 
 
-def mended(workspace: Workspace, path: Path, odd: Oddity) -> Path:
-    """A copy of a file as Shoal reads it, among the uploads. Raises `InputError` if the text is not what it seemed to be."""
-    part = workspace.passing / secrets.token_hex(8)
-    number = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+def rewrite(path: Path, odd: Oddity, target: Path) -> None:
+    """Writes a copy of a file as Shoal reads it. Raises `InputError` if the text is not what it seemed to be."""
     try:
         with (
-            os.fdopen(number, "w", encoding="utf-8", newline="") as written,
+            target.open("w", encoding="utf-8", newline="") as written,
             path.open(encoding=odd.encoding, newline="") as file,
         ):
             if odd.mark is None:
@@ -79,13 +75,18 @@ def mended(workspace: Workspace, path: Path, odd: Oddity) -> Path:
             else:
                 rows = csv.reader(islice(file, odd.above, None), delimiter=odd.mark)
                 csv.writer(written, lineterminator="\n").writerows(rows)
-        target = workspace.upload_target(f"{path.name.partition('.')[0]}-read.csv")
-        os.replace(part, target)
-        return target
     except (UnicodeError, csv.Error) as error:
         raise InputError(f"{path.name} cannot be read so, either; save it as CSV in UTF-8") from error
-    finally:
-        part.unlink(missing_ok=True)
+
+
+def _is_utf8(path: Path) -> bool:
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            while file.read(_BYTES):
+                pass
+    except UnicodeError:
+        return False
+    return True
 
 
 def _columns(lines: list[str]) -> tuple[str | None, int]:

@@ -14,12 +14,13 @@ from nicegui import ui
 from shoal.app.panels import Panel, needs_data, never
 from shoal.app.project.drafts import begin, set_numeric, set_role, set_roles
 from shoal.app.project.wording import ROLES, as_sentence
+from shoal.app.project.workspace import Workspace
 from shoal.app.server.shell import View
 from shoal.app.widgets import components as parts
 from shoal.app.widgets.preview import MOST_COLUMNS, PAGE, Preview
 from shoal.errors import InputError
 from shoal.records.columns import NO_COLUMN
-from shoal.records.formats.oddities import mended, oddity
+from shoal.records.formats.oddities import Oddity, oddity, rewrite
 from shoal.records.layout import FORMATS, SEPARATORS
 
 AT_ONCE = 40
@@ -54,20 +55,27 @@ async def _build_remedy(view: View, trouble: str) -> None:
     path, roles = _data(view), view.project.roles
     if path is None or path.suffix.lower() not in (".csv", ".tsv", ".txt") or not (trouble or len(roles) == 1):
         return
-    odd = await asyncio.to_thread(oddity, path, is_utf8="UTF-" not in trouble)
+    odd = await asyncio.to_thread(oddity, path, unreadable=bool(trouble))
     if odd is None:
         return
 
     async def read_so() -> None:
-        copy = await asyncio.to_thread(mended, view.workspace, path, odd)
+        copy = await asyncio.to_thread(plain_copy, view.workspace, path, odd)
         await asyncio.to_thread(begin, view.project, copy)
         view.reload()
 
     with parts.card("Read it in another way?"):
-        parts.notice(odd.told(), "warn")
+        parts.notice(odd.in_words(), "warn")
         with parts.row():
             parts.button("Read it so", read_so)
             parts.text("It is copied to the uploads for that; your file stays as it is.", "span", "sh-why")
+
+
+def plain_copy(workspace: Workspace, path: Path, odd: Oddity) -> Path:
+    """A copy of an odd file as Shoal reads it, among the uploads."""
+    with workspace.part() as part:
+        rewrite(path, odd, part)
+        return workspace.keep(part, f"{path.name.partition('.')[0]}-read.csv")
 
 
 def _data(view: View) -> Path | None:
