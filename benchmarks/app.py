@@ -140,8 +140,9 @@ def section_estimates() -> list[Row]:
 
 def case_estimates(data_name: str, algorithm: str) -> Row:
     """The app: an estimate for another k, beside the first one and beside the release."""
-    from shoal.plan import plan_of, run_plan
-    from shoal.plan.estimate import Trials
+    from shoal.estimate import Trials
+    from shoal.plan import plan_of
+    from shoal.release import run
 
     with _workspace() as folder:
         document = _document(data_name, algorithm, folder)
@@ -160,7 +161,7 @@ def case_estimates(data_name: str, algorithm: str) -> Row:
         release: dict[str, float] = {}
         took = 0.0
         if data_name != "people":  # which would take minutes
-            took = _seconds(lambda: release.update(run_plan(plan_of(document(6))).loss))
+            took = _seconds(lambda: release.update(run(plan_of(document(6))).loss))
     name = next(iter(found["loss"]))
     low, high = sorted(((found["loss_at_share"] or found["loss"])[name], found["loss"][name]))
     return {

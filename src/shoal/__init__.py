@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from shoal.guarantees.table import TableAnonymity
     from shoal.hierarchy.files import read_hierarchy, write_hierarchy
     from shoal.hierarchy.tree import Hierarchy
-    from shoal.plan import Plan, read_plan, run_plan
+    from shoal.plan import Plan, read_plan
     from shoal.records.baskets import Baskets
     from shoal.records.formats.frames import to_arrow, to_pandas, to_polars
     from shoal.records.reading import read
     from shoal.records.record_reading import load_records
     from shoal.records.records import Records
     from shoal.records.writing import write
-    from shoal.release import Release, anonymize, audit, resolve_hierarchy, verify
+    from shoal.release import Release, anonymize, audit, resolve_hierarchy, run, verify
 
 __all__ = [
     "Audit",
@@ -68,7 +68,7 @@ __all__ = [
     "read_hierarchy",
     "read_plan",
     "resolve_hierarchy",
-    "run_plan",
+    "run",
     "to_arrow",
     "to_pandas",
     "to_polars",
@@ -89,14 +89,14 @@ _HOMES = {
     "shoal.guarantees.table": ("TableAnonymity",),
     "shoal.hierarchy.files": ("read_hierarchy", "write_hierarchy"),
     "shoal.hierarchy.tree": ("Hierarchy",),
-    "shoal.plan": ("Plan", "read_plan", "run_plan"),
+    "shoal.plan": ("Plan", "read_plan"),
     "shoal.records.baskets": ("Baskets",),
     "shoal.records.reading": ("read",),
     "shoal.records.record_reading": ("load_records",),
     "shoal.records.records": ("Records",),
     "shoal.records.formats.frames": ("to_arrow", "to_pandas", "to_polars"),
     "shoal.records.writing": ("write",),
-    "shoal.release": ("Release", "anonymize", "audit", "resolve_hierarchy", "verify"),
+    "shoal.release": ("Release", "anonymize", "audit", "resolve_hierarchy", "run", "verify"),
     "shoal.evaluation.evaluation": ("Evaluation", "evaluate"),
     "shoal.evaluation.raw_profile": ("Profile", "profile"),
 }

@@ -12,13 +12,9 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import InputError
+from shoal.options import LONGEST, OPTIONS, Seconds, Share, Whole
 
-MOST = {
-    "threads": 1_024,
-    "seed": 2**63 - 1,
-    "segments": 10**9,
-    "population": 100_000,
-    "generations": 1_000_000,
+MOST = {name: row.kind.most for name, row in OPTIONS.items() if isinstance(row.kind, Whole)} | {
     "queries": 1_000_000,
     "pairs": 10_000_000,
     "sample": 10**9,
@@ -30,8 +26,17 @@ MOST = {
 }
 """The largest value of what takes time or room for each."""
 _SHORT = 10**40
-LONGEST = 1e9
-"""Seconds that a time limit may have: thirty years."""
+
+
+def check_value(name: str, value: Any) -> None:
+    """Raises unless the value is a number that this option may have, if numbers are what it takes."""
+    match OPTIONS[name].kind:
+        case Whole(least):
+            whole_number(name, value, least)
+        case Share(example):
+            share(name, value, example)
+        case Seconds():
+            seconds("the time limit", value)
 
 
 def whole_number(name: str, value: Any, least: int) -> None:

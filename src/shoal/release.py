@@ -1,63 +1,54 @@
-"""The way of the data, top to bottom: read, recode, shuffle, audit, write, read again, compare, publish.
+"""The way of the data, top to bottom: a plan in, a release out. Read, propose, shuffle, audit; then publish (`shoal.publish`).
+
+    release = run(read_plan("plan.yaml"))
 
     release = anonymize("baskets.csv", KmAnonymity(k=5, m=2), hierarchy="tree.csv")
     release.write("public.csv")
 
-An algorithm proposes, the audit decides. It is separate code that looks only at the rows that would be published. Their file gets
-its final name only if it was read again and holds exactly the rows that passed.
+An algorithm proposes, the audit decides. It is separate code that looks only at the rows that would be published.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
-import shutil
-import sys
-import tempfile
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
-from shoal.algorithms import check_options, kind_of
 from shoal.algorithms.recoding import Options, Progress
-from shoal.certificate.document import certificate_file, check_certificate_name
-from shoal.certificate.facts import ROWS_HASHED, Making, Published
-from shoal.certificate.facts import certificate as certificate_of
-from shoal.certificate.owner import has_key, key_path, owner_files, report_bytes
-from shoal.certificate.sign import signer
+from shoal.certificate.facts import Published
 from shoal.certificate.verification import Subject, Verification, verification
-from shoal.errors import InputError, Message, ShoalError, Unavailable, option
+from shoal.errors import InputError, ShoalError
 from shoal.evaluation.raw_risk import Exposed, raw_risk
 from shoal.guarantees.audit import Audit
+from shoal.guarantees.registry import GUARANTEES, Guarantee
+from shoal.hierarchy.spec import is_made
 from shoal.hierarchy.tree import Hierarchy
-from shoal.limits import limited_inputs, under_input_limit
+from shoal.limits import limited_inputs
 from shoal.models import Outcome, Proposal, Roles, model_of, with_knowledge
 from shoal.models.km import resolve_hierarchy
 from shoal.numbers import whole_number
+from shoal.options import KEYWORDS, Auditing, Keywords, Place, check_keywords
+from shoal.plan.ask import plan_from
+from shoal.plan.model import Plan
+from shoal.plan.places import shown
+from shoal.publish import Targets, Written, targets_of, write
 from shoal.records.baskets import Baskets
-from shoal.records.database.address import address_of, file_of, is_address, queried, without_password
-from shoal.records.formats.text import csv_cell, escape_guard
-from shoal.records.layout import CELLED, DATABASES, Layout, layout_for
-from shoal.records.reading import load
+from shoal.records.columns import is_header, its_columns, listed
+from shoal.records.database.address import address_of, is_address, queried, without_password
+from shoal.records.formats.peek import column_names
+from shoal.records.layout import CELLED, Layout
 from shoal.records.records import Records
-from shoal.records.set_cells import parting_mark
 from shoal.records.source import Source
 from shoal.records.storage.digest import row_digest
-from shoal.records.storage.publication import (
-    Publication,
-    StagedFile,
-    check_apart,
-    check_targets,
-    display_name,
-    writing_errors,
-)
+from shoal.records.storage.memory import peak_bytes
 from shoal.records.storage.scratch import Scratch
-from shoal.records.writing import Told, flags_to_read, write_to, written_records, written_tokens
+from shoal.records.storage.streams import display_name, fingerprint
 
-__all__ = ["Release", "Targets", "Written", "anonymize", "audit", "resolve_hierarchy", "shuffled", "verify"]
+__all__ = ["Release", "Targets", "Written", "anonymize", "audit", "resolve_hierarchy", "run", "shuffled", "verify"]
 
 Path = str | os.PathLike[str]
 
@@ -66,173 +57,140 @@ SECRET_SHOWN = (
     "PGPASSWORD or ~/.pgpass keep it out of sight"
 )
 KEPT_ORDER = "the rows keep the order of the input, which can give people away; the certificate says so"
+_READING = ("format", "items", "id", "separator", "drop", "numeric")
+_ALGORITHM = ("suppress", "time_limit", "seed", "segments", "population", "generations", "threads")
 
 
-@under_input_limit
+def run(plan: Plan, *, force: bool = False, progress: Progress | None = None) -> Release:
+    """The release of a plan, written to its outputs, if it has any."""
+    if plan.on_spark:
+        raise plan.refusal(("engine",), "this plan is for Spark: run it with shoal run, or take engine: local")
+    targets = check_files(plan, force=force)
+    with plan.speaking():
+        release = release_of(plan, progress)
+    check_hash(plan, release.input_sha256)
+    if targets is not None:
+        with plan.speaking():
+            release.written.append(write(release, targets, force=force, progress=progress))
+    return release
+
+
 def anonymize(
-    data: Any,
-    guarantee: Any,
-    *,
-    hierarchy: Hierarchy | Path | Mapping[str, Hierarchy | Path] | None = None,
-    algorithm: str | None = None,
-    unknown: str | None = None,
-    sensitive: str | Collection[str] | None = None,
-    quasi: str | Collection[str] | None = None,
-    keep: str | Collection[str] | None = None,
-    suppress: float | None = None,
-    time_limit: float | None = None,
-    seed: int | None = None,
-    segments: int | None = None,
-    population: int | None = None,
-    generations: int | None = None,
-    delta: float | None = None,
-    formation: str | None = None,
-    transaction: str | None = None,
-    ordering: str | None = None,
-    weights: Mapping[str, float] | None = None,
-    item_weights: Mapping[str, float] | None = None,
-    min_exp: float | None = None,
-    min_conf: float | None = None,
-    max_length: int | None = None,
-    fuzzy: Mapping[str, float] | None = None,
-    knowledge: Path | None = None,
-    threads: int | None = None,
-    memory_limit: int | str | None = None,
-    input_limit: int | str | None = None,
-    keep_order: bool = False,
-    progress: Progress | None = None,
-    **reading: Any,
+    data: Any, guarantee: Guarantee, *, progress: Progress | None = None, **keywords: Unpack[Keywords]
 ) -> Release:
-    """The release of `data` (a path, `-`, an address of a database, Baskets, a data frame, rows) that keeps the guarantee.
+    """The release of `data` (a path, `-`, an address of a database, Baskets, Records, a data frame, rows) that keeps the guarantee.
 
-    Nothing is written yet.
+    Nothing is written yet: `Release.write` does that. The keywords are the options of `shoal anonymize`, by name:
+    `help(shoal.options.Keywords)` lists them, and the reference explains each.
 
-    `algorithm` is, for KmAnonymity, `exact` (the default), `hybrid`, `lra`, `oa`, `da` or `aa`; for KAnonymity `split` (the
-    default), `pta`, `gsc` or `gray-tsp`.
-
-    For KmAnonymity, `hierarchy` is a file, `frequency:N` (N = 5 unless given), `learned:N`, `balanced:N`, `prefix` or a Hierarchy;
-    `unknown="root"` hangs items that it lacks under its root. `suppress`, the largest share of item occurrences that may go (0
-    unless given, for `hybrid` 0.05), is for `exact` and `hybrid`. For KAnonymity, `sensitive` names the items that travel unchanged: a
-    list of them, or a file with one on each line; `segments` is for `pta`, `gray-tsp` and `lra`, `population` and `generations` for
-    `gray-tsp`. `time_limit` (seconds) is for `exact`, `hybrid`, `lra` and `split`, `seed` for what draws lots. `memory_limit`
-    (bytes, or a text such as 2GB) puts large arrays into scratch files: for `exact` and the audit. `reading` and `input_limit` are as for
-    `shoal.read`.
+    For KmAnonymity, `hierarchy` is a file, `frequency:N` (N = 5 unless given), `learned:N`, `balanced:N`, `prefix` or a Hierarchy. For
+    tables it is a mapping with one of these, or `intervals:...`, `named:N` or `mask`, per column. `sensitive` is a column, a list of
+    items or a file with one on each line. `progress` is told what is going on and which share of it is done.
     """
-    started = time.monotonic()
-    asked: dict[str, Any] = {
-        "suppress": suppress,
-        "time_limit": time_limit,
-        "seed": seed,
-        "segments": segments,
-        "population": population,
-        "generations": generations,
-    }
-    for_tables: dict[str, Any] = {
-        "delta": delta,
-        "formation": formation,
-        "transaction": transaction,
-        "ordering": ordering,
-        "weights": weights,
-        "item_weights": item_weights,
-        "min_exp": min_exp,
-        "min_conf": min_conf,
-        "max_length": max_length,
-        "fuzzy": fuzzy,
-        "knowledge": knowledge,
-    }
-    model = model_of(guarantee)
-    check_options(kind_of(guarantee), algorithm, asked | for_tables)
-    options = Options(
-        **{name: value for name, value in asked.items() if value is not None}, threads=threads, progress=progress
-    )
+    check_keywords(keywords, KEYWORDS, "anonymize")
+    plan = plan_from(data, guarantee, to_save=False, **keywords)
+    with plan.speaking():
+        return release_of(plan, progress)
 
-    if memory_limit is not None:
-        reading["memory_limit"] = scratch_for(memory_limit, threads, guarantee, algorithm, hierarchy)
+
+def release_of(plan: Plan, progress: Progress | None = None) -> Release:
+    """The release that a plan asks for; nothing is written."""
+    started = time.monotonic()
+    asked = plan.request
+    given = {name: asked[name] for name in _ALGORITHM if asked[name] is not None}
+    options = Options(**given, progress=progress)
     options.tell("reading", 0.0)
-    data = queried(data, reading.pop("query", None))
-    source, guarantee = model.read(data, guarantee, Roles(sensitive, quasi, keep), reading)
-    request = {"hierarchy": hierarchy, "unknown": unknown, "algorithm": algorithm, "suppress": suppress, **for_tables}
-    proposal: Proposal = model.proposal(source, guarantee, request, options)
+    source, guarantee = read_for(plan)
+    proposal: Proposal = model_of(guarantee).proposal(source, guarantee, asked, options)
 
     options.tell("counting what the raw data gives away", 0.0)
-    risk = raw_risk(source, guarantee, threads=threads)
-    published = proposal.published if keep_order else shuffled(proposal.published)
+    risk = raw_risk(source, guarantee, threads=options.threads)
+    published = proposal.published if plan.keep_order else shuffled(proposal.published)
     try:
-        verdict = _audited(published, proposal.guarantee, threads=threads, progress=progress)
+        verdict = _audit(published, proposal.guarantee, threads=options.threads, progress=progress)
     except InputError as error:
         raise _refused(proposal, str(error)) from error
     if not verdict.holds:
-        raise _refused(
-            proposal,
-            f"{guarantee} does not hold ({verdict.violations:,} of {verdict.checked:,} counted break it)",
-        )
+        why = f"{guarantee} does not hold ({verdict.violations:,} of {verdict.checked:,} counted break it)"
+        raise _refused(proposal, why)
     if len(published) != len(source):
         raise _refused(proposal, f"of {len(source):,} rows it has {len(published):,}")
     advice = proposal.advice()
+    data, trees = plan.data, plan.hierarchy
+    specs = trees.values() if isinstance(trees, Mapping) else [trees]
+    inputs = (without_password(data), *specs, plan.sensitive, asked["knowledge"])
     return Release(
         published=published,
         proposal=proposal,
         audit=verdict,
-        keep_order=keep_order,
+        keep_order=plan.keep_order,
         source=source.name,
-        inputs=_paths(
-            without_password(data),
-            *(hierarchy.values() if isinstance(hierarchy, Mapping) else [hierarchy]),
-            sensitive,
-            knowledge,
-        ),
+        inputs=tuple(os.fspath(path) for path in inputs if isinstance(path, str | os.PathLike)),
         input_sha256=source.sha256,
         layout=source.layout,
         seconds=time.monotonic() - started,
         peak_mb=peak_mb(),
         notes=proposal.notes
         + advice
-        + ((KEPT_ORDER,) if keep_order else ())
+        + ((KEPT_ORDER,) if plan.keep_order else ())
         + ((SECRET_SHOWN,) if is_address(data) and address_of(data).secrets else ()),
         risk=risk,
         origin=source.origin,
     )
 
 
+def read_for(plan: Plan) -> tuple[Source, Any]:
+    """What a plan reads, and the guarantee that it asks for, which then knows what in the data is sensitive."""
+    asked, guarantee = plan.request, plan.promise
+    reading: dict[str, Any] = plan.reading()
+    if asked["memory_limit"] is not None:
+        how = (asked["algorithm"], plan.hierarchy)
+        reading["memory_limit"] = scratch_for(asked["memory_limit"], asked["threads"], guarantee, *how)
+    roles = Roles(plan.sensitive, *(plan.of_role(role) or None for role in ("quasi", "keep")))
+    read: tuple[Source, Any] = model_of(guarantee).read(plan.data, guarantee, roles, reading)
+    return read
+
+
 def _refused(proposal: Proposal, why: str) -> ShoalError:
     return ShoalError(
-        f"the audit refuses what {proposal.algorithm} proposed: {why}; this is a fault of ours, please report it; nothing was written"
+        f"the audit refuses what {proposal.algorithm} proposed: {why}; this is a bug in Shoal, please report it; nothing was written"
     )
 
 
-@under_input_limit
 def audit(
     data: Any,
-    guarantee: Any,
+    guarantee: Guarantee,
     *,
-    sensitive: str | Collection[str] | None = None,
-    quasi: str | Collection[str] | None = None,
-    keep: str | Collection[str] | None = None,
-    knowledge: Path | None = None,
-    hierarchy: Mapping[str, Hierarchy | Path] | None = None,
-    threads: int | None = None,
-    memory_limit: int | str | None = None,
-    input_limit: int | str | None = None,
     witnesses: int = 10,
     yes_or_no: bool = False,
     progress: Progress | None = None,
-    **reading: Any,
+    **keywords: Unpack[Auditing],
 ) -> Audit:
     """Whether `data` keeps the guarantee, from the data alone; with `yes_or_no`, the first breach is enough.
 
     For MatchingDiversity, `knowledge` is a file of rules that the attacker knows, and `hierarchy` has those that they speak of.
     """
+    check_keywords(keywords, Auditing.__annotations__, "audit")
     whole_number("witnesses", witnesses, 0)
-    if threads is not None:
-        whole_number("threads", threads, 1)
-    data = queried(data, reading.pop("query", None))
-    if memory_limit is not None:
-        reading["memory_limit"] = scratch_for(memory_limit, threads, guarantee)
-    source, guarantee = model_of(guarantee).read(data, guarantee, Roles(sensitive, quasi, keep), reading)
-    guarantee = with_knowledge(guarantee, source.records, knowledge, hierarchy)
-    return audited_source(
-        source, guarantee, threads=threads, witnesses=witnesses, yes_or_no=yes_or_no, progress=progress
-    )
+    if keywords.get("threads") is not None:
+        whole_number("threads", keywords["threads"], 1)
+    with limited_inputs(keywords.get("input_limit")):
+        source, guarantee = read_to_audit(data, guarantee, keywords)
+        how = {"threads": keywords.get("threads"), "witnesses": witnesses, "yes_or_no": yes_or_no}
+        return audited_source(source, guarantee, progress=progress, **how)
+
+
+def read_to_audit(data: Any, guarantee: Any, keywords: Mapping[str, Any]) -> tuple[Source, Any]:
+    """What an audit looks at, and the guarantee against an attacker with the knowledge that is given."""
+    asked: dict[str, Any] = dict(keywords)
+    data = queried(data, asked.get("query"))
+    reading = {name: asked[name] for name in _READING if asked.get(name) is not None}
+    if asked.get("memory_limit") is not None:
+        reading["memory_limit"] = scratch_for(asked["memory_limit"], asked.get("threads"), guarantee)
+    roles = Roles(*(asked.get(name) for name in ("sensitive", "quasi", "keep")))
+    source, guarantee = model_of(guarantee).read(data, guarantee, roles, reading)
+    knowledge = (asked.get("knowledge"), asked.get("hierarchy"))
+    return source, with_knowledge(guarantee, None if source.records.holds_sets_alone else source.records, *knowledge)
 
 
 def scratch_for(
@@ -253,10 +211,10 @@ def scratch_for(
 
 def audited_source(source: Source, guarantee: Any, **how: Any) -> Audit:
     """As `audit`, of what has been read already."""
-    return _audited(source.rows, guarantee, **how)
+    return _audit(source.rows, guarantee, **how)
 
 
-def _audited(published: Baskets | Records, guarantee: Any, *, progress: Progress | None = None, **how: Any) -> Audit:
+def _audit(published: Baskets | Records, guarantee: Any, *, progress: Progress | None = None, **how: Any) -> Audit:
     tell: Callable[[float], None] | None = None
     if progress is not None:
         watching = progress
@@ -313,88 +271,6 @@ def shuffled(rows: Baskets | Records) -> Baskets | Records:
     return rows.take(np.argsort(keys))
 
 
-@dataclass(frozen=True)
-class Targets:
-    """The files, or the table and the files, that a release is written to. They appear together or not at all."""
-
-    data: str = field(repr=False)  # an address may hold a password
-    certificate: str | None
-    rules: str | None
-    sign: str | None = None
-    """The private key that the certificate is signed with."""
-    report: str | None = None
-
-    @classmethod
-    def of(
-        cls,
-        data: Path,
-        certificate: Path | None = None,
-        rules: Path | None = None,
-        sign: Path | None = None,
-        report: Path | None = None,
-    ) -> Targets:
-        """The certificate lies beside the data unless named; data on standard output (`-`) has none then, and a table needs one."""
-        out = os.fspath(data)
-        if certificate is None and out != "-" and not is_address(out):
-            certificate = f"{out}.certificate.json"
-        return cls(out, *(None if path is None else os.fspath(path) for path in (certificate, rules, sign, report)))
-
-    @property
-    def files(self) -> tuple[str, ...]:
-        """In the order in which they are put in place: whoever finds the data finds its certificate."""
-        named = (self.certificate, self.rules, self.report, None if is_address(self.data) else self.data)
-        return tuple(name for name in named if name not in (None, "-"))
-
-    @property
-    def private(self) -> tuple[str, ...]:
-        """Those that are for the owner alone."""
-        return tuple(name for name in (self.rules, self.report) if name is not None)
-
-    def check(self, *, force: bool = False, inputs: tuple[str, ...] = ()) -> None:
-        """Raises if they could not be written: better before a long run than after it."""
-        self.check_files(force=force, inputs=inputs)
-        if is_address(self.data):
-            from shoal.records.database.write import check_table
-
-            check_table(self.data, force=force, sources=[given for given in inputs if is_address(given)])
-
-    def check_files(self, *, force: bool = False, inputs: tuple[str, ...] = ()) -> None:
-        """As `check`, without a look into a database."""
-        if self.data != "-":
-            layout_for(self.data)
-        if is_address(self.data) and self.certificate is None:
-            raise InputError(
-                f"{display_name(self.data)}: a table has no place for its certificate; name a file for it with {option('certificate')}"
-            )
-        if self.certificate is not None:
-            check_certificate_name(self.certificate)
-        if self.sign is not None:
-            if self.certificate is None:
-                raise InputError(f"there is no certificate to sign; name one with {option('certificate')}")
-            signer(self.sign)
-            inputs = (*inputs, self.sign)
-        if self.rules == "-":
-            raise InputError("rules go to a file of their own, not to standard output")
-        if self.report == "-":
-            raise InputError("the report goes to a file of its own, not to standard output; name one")
-        kept = [("an input of this release", file_of(given)) for given in inputs if os.path.exists(file_of(given))]
-        if is_address(self.data):
-            kept.append(("the database of this release", file_of(self.data)))
-        check_apart(self.files, [*kept, *owner_files()])
-        check_targets(self.files, force=force, database=self.data if is_address(self.data) else None)
-
-
-@dataclass(frozen=True)
-class Written:
-    """What a release was written to."""
-
-    targets: Targets
-    layout: Layout
-    sha256: str
-    seconds: float
-    notes: tuple[str, ...] = ()
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Release(Outcome):
     """Published rows, how they came about, what they cost, and the audit that they passed."""
@@ -447,75 +323,9 @@ class Release(Outcome):
         The certificate is JSON, a web page or a PDF, as its name tells; `sign` is the file of an ed25519 private key to sign it with.
         `rules` (what became of what) and `report` (all figures, exact, as JSON) are for the owner, who alone may read them.
         """
-        started = time.monotonic()
         targets = Targets.of(path, certificate, rules, sign, report)
-        targets.check_files(force=force, inputs=self.inputs)
-        key_is_new = targets.certificate is not None and not has_key()
-        written = self._write_table if is_address(targets.data) else self._write_file
-        layout, sha256, notes = written(targets, force, progress or (lambda doing, share, **facts: None))
-        notes = _writing_notes(targets, notes, self.proposal.rules_note, key_is_new and has_key())
-        notes += () if sign is None else signer(sign).notes
-        done = Written(targets, layout, sha256, time.monotonic() - started, notes)
-        self.written.append(done)
-        return done
-
-    def _write_file(self, targets: Targets, force: bool, progress: Progress) -> tuple[Layout, str, tuple[str, ...]]:
-        with Publication(targets.files, force=force) as publication, contextlib.ExitStack() as stack:
-            staged = {target: publication.file(target, private=target in targets.private) for target in targets.files}
-            file = staged.get(targets.data) or stack.enter_context(_passing_through())
-            progress("writing", 0.0)
-            layout = write_to(file, self.published, layout_for(targets.data, self.layout), targets.data)
-            file.close()
-            progress("reading it again", 0.0)
-            as_written, flags = self._read_again(file.path, layout)
-            self._write_papers(staged, targets, layout, file.sha256, as_written, flags)
-            if targets.data == "-":
-                with open(file.path, "rb") as done, writing_errors("-"):
-                    shutil.copyfileobj(done, sys.stdout.buffer)
-                    sys.stdout.buffer.flush()
-        return layout, file.sha256, _reading_notes(targets, flags)
-
-    def _write_table(self, targets: Targets, force: bool, progress: Progress) -> tuple[Layout, str, tuple[str, ...]]:
-        """One transaction, committed when the table was read again and the files have their names."""
-        from shoal.records.database.rows import table_rows
-        from shoal.records.database.write import TableTarget, same_file
-
-        origins = () if self.origin is None else (self.origin,)
-        shares_file = same_file(targets.data, origins)
-        with Publication(targets.files, force=force, database=targets.data) as publication:
-            table = publication.table(TableTarget(targets.data, force=force, sources=origins, id=publication.id))
-            staged = {target: publication.file(target, private=target in targets.private) for target in targets.files}
-            progress("writing", 0.0)
-            wanted = layout_for(targets.data, self.layout)
-            rows, layout = table_rows(self.published, wanted, targets.data)
-            table.write(rows)
-            progress("reading it again", 0.0)
-            as_written, flags = self._read_again(table.read_again(), layout)
-            sha256 = table.sha256
-            self._write_papers(staged, targets, layout, sha256, as_written, flags)
-            progress("committing", 0.0)
-        return layout, sha256, _reading_notes(targets, flags) + ((SAME_FILE,) if shares_file else ())
-
-    def _write_papers(
-        self,
-        staged: Mapping[str, StagedFile],
-        targets: Targets,
-        layout: Layout,
-        sha256: str,
-        as_written: Mapping[str, str],
-        flags: Told,
-    ) -> None:
-        """Rules, report and certificate, where they are asked for."""
-        if targets.rules is not None:
-            staged[targets.rules].write(_csv(self.proposal.rules(lambda token: as_written.get(token, ""))))
-        if targets.report is not None:
-            notes = _writing_notes(targets, _reading_notes(targets, flags), self.proposal.rules_note, False)
-            facts = self._facts(Written(targets, layout, sha256, 0.0, notes))
-            staged[targets.report].write(report_bytes(facts))
-        if targets.certificate is not None:
-            content = self._certificate(targets.data, sha256, self._reading(layout, flags))
-            vouching = None if targets.sign is None else signer(targets.sign)
-            staged[targets.certificate].write(certificate_file(content, targets.certificate, vouching))
+        self.written.append(write(self, targets, force=force, progress=progress))
+        return self.written[-1]
 
     def rules(self) -> Iterator[tuple[str, ...]]:
         """What the rules file would hold, without its header: (original item, published token), or a row per class."""
@@ -525,9 +335,10 @@ class Release(Outcome):
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the rows, for `--json`: the owner's. File names are as they were given; None until it is written."""
-        return self._facts(self.written[-1] if self.written else None)
+        return self.facts(self.written[-1] if self.written else None)
 
-    def _facts(self, last: Written | None) -> dict[str, Any]:
+    def facts(self, last: Written | None) -> dict[str, Any]:
+        """What the owner may know of it, as it was last written."""
         layout = last.layout if last else self.layout
         return {
             **self.first_facts(),
@@ -551,156 +362,90 @@ class Release(Outcome):
             "notes": [*self.notes, *(last.notes if last else ())],
         }
 
-    def _read_again(self, path: Any, layout: Layout) -> tuple[dict[str, str], Told]:
-        """What each published token is called in the written file or table, and what a reader of it must be told, if anything.
-
-        Raises unless the file holds exactly the rows that passed the audit. A token of which every occurrence was deleted is not
-        among them. What was written here is no stranger's: it may be as large as it is.
-        """
-        with limited_inputs(sys.maxsize):
-            return self._found_again(path, layout)
-
-    def _found_again(self, path: Any, layout: Layout) -> tuple[dict[str, str], Told]:
-        sets = Records.of(self.published).items
-        names = () if sets is None else sets.vocabulary
-        tokens = written_tokens(names, layout)
-        as_written = dict(zip(names, tokens, strict=True))
-        if isinstance(self.published, Records):
-            return as_written, flags_to_read(path, self.published, layout)
-        return as_written, self._flags_to_read(path, layout, self.published, tokens)
-
-    def _flags_to_read(self, path: Any, layout: Layout, expected: Baskets, tokens: tuple[str, ...]) -> Told:
-        if tokens != expected.vocabulary or not expected.supports().all():
-            expected = Baskets.from_codes(expected.lengths, expected.items, tokens)
-        if layout.format in DATABASES:
-            from shoal.records.database.rows import basket_flags
-
-            return basket_flags(path, expected, _ways_to_read(layout))
-        reading = ""
-        for flags, options in _ways_to_read(layout):
-            try:
-                found = load(path, format=layout.format, memory_limit=expected.scratch, **options).baskets
-            except Unavailable:
-                raise
-            except InputError as error:
-                reading = f"cannot be read again ({error})"
-                continue
-            if found == expected:
-                return flags
-            reading = f"reads as other {found!r} than the {expected!r} that passed the audit"
-        raise ShoalError(
-            f"what was written {reading}; this is a fault of ours, please report it; nothing was published"
-        )
-
-    def _reading(self, layout: Layout, flags: Told) -> dict[str, Any]:
-        """How the written file is read, for the certificate: roles of its columns, format, separator; sensitive items only as a number."""
-        given = dict(flags)
-        stands = {"format": layout.format}
-        if layout.format in DATABASES:
-            stands["sha256_of"] = ROWS_HASHED
-        if not isinstance(self.published, Records):
-            return {**stands, **given}
-        records = written_records(self.published, layout)
-        roles = {column.name: column.role for column in records.columns}
-        apart = records.sensitive_name
-        if records.items is not None:
-            roles |= {records.items_name: "items"} | ({apart: "sensitive items"} if apart is not None else {})
-        return (
-            {**stands, "columns": roles}
-            | ({"separator": given["separator"]} if "separator" in given else self._told_separator(records))
-            | ({"sensitive_items": len(records.sensitive_items)} if records.sensitive_items else {})
-        )
-
-    def _told_separator(self, records: Records) -> dict[str, str]:
-        """What the owner said parts items, where sensitive values would otherwise be taken for sets."""
-        taken = any(parting_mark(column.values) is not None for column in records.of_role("sensitive"))
-        return {"separator": self.layout.separator} if taken and records.items is None else {}
-
-    def _certificate(self, output: str, output_sha256: str, reading: Mapping[str, Any]) -> dict[str, Any]:
-        made = Making(
-            algorithm=self.algorithm,
-            optimal=self.optimal,
-            parameters=self.proposal.parameters,
-            disclosed=self.proposal.certified(),
-            warnings=self.proposal.warnings,
-            input_sha256=self.input_sha256,
-            keep_order=self.keep_order,
-            risk=self.risk,
-        )
-        file = Published(self.guarantee, self.audit, self.rows, output_sha256, self.details.get("empty", 0))
-        return certificate_of(file, made, {"file": display_name(output), **reading})
-
-
-def _paths(*given: Any) -> tuple[str, ...]:
-    return tuple(os.fspath(path) for path in given if isinstance(path, str | os.PathLike))
-
 
 _TOLD_ELSEWHERE = ("guarantee", "holds", "witnesses", "notes")
 
 
-SAME_FILE = "the table stands in the same file as what it was made from: give away the table, not the file"
+def check_files(plan: Plan, *, force: bool = False) -> Targets | None:
+    """The files to write. Raises if an input is missing or another file than the plan means, or if an output could not be written."""
+    files = list(_input_files(plan))
+    for place, given in () if plan.is_asked else files:  # what was asked for by options, the readers miss
+        path = plan.path_of(given)
+        if path != "-" and "://" not in path and not is_address(path) and not os.path.isfile(path):
+            what = "it is a folder" if os.path.isdir(path) else "there is no such file"
+            forms = "" if place[0] != "hierarchies" else ", or take a known form such as balanced:5"
+            raise plan.refusal(place, f"{shown(given)}: {what}; paths are relative to the plan's folder{forms}")
+    targets = targets_of(plan)
+    if targets is not None:
+        inputs = [plan.data, *(plan.path_of(given) for place, given in files if place[0] != "input")]
+        if plan.origin.sha256 is not None:  # it was read from a file
+            inputs.append(plan.path_of(plan.origin.name))
+        try:
+            targets.check(force=force, inputs=tuple(path for path in inputs if isinstance(path, str)))
+        except InputError as error:
+            raise plan.refused(("outputs",), error) from None
+    # The hash of a table is known when it has been read, which is before anything is written.
+    is_file = "://" not in plan.input.path and plan.input.path != "-" and not is_address(plan.input.path)
+    if plan.input.sha256 is not None and is_file:
+        check_hash(plan, fingerprint(plan.path_of(plan.input.path)))
+    if not plan.is_asked:
+        _check_columns(plan)
+    return targets
 
 
-def _reading_notes(targets: Targets, flags: Told) -> tuple[str, ...]:
-    given = " ".join(option(name, text) for name, text in flags)
-    return (Message(f"to read {display_name(targets.data)} back, pass {given}"),) if flags else ()
+def _input_files(plan: Plan) -> Iterator[tuple[Place, str]]:
+    yield ("input", "path"), plan.input.path
+    if plan.sensitive_file is not None:
+        yield ("sensitive_file",), plan.sensitive_file
+    specs = plan.hierarchies if isinstance(plan.hierarchies, dict) else {"": plan.hierarchies}
+    for name, spec in specs.items():
+        if spec is not None and not is_made(spec):
+            yield ("hierarchies", name) if name else ("hierarchies",), spec
+    if plan.options.knowledge is not None:
+        yield ("options", "knowledge"), plan.options.knowledge
+    if plan.outputs is not None and plan.outputs.sign is not None:
+        yield ("outputs", "sign"), plan.outputs.sign
 
 
-def _writing_notes(targets: Targets, notes: tuple[str, ...], rules_note: str, key_was_made: bool) -> tuple[str, ...]:
-    found = list(notes)
-    if targets.rules is not None:
-        found.append(f"{targets.rules} {rules_note}: keep it, do not publish it")
-    if targets.report is not None:
-        found.append(f"{targets.report} has exact figures, also of what is rare: keep it, do not publish it")
-    if key_was_made:
-        found.append(f"your key for the hashes in certificates was made in {key_path()}; keep it, and keep it secret")
-    return tuple(found)
+def check_hash(plan: Plan, sha256: str) -> None:
+    """Raises if the data are not those of which the plan has the hash."""
+    if plan.input.sha256 in (None, sha256):
+        return
+    if is_address(plan.input.path):
+        raise plan.refusal(
+            ("input", "sha256"),
+            f"{display_name(plan.data)} holds other rows than those the plan was made for (they have {sha256}); "
+            "look at them, and correct the hash",
+        )
+    raise plan.refusal(
+        ("input", "sha256"),
+        f"{display_name(plan.input.path)} is another file than the one the plan was made for (it has {sha256}); "
+        "take that file, or look at this one and correct the hash",
+    )
 
 
-def _ways_to_read(layout: Layout) -> list[tuple[Told, dict[str, Any]]]:
-    """Options that may read what was written in this layout, with what a reader must be told, the fewest first."""
-    if layout.format == "long" or layout.id is not None:
-        id = layout.id or "id"
-        return [((("id", id),), {"id": id})]
-    ways: list[tuple[Told, dict[str, Any]]] = [((), {})]
-    if layout.format in CELLED:
-        ways.append(((("separator", layout.separator),), {"separator": layout.separator}))
-        ways.append(((*ways[-1][0], ("items", layout.items)), {**ways[-1][1], "items": layout.items}))
-    return ways
-
-
-@contextlib.contextmanager
-def _passing_through() -> Iterator[StagedFile]:
-    """A file for data on its way to standard output: it is checked on disk before the first byte leaves.
-
-    Where the system lets an open file be read without a name, it has none, and goes away with the process, however that ends.
-    """
-    try:
-        folder = tempfile.mkdtemp(prefix="shoal-")
-    except OSError as error:
-        raise InputError(
-            f"there is no temporary folder to check the data in ({error.strerror}); name one in TMPDIR"
-        ) from None
-    with contextlib.ExitStack() as stack:
-        stack.callback(shutil.rmtree, folder, ignore_errors=True)
-        file = StagedFile(os.path.join(folder, "data"), os.path.join(folder, "data"))
-        file.create()
-        stack.callback(file.close)
-        if os.path.isdir("/proc/self/fd"):
-            number = os.open(file.path, os.O_RDONLY)
-            stack.callback(os.close, number)
-            shutil.rmtree(folder, ignore_errors=True)
-            file.path = f"/proc/{os.getpid()}/fd/{number}"
-        yield file
-
-
-def _csv(rows: Iterator[tuple[str, ...]]) -> bytes:
-    return "".join(",".join(csv_cell(escape_guard(cell), ",") for cell in row) + "\n" for row in rows).encode()
+def _check_columns(plan: Plan) -> None:
+    """Raises if the plan names columns that the file lacks, or leaves some of them without a role."""
+    if not plan.columns or ("://" in plan.input.path and not is_address(plan.input.path)):
+        return
+    name = display_name(plan.data)
+    with plan.speaking():
+        columns = column_names(plan.data, plan.input.format)
+    if not columns:
+        return
+    for column in plan.columns:
+        if column not in columns:
+            raise plan.refusal(
+                ("columns", column), f"{name} has no such column; {its_columns(columns, list(plan.columns))}"
+            )
+    without = [column for column in columns if column not in plan.columns]
+    if without:
+        taken = ", ".join((*GUARANTEES[plan.kind].roles, "drop"))
+        which = listed(without) if is_header(columns, list(plan.columns)) else f"{len(without):,} columns"
+        raise plan.refusal(("columns",), f"{which} of {name} stand without a role; give each one of {taken}")
 
 
 def peak_mb() -> float | None:
     """The most memory that this process has held so far, where the system tells."""
-    from shoal.records.storage.memory import peak_bytes
-
     peak = peak_bytes()
     return None if peak is None else round(peak / (1 << 20), 1)

@@ -134,7 +134,8 @@ def _failed(message: str, exit_code: int, as_json: bool) -> int:
     say(message)
     if as_json:
         try:
-            print_json({"error": without_passwords(message), "exit_code": exit_code})
+            shown = message if isinstance(message, Message) else without_passwords(message)
+            print_json({"error": shown, "exit_code": exit_code})
         except OSError:
             _left_alone()
     return exit_code

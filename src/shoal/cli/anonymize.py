@@ -9,212 +9,34 @@ import typer
 from shoal.cli import options
 from shoal.cli.terminal import announce_compilation, console, counted, print_json, printable, progress, say, table
 from shoal.errors import InputError
+from shoal.options import WRITING
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from shoal.release import Release
 
-_OUTPUT, _SEARCH = "Writing", "The search"
 
-
+@options.takes(
+    *("output", "certificate", "rules", "report", "sign", "keep_order"),
+    *options.PROMISE,
+    *("hierarchy", "unknown", "algorithm", "suppress", "time_limit", "segments", "population", "generations", "seed"),
+    *("delta", "formation", "transaction", "ordering", "weights", "item_weights"),
+    *options.KNOWN,
+    *("threads", "memory_limit"),
+    *options.TABLES,
+    "engine",
+)
 def anonymize(
     data: options.Data,
-    output: Annotated[
-        str | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="OUT",
-            help="The file to publish, in the format its name tells; - for standard output; an address with a new table for a "
-            "database.",
-            rich_help_panel=_OUTPUT,
-            show_default="none: only show what it would cost",
-        ),
-    ] = None,
-    certificate: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="Where the certificate goes: .json, .html or .pdf.",
-            rich_help_panel=_OUTPUT,
-            show_default="OUT.certificate.json; for a table it must be named",
-        ),
-    ] = None,
-    rules: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="A CSV that says what each original item, or class of rows, became. For you, not for publication.",
-            rich_help_panel=_OUTPUT,
-        ),
-    ] = None,
-    report: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="A JSON with all figures, exact, also those that the certificate rounds or keeps back. For you, not for publication.",
-            rich_help_panel=_OUTPUT,
-        ),
-    ] = None,
-    sign: Annotated[
-        str | None,
-        typer.Option(
-            metavar="KEY",
-            help="Sign the certificate with this private key (ed25519, PEM; shoal verify --new-key makes one).",
-            rich_help_panel=_OUTPUT,
-        ),
-    ] = None,
-    force: Annotated[bool, options.flag("--force", "Overwrite files and replace a table that exist.", _OUTPUT)] = False,
-    keep_order: Annotated[
-        bool, options.flag("--keep-order", "Do not shuffle the rows. Their order can give people away.", _OUTPUT)
-    ] = False,
-    model: options.Model = "km",
-    k: options.Crowd = None,
-    m: options.M = None,
-    l: options.L = None,  # noqa: E741
-    sensitive: options.Sensitive = None,
-    missing: options.Missing = None,
-    hierarchy: options.HierarchySpecs = None,
-    unknown: options.Unknown = None,
-    algorithm: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="km: [bold]exact[/bold] (the proven optimum), [bold]hybrid[/bold] (also deletes single occurrences), "
-            "lra (each part of the rows with a cut of its own), or oa, da, aa as the 2008 paper has them. "
-            "k: [bold]split[/bold] (loses least), or pta, gsc, gray-tsp as the 2017 paper has "
-            "them; in tables cluster or mondrian. rt and lm: rmerge-r, -t or -rt (relational loss within --delta), tmerge-r, -t or -rt "
-            "(item loss within it), rfirst, tfirst. diversity: injector, balanced (smaller buckets) or anatomy (knows no rules).",
-            show_default="the first of each",
-            rich_help_panel=_SEARCH,
-        ),
-    ] = None,
-    suppress: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SHARE",
-            min=0,
-            max=1,
-            help="Up to this share of item occurrences may go: whole top-level categories (exact) or single occurrences (hybrid).",
-            show_default="0, hybrid: 0.05",
-            rich_help_panel=_SEARCH,
-        ),
-    ] = None,
-    time_limit: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SECONDS",
-            help="Stop searching after this and take the best found so far (exact, hybrid, lra and split).",
-            rich_help_panel=_SEARCH,
-        ),
-    ] = None,
-    segments: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="pta and gray-tsp: cut the sorted rows into N parts. Unless given, as many as leave each about 100 rows, or 4k if that is "
-            "more, so that the distances in a segment fit the cache of a processor. lra: the most parts with a cut of their own.",
-            show_default="rows / 100",
-            rich_help_panel=_SEARCH,
-        ),
-    ] = None,
-    population: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="gray-tsp: loops that evolve.", show_default="50", rich_help_panel=_SEARCH),
-    ] = None,
-    generations: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="gray-tsp: rounds of evolution.", show_default="100", rich_help_panel=_SEARCH),
-    ] = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="For what draws lots (split, gray-tsp, and cluster, which the merges start from).",
-            show_default="0",
-            rich_help_panel=_SEARCH,
-        ),
-    ] = None,
-    delta: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SHARE",
-            min=0,
-            max=1,
-            help="rmerge: the largest loss (NCP) of the quasi columns; tmerge: the largest loss (UL) of the items. The other side loses as "
-            "little as it can.",
-            show_default="0.65",
-            rich_help_panel=_SEARCH,
-        ),
-    ] = None,
-    formation: Annotated[
-        str | None,
-        typer.Option(
-            help="rt and lm: how clusters are formed before they are merged, cluster or mondrian (faster).",
-            show_default="cluster",
-            rich_help_panel=_SEARCH,
-        ),
-    ] = None,
-    transaction: Annotated[
-        str | None,
-        typer.Option(
-            help="rt and lm: how items are generalized inside a cluster: sets (no hierarchy), aa or exact (under one). Unless named, aa "
-            "under a hierarchy, and sets where that would leave nothing but its root.",
-            show_default="sets, aa under a hierarchy",
-            rich_help_panel=_SEARCH,
-        ),
-    ] = None,
-    ordering: Annotated[
-        str | None,
-        typer.Option(
-            help="rt and lm: how near two clusters are in items: btd (fast) or ul (the paper's slow baseline).",
-            show_default="btd",
-            rich_help_panel=_SEARCH,
-        ),
-    ] = None,
-    weight: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COL=NUMBER",
-            help="Tables: how much the loss of a column counts; may be repeated.",
-            show_default="1 each",
-            rich_help_panel=_SEARCH,
-        ),
-    ] = None,
-    item_weight: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="ITEM=NUMBER",
-            help="rt and lm: how much an item matters for UL, from 0 to 1; may be repeated.",
-            show_default="1 each",
-            rich_help_panel=_SEARCH,
-        ),
-    ] = None,
-    min_exp: options.MinExp = None,
-    min_conf: options.MinConf = None,
-    max_length: options.MaxLength = None,
-    fuzzy: options.Fuzzy = None,
-    knowledge: options.Knowledge = None,
-    threads: options.Threads = None,
-    memory_limit: options.MemoryLimit = None,
-    quasi: options.Quasi = None,
-    items: options.Items = None,
-    keep: options.Keep = None,
-    numeric: options.Numeric = None,
-    id: options.Id = None,
-    drop: options.Drop = None,
-    separator: options.Separator = None,
-    format: options.Format = None,
-    query: options.Query = None,
-    engine: options.Engine = None,
+    force: Annotated[bool, options.flag("--force", "Overwrite files and replace a table that exist.", WRITING)] = False,
     print_plan: Annotated[
         bool,
         options.flag("--print-plan", "Print the plan that these flags stand for, for shoal run, and do nothing else."),
     ] = False,
-    input_limit: options.InputLimit = None,
     show_values: options.ShowValues = False,
     json: options.Json = False,
+    **given: Any,
 ) -> None:
     """Change a file of sets, or a table, just enough to keep the promise, check it, and write it.
 
@@ -231,68 +53,30 @@ def anonymize(
 
     [bold]shoal anonymize 'sqlite:clinic.db?table=visits' -o public.csv --items codes --drop id,age[/bold]
     """
-    from shoal import release as way
-    from shoal.records.database.address import queried
+    from shoal.plan import plan_from, plan_yaml
+    from shoal.release import run
 
+    output = given.get("output")
     if output == "-" and json:
         raise InputError("-o - and --json both need standard output; write to a file, or leave --json out")
-    if output is None and (certificate or rules or report or force or sign):
+    if output is None and (force or any(name in given for name in ("certificate", "rules", "report", "sign"))):
         raise InputError("--certificate, --rules, --report, --sign and --force need -o; without it nothing is written")
-    guarantee = options.promise(model, k, m, l, quasi, missing=missing)
-    trees = options.hierarchies(hierarchy)
-    on_spark = options.is_spark(engine)
-    if output is not None and not on_spark:
-        specs = trees.values() if isinstance(trees, dict) else [trees]
-        inputs = tuple(given for given in (queried(data, query), *specs, sensitive, knowledge) if given is not None)
-        way.Targets.of(output, certificate, rules, sign, report).check(force=force, inputs=inputs)
-    asked = {
-        "hierarchy": trees,
-        "algorithm": algorithm,
-        "unknown": unknown,
-        "sensitive": sensitive,
-        "quasi": quasi,
-        "keep": keep,
-        "suppress": suppress,
-        "time_limit": time_limit,
-        "segments": segments,
-        "population": population,
-        "generations": generations,
-        "seed": seed,
-        "delta": delta,
-        "formation": formation,
-        "transaction": transaction,
-        "ordering": ordering,
-        "weights": options.numbers(weight, "--weight", "age=2"),
-        "item_weights": options.numbers(item_weight, "--item-weight", "HIV=1"),
-        "min_exp": min_exp,
-        "min_conf": min_conf,
-        "max_length": max_length,
-        "fuzzy": options.numbers(fuzzy, "--fuzzy", "age=5"),
-        "knowledge": knowledge,
-        "threads": threads,
-        "memory_limit": memory_limit,
-        "input_limit": input_limit,
-        "keep_order": keep_order,
-        **options.reading(items, id, drop, separator, format, numeric, query),
-    }
+    guarantee = options.promise(given)
     if print_plan:
-        from shoal.plan import plan_from, plan_yaml
-
-        kept: dict[str, Any] = {"certificate": certificate, "rules": rules, "report": report, "sign": sign}
-        plan = plan_from(data, guarantee, output=output, engine=engine, **kept, **asked)
-        typer.echo(plan_yaml(plan), nl=False)
+        typer.echo(plan_yaml(plan_from(data, guarantee, **given)), nl=False)
         return
-    if on_spark:
+    if options.is_spark(given.get("engine")):
         from shoal.cli.spark import anonymize_on_spark
 
-        asked |= {"rules": rules, "report": report, "sign": sign, "force": force}
+        engine, certificate = given.pop("engine"), given.pop("certificate", None)
+        given.pop("output", None)
+        asked = given | {"force": force}
         anonymize_on_spark(engine, data, guarantee, asked, output=output, certificate=certificate, json=json)
         return
+    plan = plan_from(data, guarantee, to_save=False, **given)
     announce_compilation()
     with progress() as tell:
-        release = way.anonymize(data, guarantee, progress=tell, **asked)
-        if output is not None:
-            release.write(output, certificate, rules, force, sign=sign, report=report, progress=tell)
+        release = run(plan, force=force, progress=tell)
     if json:
         print_json(release.to_dict())
     else:
@@ -303,7 +87,7 @@ def anonymize(
 
 def show_release(release: Release, out: Console) -> None:
     """The promise, what it cost, how items changed, and the files."""
-    from shoal.algorithms import kind_of
+    from shoal.guarantees.registry import kind_of
 
     facts = release.to_dict()
     out.print()

@@ -21,13 +21,17 @@ from shoal.cli.terminal import (
     values_shown,
 )
 from shoal.errors import InputError
+from shoal.options import KNOWLEDGE
 from shoal.records.database.address import without_password
 
 SUCCEEDED = 3
 
-_KNOWN = "What the attacker knows"
 
-
+@options.takes(
+    *("knowledge", "min_exp", "max_length", "l", "k", "m", "sensitive", "missing", "hierarchy", "threads"),
+    *options.TABLES,
+    k=options.changed("k", "The crowd: nobody is narrowed down to fewer than k rows."),
+)
 def attack(
     data: options.Data,
     raw: Annotated[
@@ -35,45 +39,26 @@ def attack(
         typer.Option(
             metavar="FILE",
             help="The raw data: whom the attacker looks for or, for buckets, whose rules the attacker knows.",
-            rich_help_panel=_KNOWN,
+            rich_help_panel=KNOWLEDGE,
         ),
     ] = None,
-    knowledge: options.Knowledge = None,
-    min_exp: options.MinExp = None,
-    max_length: options.MaxLength = None,
-    l: options.L = None,  # noqa: E741
-    k: options.K = 5,
-    m: options.M = None,
     sample: Annotated[
-        int, typer.Option(min=1, help="Linkage: how many people to look for.", rich_help_panel=_KNOWN)
+        int, typer.Option(min=1, help="Linkage: how many people to look for.", rich_help_panel=KNOWLEDGE)
     ] = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="Linkage: for the draw of people.", rich_help_panel=_KNOWN)] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Linkage: for the draw of people.", rich_help_panel=KNOWLEDGE)] = 0,
     rules: Annotated[
         str | None,
         typer.Option(
             metavar="FILE",
             help="Linkage: the file that anonymize --rules wrote with the release.",
-            rich_help_panel=_KNOWN,
+            rich_help_panel=KNOWLEDGE,
         ),
     ] = None,
-    quasi: options.Quasi = None,
-    sensitive: options.Sensitive = None,
-    missing: options.Missing = None,
-    hierarchy: options.HierarchySpecs = None,
     examples: Annotated[int, typer.Option(min=0, help="Buckets: rows to show.")] = 5,
-    threads: options.Threads = None,
-    items: options.Items = None,
-    keep: options.Keep = None,
-    id: options.Id = None,
-    drop: options.Drop = None,
-    numeric: options.Numeric = None,
-    separator: options.Separator = None,
-    format: options.Format = None,
-    query: options.Query = None,
     plot: Plot = None,
-    input_limit: options.InputLimit = None,
     show_values: options.ShowValues = False,
     json: options.Json = False,
+    **given: Any,
 ) -> int:
     """Play the attacker on a release.
 
@@ -100,30 +85,31 @@ def attack(
     from shoal.records.formats.peek import column_names
 
     check_plot(plot)
-    data = queried(data, query)
-    if BUCKET not in column_names(data, format):
-        if knowledge is not None:
+    data = queried(data, given.pop("query", None))
+    given.pop("input_limit", None)
+    if BUCKET not in column_names(data, given.get("format")):
+        if "knowledge" in given:
             raise InputError(f"--knowledge is for buckets, and there is no column {BUCKET!r}; leave it out")
-        reading = options.reading(items, id, drop, separator, format, numeric)
         if raw is None:
-            if sensitive is None:
+            if "sensitive" not in given:
                 raise InputError(
                     "whom does the attacker look for? give the raw data with --raw, or what the attacker wants to learn with "
                     f"--sensitive (a column {BUCKET!r} would make it buckets)"
                 )
-            for name, given in (("m", m), ("rules", rules), ("hierarchy", hierarchy), ("min-exp", min_exp)):
-                if given is not None:
+            for name, value in (("m", given.get("m")), ("rules", rules), ("hierarchy", given.get("hierarchy"))):
+                if value is not None:
                     raise InputError(f"--{name} has no use without --raw; leave it out")
-            return _homogeneity(data, sensitive, quasi, keep, l, missing, examples, plot, json, reading)
-        if missing is not None:
-            raise InputError("--missing is for homogeneity and buckets; leave it out, or leave out --raw")
-        if l is not None:
-            raise InputError("--l is for homogeneity and buckets; leave it out, or leave out --raw")
-        between = {"quasi": quasi, "sensitive": sensitive, "keep": keep, "rules": rules}
-        how = {"k": k, "m": 2 if m is None else m, "sample": sample, "seed": seed, "threads": threads}
-        return _linkage(raw, data, plot, json, hierarchy=options.hierarchies(hierarchy), **between, **how, **reading)
-    for name, given in (("items", items), ("m", m), ("rules", rules), ("id", id)):
-        if given is not None:
+            if "min_exp" in given:
+                raise InputError("--min-exp has no use without --raw; leave it out")
+            return _homogeneity(data, given, examples, plot, json)
+        for name in ("missing", "l"):
+            if name in given:
+                raise InputError(f"--{name} is for homogeneity and buckets; leave it out, or leave out --raw")
+        between = {name: value for name, value in given.items() if name not in ("min_exp", "max_length")}
+        how = {"k": 5, "m": 2, "rules": rules, "sample": sample, "seed": seed}
+        return _linkage(raw, data, plot, json, **(how | between))
+    for name, value in (*((name, given.get(name)) for name in ("items", "m", "id")), ("rules", rules)):
+        if value is not None:
             raise InputError(f"--{name} is for linkage, and {data} has buckets; leave it out")
     from shoal.algorithms.recoding import Options
     from shoal.attacks.background import background_attack
@@ -132,29 +118,25 @@ def attack(
     from shoal.models import Roles
     from shoal.models import buckets as model
 
-    wanted, unsaid = 3 if l is None else l, options.missing_values(missing)
+    wanted, unsaid = given.get("l", 3), given.get("missing", "unknown")
+    knowledge, threads = given.get("knowledge"), given.get("threads")
     announce_compilation()
     with progress() as tell:
-        reading = options.reading(None, None, drop, None, format, numeric)
-        roles, promise = Roles(sensitive, quasi, keep), MatchingDiversity(wanted, missing=unsaid)
+        reading: dict[str, Any] = {name: given[name] for name in ("drop", "numeric", "format") if name in given}
+        roles = Roles(*(given.get(name) for name in ("sensitive", "quasi", "keep")))
+        promise = MatchingDiversity(wanted, missing=unsaid)
         source, _ = model.read(data, promise, roles, reading)
         records = source.records
         if raw is not None:
-            records = model.read(raw, promise, roles, options.reading(None, None, drop, None, None, numeric))[0].records
-        trees = model.hierarchies(records, options.hierarchies(hierarchy), None)
+            records = model.read(raw, promise, roles, {**reading, "format": None})[0].records
+        trees = model.hierarchies(records, given.get("hierarchy"), None)
         mined = records if raw is not None or knowledge is not None else model.possible_pairs(buckets_of(records))
         if raw is None and knowledge is not None:
             known = model.edits_of(records, trees, knowledge).added
         else:
-            known = model.knowledge(
-                mined,
-                trees,
-                min_exp=min_exp,
-                max_length=max_length,
-                knowledge=knowledge,
-                missing=unsaid,
-                options=Options(threads=threads, progress=tell),
-            )
+            asked: dict[str, Any] = {name: given.get(name) for name in ("min_exp", "max_length", "knowledge")}
+            searching = Options(threads=threads, progress=tell)
+            known = model.knowledge(mined, trees, missing=unsaid, options=searching, **asked)
         found = background_attack(
             buckets_of(source.records), known, wanted, missing=unsaid, examples=examples, threads=threads
         )
@@ -184,26 +166,17 @@ def attack(
     return SUCCEEDED if found.narrowed else 0
 
 
-def _homogeneity(
-    data: str,
-    sensitive: str,
-    quasi: Any,
-    keep: Any,
-    l: int | None,  # noqa: E741
-    missing: list[str] | None,
-    examples: int,
-    plot: str | None,
-    json: bool,
-    reading: dict[str, Any],
-) -> int:
+def _homogeneity(data: str, given: dict[str, Any], examples: int, plot: str | None, json: bool) -> int:
     """Guess what is sensitive from the crowd that a person is in."""
     from shoal.attacks.homogeneity import homogeneity
     from shoal.drawing.risk_plots import confidence_plot
     from shoal.evaluation.evaluation import read_release
 
     announce_compilation()
-    records, side = read_release(data, quasi=quasi, sensitive=sensitive, keep=keep, **reading)
-    how = {"missing": options.missing_values(missing), "separator": reading["separator"]}
+    reading = {name: value for name, value in given.items() if name in (*options.TABLES, "sensitive")}
+    l = given.get("l")  # noqa: E741
+    records, side = read_release(data, **reading)
+    how = {"missing": given.get("missing", "unknown"), "separator": given.get("separator")}
     found = homogeneity(records, l, examples=examples, **how)
     write_plot(plot, confidence_plot(found))
     if json:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,6 +18,7 @@ from shoal.cli.terminal import (
     table,
     values_shown,
 )
+from shoal.options import PROMISE
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,38 +28,31 @@ if TYPE_CHECKING:
 BROKEN = 3
 
 
+@options.takes(
+    *options.PROMISE,
+    *("knowledge", "hierarchy", "threads", "memory_limit"),
+    *options.TABLES,
+    "engine",
+    hierarchy=options.changed(
+        "hierarchy",
+        "The tree that the release was made with, as a file. It is not needed: with it, items that stand at several levels are counted "
+        "more exactly, and the rules of --knowledge may speak of its categories (COL=FILE).",
+        metavar="[COL=]FILE",
+        default=None,
+    ),
+)
 def audit(
     data: options.Data,
-    model: options.Model = "km",
-    k: options.Crowd = None,
-    m: options.M = None,
-    l: options.L = None,  # noqa: E741
-    sensitive: options.Sensitive = None,
-    missing: options.Missing = None,
-    knowledge: options.Knowledge = None,
-    hierarchy: options.PublishedUnder = None,
     kind: Annotated[
         str | None,
         typer.Option(
             help="diversity: for comparison, distinct, entropy or recursive l-diversity of the buckets.",
-            rich_help_panel="The promise",
+            rich_help_panel=PROMISE,
         ),
     ] = None,
-    threads: options.Threads = None,
-    memory_limit: options.MemoryLimit = None,
-    quasi: options.Quasi = None,
-    items: options.Items = None,
-    keep: options.Keep = None,
-    numeric: options.Numeric = None,
-    id: options.Id = None,
-    drop: options.Drop = None,
-    separator: options.Separator = None,
-    format: options.Format = None,
-    query: options.Query = None,
-    engine: options.Engine = None,
-    input_limit: options.InputLimit = None,
     show_values: options.ShowValues = False,
     json: options.Json = False,
+    **given: Any,
 ) -> int:
     """Count in a file what the promise is about, and say whether it holds.
 
@@ -73,35 +67,24 @@ def audit(
 
     [bold]shoal audit public.csv --k 5 --m 2[/bold]
     """
-    from shoal import release as way
-    from shoal.models import Roles, model_of, with_knowledge
     from shoal.records.database.address import queried, without_password
+    from shoal.release import audited_source, read_to_audit
 
-    guarantee = options.promise(model, k, m, l, quasi, kind, missing)
+    guarantee = options.promise(given, kind)
+    engine = given.pop("engine", None)
     if options.is_spark(engine):
         from shoal.cli.spark import audit_on_spark
 
-        asked = options.reading(items, id, drop, separator, format, numeric, query)
-        asked |= {"quasi": quasi, "sensitive": sensitive, "keep": keep, "threads": threads, "knowledge": knowledge}
-        asked |= {"memory_limit": memory_limit, "input_limit": input_limit}
-        asked |= {"hierarchy": options.hierarchies(hierarchy)}
-        return audit_on_spark(engine, data, guarantee, asked, json=json)
-    data = queried(data, query)
+        return audit_on_spark(engine, data, guarantee, given, json=json)
     announce_compilation()
     with progress() as tell:
         if tell:
             tell("reading", 0.0)
-        reading = options.reading(items, id, drop, separator, format, numeric)
-        if memory_limit is not None:
-            reading["memory_limit"] = way.scratch_for(memory_limit, threads, guarantee)
-        source, guarantee = model_of(guarantee).read(data, guarantee, Roles(sensitive, quasi, keep), reading)
-        trees = options.hierarchies(hierarchy)
-        guarantee = with_knowledge(guarantee, source.records, knowledge, trees)
-        verdict = way.audited_source(source, guarantee, threads=threads, progress=tell)
+        source, guarantee = read_to_audit(data, guarantee, given)
+        verdict = audited_source(source, guarantee, threads=given.get("threads"), progress=tell)
     if json:
-        print_json(
-            verdict.to_dict() | {"input": without_password(data), "input_sha256": source.sha256, "rows": len(source)}
-        )
+        read = without_password(queried(data, given.get("query")))
+        print_json(verdict.to_dict() | {"input": read, "input_sha256": source.sha256, "rows": len(source)})
     else:
         show_audit(verdict, len(source), console())
     return 0 if verdict.holds else BROKEN

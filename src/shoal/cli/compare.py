@@ -25,6 +25,7 @@ SECONDS_BETWEEN_LINES = 15.0
 """Of progress where nobody watches a terminal."""
 
 
+@options.takes()
 def compare(
     plan: Annotated[
         str,
@@ -64,9 +65,9 @@ def compare(
         ),
     ] = None,
     force: Annotated[bool, options.flag("--force", "Take a folder that holds other files.")] = False,
-    input_limit: options.InputLimit = None,
     show_values: options.ShowValues = False,
     json: options.Json = False,
+    **given: Any,
 ) -> None:
     """Compare algorithms and parameters: one audited release for each cell of a grid, in a table, in files and on a page with plots.
 

@@ -18,8 +18,26 @@ if TYPE_CHECKING:
     from shoal.evaluation.evaluation import Evaluation
 
 _BETWEEN, _MEASURES = "What lies between them", "What is measured"
+_OF_PLAN = (
+    *("hierarchy", "unknown", "sensitive", "quasi", "keep", "weights"),
+    *("format", "separator", "numeric", "items", "id", "drop"),
+)
+"""What a plan says of the files on both sides of a release."""
 
 
+@options.takes(
+    *("hierarchy", "unknown", "k", "m", "weights", "threads", "sensitive"),
+    *options.TABLES,
+    hierarchy=options.changed(
+        "hierarchy",
+        "The hierarchy that published names come from, as for anonymize; for tables one per column.",
+        group=_BETWEEN,
+        default=None,
+    ),
+    k=options.changed("k", "The crowd that a person should hide in."),
+    m=options.changed("m", "How many items of a person an attacker may know."),
+    weights=options.changed("weights", "Tables: how much the loss of a column counts.", group=_MEASURES),
+)
 def evaluate(
     original: Annotated[
         str,
@@ -28,15 +46,6 @@ def evaluate(
     published: Annotated[
         str, typer.Argument(metavar="PUBLISHED", help="What was made of it, by any tool.", show_default=False)
     ],
-    hierarchy: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--hierarchy",
-            metavar="[COL=]SPEC",
-            help="The hierarchy that published names come from, as for anonymize; for tables one per column.",
-            rich_help_panel=_BETWEEN,
-        ),
-    ] = None,
     plan: Annotated[
         str | None,
         typer.Option(
@@ -60,32 +69,6 @@ def evaluate(
             _BETWEEN,
         ),
     ] = False,
-    unknown: options.Unknown = None,
-    k: Annotated[
-        int | None,
-        typer.Option(
-            "--k", help="The crowd that a person should hide in.", show_default="5", rich_help_panel="The promise"
-        ),
-    ] = None,
-    m: Annotated[
-        int | None,
-        typer.Option(
-            "--m",
-            min=1,
-            help="How many items of a person an attacker may know.",
-            show_default="2",
-            rich_help_panel="The promise",
-        ),
-    ] = None,
-    weight: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--weight",
-            metavar="COL=NUMBER",
-            help="Tables: how much the loss of a column counts; 1 unless given.",
-            rich_help_panel=_MEASURES,
-        ),
-    ] = None,
     queries: Annotated[int, typer.Option(min=0, help="Random queries of each kind.", rich_help_panel=_MEASURES)] = 100,
     workload: Annotated[
         str | None,
@@ -104,21 +87,10 @@ def evaluate(
     seed: Annotated[
         int, typer.Option(min=0, help="For random queries and the sample of people.", rich_help_panel=_MEASURES)
     ] = 0,
-    threads: options.Threads = None,
-    quasi: options.Quasi = None,
-    items: options.Items = None,
-    sensitive: options.Sensitive = None,
-    keep: options.Keep = None,
-    numeric: options.Numeric = None,
-    id: options.Id = None,
-    drop: options.Drop = None,
-    separator: options.Separator = None,
-    format: options.Format = None,
-    query: options.Query = None,
     plot: Plot = None,
-    input_limit: options.InputLimit = None,
     show_values: options.ShowValues = False,
     json: options.Json = False,
+    **given: Any,
 ) -> None:
     """Measure what a release lost, how well it answers questions, and the risk before and after.
 
@@ -136,28 +108,18 @@ def evaluate(
     from shoal.records.database.address import queried
 
     check_plot(plot)
-    original = queried(original, query)
-    asked: dict[str, Any] = {
-        "hierarchy": options.hierarchies(hierarchy),
-        "unknown": unknown,
-        "quasi": quasi,
-        "sensitive": sensitive,
-        "keep": keep,
-        "k": k,
-        "m": m,
-        "weights": options.numbers(weight, "--weight", "age=2"),
-        **options.reading(items, id, drop, separator, format, numeric),
-    }
-    flags = {name: value for name, value in asked.items() if value is not None and value != ()}
+    original = queried(original, given.pop("query", None))
+    given.pop("input_limit", None)
     terms: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
     said: dict[str, Any] = {}
     if plan is not None:
         from shoal.plan import read_plan
-        from shoal.plan.measuring import evaluation_of
-        from shoal.plan.running import check_hash, in_terms_of
+        from shoal.release import check_hash
 
         written_down = read_plan(plan)
-        terms, said = in_terms_of(written_down), evaluation_of(written_down)
+        terms, said = written_down.speaking(), {name: written_down.request[name] for name in _OF_PLAN}
+        said |= {name: getattr(written_down.guarantee, name, None) for name in ("k", "m")}
+    asked = {name: value for name, value in (said | given).items() if value is not None}
     announce_compilation()
     with progress() as tell, terms:
         found = evaluated(
@@ -170,9 +132,8 @@ def evaluate(
             pairs=pairs,
             sample=sample,
             seed=seed,
-            threads=threads,
             progress=tell,
-            **(said | flags),
+            **asked,
         )
     if plan is not None:
         check_hash(written_down, found.original.sha256)

@@ -11,6 +11,7 @@ import typer
 from shoal.cli import options
 from shoal.cli.terminal import console, print_json, printable
 from shoal.errors import InputError
+from shoal.options import SPECS, Text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -51,23 +52,19 @@ def hierarchy(context: typer.Context) -> None:
 
 
 @app.command(cls=options.Command)
+@options.takes(
+    "hierarchy", "unknown", *options.SETS, hierarchy=options.changed("hierarchy", SPECS, kind=Text(), metavar="SPEC")
+)
 def build(
     data: options.Data,
     output: Out,
-    hierarchy: options.HierarchySpec = None,
-    unknown: options.Unknown = None,
     k: Annotated[int | None, typer.Option("--k", min=1, help="learned:N: the promise to learn it for.")] = None,
     m: Annotated[int | None, typer.Option("--m", min=1, help="learned:N: the promise to learn it for.")] = None,
     to: To = None,
-    items: options.Items = None,
-    id: options.Id = None,
-    drop: options.Drop = None,
-    separator: options.Separator = None,
-    format: options.Format = None,
     force: options.Force = False,
-    input_limit: options.InputLimit = None,
     show_values: options.ShowValues = False,
     json: options.Json = False,
+    **given: Any,
 ) -> None:
     """Build a hierarchy over the items of a file and write it, to be looked at and edited.
 
@@ -79,33 +76,29 @@ def build(
     from shoal.records.reading import read
 
     options.check_apart_from(output, data)
-    baskets = read(data, **options.reading(items, id, drop, separator, format))
-    spec = hierarchy or HIERARCHY
+    baskets = read(data, **{name: given[name] for name in options.SETS if name in given})
+    spec = given.get("hierarchy", HIERARCHY)
     if (k is None) != (m is None):
         raise InputError("a promise to learn for has both --k and --m; give both, or neither")
     if k is not None and not spec.startswith("learned:"):
         raise InputError(f"--k and --m are for learned:N, and the hierarchy is {spec}; leave them out")
     promise = None if k is None or m is None else KmAnonymity(k, m)
-    tree = _resolved(spec, baskets, unknown, promise)
+    tree = _resolved(spec, baskets, given.get("unknown"), promise)
     write_hierarchy(tree, output, to, force=force)
     _show(tree, json, output=output)
 
 
 @app.command(cls=options.Command)
+@options.takes(*options.SETS)
 def show(
     hierarchy: Tree,
     depth: Annotated[int | None, typer.Option(min=0, help="Levels to show below the root.", show_default="all")] = None,
     data: Annotated[
         str | None, typer.Option(metavar="DATA", help="The file whose items a spec such as balanced:5 is built over.")
     ] = None,
-    items: options.Items = None,
-    id: options.Id = None,
-    drop: options.Drop = None,
-    separator: options.Separator = None,
-    format: options.Format = None,
-    input_limit: options.InputLimit = None,
     show_values: options.ShowValues = False,
     json: options.Json = False,
+    **given: Any,
 ) -> None:
     """Show a hierarchy as an outline, with the number of leaves under each node.
 
@@ -113,7 +106,7 @@ def show(
     """
     from shoal.hierarchy.survey import outline
 
-    baskets = _baskets(data, items, id, drop, separator, format)
+    baskets = _baskets(data, given)
     tree = _tree(hierarchy, baskets)
     # A few children of each node say what it is about; JSON holds them all.
     lines = list(outline(tree, depth, limit=None if json else 12))
@@ -128,20 +121,15 @@ def show(
 
 
 @app.command(cls=options.Command)
+@options.takes("k", *options.SETS, k=options.changed("k", "The crowd: nobody is narrowed down to fewer than k rows."))
 def check(
     hierarchy: Tree,
     data: Annotated[
         str | None, typer.Argument(metavar="DATA", help="The file that it is meant for.", show_default=False)
     ] = None,
-    k: options.K = 5,
-    items: options.Items = None,
-    id: options.Id = None,
-    drop: options.Drop = None,
-    separator: options.Separator = None,
-    format: options.Format = None,
-    input_limit: options.InputLimit = None,
     show_values: options.ShowValues = False,
     json: options.Json = False,
+    **given: Any,
 ) -> int:
     """Check a hierarchy, alone or against the data it is meant for: items it lacks, categories that would force a release to the root.
 
@@ -152,9 +140,9 @@ def check(
     from shoal.hierarchy.spec import Values
     from shoal.hierarchy.survey import Fit, shape_findings
 
-    baskets = _baskets(data, items, id, drop, separator, format)
+    baskets = _baskets(data, given)
     tree = _tree(hierarchy, baskets)
-    findings = Fit.of(tree, Values.of_items(baskets)).findings(k) if baskets else shape_findings(tree)
+    findings = Fit.of(tree, Values.of_items(baskets)).findings(given.get("k", 5)) if baskets else shape_findings(tree)
     usable = not any(finding.grade == "error" for finding in findings)
     facts = [{"kind": f.kind, "grade": f.grade, "labels": list(f.labels), "text": f.text} for f in findings]
     _show(tree, json, usable=usable, findings=facts)
@@ -162,6 +150,7 @@ def check(
 
 
 @app.command(cls=options.Command)
+@options.takes()
 def convert(
     file: Annotated[str, typer.Argument(metavar="IN", help="A hierarchy file.", show_default=False)],
     output: Out,
@@ -176,9 +165,9 @@ def convert(
         str | None, typer.Option(metavar="LABEL", help="Put a root of this name above several.")
     ] = None,
     force: options.Force = False,
-    input_limit: options.InputLimit = None,
     show_values: options.ShowValues = False,
     json: options.Json = False,
+    **given: Any,
 ) -> None:
     """Translate a hierarchy from one tool's format to another's.
 
@@ -193,19 +182,12 @@ def convert(
     _show(tree, json, output=output)
 
 
-def _baskets(
-    data: str | None,
-    items: str | None,
-    id: str | None,
-    drop: list[str] | None,
-    separator: str | None,
-    format: str | None,
-) -> Baskets | None:
+def _baskets(data: str | None, given: dict[str, Any]) -> Baskets | None:
     if data is None:
         return None
     from shoal.records.reading import read
 
-    return read(data, **options.reading(items, id, drop, separator, format))
+    return read(data, **{name: given[name] for name in options.SETS if name in given})
 
 
 def _tree(spec: str, baskets: Baskets | None) -> Hierarchy:

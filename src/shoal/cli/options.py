@@ -1,21 +1,33 @@
-"""Options that several commands share, each explained once."""
+"""Flags from the table of options: `takes` gives a command those it names, and hands it what they say."""
 
 from __future__ import annotations
 
+import functools
+import inspect
 import os
-from typing import Annotated, Any
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Annotated, Any, get_type_hints
 
 import typer
 from typer.core import TyperCommand
 
-from shoal.errors import InputError
+from shoal.cli.terminal import on_command_line
+from shoal.errors import InputError, Message
 from shoal.limits import set_for_process
+from shoal.options import OPTIONS, Numbers, Option, Readings, Seconds, Share, Specs, Switch, Texts, Whole
 from shoal.passwords import holds_password
 
-_PROMISE, _READING, _TREE, _RUNNING = "The promise", "Reading DATA", "The hierarchy", "Running"
+SETS = ("items", "id", "drop", "separator", "format")
+"""How a file of sets is read."""
+TABLES = ("quasi", "items", "keep", "numeric", "id", "drop", "separator", "format", "query")
+"""How sets and tables are read."""
+PROMISE = ("model", "k", "m", "l", "sensitive", "missing")
+KNOWN = ("min_exp", "min_conf", "max_length", "fuzzy", "knowledge")
+
 _ADDRESSED = frozenset({"data", "output", "raw", "original"})
 """Options that may be the address of a table."""
-_KNOWLEDGE = "What the attacker knows"
 
 
 class Command(TyperCommand):
@@ -41,19 +53,6 @@ def flag(name: str, help: str, panel: str | None = None) -> Any:
     return typer.Option(name, metavar="", help=help, rich_help_panel=panel)
 
 
-def _set_input_limit(limit: str | None) -> str | None:
-    """Whatever a command reads, it reads under the limit."""
-    if limit is not None:
-        set_for_process(limit)
-    return limit
-
-
-SPECS = (
-    "A file (ARX csv, Amnesia txt, parent-child csv, nested json), [bold]learned:N[/bold] (learned from the rows for the promise, usually "
-    "loses least), [bold]frequency:N[/bold] (groups of N items of like frequency), [bold]balanced:N[/bold] (groups of N neighbours by "
-    "name) or [bold]prefix[/bold] (codes by their leading characters)."
-)
-
 Data = Annotated[
     str,
     typer.Argument(
@@ -63,245 +62,107 @@ Data = Annotated[
         show_default=False,
     ),
 ]
-Model = Annotated[
-    str,
-    typer.Option(
-        help="What is promised. [bold]km[/bold]: whoever knows up to m items faces k rows. [bold]k[/bold]: whoever knows all items (in "
-        "a table, all --quasi columns) faces k equal rows. [bold]rt[/bold]: whoever knows all --quasi columns and up to m items faces k "
-        "rows. [bold]lm[/bold]: and is never surer than 1/l of a sensitive item. [bold]diversity[/bold]: sensitive values stand apart, in "
-        "buckets, and whoever knows the --quasi columns and rules about the values faces l of them.",
-        rich_help_panel=_PROMISE,
-    ),
-]
-K = Annotated[
-    int,
-    typer.Option("--k", help="The crowd: nobody is narrowed down to fewer than k rows.", rich_help_panel=_PROMISE),
-]
-Crowd = Annotated[
-    int | None,
-    typer.Option(
-        "--k",
-        help="The crowd: nobody is narrowed down to fewer than k rows. Not for diversity.",
-        show_default="5",
-        rich_help_panel=_PROMISE,
-    ),
-]
-M = Annotated[
-    int | None,
-    typer.Option(
-        "--m",
-        help="km, rt, lm: how many items of a person an attacker may know.",
-        show_default="2",
-        rich_help_panel=_PROMISE,
-    ),
-]
-L = Annotated[
-    int | None,
-    typer.Option(
-        "--l",
-        help="k: every class of equal rows holds at least so many different sensitive values. lm: no sensitive item is likelier than 1/l. "
-        "diversity: so many sensitive values stay possible for every row.",
-        show_default="1, lm: 2, diversity: 3",
-        rich_help_panel=_PROMISE,
-    ),
-]
-Sensitive = Annotated[
-    str | None,
-    typer.Option(
-        metavar="COL|ITEM,ITEM|FILE",
-        help="What an attacker wants to learn; it is published unchanged. A column, a list of items, or a file with one on each line.",
-        rich_help_panel=_PROMISE,
-    ),
-]
-Missing = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="[COL=]unknown|value",
-        help="k with --l, diversity: what a missing sensitive value is. [bold]unknown[/bold]: it may be any value, and counts for none. "
-        "[bold]value[/bold]: a value of its own. For all sensitive columns, or per column; may be repeated.",
-        show_default="unknown",
-        rich_help_panel=_PROMISE,
-    ),
-]
-MinExp = Annotated[
-    float | None,
-    typer.Option(
-        "--min-exp",
-        metavar="SHARE",
-        help="diversity: an attacker may know a rule if so sure that it is not by chance.",
-        show_default="0.9",
-        rich_help_panel=_KNOWLEDGE,
-    ),
-]
-MinConf = Annotated[
-    float | None,
-    typer.Option(
-        "--min-conf",
-        metavar="SHARE",
-        help="diversity: a rule may have exceptions, up to 1 - SHARE of its rows.",
-        show_default="1",
-        rich_help_panel=_KNOWLEDGE,
-    ),
-]
-MaxLength = Annotated[
-    int | None,
-    typer.Option(
-        "--max-length",
-        metavar="N",
-        min=0,
-        help="diversity: at most so many conditions in a rule; 0 for any number.",
-        show_default="1",
-        rich_help_panel=_KNOWLEDGE,
-    ),
-]
-Fuzzy = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="COL=DISTANCE",
-        help="diversity: the nodes of this numeric column have no sharp edges when rules are looked for; membership fades over DISTANCE. "
-        "May be repeated.",
-        rich_help_panel=_KNOWLEDGE,
-    ),
-]
-Knowledge = Annotated[
-    str | None,
-    typer.Option(
-        metavar="FILE",
-        help='diversity: rules that you add or strike, one JSON object a line: {"if": {"sex": "M"}, "never": "Ovarian cancer"}, with '
-        '"strike": true to strike it.',
-        rich_help_panel=_KNOWLEDGE,
-    ),
-]
-Quasi = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="COL,COL",
-        help="The columns of a table that an attacker may know; may be repeated.",
-        rich_help_panel=_READING,
-    ),
-]
-Keep = Annotated[
-    list[str] | None,
-    typer.Option(metavar="COL,COL", help="Columns to publish as they are; may be repeated.", rich_help_panel=_READING),
-]
-Numeric = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="COL,COL|none",
-        help="The columns of a table that hold numbers, or none; found out by how their values are spelled when not given.",
-        rich_help_panel=_READING,
-    ),
-]
-Items = Annotated[
-    str | None,
-    typer.Option(
-        metavar="COL",
-        help="The column that holds the sets (or the item, with --id); in a table with --quasi also several, COL,COL.",
-        rich_help_panel=_READING,
-    ),
-]
-Id = Annotated[
-    str | None,
-    typer.Option(
-        metavar="COL",
-        help="For long tables: the column that says which rows belong together.",
-        rich_help_panel=_READING,
-    ),
-]
-Drop = Annotated[
-    list[str] | None,
-    typer.Option(metavar="COL,COL", help="Columns to leave out; may be repeated.", rich_help_panel=_READING),
-]
-Separator = Annotated[
-    str | None,
-    typer.Option(help="What parts the items inside a cell; found out when not given.", rich_help_panel=_READING),
-]
-Format = Annotated[
-    str | None,
-    typer.Option(
-        help="dat, csv, tsv, long, jsonl, parquet or arrow, when the name does not tell.", rich_help_panel=_READING
-    ),
-]
-Query = Annotated[
-    str | None,
-    typer.Option(
-        metavar="SELECT",
-        help="What to read from a database whose address names no table.",
-        rich_help_panel=_READING,
-    ),
-]
-Engine = Annotated[
-    str | None,
-    typer.Option(
-        metavar="local|spark[=MASTER]",
-        help="Where the counting runs. On spark, DATA and -o are Parquet folders (also hdfs://..., s3a://...) or table:NAME.",
-        show_default="local",
-        rich_help_panel=_RUNNING,
-    ),
-]
-MemoryLimit = Annotated[
-    str | None,
-    typer.Option(
-        metavar="SIZE",
-        help="km with exact, and audits: use at most this much memory (800MB or more, such as 2GB); the rest goes to scratch files.",
-        rich_help_panel=_RUNNING,
-    ),
-]
-InputLimit = Annotated[
-    str | None,
-    typer.Option(
-        metavar="SIZE",
-        callback=_set_input_limit,
-        help="The most memory that what is read may take; a line of text, a tree or a list may have a 32nd part of it.",
-        show_default="2GB, or 64 times the size of the file",
-        rich_help_panel=_READING,
-    ),
-]
-HierarchySpec = Annotated[
-    str | None,
-    typer.Option("--hierarchy", metavar="SPEC", help=SPECS, show_default="frequency:5", rich_help_panel=_TREE),
-]
-HierarchySpecs = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--hierarchy",
-        metavar="[COL=]SPEC",
-        help=SPECS
-        + " For tables give one per column, [bold]COL=SPEC[/bold], also [bold]intervals:5,10,20[/bold] (numbers), "
-        "[bold]named:N[/bold] (as balanced, called by the first and last value), [bold]dates[/bold] (days into months and years) "
-        "and [bold]mask[/bold] (codes); numbers without one become ranges, items without one sets.",
-        show_default="frequency:5, tables: none",
-        rich_help_panel=_TREE,
-    ),
-]
-PublishedUnder = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--hierarchy",
-        metavar="[COL=]FILE",
-        help="The tree that the release was made with, as a file. It is not needed: with it, items that stand at several levels are "
-        "counted more exactly, and the rules of --knowledge may speak of its categories (COL=FILE).",
-        rich_help_panel=_TREE,
-    ),
-]
-Unknown = Annotated[
-    str | None,
-    typer.Option(
-        metavar="root", help="root: hang items that the hierarchy does not know under its root.", rich_help_panel=_TREE
-    ),
-]
-Threads = Annotated[
-    int | None, typer.Option(min=1, help="Threads to use; all cores when not given.", rich_help_panel=_RUNNING)
-]
 Force = Annotated[bool, flag("--force", "Overwrite files that exist.")]
 ShowValues = Annotated[
     bool,
     flag(
         "--show-values",
-        "Let messages and tables name values of the data also where no terminal shows them, such as in a log.",
+        "Let messages and tables name values of the data even where no terminal shows them, such as in a log.",
     ),
 ]
 Json = Annotated[bool, flag("--json", "One JSON document on standard output, all else on standard error.")]
+
+
+def changed(name: str, help: str, **facts: Any) -> Option:
+    """An option as one command has it."""
+    return replace(OPTIONS[name], help=help, **facts)
+
+
+def takes(*names: str, **other: Option) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Gives a command the flags of these options, in place of its `**given`, and those that every command has for reading.
+
+    `given` then holds what was said, parsed, by keyword: what was not said is not in it. `other` has options that mean something else to
+    this command.
+    """
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        own = [p for p in inspect.signature(command).parameters.values() if p.kind is not p.VAR_KEYWORD]
+        hints = get_type_hints(command, include_extras=True)
+        last = [p for p in own if p.name in ("show_values", "json")]
+        first = [p.replace(annotation=hints[p.name]) for p in own if p not in last]
+        taken = {name: other.get(name, OPTIONS[name]) for name in (*names, "input_limit")}
+        rows = [_parameter(option) for option in taken.values()]
+        parameters = [*first, *rows, *(p.replace(annotation=hints[p.name]) for p in last)]
+
+        @functools.wraps(command)
+        def called(**arguments: Any) -> Any:
+            said = {name: parse(option, arguments.pop(name)) for name, option in taken.items()}
+            return command(**arguments, **{name: value for name, value in said.items() if value is not None})
+
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        called.__signature__ = inspect.Signature([p.replace(kind=keyword) for p in parameters])  # type: ignore[attr-defined]
+        called.__annotations__ = {p.name: p.annotation for p in parameters}
+        return called
+
+    return decorate
+
+
+def _parameter(option: Option) -> inspect.Parameter:
+    words = Message(option.help).told(on_command_line)
+    flags = ("--output", "-o") if option.name == "output" else (option.flag,)
+    how: dict[str, Any] = {
+        "metavar": option.metavar,
+        "help": re.sub(r"`([^`]*)`", r"[bold]\1[/bold]", words.replace("[COL=]", r"\[COL=]")),
+        "show_default": option.default or False,
+        "rich_help_panel": option.group,
+    }
+    kind: Any = str | None
+    match option.kind:
+        case Whole():
+            kind = int | None
+        case Share() | Seconds():
+            kind = float | None
+        case Texts() | Numbers() | Specs() | Readings():
+            kind = list[str] | None
+        case Switch():
+            kind, how["metavar"] = bool, ""
+    if option.name == "input_limit":
+        how["callback"] = _set_input_limit
+    default = False if kind is bool else None
+    return inspect.Parameter(
+        option.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=default,
+        annotation=Annotated[kind, typer.Option(*flags, **how)],
+    )
+
+
+def _set_input_limit(limit: str | None) -> str | None:
+    """Whatever a command reads, it reads under the limit."""
+    if limit is not None:
+        set_for_process(limit)
+    return limit
+
+
+def parse(option: Option, said: Any) -> Any:
+    """What a flag says, as the keyword of its option has it; None if it was not given."""
+    if said is None or said == [] or said is False:
+        return None
+    match option.kind:
+        case Whole() | Share() | Seconds():
+            from shoal.numbers import check_value
+
+            check_value(option.name, said)
+        case Texts():
+            return tuple(said)
+        case Numbers(example):
+            return numbers(said, option.flag, example)
+        case Specs():
+            return hierarchies(said)
+        case Readings():
+            return missing_values(said)
+    # A tab or a newline is hard to type: \t is taken for what it means.
+    return {"\\t": "\t", "\\n": "\n"}.get(said, said) if option.name == "separator" else said
 
 
 def is_spark(engine: str | None) -> bool:
@@ -313,121 +174,58 @@ def is_spark(engine: str | None) -> bool:
     return chosen(engine).name == "spark"
 
 
-def reading(
-    items: str | None,
-    id: str | None,
-    drop: list[str] | None,
-    separator: str | None,
-    format: str | None,
-    numeric: list[str] | None = None,
-    query: str | None = None,
-) -> dict[str, Any]:
-    """The reading options as `shoal.read` takes them."""
-    # A tab or a newline is hard to type: \t is taken for what it means.
-    separator = {"\\t": "\t", "\\n": "\n"}.get(separator or "", separator)
-    given = {"format": format, "items": items, "id": id, "separator": separator, "drop": tuple(drop or ())}
-    return given | ({"numeric": tuple(numeric)} if numeric else {}) | ({} if query is None else {"query": query})
+def promise(given: dict[str, Any], kind: str | None = None) -> Any:
+    """The guarantee that --model, --k, --m, --l and --missing stand for, which it takes out; with --quasi, --model k is about a table."""
+    from shoal.guarantees.registry import guarantee_from, kind_for
+
+    facts = {name: given.pop(name, None) for name in ("k", "m", "l", "missing")}
+    model = given.pop("model", "km")
+    return guarantee_from(kind_for(model, has_quasi=bool(given.get("quasi"))), facts | {"kind": kind})
 
 
-def promise(
-    model: str,
-    k: int | None,
-    m: int | None,
-    l: int | None = None,  # noqa: E741 (the papers' name)
-    quasi: list[str] | None = None,
-    kind: str | None = None,
-    missing: list[str] | None = None,
-) -> Any:
-    """The guarantee that --model, --k, --m, --l and --missing stand for; with --quasi, --model k is about a table."""
-    if model == "diversity":
-        _refuse(model, k=k, m=m)
-    else:
-        _refuse(model, kind=kind)
-    if missing and model != "diversity" and not (model == "k" and quasi):
-        raise InputError(
-            "--missing is for the sensitive column of a table, one value a row (--model k with --quasi and --l, or diversity); in sets an "
-            "empty cell means that there are no items; leave it out"
-        )
-    k = 5 if k is None else k
-    if model == "km":
-        _refuse(model, l=l)
-        from shoal.guarantees.km import KmAnonymity
-
-        return KmAnonymity(k, 2 if m is None else m)
-    if model == "k":
-        _refuse(model, m=m)
-        from shoal.guarantees.k import KAnonymity
-        from shoal.guarantees.table import TableAnonymity
-
-        least = 1 if l is None else l
-        return TableAnonymity(k, least, missing_values(missing)) if quasi else KAnonymity(k, least)
-    if model == "rt":
-        _refuse(model, l=l)
-        from shoal.guarantees.rt import RTAnonymity
-
-        return RTAnonymity(k, 2 if m is None else m)
-    if model == "lm":
-        from shoal.guarantees.lm import LmDiversity
-
-        return LmDiversity(k, 2 if l is None else l, 2 if m is None else m)
-    if model == "diversity":
-        from shoal.guarantees.diversity import MatchingDiversity, PlainDiversity
-
-        least = 3 if l is None else l
-        read_as = missing_values(missing)
-        return (
-            MatchingDiversity(least, missing=read_as) if kind is None else PlainDiversity(least, kind, missing=read_as)
-        )
-    raise InputError(f"--model {model!r} is not known; choose one of km, k, rt, lm and diversity")
-
-
-def missing_values(given: list[str] | None) -> str | dict[str, str]:
+def missing_values(given: list[str]) -> str | dict[str, str]:
     """What --missing says: one reading for all sensitive columns, or one for each that is named."""
-    found: dict[str, str] = {}
-    for text in given or ["unknown"]:
+    readings: dict[str, str] = {}
+    for text in given:
         column, _, reading = text.rpartition("=")
-        if column in found or (found and "" in (column, *found)):
+        if column in readings or (readings and "" in (column, *readings)):
             raise InputError("--missing is given twice; give one for all columns, or one for each, as COL=value")
-        found[column] = reading
-    return found[""] if set(found) == {""} else found
+        readings[column] = reading
+    return readings[""] if set(readings) == {""} else readings
 
 
-def hierarchies(given: list[str] | None) -> Any:
+def hierarchies(given: list[str]) -> str | dict[str, str]:
     """What --hierarchy says: one spec, or a spec per column (the empty name for the items)."""
-    if not given:
-        return None
-    found: dict[str, str] = {}
+    specs: dict[str, str] = {}
     for text in given:
         column, equals, spec = text.partition("=")
         if not equals or os.path.exists(text):
             column, spec = "", text
-        if column in found:
+        if column in specs:
             what = f"column {column!r}" if column else "the items"
             raise InputError(f"--hierarchy is given twice for {what}; give each column one, as COL=SPEC")
-        found[column] = spec
-    return found[""] if set(found) == {""} else found
+        specs[column] = spec
+    return specs[""] if set(specs) == {""} else specs
 
 
-def numbers(given: list[str] | None, flag: str, example: str) -> dict[str, float] | None:
+def spec_files(given: Mapping[str, Any]) -> list[Any]:
+    """The hierarchies that are given, as paths or specs."""
+    specs = given.get("hierarchy")
+    return [*specs.values()] if isinstance(specs, dict) else [specs]
+
+
+def numbers(given: list[str], flag: str, example: str) -> dict[str, float]:
     """What a repeated flag says: a number per name."""
-    if not given:
-        return None
-    found = {}
+    values = {}
     for text in given:
         name, _, number = text.rpartition("=")
         try:
-            found[name] = float(number)
+            values[name] = float(number)
         except ValueError:
             name = ""
-        if not name or not 0 <= found[name] < float("inf"):
-            raise InputError(f"{flag} {text!r} is no name with a number; give for example {flag} {example}")
-    return found
-
-
-def _refuse(model: str, **given: int | str | None) -> None:
-    for name, value in given.items():
-        if value is not None:
-            raise InputError(f"--{name} has no meaning with --model {model}; leave it out")
+        if not name or not 0 <= values[name] < float("inf"):
+            raise InputError(f"{flag} {text!r} is not a name with a number; give for example {flag} {example}")
+    return values
 
 
 def check_output(output: str, force: bool, *inputs: str | None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,9 +14,10 @@ from shoal.errors import InputError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from shoal.plan import Checked
+    from shoal.rehearsal import Checked
 
 
+@options.takes("format", "query")
 def init(
     data: Annotated[
         str,
@@ -31,15 +32,13 @@ def init(
         str | None,
         typer.Option("--output", "-o", metavar="PLAN", help="Where the plan goes.", show_default="standard output"),
     ] = None,
-    format: options.Format = None,
-    query: options.Query = None,
     bind: Annotated[
         bool, options.flag("--bind", "Write the hash of DATA into the plan, so that a run refuses any other file.")
     ] = False,
     force: options.Force = False,
-    input_limit: options.InputLimit = None,
     show_values: options.ShowValues = False,
     json: options.Json = False,
+    **given: Any,
 ) -> None:
     """Draft a plan for a file: guess format, separators, roles and the promise, and say why in comments.
 
@@ -55,7 +54,7 @@ def init(
         raise InputError("--force needs -o; without it nothing is written")
     if output is not None:
         options.check_output(output, force, data)
-    found = draft(data, format=format, query=query, bind=bind)
+    found = draft(data, format=given.get("format"), query=given.get("query"), bind=bind)
     if json:
         print_json(found.to_dict())
     elif output is None:
@@ -70,6 +69,7 @@ def init(
         say(f"{counted(len(found.open), 'column')} left open: give each a role before you run the plan")
 
 
+@options.takes()
 def run(
     plan: Annotated[
         str, typer.Argument(metavar="PLAN", help="A plan, YAML or .json; shoal init drafts one.", show_default=False)
@@ -78,9 +78,9 @@ def run(
         bool, options.flag("--check", "Read the plan and the data, check all, estimate the cost; write nothing.")
     ] = False,
     force: options.Force = False,
-    input_limit: options.InputLimit = None,
     show_values: options.ShowValues = False,
     json: options.Json = False,
+    **given: Any,
 ) -> None:
     """Make the release that a plan describes: the same as shoal anonymize with the flags that it stands for.
 
@@ -88,7 +88,9 @@ def run(
 
     [bold]shoal run plan.yaml --check && shoal run plan.yaml[/bold]
     """
-    from shoal.plan import checked_plan, read_plan, run_plan
+    from shoal.plan import read_plan
+    from shoal.rehearsal import checked_plan
+    from shoal.release import run as run_plan
 
     wanted = read_plan(plan)
     to_stdout = wanted.outputs is not None and wanted.outputs.data == "-"
@@ -106,7 +108,7 @@ def run(
         )
     if wanted.on_spark:
         from shoal.cli.spark import show_on_spark
-        from shoal.plan.running import run_plan_on_spark
+        from shoal.spark.running import run_plan_on_spark
 
         with progress() as tell:
             made = run_plan_on_spark(wanted, force=force, progress=tell)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from shoal.cli import options
 from shoal.cli.plots import Plot, check_plot, write_plot
 from shoal.cli.terminal import announce_compilation, console, print_json, printable, progress, table, values_shown
+from shoal.options import SPECS, Text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,39 +20,25 @@ if TYPE_CHECKING:
     from shoal.records.values import Kind
 
 
+@options.takes(
+    *("k", "m", "hierarchy", "unknown", "threads"),
+    *options.TABLES,
+    k=options.changed("k", "The crowd: nobody is narrowed down to fewer than k rows."),
+    m=options.changed("m", "Look at attackers who know 1, 2, ... up to m items.", default="3"),
+    hierarchy=options.changed(
+        "hierarchy",
+        f"A hierarchy to look at as well: which of its categories would cost a release all detail? {SPECS}",
+        kind=Text(),
+        metavar="SPEC",
+        default=None,
+    ),
+)
 def profile(
     data: options.Data,
-    k: options.K = 5,
-    m: Annotated[
-        int,
-        typer.Option(
-            "--m", min=1, help="Look at attackers who know 1, 2, ... up to m items.", rich_help_panel="The promise"
-        ),
-    ] = 3,
-    hierarchy: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SPEC",
-            help="A hierarchy to look at as well: which of its categories would cost a release all detail? "
-            + options.SPECS,
-            rich_help_panel="The hierarchy",
-        ),
-    ] = None,
-    unknown: options.Unknown = None,
-    threads: options.Threads = None,
-    quasi: options.Quasi = None,
-    items: options.Items = None,
-    keep: options.Keep = None,
-    numeric: options.Numeric = None,
-    id: options.Id = None,
-    drop: options.Drop = None,
-    separator: options.Separator = None,
-    format: options.Format = None,
-    query: options.Query = None,
     plot: Plot = None,
-    input_limit: options.InputLimit = None,
     show_values: options.ShowValues = False,
     json: options.Json = False,
+    **given: Any,
 ) -> None:
     """Show how many transactions a few known items single out in raw data, with examples; in a table also the columns alone.
 
@@ -68,22 +53,13 @@ def profile(
     from shoal.records.database.address import queried
 
     check_plot(plot)
-    data = queried(data, query)
+    data = queried(data, given.pop("query", None))
+    given.pop("input_limit", None)
     announce_compilation()
     with progress() as tell:
         if tell:
             tell("counting", 0.0)
-        found = profiled(
-            data,
-            k,
-            m,
-            hierarchy=hierarchy,
-            unknown=unknown,
-            threads=threads,
-            quasi=quasi,
-            keep=keep,
-            **options.reading(items, id, drop, separator, format, numeric),
-        )
+        found = profiled(data, given.pop("k", 5), given.pop("m", 3), **given)
     write_plot(plot, exposure_plot(found))
     if json:
         print_json(found.to_dict())

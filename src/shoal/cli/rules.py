@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -24,10 +24,12 @@ if TYPE_CHECKING:
     from shoal.records.records import Records
 
 
+@options.takes(
+    *("quasi", "sensitive", *options.KNOWN, "hierarchy", "unknown", "missing", "threads"),
+    *("keep", "drop", "numeric", "format", "query"),
+)
 def rules(
     data: options.Data,
-    quasi: options.Quasi = None,
-    sensitive: options.Sensitive = None,
     output: Annotated[
         str | None,
         typer.Option(
@@ -37,28 +39,14 @@ def rules(
             help="Write them here, one JSON object a line, to be read, added to and struck from. For you, not for publication.",
         ),
     ] = None,
-    min_exp: options.MinExp = None,
-    min_conf: options.MinConf = None,
-    max_length: options.MaxLength = None,
-    fuzzy: options.Fuzzy = None,
-    knowledge: options.Knowledge = None,
     redundant: Annotated[
         bool, options.flag("--redundant", "Also those that follow from more general ones, marked.")
     ] = False,
     show: Annotated[int, typer.Option(min=0, help="Rules to show.")] = 20,
-    hierarchy: options.HierarchySpecs = None,
-    unknown: options.Unknown = None,
-    missing: options.Missing = None,
-    threads: options.Threads = None,
-    keep: options.Keep = None,
-    drop: options.Drop = None,
-    numeric: options.Numeric = None,
-    format: options.Format = None,
-    query: options.Query = None,
     force: options.Force = False,
-    input_limit: options.InputLimit = None,
     show_values: options.ShowValues = False,
     json: options.Json = False,
+    **given: Any,
 ) -> None:
     """Mine a table for what never occurs though it could be expected to: "men do not have ovarian cancer".
 
@@ -74,27 +62,19 @@ def rules(
     from shoal.records.database.address import queried, without_password
     from shoal.records.storage.publication import Publication
 
-    data = queried(data, query)
+    data = queried(data, given.get("query"))
     if output is not None:
-        specs = options.hierarchies(hierarchy)
-        options.check_output(output, force, data, knowledge, *(specs.values() if isinstance(specs, dict) else [specs]))
+        options.check_output(output, force, data, given.get("knowledge"), *options.spec_files(given))
     announce_compilation()
     with progress() as tell:
-        reading = options.reading(None, None, drop, None, format, numeric)
-        source, _ = model.read(data, MatchingDiversity(2), Roles(sensitive, quasi, keep), reading)
-        trees = model.hierarchies(source.records, options.hierarchies(hierarchy), unknown)
-        found = model.knowledge(
-            source.records,
-            trees,
-            min_exp=min_exp,
-            min_conf=min_conf,
-            max_length=max_length,
-            fuzzy=options.numbers(fuzzy, "--fuzzy", "age=5"),
-            knowledge=knowledge,
-            redundant=redundant,
-            missing=options.missing_values(missing),
-            options=Options(threads=threads, progress=tell),
-        )
+        roles = Roles(*(given.get(name) for name in ("sensitive", "quasi", "keep")))
+        reading: dict[str, Any] = {name: given[name] for name in ("drop", "numeric", "format") if name in given}
+        source, _ = model.read(data, MatchingDiversity(2), roles, reading)
+        trees = model.hierarchies(source.records, given.get("hierarchy"), given.get("unknown"))
+        asked: dict[str, Any] = {name: given.get(name) for name in options.KNOWN}
+        missing = given.get("missing", "unknown")
+        how = Options(threads=given.get("threads"), progress=tell)
+        found = model.knowledge(source.records, trees, redundant=redundant, missing=missing, options=how, **asked)
         impossible = _impossible(source.records, found)
     if output is not None:
         with Publication([output], force=force) as publication, publication.file(output, private=True) as file:

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TextIO
 
 from shoal.errors import Message, told
+from shoal.options import OPTIONS
 from shoal.passwords import without_passwords
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ show_values = False
 WIDTH = 110
 """Of tables that go to a file or a pipe."""
 
-_FLAGS = {"output": "-o", "weights": "--weight", "item_weights": "--item-weight"}
 _NOT_ASCII = re.compile(r"[^\x00-\x7e]")
 
 
@@ -56,7 +56,7 @@ def on_command_line(name: str, value: str | None) -> str:
     """An option as it is typed."""
     if name == "shell":
         return str(value)
-    flag = _FLAGS.get(name, f"--{name.replace('_', '-')}")
+    flag = OPTIONS[name].flag if name in OPTIONS else f"--{name.replace('_', '-')}"
     return flag if value is None else f"{flag} {shlex.quote(value)}"
 
 

@@ -20,6 +20,24 @@ BROKEN = 3
 _SIGNATURE = "The signature"
 
 
+@options.takes(
+    *("sensitive", "knowledge", "hierarchy", "engine", "threads"),
+    sensitive=options.changed(
+        "sensitive",
+        "The sensitive items, where they stand among the others: a certificate does not name them.",
+        metavar="ITEM,ITEM|FILE",
+    ),
+    knowledge=options.changed(
+        "knowledge",
+        "diversity: the rules that an attacker is taken to know, from shoal rules -o FILE; without them the buckets alone count.",
+    ),
+    hierarchy=options.changed(
+        "hierarchy",
+        "diversity: the hierarchies whose categories stand in the rules; may be repeated.",
+        metavar="COL=SPEC",
+        default=None,
+    ),
+)
 def verify(
     certificate: Annotated[
         str | None,
@@ -59,33 +77,9 @@ def verify(
             help="The raw file that the release was made from. Only with the key that its owner keeps can this be told.",
         ),
     ] = None,
-    sensitive: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ITEM,ITEM|FILE",
-            help="The sensitive items, where they stand among the others: a certificate does not name them.",
-        ),
-    ] = None,
-    knowledge: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="diversity: the rules that an attacker is taken to know, from shoal rules -o FILE; without them the buckets alone count.",
-        ),
-    ] = None,
-    hierarchy: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--hierarchy",
-            metavar="COL=SPEC",
-            help="diversity: the hierarchies whose categories stand in the rules; may be repeated.",
-        ),
-    ] = None,
-    engine: options.Engine = None,
-    threads: options.Threads = None,
-    input_limit: options.InputLimit = None,
     show_values: options.ShowValues = False,
     json: options.Json = False,
+    **given: Any,
 ) -> int:
     """Check a file against its certificate: the hash, the promise (audited anew, from the file alone), what is stated, the signature.
 
@@ -108,25 +102,16 @@ def verify(
         raise InputError("give a certificate and the data it is about: shoal verify CERTIFICATE DATA")
     from shoal.release import verify as verified
 
-    trees = options.hierarchies(hierarchy)
-    if trees is not None and (knowledge is None or not isinstance(trees, dict)):
+    trees, engine = given.get("hierarchy"), given.pop("engine", None)
+    given.pop("input_limit", None)
+    if trees is not None and ("knowledge" not in given or not isinstance(trees, dict)):
         raise InputError("--hierarchy is for the rules of --knowledge, a column each: --hierarchy COL=SPEC")
     if options.is_spark(engine):
-        found = _verified_on_spark(engine, certificate, data, key, original, sensitive, knowledge, trees, threads)
+        found = _verified_on_spark(engine, certificate, data, given | {"key": key, "original": original})
         return _told(found, certificate, data, json)
     announce_compilation()
     with progress() as tell:
-        found = verified(
-            certificate,
-            data,
-            key=key,
-            original=original,
-            sensitive=sensitive,
-            knowledge=knowledge,
-            hierarchy=trees,
-            threads=threads,
-            progress=tell,
-        )
+        found = verified(certificate, data, key=key, original=original, progress=tell, **given)
     return _told(found, certificate, data, json)
 
 
@@ -140,29 +125,17 @@ def _told(found: Verification, certificate: str, data: str, as_json: bool) -> in
     return 0 if found.holds else BROKEN
 
 
-def _verified_on_spark(
-    engine: str | None,
-    certificate: str,
-    data: str,
-    key: str | None,
-    original: str | None,
-    sensitive: str | None,
-    knowledge: str | None,
-    hierarchy: Any,
-    threads: int | None,
-) -> Verification:
+def _verified_on_spark(engine: str, certificate: str, data: str, given: dict[str, Any]) -> Verification:
     from shoal.engines import chosen
     from shoal.spark.running import verified
 
-    for flag, given in (("original", original), ("threads", threads)):
-        if given is not None:
+    for flag in ("original", "threads"):
+        if given.pop(flag, None) is not None:
             raise InputError(f"--{flag} has no use with --engine spark; leave it out")
     with progress() as tell:
         if tell:
             tell("counting on Spark", 0.0)
-        return verified(
-            chosen(engine), certificate, data, key=key, sensitive=sensitive, knowledge=knowledge, hierarchy=hierarchy
-        )
+        return verified(chosen(engine), certificate, data, **given)
 
 
 def show_verification(found: Verification, out: Console) -> None:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from shoal.cli.options import InputLimit, flag
+from shoal.cli.options import flag, takes
 from shoal.errors import InputError
 
 WORKSPACE = "shoal-workspace"
 
 
+@takes()
 def app(
     demo: Annotated[bool, flag("--demo", "Begin with a made-up grocery store.")] = False,
     port: Annotated[
@@ -27,7 +28,7 @@ def app(
             "it is read.",
         ),
     ] = WORKSPACE,
-    input_limit: InputLimit = None,
+    **given: Any,
 ) -> None:
     """Walk through a release in a browser: data, risk, hierarchies, promise, run, result, certificate.
 

@@ -24,10 +24,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from shoal.algorithms import ALGORITHMS, Entry
 from shoal.comparing.cells import Cell, told_apart
 from shoal.errors import InputError
+from shoal.options import Place
 from shoal.plan import Origin, Plan, json_schema, plan_of
 from shoal.plan.faults import fault
 from shoal.plan.model import Diversity, K, Km, Lm, Positive, Rt, RunOptions, Text
-from shoal.plan.places import Place, line_of, sentence, shown
+from shoal.plan.places import line_of, sentence, shown
 from shoal.plan.read import read_document
 
 MOST_CELLS = 100_000

@@ -93,7 +93,7 @@ def compare(
     again by themselves when the limit has grown. Interrupted, it returns what there is.
     """
     from shoal.kernels.parallel import default_threads
-    from shoal.plan.running import check_hash
+    from shoal.release import check_hash
 
     if jobs is not None and jobs < 1:
         raise InputError(f"jobs is {jobs}; give 1 or more")
@@ -138,7 +138,7 @@ def _tasks(comparison: Comparison, contents: Contents, repeats: int) -> tuple[Ta
 
 def _check_inputs(comparison: Comparison) -> None:
     """Raises if the data are not there, or not those that the plan is bound to, or a file is missing that every cell needs."""
-    from shoal.plan.running import check_files
+    from shoal.release import check_files
 
     plan = comparison.plan
     if plan.input.path == "-":

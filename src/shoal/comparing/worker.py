@@ -39,7 +39,8 @@ def main() -> None:
 def outcome_of(request: dict[str, Any], started: Any = lambda: None) -> dict[str, Any]:
     """What came of a plan: the fields of an `Outcome` that this process knows."""
     from shoal.comparing.warming import warm_up
-    from shoal.plan.running import check_files, in_terms_of
+    from shoal.plan.running import in_terms_of
+    from shoal.release import check_files
 
     origin = Origin(request["name"], request["folder"])
     threads: int = request["threads"]

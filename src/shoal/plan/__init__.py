@@ -5,25 +5,21 @@ one of `Release.write`, with exactly what it says; relative paths are relative t
 refused with the path in the file, its line and the remedy, before any data is read: `plan.yaml: guarantee.k (line 9): ...`.
 """
 
-from shoal.plan.check import Checked, checked_plan
+from shoal.plan.ask import plan_from
 from shoal.plan.model import Plan, json_schema
 from shoal.plan.places import Origin
 from shoal.plan.read import plan_of, read_plan
-from shoal.plan.running import Call, call_of, run_plan
-from shoal.plan.write import plan_from, plan_yaml, relative_path
+from shoal.plan.running import call_of
+from shoal.plan.write import plan_yaml, relative_path
 
 __all__ = [
-    "Call",
-    "Checked",
     "Origin",
     "Plan",
     "call_of",
-    "checked_plan",
     "json_schema",
     "plan_from",
     "plan_of",
     "plan_yaml",
     "read_plan",
     "relative_path",
-    "run_plan",
 ]

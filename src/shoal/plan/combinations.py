@@ -4,31 +4,25 @@ from __future__ import annotations
 
 from shoal.algorithms import ALGORITHMS
 from shoal.errors import InputError, option
+from shoal.guarantees.registry import GUARANTEES
+from shoal.options import Place
 from shoal.plan.model import Diversity, K, Plan
-from shoal.plan.places import Place, dotted, shown
+from shoal.plan.places import dotted, shown
 from shoal.records.columns import listed
 from shoal.records.database.address import address_of, is_address, queried
 from shoal.records.layout import format_of
-
-# What each kind of promise takes, besides drop.
-ROLES_OF = {
-    "km": ("items", "id"),
-    "k": ("items", "id", "sensitive"),
-    "table": ("quasi", "sensitive", "keep"),
-    "rt": ("quasi", "items", "sensitive", "keep"),
-    "lm": ("quasi", "items", "sensitive", "keep"),
-    "diversity": ("quasi", "sensitive", "keep"),
-}
+from shoal.records.records import Records
 
 
 def check_combinations(plan: Plan) -> None:
     """Raises for what is impossible whatever the data hold."""
     _check_addresses(plan)
-    _check_columns(plan)
-    _check_sensitive(plan)
+    if not isinstance(plan.memory.get(("input", "path")), Records):  # they have their roles already
+        _check_columns(plan)
+        _check_sensitive(plan)
+        _check_hierarchies(plan)
+        _check_weights(plan)
     _check_algorithm(plan)
-    _check_hierarchies(plan)
-    _check_weights(plan)
     outputs = plan.outputs
     if outputs is not None and outputs.rules == "-":
         raise plan.refusal(("outputs", "rules"), "rules go to a file of their own, not to standard output; name one")
@@ -63,7 +57,9 @@ def _check_addresses(plan: Plan) -> None:
         raise plan.refused(("input", "query"), error) from None
     outputs = plan.outputs
     if outputs is not None and is_address(outputs.data) and outputs.certificate is None:
-        raise plan.refusal(("outputs",), "a table has no place for its certificate; name a file for it (certificate)")
+        raise plan.refusal(
+            ("outputs",), f"a table has no place for its certificate; name a file for it ({option('certificate')})"
+        )
 
 
 def _words(plan: Plan) -> str:
@@ -86,8 +82,8 @@ def _check_columns(plan: Plan) -> None:
                 ("guarantee", "model"), f"{kind} is about tables, and FIMI text has no columns; take km or k"
             )
     for name, role in columns.items():
-        if role is not None and role != "drop" and role not in ROLES_OF[kind]:
-            taken = ", ".join((*ROLES_OF[kind], "drop"))
+        if role is not None and role != "drop" and role not in GUARANTEES[kind].roles:
+            taken = ", ".join((*GUARANTEES[kind].roles, "drop"))
             hint = (
                 f"; for tables with items take {option('model', 'rt')}"
                 if kind in ("km", "table") and role in ("quasi", "items")
@@ -106,11 +102,12 @@ def _check_columns(plan: Plan) -> None:
         raise plan.refusal(
             ("columns", without[0]),
             f"it has no role{f' (nor have {len(without) - 1} more)' if len(without) > 1 else ''}; "
-            f"give it one of {', '.join((*ROLES_OF[kind], 'drop'))}",
+            f"give it one of {', '.join((*GUARANTEES[kind].roles, 'drop'))}",
         )
     if kind in ("rt", "lm", "diversity") and not plan.of_role("quasi"):
         raise plan.refusal(
-            ("columns",), f"no column is quasi, and {_words(plan)} is about what an attacker knows; name one"
+            ("columns",),
+            f"no column is quasi, and {_words(plan)} is about what an attacker knows; name one with {option('quasi')}",
         )
     if kind in ("rt", "lm") and not plan.of_role("items"):
         raise plan.refusal(
@@ -152,7 +149,7 @@ def _check_sensitive(plan: Plan) -> None:
         )
     if kind == "lm" and not ways:
         raise plan.refusal(
-            ("guarantee", "model"), "lm needs sensitive items; add sensitive_items, or a column with that role"
+            ("guarantee", "model"), f"lm needs sensitive items; name them, or their column ({option('sensitive')})"
         )
     if isinstance(plan.guarantee, K | Diversity) and plan.guarantee.missing is not None:
         asked: Place = ("guarantee", "missing")
@@ -181,14 +178,16 @@ def _check_hierarchies(plan: Plan) -> None:
         place = ("hierarchies",) if given is not None else ("options", "unknown")
         raise plan.refusal(place, f"{option('model', 'k')} adds and removes items and has no use for it; leave it out")
     if isinstance(given, str) and kind in ("table", "diversity"):
-        raise plan.refusal(("hierarchies",), "a hierarchy needs its column here; write hierarchies: {COLUMN: SPEC}")
+        raise plan.refusal(
+            ("hierarchies",), f"a hierarchy needs its column here; give {option('hierarchy', 'COL=SPEC')}"
+        )
     if isinstance(given, dict):
         items = plan.of_role("items")
         known = {*(plan.of_role("quasi")), *((items[0] if len(items) == 1 else "+".join(items),) if items else ())}
         if kind == "km" and not items:
             raise plan.refusal(
                 ("hierarchies",),
-                f"there is one domain of items; write hierarchies: SPEC, or give a column {option('items')}",
+                f"there is one domain of items; give {option('hierarchy', 'SPEC')}, or name their column ({option('items')})",
             )
         for name in given:
             if name not in known:
@@ -212,7 +211,7 @@ def _check_weights(plan: Plan) -> None:
     for name in weights:
         if name not in quasi:
             raise plan.refusal(
-                ("options", "weights", name), "there is no such quasi column; correct the name or leave it out"
+                ("options", "weights", name), f"there is no such quasi column; there are {listed(sorted(quasi))}"
             )
     if not any(weights.get(name, 1) for name in quasi):
         raise plan.refusal(("options", "weights"), "they are all 0; give one column at least more than 0")

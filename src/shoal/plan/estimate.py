@@ -29,12 +29,12 @@ from shoal.hierarchy.spec import Values, resolve
 from shoal.models import Proposal, Roles, model_of
 from shoal.models.km import HIERARCHY, resolve_hierarchy
 from shoal.plan.model import Plan
-from shoal.plan.running import call_of, check_files, in_terms_of
+from shoal.plan.running import call_of, in_terms_of
 from shoal.processes import Teller
 from shoal.records.baskets import Baskets
 from shoal.records.records import Records
 from shoal.records.source import Source
-from shoal.release import audited_source
+from shoal.release import audited_source, check_files
 
 ROWS = 2_000
 """The first sample, and the least."""

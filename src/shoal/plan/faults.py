@@ -9,8 +9,9 @@ from typing import Any
 from pydantic import BaseModel
 
 from shoal.errors import option
+from shoal.options import Place
 from shoal.plan.model import Diversity, Input, K, Km, Lm, Outputs, Plan, Rt, RunOptions
-from shoal.plan.places import Place, shown
+from shoal.plan.places import shown
 
 _PARTS: dict[str, type[BaseModel]] = {"input": Input, "options": RunOptions, "outputs": Outputs}
 _PROMISES: dict[str, type[BaseModel]] = {"km": Km, "k": K, "rt": Rt, "lm": Lm, "diversity": Diversity}
@@ -58,7 +59,8 @@ def _reason(found: Any, place: Place, document: Mapping[str, Any]) -> str:
     if kind == "literal_error":
         if place == ("version",):
             return f"it is {shown(value)}; this Shoal reads version 1"
-        return f"it is {shown(value)}; choose one of {context.get('expected', '').replace(' or ', ', ')}"
+        words = context.get("expected", "").replace(" or ", ", ").replace("'", "")
+        return f"it is {shown(value)}; {'choose one of' if ',' in words else 'give'} {words}"
     if kind == "string_pattern_mismatch" and place == ("input", "sha256"):
         return f"it is {shown(value)}; give the 64 hexadecimal digits that sha256sum prints"
     limits = {

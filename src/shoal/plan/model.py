@@ -1,33 +1,53 @@
-"""The plan itself: one pydantic model, version 1, from which the JSON Schema comes.
+"""The plan itself: the one request for a release. One pydantic model, version 1, from which the JSON Schema comes.
 
 It is strict: unknown keys and other types than those named are refused. A promise has its own parameters by model, so that `m` beside
-`model: k` is an unknown key.
+`model: k` is an unknown key. Options come from the table of options (`shoal.options`).
+
+A plan is read from a file, or made from the arguments of a call (`shoal.plan.ask`). One that was made may hold what only lives in
+memory, such as a data frame: it runs like any other, and cannot be saved.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+import contextlib
+import os
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, create_model
 
-from shoal.errors import InputError
-from shoal.numbers import LONGEST, MOST
-from shoal.plan.places import Origin, Place
+from shoal.errors import InputError, Unreachable
+from shoal.guarantees.registry import guarantee_from, kind_for, kind_of
+from shoal.hierarchy.spec import is_made
+from shoal.limits import limited_inputs
+from shoal.options import (
+    KEYWORDS,
+    LARGEST,
+    LONGEST,
+    OPTIONS,
+    Choice,
+    Kind,
+    Numbers,
+    Place,
+    Seconds,
+    Share,
+    Whole,
+    help_of,
+)
+from shoal.plan.places import Asked, Origin, in_plan
 from shoal.records.columns import NO_COLUMN
-
-LARGEST = 10**9
-"""Of k, l, m and the like: more people than any table holds, and safe in every counter."""
+from shoal.records.database.address import is_address, moved, queried
 
 Text = Annotated[str, Field(min_length=1, pattern=r"^[^\x00]*$")]
-Share = Annotated[float, Field(ge=0, le=1)]
-Whole = Annotated[int, Field(ge=0, le=LARGEST)]
 Positive = Annotated[int, Field(ge=1, le=LARGEST)]
-Loops = Annotated[int, Field(ge=1, le=MOST["population"])]
-Rounds = Annotated[int, Field(ge=0, le=MOST["generations"])]
-Threads = Annotated[int, Field(ge=1, le=MOST["threads"])]
 Crowd = Annotated[int, Field(ge=2, le=LARGEST)]
 Role = Literal["quasi", "items", "sensitive", "keep", "drop", "id"]
 ROLES: tuple[str, ...] = ("quasi", "items", "sensitive", "keep", "drop", "id")
+
+
+def said(name: str) -> str:
+    """The help of an option in the words of plans."""
+    return help_of(name).told(in_plan).replace("`", "")
 
 
 def _no_columns(given: Any) -> Any:
@@ -50,20 +70,13 @@ class Input(_Part):
         default=None, description="A SELECT to ask of a database whose address names no table (?table=NAME)."
     )
     format: Literal["dat", "csv", "tsv", "long", "jsonl", "parquet", "arrow"] | None = Field(
-        default=None, description="When the name does not tell."
+        default=None, description=said("format")
     )
-    separator: Text | None = Field(
-        default=None, description="What parts the items inside a cell; found out when it is not given."
-    )
+    separator: Text | None = Field(default=None, description=said("separator"))
     numeric: Annotated[list[Text], BeforeValidator(_no_columns)] | None = Field(
-        default=None,
-        description="The columns that hold numbers, or none if no column does; found out by how their values are spelled when it is not "
-        "given.",
+        default=None, description=said("numeric")
     )
-    limit: Text | None = Field(
-        default=None,
-        description="The most memory that what is read may take, such as 8GB; a line, a tree or a list may have a 32nd part of it.",
-    )
+    limit: Text | None = Field(default=None, description=said("input_limit"))
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = Field(
         default=None,
         description="The hash of the file's bytes, or of a table's rows in any order. Data that differ are refused.",
@@ -72,10 +85,6 @@ class Input(_Part):
 
 Missing = Literal["unknown", "value"]
 """What a missing sensitive value is: any value, which counts for none, or a value of its own."""
-_MISSING = (
-    "What a missing sensitive value is: unknown (it may be any, and counts for none) or value (one of its own); for all sensitive columns, "
-    "or by column."
-)
 
 
 class Km(_Part):
@@ -92,9 +101,7 @@ class K(_Part):
     model: Literal["k"]
     k: Crowd
     l: Positive = Field(default=1, description="Different sensitive values in every class of equal rows.")  # noqa: E741
-    missing: Missing | dict[str, Missing] | None = Field(
-        default=None, description=f"For columns of a table, with l. {_MISSING}"
-    )
+    missing: Missing | dict[str, Missing] | None = Field(default=None, description=said("missing"))
 
 
 class Rt(_Part):
@@ -119,82 +126,62 @@ class Diversity(_Part):
 
     model: Literal["diversity"]
     l: Crowd  # noqa: E741
-    missing: Missing | dict[str, Missing] | None = Field(default=None, description=_MISSING)
+    missing: Missing | dict[str, Missing] | None = Field(default=None, description=said("missing"))
 
 
-class RunOptions(_Part):
-    """What the algorithm may do. Each option is for certain algorithms; the others refuse it."""
+def _type_of(kind: Kind) -> Any:
+    match kind:
+        case Whole(least, most):
+            return Annotated[int, Field(ge=least, le=LARGEST if most is None else most)]
+        case Share():
+            return Annotated[float, Field(ge=0, le=1)]
+        case Seconds():
+            return Annotated[float, Field(gt=0, le=LONGEST)]
+        case Numbers(most=most):
+            return dict[str, Annotated[float, Field(ge=0, le=most)]]
+        case Choice(words):
+            return Literal[words]
+        case _:
+            return Text
 
-    suppress: Share | None = Field(
-        default=None, description="exact, hybrid: the largest share of item occurrences that may go."
-    )
-    time_limit: Annotated[float, Field(gt=0, le=LONGEST)] | None = Field(
-        default=None, description="exact, hybrid, lra, split: seconds after which the best found so far is taken."
-    )
-    seed: Annotated[int, Field(ge=0, le=MOST["seed"])] | None = Field(default=None, description="For what draws lots.")
-    segments: Positive | None = Field(
-        default=None,
-        description="pta, gray-tsp: parts into which the sorted rows are cut; lra: the most parts with a cut of their own.",
-    )
-    population: Loops | None = Field(default=None, description="gray-tsp: loops that evolve.")
-    generations: Rounds | None = Field(default=None, description="gray-tsp: rounds of evolution.")
-    delta: Share | None = Field(
-        default=None, description="rmerge, tmerge: the largest loss of the side that is bounded."
-    )
-    formation: Literal["cluster", "mondrian"] | None = Field(
-        default=None, description="rt, lm: how clusters are formed."
-    )
-    transaction: Literal["sets", "aa", "exact"] | None = Field(
-        default=None, description="rt, lm: how items are generalized inside a cluster."
-    )
-    ordering: Literal["btd", "ul"] | None = Field(
-        default=None, description="rt, lm: how near two clusters are in items."
-    )
-    weights: dict[str, Annotated[float, Field(ge=0)]] | None = Field(
-        default=None, description="Tables: how much the loss of a column counts; 1 unless given."
-    )
-    item_weights: dict[str, Share] | None = Field(
-        default=None, description="rt, lm: how much an item matters; 1 unless given."
-    )
-    min_exp: Share | None = Field(
-        default=None, description="diversity: how sure an attacker must be of a rule to use it."
-    )
-    min_conf: Share | None = Field(
-        default=None, description="diversity: a rule may have exceptions, up to 1 minus this share."
-    )
-    max_length: Whole | None = Field(default=None, description="diversity: conditions in a rule; 0 for any number.")
-    fuzzy: dict[str, Annotated[float, Field(ge=0)]] | None = Field(
-        default=None, description="diversity: numeric columns whose nodes have no sharp edges, and how far they fade."
-    )
-    knowledge: Text | None = Field(default=None, description="diversity: a file of rules to add or strike.")
-    unknown: Literal["root"] | None = Field(
-        default=None, description="root: hang what a hierarchy does not know under its root instead of refusing it."
-    )
-    threads: Threads | None = Field(default=None, description="Threads to use; all cores unless given.")
-    memory_limit: Text | None = Field(
-        default=None, description="km with exact: memory to use at most, such as 2GB; the rest goes to scratch files."
+
+_RUN_OPTIONS: dict[str, Any] = {
+    name: (_type_of(option.kind) | None, Field(default=None, description=said(name)))
+    for name, option in OPTIONS.items()
+    if option.place[0] == "options"
+}
+
+if TYPE_CHECKING:
+
+    class RunOptions(_Part):
+        """What the algorithm may do."""
+
+        def __getattr__(self, name: str) -> Any: ...
+
+else:
+    RunOptions = create_model(
+        "RunOptions",
+        __base__=_Part,
+        __doc__="What the algorithm may do. Each option is for certain algorithms; the others refuse it.",
+        **_RUN_OPTIONS,
     )
 
 
 class Outputs(_Part):
     """What is written. The files, or the table and the files, appear together or not at all."""
 
-    data: Text = Field(
-        description="The release, in the format its name tells; - for standard output; an address for a table of a database."
-    )
+    data: Text = Field(description=said("output"))
     certificate: Text | None = Field(
         default=None, description="Beside the data unless given; a table needs one to be given."
     )
-    rules: Text | None = Field(default=None, description="What became of what. For you, not for publication.")
-    report: Text | None = Field(
-        default=None, description="All figures, exact, as JSON. For you, not for publication; not with engine: spark."
-    )
+    rules: Text | None = Field(default=None, description=said("rules"))
+    report: Text | None = Field(default=None, description=f"{said('report')} Not with engine: spark.")
     sign: Text | None = Field(
         default=None, description="The file of the ed25519 private key to sign the certificate with."
     )
 
 
-Guarantee = Annotated[Km | K | Rt | Lm | Diversity, Field(discriminator="model")]
+Promise = Annotated[Km | K | Rt | Lm | Diversity, Field(discriminator="model")]
 
 
 class Plan(_Part):
@@ -217,7 +204,7 @@ class Plan(_Part):
         description="A hierarchy per column, or one for the items: a file, learned:N (items alone), frequency:N, balanced:N, prefix, and "
         "for columns also named:N, dates, mask and intervals:5,10,20.",
     )
-    guarantee: Guarantee
+    guarantee: Promise
     algorithm: Text | None = Field(default=None, description="The first of its model unless given.")
     engine: Annotated[str, Field(pattern=r"^(local|spark(=.+)?)$")] | None = Field(
         default=None,
@@ -228,9 +215,10 @@ class Plan(_Part):
     outputs: Outputs | None = Field(
         default=None, description="Without them, a run only shows what the release would cost."
     )
-    keep_order: bool = Field(default=False, description="Do not shuffle the rows. Their order can give people away.")
+    keep_order: bool = Field(default=False, description=said("keep_order"))
 
     _origin: Origin = PrivateAttr(default_factory=Origin)
+    _memory: dict[Place, Any] = PrivateAttr(default_factory=dict)
 
     def __eq__(self, other: object) -> bool:
         """Whether they say the same, wherever they were read."""
@@ -241,10 +229,21 @@ class Plan(_Part):
         return self._origin
 
     @property
+    def is_asked(self) -> bool:
+        """Whether it was made from options, and not read."""
+        return isinstance(self._origin, Asked)
+
+    @property
+    def memory(self) -> Mapping[Place, Any]:
+        """What lives in memory alone, by its place: data, trees, a guarantee that holds mined rules."""
+        return self._memory
+
+    @property
     def kind(self) -> str:
-        """The entry of `ALGORITHMS` that it is about: its model, but tables without items have algorithms of their own."""
-        is_table = self.guarantee.model == "k" and bool(self.of_role("quasi"))
-        return "table" if is_table else self.guarantee.model
+        """The kind of its promise: its model, but k-anonymity of tables is a kind of its own."""
+        if ("guarantee",) in self._memory:
+            return kind_of(self._memory["guarantee",])
+        return kind_for(self.guarantee.model, has_quasi=bool(self.of_role("quasi")))
 
     @property
     def on_spark(self) -> bool:
@@ -254,6 +253,86 @@ class Plan(_Part):
         """The columns with a role, in the order in which they stand."""
         return tuple(name for name, given in self.columns.items() if given == role)
 
+    @property
+    def data(self) -> Any:
+        """What is read: a path, an address with the query that is asked there, or what is in memory."""
+        held = self._memory.get(("input", "path"))
+        return queried(self.path_of(self.input.path) if held is None else held, self.input.query)
+
+    @property
+    def promise(self) -> Any:
+        """The guarantee that it asks for."""
+        if ("guarantee",) in self._memory:
+            return self._memory["guarantee",]
+        return guarantee_from(self.kind, self.guarantee.model_dump(exclude={"model"}))
+
+    @property
+    def hierarchy(self) -> Any:
+        """One spec or tree, or one for each column."""
+        given = self.hierarchies
+        if isinstance(given, str):
+            return self._tree(("hierarchies",), given)
+        if given is None:
+            return None
+        trees = {name: self._tree(("hierarchies", name), spec) for name, spec in given.items()}
+        return next(iter(trees.values()), None) if self.kind == "km" else trees
+
+    def _tree(self, place: Place, spec: str) -> Any:
+        held = self._memory.get(place)
+        return held if held is not None else spec if is_made(spec) else self.path_of(spec)
+
+    @property
+    def sensitive(self) -> Any:
+        """What is named as sensitive: a column or several, items, or the file that lists them."""
+        if self.sensitive_file is not None:
+            return self.path_of(self.sensitive_file)
+        columns = self.of_role("sensitive")
+        return columns[0] if len(columns) == 1 else columns or self.sensitive_items or None
+
+    @property
+    def request(self) -> dict[str, Any]:
+        """All keywords of `shoal.anonymize`, None for those that it leaves open."""
+        return {**dict.fromkeys(KEYWORDS), **self.keywords()}
+
+    def keywords(self) -> dict[str, Any]:
+        """The keywords of `shoal.anonymize` that it stands for, without those that it leaves open."""
+        roles = {role: self.of_role(role) for role in ROLES}
+        given = {
+            "hierarchy": self.hierarchy,
+            "algorithm": self.algorithm,
+            "sensitive": self.sensitive,
+            "quasi": roles["quasi"],
+            "keep": roles["keep"],
+            **self.reading(),
+            **self.options.model_dump(exclude_none=True),
+            "input_limit": self.input.limit,
+            "keep_order": self.keep_order,
+        }
+        if self.options.knowledge is not None:
+            given["knowledge"] = self.path_of(self.options.knowledge)
+        return {name: value for name, value in given.items() if not (value is None or value is False or value == ())}
+
+    def reading(self) -> dict[str, Any]:
+        """How the data are read, besides the roles of a table: only what the plan says."""
+        items = self.of_role("items")
+        given = {
+            "format": self.input.format,
+            "separator": self.input.separator,
+            "numeric": self.input.numeric,
+            "items": items[0] if len(items) == 1 else items or None,
+            "id": next(iter(self.of_role("id")), None),
+            "drop": self.of_role("drop") or None,
+        }
+        return {name: value for name, value in given.items() if value is not None}
+
+    def path_of(self, path: str) -> str:
+        """A path of the plan as this process finds it. Standard streams and addresses of servers are no paths, but SQLite is a file."""
+        if self.on_spark and path.startswith("table:"):
+            return path
+        if is_address(path):
+            return moved(path, lambda file: os.path.join(self.origin.folder, file))
+        return path if path == "-" or "://" in path else os.path.join(self.origin.folder, path)
+
     def refusal(self, place: Place, message: str) -> InputError:
         """The error for what stands in a place of the plan."""
         return self.refused(place, InputError(message))
@@ -261,6 +340,15 @@ class Plan(_Part):
     def refused(self, place: Place, error: InputError) -> InputError:
         """An error of the library about what stands in a place of the plan."""
         return error.worded(self.origin.mention).within(self.origin.where(place))
+
+    @contextlib.contextmanager
+    def speaking(self) -> Iterator[None]:
+        """What is refused inside speaks of the plan's keys, if it was read; inputs are held to its limit."""
+        try:
+            with limited_inputs(self.input.limit):
+                yield
+        except (InputError, Unreachable) as error:
+            raise error.worded(self.origin.mention).within(self.origin.where()) from None
 
 
 def json_schema() -> dict[str, Any]:

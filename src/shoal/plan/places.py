@@ -8,27 +8,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shoal.errors import option
+from shoal.options import OPTIONS, Place
 from shoal.passwords import without_passwords
 
-Place = tuple[str | int, ...]
-"""Where something stands in a plan: keys from the outside in."""
-
-
-_KEYS = {
-    "hierarchy": "hierarchies",
-    "separator": "input.separator",
-    "format": "input.format",
-    "query": "input.query",
-    "numeric": "input.numeric",
-    "input_limit": "input.limit",
-    "certificate": "outputs.certificate",
-    "rules": "outputs.rules",
-    "report": "outputs.report",
-    "sign": "outputs.sign",
-    "output": "outputs.data",
-    **{name: name for name in ("engine", "algorithm", "keep_order")},
-    **{name: f"guarantee.{name}" for name in ("k", "m", "l", "missing", "model")},
-    **{role: f"the role {role}" for role in ("quasi", "items", "sensitive", "keep", "drop", "id")},
+_KEYS = {name: ".".join(map(str, row.place)) for name, row in OPTIONS.items()}
+_AT = {row.place: name for name, row in OPTIONS.items()} | {
+    ("outputs",): "output",
+    ("sensitive_items",): "sensitive",
+    ("sensitive_file",): "sensitive",
 }
 
 
@@ -58,6 +45,25 @@ class Origin:
 
 def sentence(origin: Origin, place: Place, message: str) -> str:
     return f"{origin.where(place)}{message}"
+
+
+class Asked(Origin):
+    """A plan that was made from options: messages speak of those."""
+
+    def where(self, place: Place = ()) -> str:
+        if place in ((), ("columns",)):
+            return ""
+        if place[0] == "columns":
+            return f"column {place[1]!r}: "
+        for length in range(len(place), 0, -1):
+            if place[:length] in _AT:
+                inner = place[length] if len(place) > length and place[:2] != ("options", "item_weights") else None
+                where = f" for {inner!r}" if isinstance(inner, str) and inner else ""
+                return f"{option(_AT[place[:length]])}{where}: "
+        return "the data: " if place == ("input", "path") else f"{dotted(place)}: "
+
+    def mention(self, name: str, value: str | None) -> str:
+        return option(name, value)
 
 
 def in_plan(name: str, value: str | None) -> str:

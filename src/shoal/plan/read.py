@@ -16,11 +16,12 @@ import yaml
 from pydantic import ValidationError
 
 from shoal.errors import InputError
+from shoal.options import Place
 from shoal.passwords import holds_password
 from shoal.plan.combinations import check_combinations
 from shoal.plan.faults import fault
 from shoal.plan.model import Plan
-from shoal.plan.places import Origin, Place, dotted, line_of, sentence, shown
+from shoal.plan.places import Origin, dotted, line_of, sentence, shown
 from shoal.records.storage.journal import settle
 from shoal.records.storage.streams import display_name, reading_errors
 
@@ -52,8 +53,8 @@ def read_document(path: str | os.PathLike[str]) -> tuple[Any, Origin]:
     return document, Origin(name, os.path.dirname(os.fspath(path)), lines, hashlib.sha256(data).hexdigest())
 
 
-def plan_of(document: Any, origin: Origin | None = None) -> Plan:
-    """The plan that a document (a dict of dicts, as YAML and JSON give it) stands for."""
+def plan_of(document: Any, origin: Origin | None = None, memory: Mapping[Place, Any] | None = None) -> Plan:
+    """The plan that a document (a dict of dicts, as YAML and JSON give it) stands for; `memory` has what only lives there, by place."""
     origin = origin or Origin()
     if document is None:
         raise InputError(f"{origin.where()}it is empty; draft a plan with shoal init DATA")
@@ -72,7 +73,7 @@ def plan_of(document: Any, origin: Origin | None = None) -> Plan:
         faults = [fault(found, document) for found in error.errors(include_url=False)]
         place, message = min(faults, key=lambda found: line_of(origin, found[0]) or 0)
         raise InputError(message).worded(origin.mention).within(origin.where(place)) from None
-    plan._origin = origin
+    plan._origin, plan._memory = origin, dict(memory or {})
     check_combinations(plan)
     return plan
 

@@ -12,9 +12,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from shoal.engines import Choice
+from shoal.engines import Choice, chosen
 from shoal.errors import InputError, option
 from shoal.passwords import without_passwords
+from shoal.plan.model import Plan
+from shoal.release import check_hash
 
 if TYPE_CHECKING:
     from shoal.algorithms.recoding import Progress
@@ -213,3 +215,29 @@ def _check_free(engine: Choice, output: str | None, force: bool) -> None:
 
 
 _FILES = {".csv", ".tsv", ".dat", ".json", ".jsonl", ".arrow", ".gz", ".zst"}
+
+
+def run_plan_on_spark(plan: Plan, *, force: bool = False, progress: Progress | None = None) -> OnSpark:
+    """The release of a plan with `engine: spark`, written to its outputs, if it has any."""
+    outputs = plan.outputs
+    arguments = plan.keywords() | {"force": force}
+    if outputs is not None:
+        arguments |= {
+            "rules": outputs.rules,
+            "report": outputs.report,
+            "sign": None if outputs.sign is None else plan.path_of(outputs.sign),
+        }
+    written = None if outputs is None else plan.path_of(outputs.data)
+    certificate = None if outputs is None or outputs.certificate is None else plan.path_of(outputs.certificate)
+    with plan.speaking():
+        made = released(
+            chosen(plan.engine),
+            plan.data,
+            plan.promise,
+            arguments,
+            output=written,
+            certificate=certificate,
+            progress=progress,
+        )
+    check_hash(plan, made.release.input_sha256)
+    return made

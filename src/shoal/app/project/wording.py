@@ -7,8 +7,9 @@ from typing import Any
 
 from shoal.app.panels.promise.knobs import KNOBS
 from shoal.errors import Message, ShoalError, told
+from shoal.options import Place
 from shoal.plan import Origin
-from shoal.plan.places import Place, dotted
+from shoal.plan.places import dotted
 
 ROLES = {
     "quasi": ("Others may know it", "Age, sex, postcode: what a neighbour or another data set could tell. It is made coarser."),

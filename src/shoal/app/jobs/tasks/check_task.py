@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from shoal.plan import Plan, checked_plan
+from shoal.plan import Plan
 from shoal.processes import Teller
+from shoal.rehearsal import checked_plan
 
 
 def work(plan: Plan, folder: Path, tell: Teller) -> dict[str, Any]:

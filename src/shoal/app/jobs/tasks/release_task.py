@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.app.project.wording import as_sentence, in_app
 from shoal.errors import InputError, ShoalError, told
-from shoal.plan import Plan, call_of, checked_plan, run_plan
+from shoal.plan import Plan, call_of
 from shoal.processes import Teller
+from shoal.rehearsal import checked_plan
+from shoal.release import run
 
 if TYPE_CHECKING:
     from shoal.certificate.sign import Signer
@@ -40,7 +42,7 @@ def work(plan: Plan, folder: Path, tell: Teller, *, evaluate: bool = True) -> di
     named |= {"rules": str(folder / RULES), "report": str(folder / REPORT)}
     asked = plan.model_copy(update={"outputs": plan.outputs.model_copy(update=named)})
     tell.stage(STAGES[1])
-    release = run_plan(asked, progress=tell)
+    release = run(asked, progress=tell)
     write_pages(folder)
     evaluation, why_not, looked = None, None, {}
     if evaluate:

@@ -17,12 +17,12 @@ from shoal.drawing.risk_plots import exposure_plot
 from shoal.evaluation.column_risk import column_risk
 from shoal.evaluation.raw_profile import profile_of
 from shoal.plan import Plan, call_of
-from shoal.plan.running import check_files
 from shoal.processes import Teller
 from shoal.records.reading import load
 from shoal.records.record_reading import load_records, mark_sensitive
 from shoal.records.records import Records
 from shoal.records.source import Source
+from shoal.release import check_files
 
 LARGEST_M = 4
 SUBSETS = 2e8

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from shoal.plan.model import LARGEST
+from shoal.options import LARGEST
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from shoal.algorithms import entry
 from shoal.errors import Unreachable
 from shoal.plan.model import Plan
 from shoal.plan.places import sentence
-from shoal.plan.running import Call, call_of, check_files, check_hash, check_local, in_terms_of
+from shoal.release import check_files, check_hash, read_for
 
 if TYPE_CHECKING:
     from shoal.algorithms.recoding import Progress
@@ -89,18 +89,13 @@ class Checked:
 
 def checked_plan(plan: Plan, *, force: bool = False, progress: Progress | None = None) -> Checked:
     """What a plan would do. Raises what a run would raise before the search begins; writes nothing."""
-    from shoal.models import Roles, model_of
-
-    check_local(plan)
+    if plan.on_spark:
+        raise plan.refusal(("engine",), "this plan is for Spark: run it with shoal run, or take engine: local")
     check_files(plan, force=force)
-    call = call_of(plan)
-    asked = dict(call.arguments)
-    roles = Roles(*(asked.get(name) for name in ("sensitive", "quasi", "keep")))
-    reading = {name: asked[name] for name in ("format", "items", "id", "separator", "drop", "numeric") if name in asked}
     if progress:
         progress("reading", 0.0)
-    with in_terms_of(plan):
-        source, guarantee = model_of(call.guarantee).read(call.data, call.guarantee, roles, reading)
+    with plan.speaking():
+        source, guarantee = read_for(plan)
     check_hash(plan, source.sha256)
     k = getattr(guarantee, "k", 1)
     if k > len(source):
@@ -113,8 +108,8 @@ def checked_plan(plan: Plan, *, force: bool = False, progress: Progress | None =
         )
     if progress:
         progress("looking at hierarchies", 0.5)
-    with in_terms_of(plan):
-        trees = _hierarchies(plan, call, source)
+    with plan.speaking():
+        trees = _hierarchies(plan, source)
     baskets = _baskets(source)
     return Checked(
         plan,
@@ -131,9 +126,9 @@ def checked_plan(plan: Plan, *, force: bool = False, progress: Progress | None =
     )
 
 
-def _hierarchies(plan: Plan, call: Call, source: Source) -> dict[str, Hierarchy | None]:
+def _hierarchies(plan: Plan, source: Source) -> dict[str, Hierarchy | None]:
     """The hierarchies, with a leaf for every value and item that occurs; a file of rules is read against them, too."""
-    given, unknown = call.arguments.get("hierarchy"), call.arguments.get("unknown")
+    given, unknown = plan.hierarchy, plan.options.unknown
     if plan.kind == "k":
         return {}
     if plan.kind == "km":
@@ -141,17 +136,17 @@ def _hierarchies(plan: Plan, call: Call, source: Source) -> dict[str, Hierarchy 
 
         name = next(iter(_columns(source)), "items")
         spec = HIERARCHY if given is None else given
-        return {name: resolve_hierarchy(spec, source.baskets, unknown=unknown, promise=call.guarantee)}
+        return {name: resolve_hierarchy(spec, source.baskets, unknown=unknown, promise=plan.promise)}
     if plan.kind == "diversity":
         from shoal.models.buckets import edits_of, hierarchies
 
         trees = hierarchies(source.records, given, unknown)
-        if "knowledge" in call.arguments:
-            edits_of(source.records, trees, call.arguments["knowledge"])
+        if plan.options.knowledge is not None:
+            edits_of(source.records, trees, plan.path_of(plan.options.knowledge))
         return dict(trees)
     from shoal.models import tables
 
-    return tables.hierarchies(source.records, given, unknown, call.guarantee)
+    return tables.hierarchies(source.records, given, unknown, plan.promise)
 
 
 def _baskets(source: Source) -> Baskets | None:

@@ -1,0 +1,89 @@
+"""The guarantees by kind: what each is made from, and which roles of columns it takes.
+
+A kind is a model, but k-anonymity of a table (with quasi-identifier columns) is the kind `table`. Whoever has a promise in words (flags, a
+plan, a certificate, the app) makes the guarantee here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Protocol
+
+from shoal.errors import InputError, option
+
+
+class Guarantee(Protocol):
+    """What every guarantee can do: check published data, and say what it promises and what it does not."""
+
+    @property
+    def model(self) -> str: ...
+
+    def to_dict(self) -> dict[str, Any]: ...
+
+    def promise(self) -> tuple[str, ...]: ...
+
+    def limits(self) -> tuple[str, ...]: ...
+
+    @property
+    def audit(self) -> Any: ...
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Where a guarantee is at home, its numbers with the ones to take unless given, and the roles of columns it takes besides drop."""
+
+    module: str
+    name: str
+    numbers: Mapping[str, int]
+    roles: tuple[str, ...]
+    reads_missing: bool = False
+    """Whether it has to know what a missing sensitive value is."""
+
+
+GUARANTEES = {
+    "km": Entry("km", "KmAnonymity", {"k": 5, "m": 2}, ("items", "id")),
+    "k": Entry("k", "KAnonymity", {"k": 5, "l": 1}, ("items", "id", "sensitive")),
+    "table": Entry("table", "TableAnonymity", {"k": 5, "l": 1}, ("quasi", "sensitive", "keep"), True),
+    "rt": Entry("rt", "RTAnonymity", {"k": 5, "m": 2}, ("quasi", "items", "sensitive", "keep")),
+    "lm": Entry("lm", "LmDiversity", {"k": 5, "l": 2, "m": 2}, ("quasi", "items", "sensitive", "keep")),
+    "diversity": Entry("diversity", "MatchingDiversity", {"l": 3}, ("quasi", "sensitive", "keep"), True),
+}
+MODELS = tuple(kind for kind in GUARANTEES if kind != "table")
+
+
+def kind_of(guarantee: Any) -> str:
+    """The kind of a guarantee: its model, but that of tables without items has a kind of its own."""
+    kind: str = getattr(guarantee, "family", guarantee.model)
+    return kind
+
+
+def kind_for(model: str, *, has_quasi: bool) -> str:
+    """The kind of promise that a model makes about data with quasi-identifier columns, or without."""
+    return "table" if model == "k" and has_quasi else model
+
+
+def guarantee_from(kind: str, facts: Mapping[str, Any]) -> Any:
+    """The guarantee of a kind with these numbers (`k`, `m`, `l`), `missing` and, for comparison, the `kind` of diversity.
+
+    What is None was not said. Raises for what has no meaning in this kind.
+    """
+    model = "k" if kind == "table" else kind
+    if kind not in GUARANTEES:
+        raise InputError(
+            f"{option('model')} {kind!r} is not known; choose one of {', '.join(MODELS[:-1])} and {MODELS[-1]}"
+        )
+    entry, said = GUARANTEES[kind], {name: value for name, value in facts.items() if value is not None}
+    if "missing" in said and not entry.reads_missing:
+        raise InputError(
+            f"{option('missing')} is for the sensitive column of a table, one value a row ({option('model', 'k')} with {option('quasi')} "
+            f"and {option('l')}, or diversity); in sets an empty cell means that there are no items; leave it out"
+        )
+    for name in said:
+        if name not in entry.numbers and name != "missing" and (name, kind) != ("kind", "diversity"):
+            raise InputError(f"{option(name)} has no meaning with {option('model', model)}; leave it out")
+    make: Any = getattr(import_module(f"shoal.guarantees.{entry.module}"), entry.name)
+    if "kind" in said:
+        make = import_module("shoal.guarantees.diversity").PlainDiversity
+    return make(**{**entry.numbers, **said})

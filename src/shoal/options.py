@@ -1,0 +1,600 @@
+"""The table of options: what a release can be asked for, each said once.
+
+`Keywords` lists every option with its type, as a caller of `shoal.anonymize` gives it, and with all that the other faces need to know
+about it: range, default, help, its flag on the command line and its place in a plan. Flags, the model of plans, the keywords of the front
+door, the fields of the app, the reference and all checks of values come from here. A new option is a line here and its use in an algorithm,
+which names it in `shoal.algorithms`.
+"""
+
+# No `from __future__ import annotations`: the table is read from these annotations when the module is imported.
+import difflib
+import os
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, TypedDict
+
+from shoal.errors import InputError, Message, option
+
+if TYPE_CHECKING:
+    from shoal.hierarchy.tree import Hierarchy
+
+Place = tuple[str | int, ...]
+"""Where something stands in a plan: keys from the outside in."""
+Columns = str | Collection[str]
+"""Names of columns: one text with commas, or several."""
+File = str | os.PathLike[str]
+
+READING, PROMISE, TREE, SEARCH = "Reading DATA", "The promise", "The hierarchy", "The search"
+KNOWLEDGE, RUNNING, WRITING = "What the attacker knows", "Running", "Writing"
+
+LARGEST = 10**9
+"""Of k, l, m and the like: more people than any table holds, and safe in every counter."""
+LONGEST = 1e9
+"""Seconds that a time limit may have: thirty years."""
+SPECS = (
+    "A file (ARX csv, Amnesia txt, parent-child csv, nested json), `learned:N` (learned from the rows for the promise, usually loses "
+    "least), `frequency:N` (groups of N items of like frequency), `balanced:N` (groups of N neighbours by name) or `prefix` (codes by "
+    "their leading characters)."
+)
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text, such as a name or a path."""
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Names of columns, in one text with commas between them or in several."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of a few words."""
+
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A whole number of at least `least`, and of at most `most` where each takes time or room."""
+
+    least: int = 1
+    most: int | None = None
+
+
+@dataclass(frozen=True)
+class Share:
+    """A number from 0 to 1."""
+
+    example: str
+
+
+@dataclass(frozen=True)
+class Seconds:
+    """A time that can be waited for."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """An amount of memory, such as 2GB."""
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """A number of at least 0, and of at most `most`, for each of several names."""
+
+    example: str
+    most: float | None = None
+
+
+@dataclass(frozen=True)
+class Specs:
+    """A hierarchy for all, or one for each column."""
+
+
+@dataclass(frozen=True)
+class Readings:
+    """How missing values are read: in all columns, or in each."""
+
+
+@dataclass(frozen=True)
+class Switch:
+    """Yes or no."""
+
+
+Kind = Text | Texts | Choice | Whole | Share | Seconds | Size | Numbers | Specs | Readings | Switch
+
+
+@dataclass(frozen=True)
+class Option:
+    """What there is to know about an option, whoever asks."""
+
+    group: str
+    """The heading it stands under in `--help`."""
+    kind: Kind
+    help: str
+    """Words in backticks are typed as they stand."""
+    metavar: str | None = None
+    default: str | None = None
+    """What happens unless it is given, in words."""
+    flag: str = ""
+    """How the command line calls it, unless by its name."""
+    place: Place = ()
+    """Where a plan has it, unless under `options`."""
+    name: str = ""
+
+
+class Reading(TypedDict, total=False):
+    """How data are read: the roles of columns, and what the file does not tell by itself."""
+
+    quasi: Annotated[
+        Columns | None,
+        Option(
+            READING,
+            Texts(),
+            "The columns of a table that an attacker may know; may be repeated.",
+            "COL,COL",
+            place=("the role quasi",),
+        ),
+    ]
+    items: Annotated[
+        Columns | None,
+        Option(
+            READING,
+            Text(),
+            f"The column that holds the sets (or the item, with {option('id')}); in a table with {option('quasi')} also several, COL,COL.",
+            "COL",
+            place=("the role items",),
+        ),
+    ]
+    sensitive: Annotated[
+        Columns | File | None,
+        Option(
+            PROMISE,
+            Text(),
+            "What an attacker wants to learn; it is published unchanged. A column, a list of items, or a file with one on each line.",
+            "COL|ITEM,ITEM|FILE",
+            place=("the role sensitive",),
+        ),
+    ]
+    keep: Annotated[
+        Columns | None,
+        Option(
+            READING,
+            Texts(),
+            "Columns to publish as they are; may be repeated.",
+            "COL,COL",
+            place=("the role keep",),
+        ),
+    ]
+    numeric: Annotated[
+        Columns | None,
+        Option(
+            READING,
+            Texts(),
+            "The columns of a table that hold numbers, or none; unless given, the spelling of the values decides.",
+            "COL,COL|none",
+            place=("input", "numeric"),
+        ),
+    ]
+    id: Annotated[
+        str | None,
+        Option(
+            READING,
+            Text(),
+            "For long tables: the column that says which rows belong together.",
+            "COL",
+            place=("the role id",),
+        ),
+    ]
+    drop: Annotated[
+        Columns | None,
+        Option(READING, Texts(), "Columns to leave out; may be repeated.", "COL,COL", place=("the role drop",)),
+    ]
+    separator: Annotated[
+        str | None,
+        Option(
+            READING,
+            Text(),
+            "What stands between the items of a cell; unless given, it is worked out from the cells.",
+            place=("input", "separator"),
+        ),
+    ]
+    format: Annotated[
+        str | None,
+        Option(
+            READING,
+            Choice(("dat", "csv", "tsv", "long", "jsonl", "parquet", "arrow")),
+            "dat, csv, tsv, long, jsonl, parquet or arrow, where the name does not say.",
+            place=("input", "format"),
+        ),
+    ]
+    query: Annotated[
+        str | None,
+        Option(
+            READING,
+            Text(),
+            "What to read from a database whose address names no table.",
+            "SELECT",
+            place=("input", "query"),
+        ),
+    ]
+    input_limit: Annotated[
+        int | str | None,
+        Option(
+            READING,
+            Size(),
+            "The most memory that what is read may take; a line of text, a tree or a list may have a 32nd part of it.",
+            "SIZE",
+            "2GB, or 64 times the size of the file",
+            place=("input", "limit"),
+        ),
+    ]
+
+
+class Auditing(Reading, total=False):
+    """The keywords of `shoal.audit`."""
+
+    hierarchy: Annotated[
+        "Hierarchy | File | Mapping[str, Hierarchy | File] | None",
+        Option(
+            TREE,
+            Specs(),
+            SPECS
+            + " For tables give one per column, `COL=SPEC`, also `intervals:5,10,20` (numbers), `named:N` (as balanced, called by "
+            "the first and last value), `dates` (days into months and years) and `mask` (codes); numbers without one become ranges, "
+            "items without one sets.",
+            "[COL=]SPEC",
+            "frequency:5, tables: none",
+            place=("hierarchies",),
+        ),
+    ]
+    knowledge: Annotated[
+        File | None,
+        Option(
+            KNOWLEDGE,
+            Text(),
+            'diversity: rules that you add or strike, one JSON object a line: {"if": {"sex": "M"}, "never": "Ovarian cancer"}, with '
+            '"strike": true to strike it.',
+            "FILE",
+        ),
+    ]
+    threads: Annotated[int | None, Option(RUNNING, Whole(1, 1_024), "Threads to use; all cores unless given.")]
+    memory_limit: Annotated[
+        int | str | None,
+        Option(
+            RUNNING,
+            Size(),
+            "km with exact, and audits: use at most this much memory (800MB or more, such as 2GB); the rest goes to scratch files.",
+            "SIZE",
+        ),
+    ]
+
+
+class Keywords(Auditing, total=False):
+    """The keywords of `shoal.anonymize`: all options but those of the promise, which a guarantee holds."""
+
+    unknown: Annotated[
+        str | None,
+        Option(TREE, Choice(("root",)), "root: hang items that the hierarchy does not know under its root.", "root"),
+    ]
+    algorithm: Annotated[
+        str | None,
+        Option(
+            SEARCH,
+            Text(),
+            "km: `exact` (the proven optimum), `hybrid` (also deletes single occurrences), lra (a cut for each part of the rows), or oa, "
+            "da, aa as the 2008 paper has them. k: `split` (loses least), or pta, gsc, gray-tsp as the 2017 paper has them; in tables "
+            f"cluster or mondrian. rt and lm: rmerge-r, -t or -rt (relational loss within {option('delta')}), tmerge-r, -t or -rt "
+            "(item loss within it), rfirst, tfirst. diversity: injector, balanced (smaller buckets) or anatomy (knows no rules).",
+            "NAME",
+            "the first of each",
+            place=("algorithm",),
+        ),
+    ]
+    suppress: Annotated[
+        float | None,
+        Option(
+            SEARCH,
+            Share("0.02"),
+            "Up to this share of item occurrences may be deleted: whole top-level categories (exact) or single occurrences (hybrid).",
+            "SHARE",
+            "0, hybrid: 0.05",
+        ),
+    ]
+    time_limit: Annotated[
+        float | None,
+        Option(
+            SEARCH,
+            Seconds(),
+            "Stop searching after this time and take the best so far (exact, hybrid, lra and split).",
+            "SECONDS",
+        ),
+    ]
+    segments: Annotated[
+        int | None,
+        Option(
+            SEARCH,
+            Whole(1, LARGEST),
+            "pta and gray-tsp: cut the sorted rows into N parts. Unless given, as many as leave each about 100 rows, or 4k if that is "
+            "more, so that the distances in a segment fit the cache of a processor. lra: the most parts with a cut of their own.",
+            "N",
+            "rows / 100",
+        ),
+    ]
+    population: Annotated[int | None, Option(SEARCH, Whole(1, 100_000), "gray-tsp: tours that evolve.", "N", "50")]
+    generations: Annotated[
+        int | None, Option(SEARCH, Whole(0, 1_000_000), "gray-tsp: rounds of evolution.", "N", "100")
+    ]
+    seed: Annotated[
+        int | None,
+        Option(
+            SEARCH,
+            Whole(0, 2**63 - 1),
+            "Fixes the random choices of split, gray-tsp, and cluster, which the merges start from.",
+            "N",
+            "0",
+        ),
+    ]
+    delta: Annotated[
+        float | None,
+        Option(
+            SEARCH,
+            Share("0.65"),
+            "rmerge: the largest loss (NCP) of the quasi columns; tmerge: the largest loss (UL) of the items. The other side loses as "
+            "little as it can.",
+            "SHARE",
+            "0.65",
+        ),
+    ]
+    formation: Annotated[
+        str | None,
+        Option(
+            SEARCH,
+            Choice(("cluster", "mondrian")),
+            "rt and lm: how clusters are formed before they are merged, cluster or mondrian (faster).",
+            default="cluster",
+        ),
+    ]
+    transaction: Annotated[
+        str | None,
+        Option(
+            SEARCH,
+            Choice(("sets", "aa", "exact")),
+            "rt and lm: how items are generalized inside a cluster: sets (no hierarchy), aa or exact (under one). Unless named, aa "
+            "under a hierarchy, and sets where that would leave nothing but its root.",
+            default="sets, aa under a hierarchy",
+        ),
+    ]
+    ordering: Annotated[
+        str | None,
+        Option(
+            SEARCH,
+            Choice(("btd", "ul")),
+            "rt and lm: how near two clusters are in items: btd (fast) or ul (the paper's slow baseline).",
+            default="btd",
+        ),
+    ]
+    weights: Annotated[
+        Mapping[str, float] | None,
+        Option(
+            SEARCH,
+            Numbers("age=2"),
+            "Tables: how much the loss of a column counts; may be repeated.",
+            "COL=NUMBER",
+            "1 each",
+            "--weight",
+        ),
+    ]
+    item_weights: Annotated[
+        Mapping[str, float] | None,
+        Option(
+            SEARCH,
+            Numbers("HIV=1", most=1),
+            "rt and lm: how much an item matters for UL, from 0 to 1; may be repeated.",
+            "ITEM=NUMBER",
+            "1 each",
+            "--item-weight",
+        ),
+    ]
+    min_exp: Annotated[
+        float | None,
+        Option(
+            KNOWLEDGE,
+            Share("0.9"),
+            "diversity: how unlikely to be chance a rule must be before an attacker is taken to know it.",
+            "SHARE",
+            "0.9",
+        ),
+    ]
+    min_conf: Annotated[
+        float | None,
+        Option(
+            KNOWLEDGE,
+            Share("0.95"),
+            "diversity: a rule may have exceptions, up to 1 - SHARE of its rows.",
+            "SHARE",
+            "1",
+        ),
+    ]
+    max_length: Annotated[
+        int | None,
+        Option(KNOWLEDGE, Whole(0, LARGEST), "diversity: the most conditions in a rule; 0 for any number.", "N", "1"),
+    ]
+    fuzzy: Annotated[
+        Mapping[str, float] | None,
+        Option(
+            KNOWLEDGE,
+            Numbers("age=5"),
+            "diversity: the nodes of this numeric column have no sharp edges when rules are looked for; membership fades over DISTANCE. "
+            "May be repeated.",
+            "COL=DISTANCE",
+        ),
+    ]
+    keep_order: Annotated[
+        bool,
+        Option(
+            WRITING,
+            Switch(),
+            "Do not shuffle the rows. Their order can give people away.",
+            place=("keep_order",),
+        ),
+    ]
+
+
+class _Promise(TypedDict, total=False):
+    """What a guarantee is made from, where it is said in words."""
+
+    model: Annotated[
+        str,
+        Option(
+            PROMISE,
+            Choice(("km", "k", "rt", "lm", "diversity")),
+            "What is promised. `km`: whoever knows up to m items faces k rows. `k`: whoever knows all items (in a table, all "
+            f"{option('quasi')} columns) faces k equal rows. `rt`: whoever knows all {option('quasi')} columns and up to m items faces k "
+            "rows. `lm`: and is never surer than 1/l of a sensitive item. `diversity`: sensitive values stand apart, in buckets, and "
+            f"whoever knows the {option('quasi')} columns and rules about the values faces l of them.",
+            default="km",
+            place=("guarantee", "model"),
+        ),
+    ]
+    k: Annotated[
+        int | None,
+        Option(
+            PROMISE,
+            Whole(1),
+            "The crowd: nobody is narrowed down to fewer than k rows. Not for diversity.",
+            default="5",
+            place=("guarantee", "k"),
+        ),
+    ]
+    m: Annotated[
+        int | None,
+        Option(
+            PROMISE,
+            Whole(1),
+            "km, rt, lm: how many items of a person an attacker may know.",
+            default="2",
+            place=("guarantee", "m"),
+        ),
+    ]
+    l: Annotated[  # noqa: E741
+        int | None,
+        Option(
+            PROMISE,
+            Whole(1),
+            "k: every class of equal rows holds at least so many different sensitive values. lm: no sensitive item is likelier than 1/l. "
+            "diversity: so many sensitive values stay possible for every row.",
+            default="1, lm: 2, diversity: 3",
+            place=("guarantee", "l"),
+        ),
+    ]
+    missing: Annotated[
+        str | Mapping[str, str] | None,
+        Option(
+            PROMISE,
+            Readings(),
+            f"k with {option('l')}, diversity: what a missing sensitive value is. `unknown`: it may be any value, and counts for none. "
+            "`value`: a value of its own. For all sensitive columns, or per column; may be repeated.",
+            "[COL=]unknown|value",
+            "unknown",
+            place=("guarantee", "missing"),
+        ),
+    ]
+
+
+class _Outputs(TypedDict, total=False):
+    """What is written, and where the counting runs."""
+
+    output: Annotated[
+        File | None,
+        Option(
+            WRITING,
+            Text(),
+            "The file to publish, in the format its name tells; - for standard output; an address with a new table for a database.",
+            "OUT",
+            "none: only show what it would cost",
+            "-o",
+            place=("outputs", "data"),
+        ),
+    ]
+    certificate: Annotated[
+        File | None,
+        Option(
+            WRITING,
+            Text(),
+            "Where the certificate goes: .json, .html or .pdf.",
+            "FILE",
+            "OUT.certificate.json; for a table it must be named",
+            place=("outputs", "certificate"),
+        ),
+    ]
+    rules: Annotated[
+        File | None,
+        Option(
+            WRITING,
+            Text(),
+            "A CSV that says what each original item, or class of rows, became. For you, not for publication.",
+            "FILE",
+            place=("outputs", "rules"),
+        ),
+    ]
+    report: Annotated[
+        File | None,
+        Option(
+            WRITING,
+            Text(),
+            "A JSON with all figures, exact, also those that the certificate rounds or keeps back. For you, not for publication.",
+            "FILE",
+            place=("outputs", "report"),
+        ),
+    ]
+    sign: Annotated[
+        File | None,
+        Option(
+            WRITING,
+            Text(),
+            f"Sign the certificate with this private key (ed25519, PEM; {option('shell', 'shoal verify --new-key')} makes one).",
+            "KEY",
+            place=("outputs", "sign"),
+        ),
+    ]
+    engine: Annotated[
+        str | None,
+        Option(
+            RUNNING,
+            Text(),
+            "Where the counting runs. On spark, DATA and -o are Parquet folders (also hdfs://..., s3a://...) or table:NAME.",
+            "local|spark[=MASTER]",
+            "local",
+            place=("engine",),
+        ),
+    ]
+
+
+KEYWORDS: dict[str, Option] = {}
+"""The keywords of `shoal.anonymize`, by name."""
+OPTIONS: dict[str, Option] = {}
+"""All options, by name."""
+for _part in (_Outputs, _Promise, Keywords):
+    for _name, _hint in _part.__annotations__.items():
+        _row: Option = _hint.__metadata__[0]
+        _flag = _row.flag or f"--{_name.replace('_', '-')}"
+        OPTIONS[_name] = replace(_row, name=_name, flag=_flag, place=_row.place or ("options", _name))
+        if _part is Keywords:
+            KEYWORDS[_name] = OPTIONS[_name]
+
+
+def check_keywords(given: Iterable[str], known: Iterable[str], function: str) -> None:
+    """Raises for a keyword that a function does not take, with the one that may be meant."""
+    for name in given:
+        if name not in known:
+            near = difflib.get_close_matches(name, list(known), 1)
+            hint = f"is {near[0]} meant?" if near else f"help(shoal.{function}) lists those it takes"
+            raise InputError(f"{function} takes no keyword {name!r}; {hint}")
+
+
+def help_of(name: str) -> Message:
+    """What an option is for, to be said in the words of a face."""
+    return Message(OPTIONS[name].help)

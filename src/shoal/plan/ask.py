@@ -1,0 +1,208 @@
+"""Asking: the plan that stands for the arguments of a call or for the flags of a command.
+
+Names of columns may come with commas between them and are told apart by the header of the data. What only lives in memory (data frames,
+Hierarchy objects, mined rules) is held beside the plan: it can be run, but not saved.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from shoal.errors import InputError
+from shoal.guarantees.registry import GUARANTEES, kind_of
+from shoal.hierarchy.spec import is_made
+from shoal.numbers import check_value
+from shoal.options import LARGEST, OPTIONS, Numbers, Place, Size
+from shoal.plan.model import Plan
+from shoal.plan.places import Asked, Origin
+from shoal.plan.read import plan_of
+from shoal.plan.write import relative_path
+from shoal.records.columns import Choice, comma_parts, named_columns, numeric_columns, set_column
+from shoal.records.database.address import is_address, queried, without_password
+from shoal.records.formats.peek import column_names, source_name
+from shoal.records.layout import format_of
+from shoal.records.records import Records
+
+OUTPUTS = {"output": "data", "certificate": "certificate", "rules": "rules", "report": "report", "sign": "sign"}
+"""What is written, by option, and its key in a plan."""
+_NAMING = ("quasi", "items", "keep", "drop", "id", "sensitive", "numeric")
+
+
+def plan_from(data: Any, guarantee: Any, *, folder: str = "", to_save: bool = True, **asked: Any) -> Plan:
+    """The plan that stands for `anonymize(data, guarantee, **asked)` and, with `output` and the like, for a `write` of the release.
+
+    A plan `to_save` names a role for every column that is known, and holds paths alone, relative to the `folder` that it is to lie in;
+    passwords in addresses are left out. One that is run at once holds what it was given.
+    """
+    if getattr(guarantee, "model", None) not in GUARANTEES:
+        raise InputError(f"the guarantee is {guarantee!r}; give for example shoal.KmAnonymity(k=5, m=2)")
+    given = {name: value for name, value in asked.items() if value is not None and (name == "numeric" or value != ())}
+    memory: dict[Place, Any] = {}
+    if not to_save:
+        memory = {("input", "path"): data, ("guarantee",): guarantee}
+    elif getattr(guarantee, "rules", None) is not None:
+        raise InputError("rules that were mined in memory have no path; give them as a file (knowledge)")
+    for name in given:
+        check_value(name, given[name])
+
+    def place(path: Any, at: Place, what: str = "a file") -> str:
+        """A path as the plan has it; of what lives in memory alone, a word for it."""
+        if not isinstance(path, str | os.PathLike):
+            if to_save:
+                raise InputError(
+                    f"{what} is a {type(path).__name__} in memory; a plan holds paths: write it to a file first"
+                )
+            memory[at] = path
+            return f"a {type(path).__name__} in memory"
+        text = os.fspath(path)
+        if not to_save and is_address(text):
+            memory[at] = text
+        return relative_path(without_password(text), folder)
+
+    path = place(data, ("input", "path"), "the data")
+    source = queried(data, given.get("query"))
+    kind = kind_of(guarantee)
+    names = _header(source, kind, given, to_save)
+    columns, sensitive = _roles(names, kind, given, guarantee)
+    if "items" not in given and names and (to_save or kind in ("rt", "lm")):
+        _complete(columns, names, kind, source_name(source))
+    ordered = {name: columns[name] for name in [*names, *columns] if name in columns}
+    file = sensitive.pop("sensitive_file", None)
+    document: dict[str, Any] = {
+        "version": 1,
+        "input": {
+            "path": path,
+            "query": given.get("query"),
+            "format": given.get("format"),
+            "separator": given.get("separator"),
+            "numeric": numeric_columns(_texts(given["numeric"]), names) if "numeric" in given else None,
+            "limit": str(given["input_limit"]) if "input_limit" in given else None,
+        },
+        "columns": ordered,
+        **sensitive,
+        "sensitive_file": None if file is None else place(file, ("sensitive_file",)),
+        "hierarchies": _specs(given.get("hierarchy"), columns, place),
+        "guarantee": _promise(guarantee),
+        "algorithm": given.get("algorithm"),
+        "engine": given.get("engine"),
+        "options": {name: _plain(name, given[name]) for name in given if OPTIONS[name].place[0] == "options"},
+        "outputs": None,
+        "keep_order": bool(given.get("keep_order", False)),
+    }
+    if "knowledge" in given:
+        document["options"]["knowledge"] = place(given["knowledge"], ("options", "knowledge"))
+    if "output" in given:
+        document["outputs"] = {
+            key: place(given[name], ("outputs", key)) for name, key in OUTPUTS.items() if name in given
+        }
+    return plan_of(document, Origin() if to_save else Asked(""), memory)
+
+
+def _header(data: Any, kind: str, given: Mapping[str, Any], to_save: bool) -> list[str]:
+    """The columns of the data, none where there are none, where nobody can tell yet, or where nobody asks."""
+    if isinstance(data, Records) or str(given.get("engine", "")).startswith("spark"):
+        return []
+    is_path = isinstance(data, str | os.PathLike)
+    if is_path and "://" in os.fspath(data) and not is_address(data):
+        return []
+    if not to_save and not any(name in given for name in _NAMING):
+        return []
+    form = given.get("format") or (format_of(os.fspath(data))[0] if is_path else None)
+    if kind in ("km", "k") and form == "jsonl" and not any(given.get(n) for n in ("items", "id", "drop", "sensitive")):
+        return []
+    try:
+        return column_names(data, given.get("format"))
+    except InputError:  # the run says it, with a remedy
+        return []
+
+
+def _roles(
+    names: Sequence[str], kind: str, given: Mapping[str, Any], guarantee: Any
+) -> tuple[dict[str, str], dict[str, Any]]:
+    """The role of each column that is named, and what else is said to be sensitive, as a plan has it."""
+    columns: dict[str, str] = {}
+
+    def give(texts: Any, role: str) -> None:
+        for name in dict.fromkeys(named_columns(_texts(texts), names)):
+            if columns.get(name, role) != role:
+                raise InputError(f"column {name!r} has two roles, {columns[name]} and {role}; name it once")
+            columns[name] = role
+
+    give(given.get("quasi"), "quasi")
+    items = _texts(given.get("items"))
+    if kind in ("km", "k"):
+        columns |= dict.fromkeys(items, "items")
+    else:
+        give(items, "items")
+    give(given.get("keep"), "keep")
+    give(given.get("drop"), "drop")
+    if "id" in given:
+        give((given["id"],) if given["id"] in names else given["id"], "id")
+    wanted, sensitive = given.get("sensitive"), list(getattr(guarantee, "sensitive", ()))
+    texts = () if isinstance(wanted, os.PathLike) else _texts(wanted)
+    if kind in ("table", "diversity"):
+        give(texts, "sensitive")
+    elif len(texts) == 1 and texts[0] in names:
+        columns[texts[0]] = "sensitive"
+    elif isinstance(wanted, os.PathLike) or (isinstance(wanted, str) and os.path.isfile(wanted)):
+        return columns, {"sensitive_file": wanted, "sensitive_items": sorted(sensitive) or None}
+    elif isinstance(wanted, str) and not sensitive:
+        return columns, {"sensitive_items": wanted}
+    else:
+        sensitive = [*(comma_parts(wanted) if isinstance(wanted, str) else texts), *sorted(sensitive)]
+        return columns, {"sensitive_items": sensitive or None}
+    return columns, {"sensitive_items": sorted(sensitive) or None}
+
+
+def _texts(given: Any) -> tuple[str, ...]:
+    if given is None:
+        return ()
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+def _complete(columns: dict[str, str], names: Sequence[str], kind: str, source: str) -> None:
+    """Adds the column of items that the readers would find by themselves."""
+    if kind in ("rt", "lm"):
+        if "items" in names and "items" not in columns:
+            columns["items"] = "items"
+    elif kind in ("km", "k"):
+        id = next((name for name, role in columns.items() if role == "id"), None)
+        apart = tuple(name for name, role in columns.items() if role in ("drop", "sensitive"))
+        with contextlib.suppress(InputError):
+            columns[set_column(names, Choice(None, id, None, apart), source)] = "items"
+
+
+def _specs(given: Any, columns: Mapping[str, str], place: Callable[[Any, Place, str], str]) -> Any:
+    """A spec for all, or one for each column; a spec without a column is for the items."""
+
+    def spec_of(spec: Any, at: Place) -> str:
+        return spec if isinstance(spec, str) and is_made(spec) else place(spec, at, "a hierarchy")
+
+    if given is None:
+        return None
+    if isinstance(given, Mapping):
+        sets = "+".join(name for name, role in columns.items() if role == "items")
+        return {name or sets: spec_of(spec, ("hierarchies", name or sets)) for name, spec in given.items()}
+    return spec_of(given, ("hierarchies",))
+
+
+def _promise(guarantee: Any) -> dict[str, Any]:
+    numbers = {name: int(getattr(guarantee, name)) for name in ("k", "m", "l") if hasattr(guarantee, name)}
+    missing = getattr(guarantee, "missing", "unknown")
+    return {
+        "model": guarantee.model,
+        **{name: min(number, LARGEST) for name, number in numbers.items()},
+        **({} if missing == "unknown" else {"missing": missing}),
+    }
+
+
+def _plain(name: str, value: Any) -> Any:
+    """A value as a plan holds it."""
+    if isinstance(OPTIONS[name].kind, Numbers):
+        return {key: float(number) for key, number in value.items()}
+    if isinstance(OPTIONS[name].kind, Size):
+        return str(value)
+    return value.item() if hasattr(value, "item") else value

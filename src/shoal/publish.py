@@ -1,0 +1,358 @@
+"""Publishing: writing a release to files, or to a table and files, that appear together or not at all.
+
+What was written is read again before it gets its name, and must hold exactly the rows that passed the audit.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from shoal.algorithms.recoding import Progress
+from shoal.certificate.document import certificate_file, check_certificate_name
+from shoal.certificate.facts import ROWS_HASHED, Making, Published
+from shoal.certificate.facts import certificate as certificate_of
+from shoal.certificate.owner import has_key, key_path, owner_files, report_bytes
+from shoal.certificate.sign import signer
+from shoal.errors import InputError, Message, ShoalError, Unavailable, option
+from shoal.limits import limited_inputs
+from shoal.plan.model import Plan
+from shoal.records.baskets import Baskets
+from shoal.records.database.address import file_of, is_address
+from shoal.records.formats.text import csv_cell, escape_guard
+from shoal.records.layout import CELLED, DATABASES, Layout, layout_for
+from shoal.records.reading import load
+from shoal.records.records import Records
+from shoal.records.set_cells import parting_mark
+from shoal.records.storage.publication import (
+    Publication,
+    StagedFile,
+    check_apart,
+    check_targets,
+    display_name,
+    writing_errors,
+)
+from shoal.records.writing import Told, flags_to_read, write_to, written_records, written_tokens
+
+if TYPE_CHECKING:
+    from shoal.release import Release
+
+Path = str | os.PathLike[str]
+
+
+@dataclass(frozen=True)
+class Targets:
+    """The files, or the table and the files, that a release is written to. They appear together or not at all."""
+
+    data: str = field(repr=False)  # an address may hold a password
+    certificate: str | None
+    rules: str | None
+    sign: str | None = None
+    """The private key that the certificate is signed with."""
+    report: str | None = None
+
+    @classmethod
+    def of(
+        cls,
+        data: Path,
+        certificate: Path | None = None,
+        rules: Path | None = None,
+        sign: Path | None = None,
+        report: Path | None = None,
+    ) -> Targets:
+        """The certificate lies beside the data unless named; data on standard output (`-`) has none then, and a table needs one."""
+        out = os.fspath(data)
+        if certificate is None and out != "-" and not is_address(out):
+            certificate = f"{out}.certificate.json"
+        return cls(out, *(None if path is None else os.fspath(path) for path in (certificate, rules, sign, report)))
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """In the order in which they are put in place: whoever finds the data finds its certificate."""
+        named = (self.certificate, self.rules, self.report, None if is_address(self.data) else self.data)
+        return tuple(name for name in named if name not in (None, "-"))
+
+    @property
+    def private(self) -> tuple[str, ...]:
+        """Those that are for the owner alone."""
+        return tuple(name for name in (self.rules, self.report) if name is not None)
+
+    def check(self, *, force: bool = False, inputs: tuple[str, ...] = ()) -> None:
+        """Raises if they could not be written: better before a long run than after it."""
+        self.check_files(force=force, inputs=inputs)
+        if is_address(self.data):
+            from shoal.records.database.write import check_table
+
+            check_table(self.data, force=force, sources=[given for given in inputs if is_address(given)])
+
+    def check_files(self, *, force: bool = False, inputs: tuple[str, ...] = ()) -> None:
+        """As `check`, without a look into a database."""
+        if self.data != "-":
+            layout_for(self.data)
+        if is_address(self.data) and self.certificate is None:
+            raise InputError(
+                f"{display_name(self.data)}: a table has no place for its certificate; name a file for it with {option('certificate')}"
+            )
+        if self.certificate is not None:
+            check_certificate_name(self.certificate)
+        if self.sign is not None:
+            if self.certificate is None:
+                raise InputError(f"there is no certificate to sign; name one with {option('certificate')}")
+            signer(self.sign)
+            inputs = (*inputs, self.sign)
+        if self.rules == "-":
+            raise InputError("rules go to a file of their own, not to standard output")
+        if self.report == "-":
+            raise InputError("the report goes to a file of its own, not to standard output; name one")
+        kept = [("an input of this release", file_of(given)) for given in inputs if os.path.exists(file_of(given))]
+        if is_address(self.data):
+            kept.append(("the database of this release", file_of(self.data)))
+        check_apart(self.files, [*kept, *owner_files()])
+        check_targets(self.files, force=force, database=self.data if is_address(self.data) else None)
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a release was written to."""
+
+    targets: Targets
+    layout: Layout
+    sha256: str
+    seconds: float
+    notes: tuple[str, ...] = ()
+
+
+def targets_of(plan: Plan) -> Targets | None:
+    """The files that a plan writes, if it names any."""
+    if plan.outputs is None:
+        return None
+    named = plan.outputs.model_dump()
+    paths = {key: None if named[key] is None else plan.path_of(named[key]) for key in named}
+    return Targets.of(**(paths | ({"data": held} if (held := plan.memory.get(("outputs", "data"))) else {})))
+
+
+def write(release: Release, targets: Targets, *, force: bool = False, progress: Progress | None = None) -> Written:
+    """Publish: all files appear together, after what is on disk was read again and compared, or not at all."""
+    started = time.monotonic()
+    targets.check_files(force=force, inputs=release.inputs)
+    key_is_new = targets.certificate is not None and not has_key()
+    way = _write_table if is_address(targets.data) else _write_file
+    layout, sha256, notes = way(release, targets, force, progress or (lambda doing, share, **facts: None))
+    notes = _writing_notes(targets, notes, release.proposal.rules_note, key_is_new and has_key())
+    notes += () if targets.sign is None else signer(targets.sign).notes
+    return Written(targets, layout, sha256, time.monotonic() - started, notes)
+
+
+def _write_file(
+    release: Release, targets: Targets, force: bool, progress: Progress
+) -> tuple[Layout, str, tuple[str, ...]]:
+    with Publication(targets.files, force=force) as publication, contextlib.ExitStack() as stack:
+        staged = {target: publication.file(target, private=target in targets.private) for target in targets.files}
+        file = staged.get(targets.data) or stack.enter_context(_passing_through())
+        progress("writing", 0.0)
+        layout = write_to(file, release.published, layout_for(targets.data, release.layout), targets.data)
+        file.close()
+        progress("reading it again", 0.0)
+        as_written, flags = _read_again(release, file.path, layout)
+        _write_papers(release, staged, targets, layout, file.sha256, as_written, flags)
+        if targets.data == "-":
+            with open(file.path, "rb") as done, writing_errors("-"):
+                shutil.copyfileobj(done, sys.stdout.buffer)
+                sys.stdout.buffer.flush()
+    return layout, file.sha256, _reading_notes(targets, flags)
+
+
+def _write_table(
+    release: Release, targets: Targets, force: bool, progress: Progress
+) -> tuple[Layout, str, tuple[str, ...]]:
+    """One transaction, committed when the table was read again and the files have their names."""
+    from shoal.records.database.rows import table_rows
+    from shoal.records.database.write import TableTarget, same_file
+
+    origins = () if release.origin is None else (release.origin,)
+    shares_file = same_file(targets.data, origins)
+    with Publication(targets.files, force=force, database=targets.data) as publication:
+        table = publication.table(TableTarget(targets.data, force=force, sources=origins, id=publication.id))
+        staged = {target: publication.file(target, private=target in targets.private) for target in targets.files}
+        progress("writing", 0.0)
+        wanted = layout_for(targets.data, release.layout)
+        rows, layout = table_rows(release.published, wanted, targets.data)
+        table.write(rows)
+        progress("reading it again", 0.0)
+        as_written, flags = _read_again(release, table.read_again(), layout)
+        sha256 = table.sha256
+        _write_papers(release, staged, targets, layout, sha256, as_written, flags)
+        progress("committing", 0.0)
+    return layout, sha256, _reading_notes(targets, flags) + ((SAME_FILE,) if shares_file else ())
+
+
+def _write_papers(
+    release: Release,
+    staged: Mapping[str, StagedFile],
+    targets: Targets,
+    layout: Layout,
+    sha256: str,
+    as_written: Mapping[str, str],
+    flags: Told,
+) -> None:
+    """Rules, report and certificate, where they are asked for."""
+    if targets.rules is not None:
+        staged[targets.rules].write(_csv(release.proposal.rules(lambda token: as_written.get(token, ""))))
+    if targets.report is not None:
+        notes = _writing_notes(targets, _reading_notes(targets, flags), release.proposal.rules_note, False)
+        facts = release.facts(Written(targets, layout, sha256, 0.0, notes))
+        staged[targets.report].write(report_bytes(facts))
+    if targets.certificate is not None:
+        content = _certificate(release, targets.data, sha256, _reading(release, layout, flags))
+        vouching = None if targets.sign is None else signer(targets.sign)
+        staged[targets.certificate].write(certificate_file(content, targets.certificate, vouching))
+
+
+def _read_again(release: Release, path: Any, layout: Layout) -> tuple[dict[str, str], Told]:
+    """What each published token is called in the written file or table, and what a reader of it must be told, if anything.
+
+    Raises unless the file holds exactly the rows that passed the audit. A token of which every occurrence was deleted is not
+    among them. What was written here is no stranger's: it may be as large as it is.
+    """
+    with limited_inputs(sys.maxsize):
+        return _found_again(release, path, layout)
+
+
+def _found_again(release: Release, path: Any, layout: Layout) -> tuple[dict[str, str], Told]:
+    sets = Records.of(release.published).items
+    names = () if sets is None else sets.vocabulary
+    tokens = written_tokens(names, layout)
+    as_written = dict(zip(names, tokens, strict=True))
+    if isinstance(release.published, Records):
+        return as_written, flags_to_read(path, release.published, layout)
+    return as_written, _flags_to_read(release, path, layout, release.published, tokens)
+
+
+def _flags_to_read(release: Release, path: Any, layout: Layout, expected: Baskets, tokens: tuple[str, ...]) -> Told:
+    if tokens != expected.vocabulary or not expected.supports().all():
+        expected = Baskets.from_codes(expected.lengths, expected.items, tokens)
+    if layout.format in DATABASES:
+        from shoal.records.database.rows import basket_flags
+
+        return basket_flags(path, expected, _ways_to_read(layout))
+    reading = ""
+    for flags, options in _ways_to_read(layout):
+        try:
+            found = load(path, format=layout.format, memory_limit=expected.scratch, **options).baskets
+        except Unavailable:
+            raise
+        except InputError as error:
+            reading = f"cannot be read again ({error})"
+            continue
+        if found == expected:
+            return flags
+        reading = f"reads as other {found!r} than the {expected!r} that passed the audit"
+    raise ShoalError(f"what was written {reading}; this is a bug in Shoal, please report it; nothing was published")
+
+
+def _reading(release: Release, layout: Layout, flags: Told) -> dict[str, Any]:
+    """How the written file is read, for the certificate: roles of its columns, format, separator; sensitive items only as a number."""
+    given = dict(flags)
+    stands = {"format": layout.format}
+    if layout.format in DATABASES:
+        stands["sha256_of"] = ROWS_HASHED
+    if not isinstance(release.published, Records):
+        return {**stands, **given}
+    records = written_records(release.published, layout)
+    roles = {column.name: column.role for column in records.columns}
+    apart = records.sensitive_name
+    if records.items is not None:
+        roles |= {records.items_name: "items"} | ({apart: "sensitive items"} if apart is not None else {})
+    return (
+        {**stands, "columns": roles}
+        | ({"separator": given["separator"]} if "separator" in given else _told_separator(release, records))
+        | ({"sensitive_items": len(records.sensitive_items)} if records.sensitive_items else {})
+    )
+
+
+def _told_separator(release: Release, records: Records) -> dict[str, str]:
+    """What the owner said parts items, where sensitive values would otherwise be taken for sets."""
+    taken = any(parting_mark(column.values) is not None for column in records.of_role("sensitive"))
+    return {"separator": release.layout.separator} if taken and records.items is None else {}
+
+
+def _certificate(release: Release, output: str, output_sha256: str, reading: Mapping[str, Any]) -> dict[str, Any]:
+    made = Making(
+        algorithm=release.algorithm,
+        optimal=release.optimal,
+        parameters=release.proposal.parameters,
+        disclosed=release.proposal.certified(),
+        warnings=release.proposal.warnings,
+        input_sha256=release.input_sha256,
+        keep_order=release.keep_order,
+        risk=release.risk,
+    )
+    file = Published(release.guarantee, release.audit, release.rows, output_sha256, release.details.get("empty", 0))
+    return certificate_of(file, made, {"file": display_name(output), **reading})
+
+
+SAME_FILE = "the table stands in the same file as what it was made from: give away the table, not the file"
+
+
+def _reading_notes(targets: Targets, flags: Told) -> tuple[str, ...]:
+    given = " ".join(option(name, text) for name, text in flags)
+    return (Message(f"to read {display_name(targets.data)} back, pass {given}"),) if flags else ()
+
+
+def _writing_notes(targets: Targets, notes: tuple[str, ...], rules_note: str, key_was_made: bool) -> tuple[str, ...]:
+    found = list(notes)
+    if targets.rules is not None:
+        found.append(f"{targets.rules} {rules_note}: keep it, do not publish it")
+    if targets.report is not None:
+        found.append(f"{targets.report} has exact figures, also of what is rare: keep it, do not publish it")
+    if key_was_made:
+        found.append(f"your key for the hashes in certificates was made in {key_path()}; keep it, and keep it secret")
+    return tuple(found)
+
+
+def _ways_to_read(layout: Layout) -> list[tuple[Told, dict[str, Any]]]:
+    """Options that may read what was written in this layout, with what a reader must be told, the fewest first."""
+    if layout.format == "long" or layout.id is not None:
+        id = layout.id or "id"
+        return [((("id", id),), {"id": id})]
+    ways: list[tuple[Told, dict[str, Any]]] = [((), {})]
+    if layout.format in CELLED:
+        ways.append(((("separator", layout.separator),), {"separator": layout.separator}))
+        ways.append(((*ways[-1][0], ("items", layout.items)), {**ways[-1][1], "items": layout.items}))
+    return ways
+
+
+@contextlib.contextmanager
+def _passing_through() -> Iterator[StagedFile]:
+    """A file for data on its way to standard output: it is checked on disk before the first byte leaves.
+
+    Where the system lets an open file be read without a name, it has none, and goes away with the process, however that ends.
+    """
+    try:
+        folder = tempfile.mkdtemp(prefix="shoal-")
+    except OSError as error:
+        raise InputError(
+            f"there is no temporary folder to check the data in ({error.strerror}); name one in TMPDIR"
+        ) from None
+    with contextlib.ExitStack() as stack:
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        file = StagedFile(os.path.join(folder, "data"), os.path.join(folder, "data"))
+        file.create()
+        stack.callback(file.close)
+        if os.path.isdir("/proc/self/fd"):
+            number = os.open(file.path, os.O_RDONLY)
+            stack.callback(os.close, number)
+            shutil.rmtree(folder, ignore_errors=True)
+            file.path = f"/proc/{os.getpid()}/fd/{number}"
+        yield file
+
+
+def _csv(rows: Iterator[tuple[str, ...]]) -> bytes:
+    return "".join(",".join(csv_cell(escape_guard(cell), ",") for cell in row) + "\n" for row in rows).encode()
