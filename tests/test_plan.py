@@ -21,16 +21,15 @@ from shoal.errors import InputError, Unreachable
 from shoal.plan import (
     Origin,
     Plan,
-    call_of,
-    checked_plan,
     json_schema,
     plan_from,
     plan_of,
     plan_yaml,
     read_plan,
-    run_plan,
 )
 from shoal.plan import draft as drafting
+from shoal.rehearsal import checked_plan
+from shoal.release import run
 
 CODES = np.array(["A", "B", "C", "D", "E", "F"])
 KM = {"version": 1, "input": {"path": "sets.csv"}, "guarantee": {"model": "km", "k": 5, "m": 2}}
@@ -117,12 +116,12 @@ def test_yaml_and_json_say_the_same(folder):
 def test_a_plan_of_paths_alone_takes_the_defaults():
     plan = plan_of(KM)
     assert (plan.keep_order, plan.outputs, plan.algorithm, plan.kind) == (False, None, None, "km")
-    assert call_of(plan).arguments == {}
+    assert plan.keywords() == {}
 
 
 def test_the_items_of_a_file_of_sets_have_one_hierarchy():
     plan = changed(KM, columns={"items": "items"}, hierarchies={"items": "balanced:2"})
-    assert call_of(plan_of(plan)).arguments == {"items": "items", "hierarchy": "balanced:2"}
+    assert plan_of(plan).keywords() == {"items": "items", "hierarchy": "balanced:2"}
 
 
 def test_keys_are_texts_however_yaml_reads_them(folder):
@@ -134,7 +133,7 @@ def test_keys_are_texts_however_yaml_reads_them(folder):
 def test_paths_are_relative_to_the_plan(folder):
     os.mkdir("plans")
     plan = changed(RT, input__path="../patients.csv", outputs__data="public.csv")
-    run_plan(read_plan(written(plan, "plans/plan.yaml")))
+    run(read_plan(written(plan, "plans/plan.yaml")))
     assert sorted(os.listdir("plans")) == ["plan.yaml", "public.csv", "public.csv.certificate.json", "rules.csv"]
 
 
@@ -223,7 +222,7 @@ BAD = [
     (KM, {"input__path": "a\0b"}, "a text without NUL"),
     (KM, {"input": "sets.csv"}, "input (line 2): it is 'sets.csv'; give a mapping"),
     (KM, {"input__sha256": "abc"}, "the 64 hexadecimal digits"),
-    (KM, {"input__format": "xls"}, "choose one of 'dat', 'csv', 'tsv', 'long', 'jsonl', 'parquet', 'arrow'"),
+    (KM, {"input__format": "xls"}, "choose one of dat, csv, tsv, long, jsonl, parquet, arrow"),
     (KM, {"guarantee__k": "five"}, "guarantee.k (line 6): it is 'five'; give a whole number"),
     (KM, {"guarantee__k": 2.5}, "give a whole number"),
     (KM, {"guarantee__k": True}, "give a whole number"),
@@ -357,7 +356,8 @@ def test_no_document_raises_anything_but_input_errors(plan, edits):
     except InputError:
         return
     assert plan_of(yaml.safe_load(plan_yaml(found))) == found
-    call_of(found)
+    assert found.promise is not None
+    assert found.keywords() is not None
 
 
 @given(VALUES)
@@ -445,21 +445,21 @@ def test_plan_flags_and_python_give_the_same_release(folder, model):
     plan = plan_from(source, guarantee, output="plan.csv", **arguments)
     (folder / "plan.yaml").write_text(plan_yaml(plan))
     assert read_plan("plan.yaml") == plan
-    release = run_plan(read_plan("plan.yaml"))
+    release = run(read_plan("plan.yaml"))
     seen = buckets_of if model == "diversity" else rows_of
     assert seen("plan.csv") == seen("flags.csv") == seen("python.csv")
     assert release.rows == 240
 
 
 def test_a_hand_written_plan_gives_the_release_of_the_call_that_it_stands_for(folder):
-    release = run_plan(read_plan(written(RT)))
-    call = call_of(read_plan("plan.yaml"))
-    shoal.anonymize(call.data, call.guarantee, **call.arguments).write("python.csv")
+    release = run(read_plan(written(RT)))
+    plan = read_plan("plan.yaml")
+    shoal.anonymize(plan.data, plan.promise, **plan.keywords()).write("python.csv")
     assert rows_of("public.csv") == rows_of("python.csv")
     assert release.written[0].targets.rules == "rules.csv"
     with pytest.raises(InputError, match=r"plan.yaml: outputs .*force=True"):
-        run_plan(read_plan("plan.yaml"))
-    run_plan(read_plan("plan.yaml"), force=True)
+        run(read_plan("plan.yaml"))
+    run(read_plan("plan.yaml"), force=True)
 
 
 def test_plans_from_arguments_name_what_readers_would_find(folder):
@@ -506,7 +506,7 @@ def test_another_file_than_the_one_planned_for_is_refused(folder):
     checked_plan(plan_of(plan))
     (folder / "sets.csv").write_text((folder / "sets.csv").read_text() + "A\n")
     before = files(folder)
-    for act in (run_plan, checked_plan):
+    for act in (run, checked_plan):
         with pytest.raises(InputError, match=r"input.sha256.*another file than the one the plan was made for"):
             act(read_plan(written(plan)))
     assert set(files(folder)) == {*before, "plan.yaml"}
@@ -535,7 +535,7 @@ def test_what_does_not_fit_the_data_is_refused_alike_by_run_and_check(folder, pl
     (folder / "tree.csv").write_text("A;x;*\nB;x;*\n")
     path = written(changed(plan, **parts))
     before = files(folder)
-    for act in (run_plan, checked_plan):
+    for act in (run, checked_plan):
         with pytest.raises(InputError, match=complaint):
             act(read_plan(path))
     assert files(folder) == before
@@ -547,7 +547,7 @@ def test_a_crowd_larger_than_the_data_cannot_be_reached(folder, plan):
     with pytest.raises(Unreachable, match=r"plan.yaml: guarantee.k \(line \d+\): it is 241, and .* only 240 rows"):
         checked_plan(wanted)
     with pytest.raises(Unreachable, match=r"plan.yaml: "):
-        run_plan(wanted)
+        run(wanted)
     assert not os.path.exists("public.csv")
 
 
@@ -593,7 +593,7 @@ def test_a_draft_of_a_table_with_sets(folder):
     with pytest.raises(InputError, match=r"columns.disease \(line \d+\): it has no role"):
         read_plan("plan.yaml")
     (folder / "plan.yaml").write_text(text.replace("disease:  #", "disease: drop  #"))
-    assert run_plan(read_plan("plan.yaml")).audit.holds
+    assert run(read_plan("plan.yaml")).audit.holds
     assert os.path.exists("patients-public.csv")
 
 
@@ -635,7 +635,7 @@ def test_drafts_of_files_of_sets_can_be_run(folder):
         found, _ = drafted(name, bind=True)
         assert found.model == "km", name
         (folder / "plan.yaml").write_text(drafting.draft_yaml(found))
-        assert run_plan(read_plan("plan.yaml")).audit.holds
+        assert run(read_plan("plan.yaml")).audit.holds
         assert read_plan("plan.yaml").input.sha256 == found.sha256
 
 

@@ -15,7 +15,7 @@ from shoal.app.project.drafts import begin
 from shoal.app.project.workspace import Workspace
 from shoal.errors import Unreachable
 from shoal.plan import plan_of
-from shoal.plan.estimate import Trials, sample
+from shoal.estimate import Trials, sample
 from shoal.processes import Teller
 
 
@@ -57,7 +57,7 @@ def test_a_sample_grows_until_it_is_the_whole(sets):
 
 
 def test_a_moment_ends_the_growth(sets, monkeypatch):
-    monkeypatch.setattr("shoal.plan.estimate.MOMENT", 0.0)
+    monkeypatch.setattr("shoal.estimate.MOMENT", 0.0)
     found = list(Trials().growing(km(sets, 5), Noted()))
     assert [(one["sample"], one["final"]) for one in found] == [(2_000, True)]
 
@@ -74,10 +74,10 @@ def test_another_file_another_role_and_another_tree_are_read_anew(sets, tmp_path
 
 
 def test_an_estimate_on_all_rows_is_what_the_release_loses(sets):
-    from shoal.plan import run_plan
+    from shoal.release import run
 
     plan = km(sets, 5)
-    assert Trials().trial(plan, Noted(), 10_000)["loss"] == pytest.approx(dict(run_plan(plan).loss))
+    assert Trials().trial(plan, Noted(), 10_000)["loss"] == pytest.approx(dict(run(plan).loss))
 
 
 def test_two_figures_stand_around_what_a_table_loses(tmp_path, monkeypatch):

@@ -161,12 +161,12 @@ def test_a_refused_edit_changes_nothing(desk):
 
 
 def test_a_release_follows_the_edited_tree(desk):
-    from shoal.plan import run_plan
+    from shoal.release import run
 
     desk.file("tree.csv", TREE)
     desk.edit(lambda tree: rename(tree, tree.names.index("X"), "fruit"))
     desk.project.change({"guarantee": {"model": "km", "k": 3, "m": 2}, "outputs": None})
-    release = run_plan(desk.project.plan())
+    release = run(desk.project.plan())
     assert set(release.published.vocabulary) <= {"A", "B", "C", "D", "fruit", "Y", "*"}
 
 

@@ -7,6 +7,7 @@ import random
 from itertools import product
 
 import pytest
+from shoal.estimate import Trials, sample
 
 from serving import until
 from shoal.algorithms import ALGORITHMS
@@ -17,7 +18,6 @@ from shoal.app.project.drafts import begin, set_role
 from shoal.app.project.workspace import Workspace
 from shoal.errors import InputError
 from shoal.plan import plan_of
-from shoal.plan.estimate import Trials, sample
 from shoal.processes import Teller
 
 SEX_AND_CODES = {"age": "quasi", "sex": "quasi", "codes": "items"}

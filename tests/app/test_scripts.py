@@ -6,9 +6,10 @@ import sys
 
 import pytest
 
-from shoal.plan import plan_of, read_plan, run_plan
+from shoal.plan import plan_of, read_plan
 from shoal.plan.scripts import command_of, script_of
 from shoal.plan.write import plan_yaml
+from shoal.release import run
 
 SETS = [["abcdefgh"[(i * 3 + j) % 8] for j in range(1 + i % 3)] for i in range(60)]
 PEOPLE = [(20 + i * 7 % 40, "MF"[i % 2], SETS[i], "uvwxy"[i % 5], f"n{i}") for i in range(60)]
@@ -87,7 +88,7 @@ def plan_for(name, folder, out):
 def test_command_and_script_give_the_release_of_the_plan(name, tmp_path):
     write_data(tmp_path)
     plan_for(name, tmp_path, "plan's")
-    run_plan(read_plan(tmp_path / "plan.yaml"))
+    run(read_plan(tmp_path / "plan.yaml"))
     rows = {"plan": published(tmp_path / "plan's.csv")}
 
     words = shlex.split(command_of(plan_for(name, tmp_path, "$HOME `x`")))

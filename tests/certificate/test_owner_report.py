@@ -11,7 +11,8 @@ import pytest
 import shoal
 from shoal import Baskets, InputError, KmAnonymity
 from shoal.certificate.owner import OWNER
-from shoal.plan import read_plan, run_plan
+from shoal.plan import read_plan
+from shoal.release import run
 
 ROWS = [["milk", "beer"]] * 20 + [["milk", "tea"]] * 2 + [["tea"]] * 3
 SETS = {"hierarchy": "balanced:2", "suppress": 0.2}
@@ -78,7 +79,7 @@ def test_plan_names_the_report(tmp_path):
         "version: 1\ninput: {path: raw.csv}\ncolumns: {items: items}\nguarantee: {model: km, k: 4, m: 2}\n"
         "outputs: {data: out.csv, report: report.json}\n"
     )
-    release = run_plan(read_plan(tmp_path / "plan.yaml"))
+    release = run(read_plan(tmp_path / "plan.yaml"))
     report = json.loads((tmp_path / "report.json").read_text())
     assert report["loss"] == dict(release.loss)
     assert stat.S_IMODE((tmp_path / "report.json").stat().st_mode) == 0o600

@@ -13,7 +13,7 @@ from shoal.comparing import cells, comparison_of
 from shoal.comparing.cells import Contents, Outcome, key_of
 from shoal.comparing.folder import Folder
 from shoal.errors import InputError
-from shoal.plan import Origin, call_of
+from shoal.plan import Origin
 
 BASE = {
     "version": 1,
@@ -34,7 +34,7 @@ def files(tmp_path, monkeypatch):
 
 def key(document, folder="", repeat=1):
     found = comparison_of(document, Origin("plan.yaml", folder))
-    return key_of(found.cells[0], found.origin, Contents(call_of(found.plan).data), repeat)
+    return key_of(found.cells[0], found.origin, Contents(found.plan.data), repeat)
 
 
 def test_the_spelling_of_a_path_makes_no_difference(files):

@@ -14,7 +14,8 @@ import pytest
 import yaml
 
 from shoal.cli import main
-from shoal.plan import read_plan, run_plan
+from shoal.plan import read_plan
+from shoal.release import run
 
 PLAN = {
     "version": 1,
@@ -89,7 +90,7 @@ def test_the_plan_of_a_row_makes_the_same_release(plan, shop, in_process, capsys
     rows = json.loads(capsys.readouterr().out)["rows"]
     assert main(["compare", "plan.yaml", "--print-plan", "4"]) == 0
     (shop / "cell.yaml").write_text(capsys.readouterr().out)
-    assert dict(run_plan(read_plan("cell.yaml")).loss) == rows[3]["loss"]
+    assert dict(run(read_plan("cell.yaml")).loss) == rows[3]["loss"]
     assert main(["compare", "plan.yaml", "--print-plan", "5"]) == 2
     assert "there is no row 5" in capsys.readouterr().err
 

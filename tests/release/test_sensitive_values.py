@@ -182,7 +182,7 @@ def test_a_plan_takes_the_reading(tmp_path, capsys):
     plan = tmp_path / "plan.yaml"
     text = "version: 1\ninput: {path: t.csv}\ncolumns: {who: quasi, ill: sensitive}\nguarantee: {model: k, k: 2, l: 2, missing: %s}\n"
     plan.write_text(text % "{ill: value}")
-    assert shoal.run_plan(shoal.read_plan(plan)).guarantee.missing == {"ill": "value"}
+    assert shoal.run(shoal.read_plan(plan)).guarantee.missing == {"ill": "value"}
     plan.write_text(text % "drop")
     assert run("run", plan, "--check") == 2
     plan.write_text(text % "{who: value}")

@@ -13,7 +13,6 @@ from shoal.passwords import without_passwords
 
 _KEYS = {name: ".".join(map(str, row.place)) for name, row in OPTIONS.items()}
 _AT = {row.place: name for name, row in OPTIONS.items()} | {
-    ("outputs",): "output",
     ("sensitive_items",): "sensitive",
     ("sensitive_file",): "sensitive",
 }
@@ -51,7 +50,7 @@ class Asked(Origin):
     """A plan that was made from options: messages speak of those."""
 
     def where(self, place: Place = ()) -> str:
-        if place in ((), ("columns",)):
+        if place in ((), ("columns",), ("outputs",)):
             return ""
         if place[0] == "columns":
             return f"column {place[1]!r}: "
@@ -77,7 +76,8 @@ def in_plan(name: str, value: str | None) -> str:
         return f"hierarchies: {{{column}: {spec}}}" if equals else f"hierarchies: {value}"
     if name in ("model", "algorithm"):
         return f"{name} {value}"
-    return f"{_KEYS[name]}: {value}" if name in _KEYS else f"options: {{{name}: {value}}}"
+    key = _KEYS.get(name, f"options.{name}")
+    return f"options: {{{name}: {value}}}" if key.startswith("options.") else f"{key}: {value}"
 
 
 def line_of(origin: Origin, place: Place) -> int | None:

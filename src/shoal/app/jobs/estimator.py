@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from shoal.app.project.wording import PageOrigin
+from shoal.estimate import Trials
 from shoal.plan import plan_of
-from shoal.plan.estimate import Trials
 from shoal.processes import Teller
 
 _TRIALS = Trials()
