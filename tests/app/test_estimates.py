@@ -14,8 +14,8 @@ from shoal.app.panels.promise import estimates, promises
 from shoal.app.project.drafts import begin
 from shoal.app.project.workspace import Workspace
 from shoal.errors import Unreachable
-from shoal.plan import plan_of
 from shoal.estimate import Trials, sample
+from shoal.plan import plan_of
 from shoal.processes import Teller
 
 

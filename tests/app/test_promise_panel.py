@@ -7,7 +7,6 @@ import random
 from itertools import product
 
 import pytest
-from shoal.estimate import Trials, sample
 
 from serving import until
 from shoal.algorithms import ALGORITHMS
@@ -17,6 +16,7 @@ from shoal.app.panels.promise.promise_words import ALGORITHM_WORDS, MODELS
 from shoal.app.project.drafts import begin, set_role
 from shoal.app.project.workspace import Workspace
 from shoal.errors import InputError
+from shoal.estimate import Trials, sample
 from shoal.plan import plan_of
 from shoal.processes import Teller
 
