@@ -170,7 +170,8 @@ def case_counts(l: int, min_exp: float, dim: int, sel: float) -> Row:  # noqa: E
     """Relative errors of 1,000 counting queries (Figure 8): the mean, and the median besides, which rare answers do not rule."""
     import numpy as np
 
-    from shoal.loss.queries import relative_errors, subset_workload
+    from shoal.loss.queries import relative_errors
+    from shoal.loss.workloads import subset_workload
 
     records, _ = adult()
     rules = known(min_exp)

@@ -73,7 +73,8 @@ def losses(release: Any) -> Row:
 
 def query_errors(records: Any, release: Any, name: str) -> Row:
     """ARE on 100 random queries of each kind: two values, two items, or both."""
-    from shoal.loss.queries import are, random_workload
+    from shoal.loss.queries import are
+    from shoal.loss.workloads import random_workload
     from shoal.models.tables import hierarchies
 
     trees = hierarchies(records, TREES[name], None)

@@ -14,7 +14,7 @@ from shoal.algorithms.rt.clusters import cluster
 from shoal.algorithms.rt.mondrian import mondrian, parts
 from shoal.errors import Unreachable
 from shoal.guarantees.table import TableAnonymity
-from shoal.loss.relational import flat, relational_ncp, space
+from shoal.loss.relational import relational_ncp, space
 from shoal.records.records import Records
 
 BOTH = {"cluster": cluster, "mondrian": mondrian}
@@ -95,7 +95,6 @@ def test_weights_say_which_column_may_lose():
 def test_one_value_costs_nothing_and_a_flat_tree_all_or_nothing():
     table = Records((column("one", ["x"] * 4), column("two", ["a", "a", "b", "c"])))
     laid = space(table, {})
-    assert flat(("x",)).n_nodes == 1
     losses = relational_ncp(laid, np.array([0, 0, 1, 1], np.int32), 2)
     assert losses == pytest.approx({"ncp": 0.25, "one": 0.0, "two": 0.5})
 
@@ -106,5 +105,5 @@ def test_equal_numbers_written_differently_are_equal():
     twice = Column("n", "quasi", np.array([0, 1, 2], np.int32), ("1", "1.0", "2"), np.array([1.0, 1.0, 2.0]))
     laid = space(Records((twice,)), {})
     boxes = laid.boxes(np.array([0, 0, 1], np.int32), 2)
-    assert [laid.published(0, box) for box in boxes] == ["1", "2"]
+    assert [laid.text_of(0, box) for box in boxes] == ["1", "2"]
     assert laid.costs(boxes).tolist() == [0, 0]

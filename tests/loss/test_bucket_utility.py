@@ -25,9 +25,10 @@ from shoal.loss.associations import (
     confidence_error,
     expected_counts,
     identification_error,
-    recounted,
+    recount,
 )
-from shoal.loss.queries import Among, Between, Query, answers, are, estimates, relative_errors, subset_workload
+from shoal.loss.queries import Among, Between, Query, answers, are, estimates, relative_errors
+from shoal.loss.workloads import subset_workload
 from shoal.records.buckets import Buckets
 from shoal.records.records import Column, Records
 from strategies import trees
@@ -131,13 +132,13 @@ def test_rules_are_recounted_on_a_release(table):
     records, hierarchies, bucket = table
     published = Buckets.of(records, bucket)
     rules = associations(records, hierarchies, min_support=0.01, min_conviction=0.0)
-    there = recounted(rules, published)
+    there = recount(rules, published)
     slow = naive_associations(records, hierarchies, bucket, 0.0, 0.0)
     for before, after in zip(rules, there, strict=True):
         assert str(before) == str(after)
         covered, together = slow[tuple(before.conditions.items()), before.value]
         assert (after.covered, after.together) == (covered, pytest.approx(together))
-    assert np.array_equal(recounted(rules, records).together, rules.together)
+    assert np.array_equal(recount(rules, records).together, rules.together)
     assert confidence_error(rules, records) == 0
     error = np.mean([abs(b.confidence - a.confidence) / a.confidence for a, b in zip(rules, there, strict=True)])
     assert confidence_error(rules, published) == pytest.approx(error)
@@ -208,7 +209,7 @@ def test_a_release_with_other_values_has_none_of_a_rule():
             Column.from_texts("disease", "sensitive", ["Cold", "Cold"]),
         )
     )
-    assert recounted(rules, healthy).together.tolist() == [0.0] * len(rules)
+    assert recount(rules, healthy).together.tolist() == [0.0] * len(rules)
 
 
 def test_nothing_to_mine_is_nothing_found():
@@ -347,5 +348,5 @@ def test_confidence_on_adult_shrinks_towards_the_average():
     for l in (2, 4, 6):  # noqa: E741
         published = anatomy(records, MatchingDiversity(l), None, Options()).buckets
         errors.append(confidence_error(rules, published))
-        assert np.all(recounted(rules, published).confidence < rules.confidence)
+        assert np.all(recount(rules, published).confidence < rules.confidence)
     assert 0 < errors[0] < errors[1] < errors[2] < 1

@@ -16,17 +16,8 @@ from shoal.algorithms.rt.transaction import set_label
 from shoal.errors import InputError
 from shoal.hierarchy.build import balanced_tree
 from shoal.hierarchy.spec import column_hierarchy
-from shoal.loss.queries import (
-    MOST_ITEMS,
-    Among,
-    Between,
-    Query,
-    answers,
-    are,
-    estimates,
-    random_workload,
-    relative_errors,
-)
+from shoal.loss.queries import MOST_ITEMS, Among, Between, Query, answers, are, estimates, relative_errors
+from shoal.loss.workloads import random_workload
 from shoal.records.baskets import Baskets
 from shoal.records.records import MISSING, Column, Records
 from strategies import baskets_of, worlds

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from shoal.guarantees.diversity import counted_in, kinds_of_rows
 from shoal.guarantees.missing import UNKNOWN, Missing
+from shoal.kernels.audit.assignments import keep_open, open_values
 from shoal.numbers import whole_number
 from shoal.records.buckets import Buckets
 from shoal.records.knowledge import Rules, covers
@@ -99,8 +100,6 @@ def background_attack(
     threads: int | None = None,
 ) -> BackgroundAttack:
     """How many rows the rules narrow down to fewer than l values, and to a single one. `missing` is as for MatchingDiversity."""
-    from shoal.kernels.audit.assignments import open_values
-
     whole_number("l", l, 1)
     whole_number("examples", examples, 0)
     used = rules.applied()
@@ -154,8 +153,6 @@ def _example(
     counted: npt.NDArray[np.bool_],
     row: int,
 ) -> Narrowed:
-    from shoal.kernels.audit.assignments import keep_open
-
     b = int(published.of_row[row])
     part = slice(published.offsets[b], published.offsets[b + 1])
     values = published.values[part]

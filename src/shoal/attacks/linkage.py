@@ -19,7 +19,7 @@ from shoal.hierarchy.meanings import CellMeanings, TokenMeanings, cell_meanings,
 from shoal.hierarchy.tree import Hierarchy
 from shoal.numbers import whole_number
 from shoal.records.baskets import Baskets
-from shoal.records.records import Records
+from shoal.records.records import Records, row_classes
 
 Ints = npt.NDArray[np.int64]
 Trees = Mapping[str, Hierarchy | None] | Hierarchy | None
@@ -114,14 +114,8 @@ class _Search:
     def __init__(self, records: Records, cells: Mapping[str, CellMeanings], meanings: TokenMeanings | None) -> None:
         self.cells, self.meanings = cells, meanings
         self.columns = [records[name] for name in cells]
-        of_row = np.zeros(len(records), np.int64)
-        first = np.zeros(min(1, len(records)), np.int64)
-        for column in self.columns:
-            keys = of_row * max(1, len(column.values)) + column.codes
-            _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-            of_row = inverse.reshape(-1).astype(np.int64)
-        self.of_row = of_row
-        self.sizes = np.bincount(of_row, minlength=len(first))
+        self.of_row, first = row_classes(self.columns, len(records))
+        self.sizes = np.bincount(self.of_row, minlength=len(first))
         self.codes = [column.codes[first] for column in self.columns]
         self.seen: dict[tuple[str, str], npt.NDArray[np.bool_]] = {}
         if records.items is not None:

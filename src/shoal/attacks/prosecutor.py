@@ -15,9 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.guarantees.k import twins
+from shoal.kernels.audit.least_supports import least_supports
 from shoal.numbers import whole_number
 from shoal.records.baskets import Baskets
-from shoal.records.records import Records
+from shoal.records.records import Records, row_classes
 
 Ints = npt.NDArray[np.int64]
 
@@ -55,7 +56,7 @@ class ProsecutorRisk:
 def crowds(data: Records | Baskets, *, items: bool = True) -> tuple[Ints, Ints]:
     """(class of each record, records of each class): equal in all quasi-identifier columns and, with `items`, in all known items."""
     records = Records.of(data)
-    of_row = column_classes(records)
+    of_row, _ = row_classes(records.of_role("quasi"), len(records))
     if items and records.items is not None:
         known = _told_apart(records, of_row)
         order, bounds = twins(known)
@@ -73,11 +74,9 @@ def risks(data: Records | Baskets, m: int | None = None, *, threads: int | None 
         of_row, sizes = crowds(records)
         found: npt.NDArray[np.float64] = 1.0 / sizes[of_row]
         return found
-    of_row = column_classes(records)
+    of_row, _ = row_classes(records.of_role("quasi"), len(records))
     crowd = np.bincount(of_row)[of_row].astype(np.int64) if len(records) else np.zeros(0, np.int64)
     if m:
-        from shoal.kernels.audit.least_supports import least_supports
-
         known = _told_apart(records, of_row, with_class=False)
         support = known.supports()
         rank = np.empty(len(support), np.int32)
@@ -104,15 +103,6 @@ def prosecutor(
         # Added up in ascending order: the average does not depend on the order of the rows.
         float(np.sort(found).mean()) if len(found) else 0.0,
     )
-
-
-def column_classes(records: Records) -> Ints:
-    """The class of each record by its quasi-identifier columns alone."""
-    of_row = np.zeros(len(records), np.int64)
-    for column in records.of_role("quasi"):
-        key = of_row * max(1, len(column.values)) + column.codes
-        of_row = np.unique(key, return_inverse=True)[1].reshape(-1).astype(np.int64)
-    return of_row
 
 
 def _told_apart(records: Records, of_row: Ints, *, with_class: bool = True) -> Baskets:

@@ -41,7 +41,8 @@ from shoal.loss.class_sizes import class_figures
 from shoal.loss.frequencies import FrequencyError, frequency_error
 from shoal.loss.pairs import TOP, Pairs, RuleErrors, pair_survival, rule_errors
 from shoal.loss.published import ItemsLoss, columns_loss, items_loss
-from shoal.loss.queries import Query, random_workload, relative_errors
+from shoal.loss.queries import Query, relative_errors
+from shoal.loss.workloads import random_workload
 from shoal.numbers import whole_number
 from shoal.price.edits import edits
 from shoal.price.ul import ul

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import VALUES, InputError
-from shoal.hierarchy.build import ROOT
+from shoal.hierarchy.build import ROOT, flat_tree
 from shoal.hierarchy.tree import Hierarchy, count_of
 
 if TYPE_CHECKING:
@@ -171,23 +171,9 @@ def cell_meanings(published: Column, original: Column, tree: Hierarchy | None = 
     """
     if tree is None and original.numbers is not None:
         return _ranges(published, original)
-    if tree is not None and tree.n_nodes > 1:
-        tree = tree.with_unknown(original.values)
-    if tree is None or tree.n_nodes == 1:
-        tree = _flat(original.values)
-    known = {name: v for v, name in enumerate(tree.names)}
-    known.setdefault(ROOT, tree.root)
-    nodes, value = list[int](), list[int]()
-    cost = np.zeros(len(published.values), np.float64)
-    for i, text in enumerate(published.values):
-        names = (text,) if text in known else set_members(text, known)
-        if not names:
-            raise _unclear(published.name)
-        found = [known[name] for name in names]
-        leaves = int(tree.leaf_count[found].sum())
-        cost[i] = leaves / tree.n_leaves if leaves > 1 else 0.0
-        nodes += found
-        value += [i] * len(found)
+    tree, nodes, value = node_meanings(published, original, tree)
+    leaves = np.bincount(value, tree.leaf_count[nodes], minlength=len(published.values))
+    cost = np.where(leaves > 1, leaves / tree.n_leaves, 0.0)
     span = tree.span[nodes].astype(np.float64)
     position = tree.span[: tree.n_leaves, 0].tolist()
     return CellMeanings(
@@ -196,18 +182,30 @@ def cell_meanings(published: Column, original: Column, tree: Hierarchy | None = 
         cost,
         span[:, 0],
         span[:, 1] - 1,
-        np.array(value, np.int64),
+        value,
         {name: float(at) for name, at in zip(tree.labels[: tree.n_leaves], position, strict=True)},
         np.zeros(len(published.values), np.bool_),
     )
 
 
-def _flat(values: Sequence[str]) -> Hierarchy:
-    parent = np.append(np.full(len(values), len(values)), -1).astype(np.int32)
-    label = ROOT
-    while label in values:
-        label += ROOT
-    return Hierarchy(parent, (*values, label), len(values), "flat")
+def node_meanings(
+    published: Column, original: Column, tree: Hierarchy | None
+) -> tuple[Hierarchy, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """(tree over the original values, nodes, the published value, ascending, that each belongs to); raises on the first unknown value.
+
+    A set of values has several nodes. Without a tree there is a flat one.
+    """
+    tree = flat_tree(original.values) if tree is None or tree.n_nodes == 1 else tree.with_unknown(original.values)
+    known = {name: v for v, name in enumerate(tree.names)}
+    known.setdefault(ROOT, tree.root)
+    nodes, value = list[int](), list[int]()
+    for i, text in enumerate(published.values):
+        names = (text,) if text in known else set_members(text, known)
+        if not names:
+            raise _unclear(published.name)
+        nodes += [known[name] for name in names]
+        value += [i] * len(names)
+    return tree, np.array(nodes, np.int64), np.array(value, np.int64)
 
 
 def _ranges(published: Column, original: Column) -> CellMeanings:
@@ -221,7 +219,9 @@ def _ranges(published: Column, original: Column) -> CellMeanings:
             low[i], high[i] = (-np.inf, np.inf) if text == ROOT else (np.inf, -np.inf)
             cost[i], missing[i] = float(text == ROOT), True
         else:
-            low[i], high[i] = _bounds(text, published.name)
+            low[i], high[i], is_open = bounds_in(text, published.name)
+            if is_open:
+                high[i] = max(low[i], math.nextafter(high[i], -math.inf))
             cost[i] = (high[i] - low[i]) / width if width else float(high[i] > low[i])
     return CellMeanings(
         published.name,
@@ -235,15 +235,15 @@ def _ranges(published: Column, original: Column) -> CellMeanings:
     )
 
 
-def _bounds(text: str, column: str) -> tuple[float, float]:
-    """The numbers that a published text reaches from and to; of `[2.5:5)` the upper one is outside."""
-    if (number := _number(text)) is not None:
-        return number, number
-    found = _RANGE.fullmatch(text)
-    low, high = (_number(found[1]), _number(found[2])) if found else (None, None)
-    if found is None or low is None or high is None or low > high:
+def bounds_in(text: str, column: str) -> tuple[float, float, bool]:
+    """The numbers that a published text reaches from and to, and whether the upper one is outside, as in `[2.5:5)`."""
+    if (number := number_in(text)) is not None:
+        return number, number, False
+    bounds = _RANGE.fullmatch(text)
+    low, high = (number_in(bounds[1]), number_in(bounds[2])) if bounds else (None, None)
+    if bounds is None or low is None or high is None or low > high:
         raise _unclear(column)
-    return low, max(low, math.nextafter(high, -math.inf)) if found[3] == ")" else high
+    return low, high, bounds[3] == ")"
 
 
 def _unclear(column: str) -> InputError:
@@ -253,7 +253,8 @@ def _unclear(column: str) -> InputError:
     )
 
 
-def _number(text: str) -> float | None:
+def number_in(text: str) -> float | None:
+    """The number that a text spells; None if it is none, or not finite."""
     try:
         number = float(text)
     except ValueError:

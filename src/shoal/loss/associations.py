@@ -20,6 +20,8 @@ import numpy.typing as npt
 from shoal.errors import InputError
 from shoal.hierarchy.build import flat_tree
 from shoal.hierarchy.tree import Hierarchy
+from shoal.kernels.measures.positive_rules import counted_associations, mined_associations
+from shoal.kernels.parallel import even_blocks, over_blocks
 from shoal.records.buckets import Buckets, sensitive_column
 from shoal.records.knowledge import covers
 from shoal.records.records import Records
@@ -32,7 +34,7 @@ __all__ = [
     "confidence_error",
     "expected_counts",
     "identification_error",
-    "recounted",
+    "recount",
 ]
 
 Floats = npt.NDArray[np.float64]
@@ -144,17 +146,17 @@ class IdentificationError:
 def expected_counts(published: Buckets, column: str) -> Floats:
     """(values of the column, sensitive values): how many rows are expected to have both. The cross table of the two columns."""
     rows = published.rows[column]
-    owner = np.repeat(np.arange(len(published), dtype=np.int64), np.diff(published.offsets))
     n = max(1, len(published))
     pairs, many = np.unique(rows.codes.astype(np.int64) * n + published.of_row, return_counts=True)
     code, bucket = np.divmod(pairs, n)
     lengths = np.diff(published.offsets)[bucket]
     pair = np.repeat(np.arange(len(pairs)), lengths)
     place = published.offsets[bucket[pair]] + np.arange(len(pair)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    share = published.counts / published.sizes[owner]
     width = len(published.vocabulary)
     cells = np.bincount(
-        code[pair] * width + published.values[place], many[pair] * share[place], minlength=len(rows.values) * width
+        code[pair] * width + published.values[place],
+        many[pair] * published.share[place],
+        minlength=len(rows.values) * width,
     )
     return np.asarray(cells.reshape(len(rows.values), width), np.float64)
 
@@ -173,24 +175,21 @@ def associations(
     Conditions are nodes of the hierarchies of quasi columns, roots left out (flat trees where none is given), at most `max_length` of them.
     On a release, counts are the expected ones.
     """
-    from shoal.kernels.measures.positive_rules import mined_associations
-    from shoal.kernels.parallel import even_blocks, over_blocks
-
     _check(min_support, min_conviction, max_length)
-    dealt = _dealt(data)
-    quasi = dealt.rows.of_role("quasi")
+    buckets = _as_buckets(data)
+    quasi = buckets.rows.of_role("quasi")
     given = hierarchies or {}
     unknown = [name for name in given if all(column.name != name for column in quasi)]
     if unknown:
         raise InputError(f"a hierarchy is given for {unknown[0]!r}, which is no quasi column of the table")
     trees = {column.name: given.get(column.name) or flat_tree(column.values) for column in quasi if column.values}
-    n = len(dealt.rows)
-    frequency = dealt.totals / max(1, n)
+    n = len(buckets.rows)
+    frequency = buckets.totals / max(1, n)
     none = np.zeros(0)
     empty = Associations(
         trees,
-        dealt.sensitive,
-        dealt.vocabulary,
+        buckets.sensitive,
+        buckets.vocabulary,
         frequency,
         n,
         np.zeros((0, len(trees)), np.int32),
@@ -200,7 +199,7 @@ def associations(
     )
     if not trees or not n:
         return empty
-    above = covers(dealt.rows, trees)
+    above = covers(buckets.rows, trees)
     ends = [*above.base[1:].tolist(), len(above.start) - 1]
     parts = []
     for a, (tree, first, last) in enumerate(zip(trees.values(), above.base.tolist(), ends, strict=True)):
@@ -213,13 +212,13 @@ def associations(
         a, low, high = parts[first]
         return mined_associations(
             above.codes,
-            dealt.of_row,
+            buckets.of_row,
             above.base,
             above.start,
             above.node,
-            dealt.offsets,
-            dealt.values,
-            _shares(dealt),
+            buckets.offsets,
+            buckets.values,
+            buckets.share,
             1 - frequency,
             min_support * n,
             float(min_conviction),
@@ -236,20 +235,17 @@ def associations(
     return replace(empty, nodes=nodes[order], value=value[order], covered=covered[order], together=together[order])
 
 
-def recounted(rules: Associations, data: Records | Buckets, *, threads: int | None = None) -> Associations:
+def recount(rules: Associations, data: Records | Buckets, *, threads: int | None = None) -> Associations:
     """The same rules with the counts that other rows, or a release, give them."""
-    from shoal.kernels.measures.positive_rules import counted_associations
-    from shoal.kernels.parallel import even_blocks, over_blocks
-
-    dealt = _dealt(data)
-    n, names = len(dealt.rows), list(rules.hierarchies)
-    place = {name: code for code, name in enumerate(dealt.vocabulary)}
+    buckets = _as_buckets(data)
+    n, names = len(buckets.rows), list(rules.hierarchies)
+    place = {name: code for code, name in enumerate(buckets.vocabulary)}
     there = np.array([place.get(name, -1) for name in rules.values], np.int32)
-    share = np.append(dealt.totals / max(1, n), 0.0)[there]
+    share = np.append(buckets.totals / max(1, n), 0.0)[there]
     same = replace(rules, frequency=share, rows=n)
     if not len(rules):
         return same
-    position = np.array([_positions(dealt.rows, name, rules.hierarchies[name]) for name in names], np.int64)
+    position = np.array([_positions(buckets.rows, name, rules.hierarchies[name]) for name in names], np.int64)
     combinations, which = np.unique(rules.nodes, axis=0, return_inverse=True)
     which = which.reshape(-1)
     low = np.zeros(combinations.shape, np.int64)
@@ -264,15 +260,15 @@ def recounted(rules: Associations, data: Records | Buckets, *, threads: int | No
     def run(first: int, last: int) -> Any:
         return counted_associations(
             position.reshape(len(names), n),
-            dealt.of_row,
-            dealt.offsets,
-            dealt.values,
-            _shares(dealt),
+            buckets.of_row,
+            buckets.offsets,
+            buckets.values,
+            buckets.share,
             low,
             high,
             start,
             wanted,
-            len(dealt.vocabulary),
+            len(buckets.vocabulary),
             first,
             last,
         )
@@ -287,7 +283,7 @@ def confidence_error(rules: Associations, published: Records | Buckets, *, threa
     """How far a release is off about the confidence of the original's rules, relative to it, on average (Figure 6); 0 for no rules."""
     if not len(rules):
         return 0.0
-    there = recounted(rules, published, threads=threads).confidence
+    there = recount(rules, published, threads=threads).confidence
     return float((np.abs(there - rules.confidence) / rules.confidence).mean())
 
 
@@ -299,15 +295,9 @@ def identification_error(original: Associations, found: Associations) -> Identif
     return IdentificationError(len(shown - true) / len(true), len(true - shown) / len(true))
 
 
-def _dealt(data: Records | Buckets) -> Buckets:
+def _as_buckets(data: Records | Buckets) -> Buckets:
     """A release as it is, and original rows as buckets of equal values, in which nothing is left open."""
     return data if isinstance(data, Buckets) else Buckets.of(data, sensitive_column(data).codes)
-
-
-def _shares(dealt: Buckets) -> Floats:
-    """Per listed value, its share of its bucket."""
-    owner = np.repeat(np.arange(len(dealt), dtype=np.int64), np.diff(dealt.offsets))
-    return np.asarray(dealt.counts / dealt.sizes[owner], np.float64)
 
 
 def _positions(rows: Records, name: str, tree: Hierarchy) -> npt.NDArray[np.int64]:

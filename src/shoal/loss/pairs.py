@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from shoal.hierarchy.meanings import TokenMeanings
 from shoal.records.baskets import Baskets
@@ -257,8 +258,6 @@ def _atoms(
     hidden: npt.NDArray[np.bool_],
 ) -> _Atoms:
     """From (token, atom) pairs, the size of each token and the atom of each item; hidden tokens say nothing."""
-    from scipy import sparse
-
     n_tokens = len(sizes)
     share = np.where(hidden, 0.0, 1.0 / np.maximum(sizes, 1))
     held = sparse.csr_array(

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from shoal.errors import InputError
 from shoal.hierarchy.meanings import CellMeanings, TokenMeanings
+from shoal.kernels.itemsets.prefixes import laid_out
 from shoal.loss.relational import column_shares
 from shoal.records.baskets import Baskets
 from shoal.records.records import Records
@@ -76,8 +77,6 @@ def _by_counts(
     original: Baskets, published: Baskets, meanings: TokenMeanings, hidden: npt.NDArray[np.bool_]
 ) -> tuple[float, float, int, bool]:
     """(leaves times occurrences, deleted occurrences, rows too many, whether it is an estimate), each item having one token."""
-    from shoal.kernels.itemsets.prefixes import laid_out
-
     token_of = np.full(len(meanings.domain), -1, np.int32)
     token_of[meanings.members] = meanings.owner
     token_of[hidden] = -1

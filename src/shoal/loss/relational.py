@@ -16,7 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InputError, option
+from shoal.hierarchy.build import flat_tree
 from shoal.hierarchy.tree import Hierarchy
+from shoal.kernels.tables.boxes import boxes_around
 from shoal.records.records import MISSING, Column, Records
 
 ANYTHING = "*"
@@ -59,8 +61,6 @@ class Space:
 
     def boxes(self, of_row: npt.NDArray[np.int32], n_classes: int) -> npt.NDArray[np.int32]:
         """The smallest box around the rows of each class."""
-        from shoal.kernels.tables.boxes import boxes_around
-
         pairs = np.unique(of_row.astype(np.int64) * max(1, len(self.points)) + self.tuple_of)
         group, point = np.divmod(pairs, max(1, len(self.points)))
         found: npt.NDArray[np.int32] = boxes_around(
@@ -68,7 +68,7 @@ class Space:
         )
         return found
 
-    def told(self, boxes: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+    def legible(self, boxes: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
         """The boxes as they read: numbers with missing ones among them say the same, whatever the numbers are."""
         found = boxes.copy()
         for j, (kind, start) in enumerate(zip(self.kind.tolist(), self.start.tolist(), strict=True)):
@@ -79,8 +79,6 @@ class Space:
 
     def boxes_of_tuples(self, tuples: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
         """The smallest box around distinct tuples."""
-        from shoal.kernels.tables.boxes import boxes_around
-
         found: npt.NDArray[np.int32] = boxes_around(
             self.kind, self.start, self.parent, self.points[tuples], np.zeros(len(tuples), np.int64), 1
         )[0]
@@ -105,7 +103,7 @@ class Space:
             total += self.weight[j] * costs
         return total
 
-    def published(self, j: int, box: npt.NDArray[np.int32]) -> str:
+    def text_of(self, j: int, box: npt.NDArray[np.int32]) -> str:
         """What column j of a record in this box reads."""
         texts, low, high = self.texts[j], int(box[j, 0]), int(box[j, 1])
         if low == high:
@@ -170,7 +168,7 @@ def _laid_out(column: Column, tree: Hierarchy | None) -> _Laid:
     if tree is None and column.numbers is not None:
         return _numbers(column)
     if tree is None:
-        tree = flat(column.values)
+        tree = flat_tree(column.values)
     elif MISSING in column.values and MISSING not in tree.labels[: tree.n_leaves]:
         tree = tree.with_unknown([MISSING])
     share = np.where(tree.leaf_count > 1, tree.leaf_count / tree.n_leaves, 0.0)
@@ -194,14 +192,6 @@ def _numbers(column: Column) -> _Laid:
     unused = np.full(len(texts), -1, np.int32)
     ranks = np.concatenate((np.full(first, np.nan), known))
     return _Laid(None, place, tuple(texts), ranks, width or 1.0, unused, np.zeros(len(texts)))
-
-
-def flat(values: tuple[str, ...]) -> Hierarchy:
-    """All values under one root `*`: a category is published as itself or not at all."""
-    if len(values) == 1:
-        return Hierarchy(np.array([-1], np.int32), values, 1, "flat")
-    parent = np.append(np.full(len(values), len(values)), -1).astype(np.int32)
-    return Hierarchy(parent, (*values, ANYTHING), len(values), "flat")
 
 
 def column_shares(names: list[str], weights: Mapping[str, float]) -> npt.NDArray[np.float64]:

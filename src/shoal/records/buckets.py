@@ -103,6 +103,16 @@ class Buckets:
         """How often each sensitive value stands in the release."""
         return np.bincount(self.values, self.counts, minlength=len(self.vocabulary)).astype(np.int64)
 
+    @cached_property
+    def owner(self) -> npt.NDArray[np.int64]:
+        """The bucket of each entry of `values`."""
+        return np.repeat(np.arange(len(self), dtype=np.int64), np.diff(self.offsets))
+
+    @cached_property
+    def share(self) -> npt.NDArray[np.float64]:
+        """The share of its bucket that each entry of `values` has."""
+        return np.asarray(self.counts / self.sizes[self.owner], np.float64)
+
     def label(self, bucket: int) -> str:
         """What a bucket is called."""
         return f"{bucket + 1:,}" if self.labels is None else self.labels[bucket]

@@ -160,6 +160,17 @@ class Records:
         )
 
 
+def row_classes(columns: Sequence[Column], rows: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The class of each row, equal in all of these columns, and a row of each class."""
+    of_row = np.zeros(rows, np.int64)
+    first = np.zeros(min(1, rows), np.int64)
+    for column in columns:
+        keys = of_row * max(1, len(column.values)) + column.codes
+        _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+        of_row = inverse.reshape(-1).astype(np.int64)
+    return of_row, first.astype(np.int64)
+
+
 def same_records(one: Records, other: Records) -> bool:
     """Whether two tables say the same row by row: names, roles, values and sets. What does not occur in a row does not count."""
     return (

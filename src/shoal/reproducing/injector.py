@@ -72,7 +72,8 @@ def bucketized(
     from shoal.attacks.background import background_attack
     from shoal.guarantees.diversity import MatchingDiversity
     from shoal.loss.associations import associations, confidence_error, identification_error
-    from shoal.loss.queries import relative_errors, subset_workload
+    from shoal.loss.queries import relative_errors
+    from shoal.loss.workloads import subset_workload
     from shoal.reproducing.measuring import kept, measured
 
     del data

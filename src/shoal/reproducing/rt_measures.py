@@ -141,7 +141,8 @@ def _warm_up(release: Any, records: Any, algorithms: list[str], l: int | None) -
 
 
 def _errors(records: Any, published: Any, specs: dict[str, str]) -> Row:
-    from shoal.loss.queries import are, random_workload
+    from shoal.loss.queries import are
+    from shoal.loss.workloads import random_workload
     from shoal.models.tables import hierarchies
 
     trees = hierarchies(records, specs, None)

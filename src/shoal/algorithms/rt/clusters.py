@@ -57,7 +57,7 @@ def formed(space: Space, k: int, way: str, options: Options) -> tuple[npt.NDArra
 
 def joined_alike(space: Space, group: npt.NDArray[np.int32], n: int) -> tuple[npt.NDArray[np.int32], int]:
     """Clusters that are published alike as one (CLUSTER, lines 9 to 11), numbered in the order of their first rows."""
-    boxes = space.told(space.boxes(group, n))
+    boxes = space.legible(space.boxes(group, n))
     _, alike = np.unique(boxes.reshape(n, -1), axis=0, return_inverse=True)
     return numbered(alike.reshape(-1)[group])
 
@@ -106,7 +106,7 @@ def relational(
 def cluster_values(space: Space, of_row: npt.NDArray[np.int32], n: int) -> dict[str, tuple[str, ...]]:
     """Per column, what each cluster is published as."""
     boxes = space.boxes(of_row, n)
-    return {column.name: tuple(space.published(j, box) for box in boxes) for j, column in enumerate(space.columns)}
+    return {column.name: tuple(space.text_of(j, box) for box in boxes) for j, column in enumerate(space.columns)}
 
 
 def cluster_facts(of_row: npt.NDArray[np.int32], n: int) -> dict[str, int]:
