@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import naive_buckets
 from shoal.algorithms.buckets.anatomy import anatomy
 from shoal.algorithms.buckets.balanced import balanced, evenly_grouped
-from shoal.algorithms.buckets.cells import cells_of_rows
+from shoal.algorithms.buckets.bucketization import cells_of_rows
 from shoal.algorithms.buckets.injector import injector, nit_grouped
 from shoal.algorithms.buckets.negative_rules import negative_rules, value_hierarchies
 from shoal.algorithms.buckets.rule_files import rule_edits
@@ -188,7 +188,7 @@ def test_injector_says_when_cells_are_too_many_to_count(monkeypatch):
 def test_the_promise_holds_also_when_few_groups_are_looked_at(records, l, min_conf):  # noqa: E741
     guarantee = MatchingDiversity(l, negative_rules(records, min_exp=0.5, min_conf=min_conf))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("shoal.algorithms.buckets.cells.LOOKS", 1.0)
+        patch.setattr("shoal.algorithms.buckets.bucketization.LOOKS", 1.0)
         try:
             found = balanced(records, guarantee, None, Options())
         except Unreachable:

@@ -18,12 +18,19 @@ from hypothesis import strategies as st
 import naive_transactions as naive
 import shoal
 from shoal.algorithms.recoding import Options
-from shoal.algorithms.transactions.gray_tsp import gray_tsp
 from shoal.algorithms.transactions.gsc import gsc
-from shoal.algorithms.transactions.loops import evolved_loop, prim_loop
-from shoal.algorithms.transactions.pta import pta
-from shoal.algorithms.transactions.segments import default_segments, gray_sorted, segment_bounds, segments_among
-from shoal.algorithms.transactions.voting import chosen_classes, mapped_groups
+from shoal.algorithms.transactions.pta import (
+    chosen_classes,
+    default_segments,
+    evolved_loop,
+    gray_sorted,
+    gray_tsp,
+    mapped_groups,
+    prim_loop,
+    pta,
+    segment_bounds,
+    segments_among,
+)
 from shoal.errors import InputError, Unreachable
 from shoal.records.baskets import Baskets
 

@@ -16,15 +16,22 @@ from hypothesis import strategies as st
 import naive_rt as naive
 from rt_tables import HIERARCHIES, as_naive, as_records, column, example, published_rows, records, tables, tree
 from shoal.algorithms.recoding import Options
-from shoal.algorithms.rt.bounds import initial_clusters
 from shoal.algorithms.rt.cluster_recoding import RTOptions
-from shoal.algorithms.rt.clusters import clusters, joined_alike, numbered
-from shoal.algorithms.rt.merges import rmerge_r, rmerge_rt, rmerge_t, tmerge_r, tmerge_rt, tmerge_t
+from shoal.algorithms.rt.clusters import clusters, joined_alike, number_groups
+from shoal.algorithms.rt.merges import (
+    initial_clusters,
+    rfirst,
+    rmerge_r,
+    rmerge_rt,
+    rmerge_t,
+    tmerge_r,
+    tmerge_rt,
+    tmerge_t,
+)
 from shoal.algorithms.rt.merging import ItemOrder, Merging
-from shoal.algorithms.rt.rfirst import rfirst
-from shoal.algorithms.rt.task import ground
+from shoal.algorithms.rt.task import task_of
 from shoal.algorithms.rt.tfirst import tfirst
-from shoal.algorithms.rt.transaction import generalized, set_label
+from shoal.algorithms.rt.transaction import generalize, set_label
 from shoal.errors import InputError, Unreachable
 from shoal.guarantees.lm import LmDiversity
 from shoal.guarantees.rt import RTAnonymity
@@ -134,8 +141,8 @@ class TestFigures:
 def test_cluster_is_what_its_naive_twin_says(rows, k, seed, weight):
     assume(len(rows) >= k)
     table, hierarchies = as_records(rows)
-    laid = ground(table, RTAnonymity(1, 1), hierarchies, Options(), RTOptions(weights={"n": float(weight)}))
-    of_row, _ = clusters(laid.space, k, seed)
+    task = task_of(table, RTAnonymity(1, 1), hierarchies, Options(), RTOptions(weights={"n": float(weight)}))
+    of_row, _ = clusters(task.space, k, seed)
     expected = as_naive(rows, weights=[weight, 1]).cluster(k, naive.seeds(seed, len(rows)))
     assert parts(of_row) == expected
 
@@ -147,7 +154,7 @@ def test_cluster_is_what_its_naive_twin_says(rows, k, seed, weight):
 def test_rmerge_is_what_its_naive_twin_says(rows, k, way, share):
     table, hierarchies = as_records(rows)
     naive_table = as_naive(rows)
-    start = clusters(ground(table, RTAnonymity(1, 1), hierarchies, Options(), RTOptions()).space, k, 0)[0]
+    start = clusters(task_of(table, RTAnonymity(1, 1), hierarchies, Options(), RTOptions()).space, k, 0)[0]
     first = [np.flatnonzero(start == c).tolist() for c in range(start.max() + 1)]
     least = naive_table.rum(first)
     delta = min(1.0, least + share * (1 - least))
@@ -165,12 +172,12 @@ def test_rmerge_is_what_its_naive_twin_says(rows, k, way, share):
 def test_tmerge_is_what_its_naive_twin_says(rows, way, delta):
     k = 2
     table, hierarchies = as_records(rows)
-    laid = ground(table, RTAnonymity(k, 2), hierarchies, Options(), RTOptions())
-    merging, _ = initial_clusters(laid)
+    task = task_of(table, RTAnonymity(k, 2), hierarchies, Options(), RTOptions())
+    merging, _ = initial_clusters(task)
     first = [merging.rows(c).tolist() for c in range(len(merging.alive))]
 
     def ul(found):
-        return sum(generalized(laid, np.array(sorted(c))).ul for c in found) / len(rows)
+        return sum(generalize(task, np.array(sorted(c))).ul for c in found) / len(rows)
 
     expected = as_naive(rows).tmerge(way, first, delta, ul)
     if ul(expected) > delta + 1e-12:
@@ -188,10 +195,10 @@ def test_tmerge_is_what_its_naive_twin_says(rows, way, delta):
 def test_rum_and_btd_are_kept_up_to_date(rows, data):
     table, hierarchies = as_records(rows)
     naive_table = as_naive(rows)
-    of_row, n = numbered(np.array(data.draw(st.lists(st.integers(0, 5), min_size=len(rows), max_size=len(rows)))))
-    laid = ground(table, RTAnonymity(1, 1), hierarchies, Options(), RTOptions())
-    merging = Merging(laid.space, of_row, n)
-    order = ItemOrder(laid, merging)
+    of_row, n = number_groups(np.array(data.draw(st.lists(st.integers(0, 5), min_size=len(rows), max_size=len(rows)))))
+    task = task_of(table, RTAnonymity(1, 1), hierarchies, Options(), RTOptions())
+    merging = Merging(task.space, of_row, n)
+    order = ItemOrder(task, merging)
     found = {c: np.flatnonzero(of_row == c).tolist() for c in range(n)}
     while len(found) > 1:
         c = data.draw(st.sampled_from(sorted(found)))
@@ -303,11 +310,11 @@ def items_of_many(n=600, n_items=40, seed=0):
 
 def ul_path(table, hierarchies, k):
     """UL as clusters merge, a third of them at a time."""
-    laid = ground(table, RTAnonymity(k, 2), hierarchies, Options(), RTOptions())
-    merging, _ = initial_clusters(laid)
+    task = task_of(table, RTAnonymity(k, 2), hierarchies, Options(), RTOptions())
+    merging, _ = initial_clusters(task)
     path = []
     while True:
-        path.append(sum(generalized(laid, rows).ul for rows in merging.clusters()) / len(table))
+        path.append(sum(generalize(task, rows).ul for rows in merging.clusters()) / len(table))
         left = int(np.count_nonzero(merging.alive))
         if left == 1:
             return path
@@ -454,7 +461,7 @@ def test_missing_numbers_with_numbers_say_nothing_and_alone_stay_missing():
     rows = [((None, "a"), ["A"]), ((None, "a"), ["A"]), ((None, "e"), ["A"]), ((5, "e"), ["A"]), ((1, "e"), ["A"])]
     table, hierarchies = as_records(rows)
     of_row = np.array([0, 0, 1, 1, 1])
-    space = ground(table, RTAnonymity(1, 1), hierarchies, Options(), RTOptions()).space
+    space = task_of(table, RTAnonymity(1, 1), hierarchies, Options(), RTOptions()).space
     boxes = space.boxes(of_row.astype(np.int32), 2)
     assert [space.published(0, box) for box in boxes] == ["", "*"]
     assert space.column_costs(boxes).tolist() == [[0, 0], [1, 0]]
@@ -518,7 +525,7 @@ def test_a_hierarchy_of_items_is_used_when_there_is_one():
 
 def test_clusters_published_alike_are_one():
     table, hierarchies = as_records([((1, "a"), ["A"])] * 6)
-    space = ground(table, RTAnonymity(1, 1), hierarchies, Options(), RTOptions()).space
+    space = task_of(table, RTAnonymity(1, 1), hierarchies, Options(), RTOptions()).space
     of_row, n = joined_alike(space, np.array([0, 0, 1, 1, 2, 2], np.int32), 3)
     assert n == 1
     assert not of_row.any()

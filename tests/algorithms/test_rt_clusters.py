@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from rt_tables import HIERARCHIES, as_naive, as_records, column, example, tables
 from shoal.algorithms.recoding import Options
 from shoal.algorithms.rt.cluster_recoding import RTOptions
-from shoal.algorithms.rt.clusters import cluster
-from shoal.algorithms.rt.mondrian import mondrian, parts
+from shoal.algorithms.rt.clusters import cluster, joined_alike, mondrian
+from shoal.algorithms.rt.mondrian import mondrian_parts
 from shoal.errors import Unreachable
 from shoal.guarantees.table import TableAnonymity
 from shoal.loss.relational import relational_ncp, space
@@ -75,7 +75,7 @@ def test_mondrian_splits_numbers_at_the_median_and_trees_at_their_children():
 def test_no_part_of_mondrian_can_be_cut_in_its_numbers(rows, k):
     table, hierarchies = as_records(rows)
     laid = space(table, hierarchies)
-    of_row, n = parts(laid, k)
+    of_row, n = joined_alike(laid, *mondrian_parts(laid, k))
     for c in range(n if len(rows) >= k else 0):
         numbers = sorted(rows[r][0][0] for r in np.flatnonzero(of_row == c))
         possible = [i for i in range(k, len(numbers) - k + 1) if numbers[i - 1] < numbers[i]]

@@ -13,9 +13,16 @@ from hypothesis import strategies as st
 
 import naive_split
 from shoal.algorithms.recoding import Options
-from shoal.algorithms.transactions.reassignment import WIDER, Partition, exchanged, group_bounds, resplit, toured
+from shoal.algorithms.transactions.reassignment import (
+    WIDER,
+    Partition,
+    along_tour,
+    exchange_rows,
+    group_bounds,
+    split_large,
+)
 from shoal.algorithms.transactions.split import split
-from shoal.algorithms.transactions.working import often_repeated, working
+from shoal.algorithms.transactions.working import often_repeated, working_rows
 from shoal.errors import Unreachable
 from shoal.kernels.classes.bitmaps import packed_bitmaps
 from shoal.kernels.classes.bounds import nearest_sum
@@ -187,7 +194,7 @@ def test_exchange_never_raises_the_loss(rows, k, dense, seed):
 @given(data(40, min_rows=4), st.integers(1, 5), st.integers(0, 2**32 - 1))
 def test_tours_keep_the_classes_and_splitting_again_never_loses(rows, k, seed):
     k = min(k, len(rows))
-    held = working(baskets_from(rows), k)
+    held = working_rows(baskets_from(rows), k)
     rng = np.random.default_rng(seed)
     sizes = [k * int(rng.integers(1, 4))]
     while sum(sizes) + k <= len(held):
@@ -207,14 +214,14 @@ def test_tours_keep_the_classes_and_splitting_again_never_loses(rows, k, seed):
 
     start = Partition(order, bounds, np.array(losses(order, bounds)))
 
-    tour = toured(held, start, np.ones(held.n_items, np.float32), 1)
+    tour = along_tour(held, start, np.ones(held.n_items, np.float32), 1)
     assert sets(tour) == sets(start)
-    again = resplit(held, tour, k, 1)
+    again = split_large(held, tour, k, 1)
     assert again.losses.tolist() == losses(again.order, again.bounds)
     assert again.loss <= start.loss
     assert sorted(again.order.tolist()) == list(range(len(held)))
     assert k <= np.diff(again.bounds).min() <= np.diff(again.bounds).max() < 2 * k
-    end = exchanged(held, again, k, True, False, 1)
+    end = exchange_rows(held, again, k, True, False, 1)
     assert end.losses.tolist() == losses(end.order, end.bounds)
     assert end.loss <= again.loss
 
@@ -223,7 +230,7 @@ def test_tours_keep_the_classes_and_splitting_again_never_loses(rows, k, seed):
 @given(data(40), st.integers(1, 6), st.integers(0, 2**32 - 1))
 def test_what_is_left_out_loses_the_same_in_every_partition(rows, k, seed):
     k = min(k, len(rows))
-    held = working(baskets_from(rows), k)
+    held = working_rows(baskets_from(rows), k)
     sources = np.concatenate([held.source, *held.settled])
     assert sorted(sources.tolist()) == list(range(len(rows)))
     for rest in held.settled:
@@ -331,7 +338,7 @@ def test_a_time_limit_only_improves():
 
 
 def test_groups_cover_all_classes():
-    held = working(quest(500, items=50, length=5, seed=0), 3)
+    held = working_rows(quest(500, items=50, length=5, seed=0), 3)
     for n_classes in (1, 2, 511, 5000, 12345):
         groups = group_bounds(held, n_classes, WIDER)
         assert (groups[0][0], groups[-1][1]) == (0, n_classes)

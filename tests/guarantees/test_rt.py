@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import naive_rt as naive
 from rt_tables import FIGURE_1A, FIGURE_1B, HIERARCHIES, as_records, column, example, records, tables
 from shoal.algorithms.recoding import Options
-from shoal.algorithms.rt.rfirst import rfirst
+from shoal.algorithms.rt.merges import rfirst
 from shoal.errors import InputError
 from shoal.guarantees.k import parted
 from shoal.guarantees.km import KmAnonymity

@@ -30,15 +30,16 @@ from shoal.records.records import Column, Records
 KERNELS = "shoal.kernels."
 
 
-def lenient(*names):
-    """The fault of a function that takes what is asked for, k or l, as 1."""
+def lenient(name):
+    """The fault of a function that takes what is asked for, k or l, as 1; `rows.k` is the field of an argument."""
+    argument, _, field = name.partition(".")
 
     def broken(sound):
         signature = inspect.signature(getattr(sound, "py_func", sound))
 
         def told(*args, **named):
             bound = signature.bind(*args, **named)
-            bound.arguments |= dict.fromkeys(names, 1)
+            bound.arguments[argument] = bound.arguments[argument]._replace(**{field: 1}) if field else 1
             return sound(*bound.args, **bound.kwargs)
 
         return told
@@ -102,18 +103,18 @@ def together(rows, names):
     return offsets, np.array([code for row in codes for code in row], np.int32), names
 
 
-LAYOUT = (KERNELS + "rows", "laid_out", without_items)
-RARE = (KERNELS + "breaches", "rare_sets", lenient("k"))
-BLOCKS = (KERNELS + "rows", "even_blocks", half_lost)
-EXPOSURE = (KERNELS + "exposure", "mark_exposed", lenient("k"))
-COUNT_TREE = (KERNELS + "count_tree", "generalize_breaches", lenient("k"))
-CLUSTERS = (KERNELS + "boxes", "nearest_groups", lenient("k"))
-PARTS = ("shoal.algorithms.rt.mondrian", "parts", lenient("k"))
-ITEMS = (KERNELS + "item_groups", "item_groups", lenient("k"))
-TOLD = (KERNELS + "item_groups", "settled_groups", lenient("l"))
-TORN = (KERNELS + "groups", "classes_of_nodes", first_class_torn)
+LAYOUT = (KERNELS + "itemsets.prefixes", "laid_out", without_items)
+RARE = (KERNELS + "itemsets.rare_sets", "rare_sets", lenient("k"))
+BLOCKS = (KERNELS + "itemsets.prefixes", "even_blocks", half_lost)
+EXPOSURE = (KERNELS + "itemsets.rare_sets", "mark_exposed", lenient("k"))
+COUNT_TREE = (KERNELS + "itemsets.count_tree", "generalize_breaches", lenient("k"))
+CLUSTERS = (KERNELS + "tables.boxes", "nearest_groups", lenient("k"))
+PARTS = ("shoal.algorithms.rt.mondrian", "mondrian_parts", lenient("k"))
+ITEMS = (KERNELS + "tables.item_groups", "joined_items", lenient("k"))
+TOLD = (KERNELS + "tables.item_groups", "settled_groups", lenient("promise.l"))
+TORN = (KERNELS + "classes.groups", "classes_of_nodes", first_class_torn)
 CHANGED = ("shoal.algorithms.transactions.classes", "Classes.apply", one_row_changed)
-KINDS = (KERNELS + "impossible", "impossible_kinds", nothing_excluded)
+KINDS = (KERNELS + "buckets.impossible", "impossible_kinds", nothing_excluded)
 
 FAULTS = {
     "km": {
@@ -121,11 +122,11 @@ FAULTS = {
         "oa": [LAYOUT, RARE, BLOCKS],
         "da": [COUNT_TREE],
         "aa": [COUNT_TREE],
-        "hybrid": [(KERNELS + "deletion", "find_rare", lenient("k"))],
-        "lra": [(KERNELS + "descents", "settle_pairs", lenient("k")), EXPOSURE],
+        "hybrid": [(KERNELS + "itemsets.deletion", "find_rare", lenient("rows.k"))],
+        "lra": [(KERNELS + "itemsets.descents", "settle_pairs", lenient("k")), EXPOSURE],
     },
     "k": {
-        "split": [(KERNELS + "splitting", "best_split", lenient("k")), CHANGED],
+        "split": [(KERNELS + "classes.splitting", "best_split", lenient("k")), CHANGED],
         "pta": [TORN, CHANGED],
         "gray-tsp": [TORN, CHANGED],
         "gsc": [CHANGED],
@@ -134,9 +135,9 @@ FAULTS = {
     "rt": {name: [ITEMS] for name in ALGORITHMS["rt"]},
     "lm": {name: [TOLD] for name in ALGORITHMS["lm"]},
     "diversity": {
-        "injector": [(KERNELS + "bucketing", "grouped_cells", lenient("l")), KINDS],
-        "balanced": [(KERNELS + "bucketing", "evenly_grouped_cells", lenient("l")), KINDS],
-        "anatomy": [(KERNELS + "bucketing", "anatomy_groups", lenient("l"))],
+        "injector": [(KERNELS + "buckets.grouping", "grouped_cells", lenient("l")), KINDS],
+        "balanced": [(KERNELS + "buckets.grouping", "evenly_grouped_cells", lenient("l")), KINDS],
+        "anatomy": [(KERNELS + "buckets.grouping", "anatomy_groups", lenient("l"))],
     },
 }
 """Per kind of promise and algorithm, where the fault is put and what it is."""
@@ -242,12 +243,20 @@ def asked(kind, name, fault):
 
 
 def put_in(monkeypatch, fault):
+    """Break a function in its own module, and wherever it has been imported from there."""
     module, name, broken = fault
     owner = importlib.import_module(module)
     *outer, name = name.split(".")
     for part in outer:
         owner = getattr(owner, part)
-    monkeypatch.setattr(owner, name, broken(getattr(owner, name)))
+    sound = getattr(owner, name)
+    at_home = getattr(sound, "__module__", None) == module and not outer
+    for algorithms in ALGORITHMS.values():
+        for entry in algorithms.values():
+            importlib.import_module(entry.module)
+    users = [m for key, m in sys.modules.items() if key.startswith("shoal.") and getattr(m, name, None) is sound]
+    for user in users if at_home else [owner]:
+        monkeypatch.setattr(user, name, broken(sound))
 
 
 @pytest.mark.parametrize(("kind", "name", "fault"), CASES)
@@ -406,4 +415,4 @@ def test_searches_take_promises_from_the_guarantees_and_nothing_else(room):
             if home.startswith("shoal.guarantees") and home != "shoal.guarantees.missing":
                 assert all(alias.name[0].isupper() for alias in node.names), f"{path.name}, line {node.lineno}"
             asks = isinstance(node, ast.Attribute) and node.attr == "audit"
-            assert not asks or path.parts[-2:] == ("buckets", "cells.py"), f"{path.name}, line {node.lineno}"
+            assert not asks or path.parts[-2:] == ("buckets", "bucketization.py"), f"{path.name}, line {node.lineno}"

@@ -35,7 +35,7 @@ ALGORITHMS: dict[str, dict[str, Entry]] = {
         "split": Entry("shoal.algorithms.transactions.split", ("seed", "time_limit")),
         "pta": Entry("shoal.algorithms.transactions.pta", ("segments",)),
         "gsc": Entry("shoal.algorithms.transactions.gsc"),
-        "gray-tsp": Entry("shoal.algorithms.transactions.gray_tsp", ("seed", "segments", "population", "generations")),
+        "gray-tsp": Entry("shoal.algorithms.transactions.pta", ("seed", "segments", "population", "generations")),
     },
     "rt": {
         "rmerge-r": Entry("shoal.algorithms.rt.merges", _MERGE),
@@ -44,7 +44,7 @@ ALGORITHMS: dict[str, dict[str, Entry]] = {
         "tmerge-r": Entry("shoal.algorithms.rt.merges", _MERGE),
         "tmerge-t": Entry("shoal.algorithms.rt.merges", _MERGE),
         "tmerge-rt": Entry("shoal.algorithms.rt.merges", _MERGE),
-        "rfirst": Entry("shoal.algorithms.rt.rfirst", _ITEMS),
+        "rfirst": Entry("shoal.algorithms.rt.merges", _ITEMS),
         "tfirst": Entry("shoal.algorithms.rt.tfirst", _ITEMS),
     },
     "diversity": {
@@ -54,7 +54,7 @@ ALGORITHMS: dict[str, dict[str, Entry]] = {
     },
     "table": {
         "cluster": Entry("shoal.algorithms.rt.clusters", ("seed", "weights")),
-        "mondrian": Entry("shoal.algorithms.rt.mondrian", ("weights",)),
+        "mondrian": Entry("shoal.algorithms.rt.clusters", ("weights",)),
     },
 }
 """Per kind of data and promise, the home of each algorithm (its function has the algorithm's name); the first is the default."""

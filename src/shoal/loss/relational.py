@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +17,7 @@ import numpy.typing as npt
 from shoal.errors import InputError, option
 from shoal.hierarchy.build import flat_tree
 from shoal.hierarchy.tree import Hierarchy
-from shoal.kernels.tables.boxes import boxes_around
+from shoal.kernels.tables.boxes import Metric, boxes_around
 from shoal.records.records import MISSING, Column, Records
 
 ANYTHING = "*"
@@ -50,9 +49,9 @@ class Space:
         return len(self.tuple_of)
 
     @property
-    def metric(self) -> tuple[Any, ...]:
+    def metric(self) -> Metric:
         """What the kernels ask for to price a box."""
-        return self.kind, self.start, self.number, self.width, self.parent, self.cost, self.weight
+        return Metric(self.kind, self.start, self.number, self.width, self.parent, self.cost, self.weight)
 
     @cached_property
     def sizes(self) -> npt.NDArray[np.int64]:
@@ -63,9 +62,7 @@ class Space:
         """The smallest box around the rows of each class."""
         pairs = np.unique(of_row.astype(np.int64) * max(1, len(self.points)) + self.tuple_of)
         group, point = np.divmod(pairs, max(1, len(self.points)))
-        found: npt.NDArray[np.int32] = boxes_around(
-            self.kind, self.start, self.parent, self.points[point], group, n_classes
-        )
+        found: npt.NDArray[np.int32] = boxes_around(self.metric, self.points[point], group, n_classes)
         return found
 
     def legible(self, boxes: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
@@ -80,7 +77,7 @@ class Space:
     def boxes_of_tuples(self, tuples: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
         """The smallest box around distinct tuples."""
         found: npt.NDArray[np.int32] = boxes_around(
-            self.kind, self.start, self.parent, self.points[tuples], np.zeros(len(tuples), np.int64), 1
+            self.metric, self.points[tuples], np.zeros(len(tuples), np.int64), 1
         )[0]
         return found
 

@@ -15,9 +15,9 @@ import numpy as np
 
 from shoal.algorithms import algorithm, entry
 from shoal.algorithms.buckets.bucketization import Bucketization, chances, figures
+from shoal.algorithms.buckets.eligibility import known_values
 from shoal.algorithms.buckets.negative_rules import negative_rules, value_hierarchies
 from shoal.algorithms.buckets.rule_files import edited, rule_edits
-from shoal.algorithms.known_values import known_values
 from shoal.algorithms.recoding import Options
 from shoal.certificate.disclosure import Figure, disclose
 from shoal.errors import InputError, option

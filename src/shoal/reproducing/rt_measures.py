@@ -90,24 +90,24 @@ def merged(data: str, rows: int | None, k: int) -> list[Row]:
     """UL after each merge of RMERGE_R, until one cluster is left."""
     import shoal
     from shoal.algorithms.recoding import Options
-    from shoal.algorithms.rt.bounds import initial_clusters
     from shoal.algorithms.rt.cluster_recoding import RTOptions
-    from shoal.algorithms.rt.task import ground
-    from shoal.algorithms.rt.transaction import generalized
+    from shoal.algorithms.rt.merges import initial_clusters
+    from shoal.algorithms.rt.task import task_of
+    from shoal.algorithms.rt.transaction import generalize
     from shoal.models.tables import hierarchies
 
     records, specs = sources.rt_table(data, rows)
     promise = shoal.RTAnonymity(min(k, len(records)), M)
     # The end of the path is a release, and has to pass its audit like any other.
     shoal.anonymize(records, promise, algorithm="rmerge-r", delta=1.0, hierarchy=specs, seed=sources.SEED)
-    laid = ground(records, promise, hierarchies(records, specs, None), Options(seed=sources.SEED), RTOptions())
-    merging, _ = initial_clusters(laid)
-    costs = {c: generalized(laid, merging.rows(c)).ul for c in range(len(merging.alive)) if merging.alive[c]}
+    task = task_of(records, promise, hierarchies(records, specs, None), Options(seed=sources.SEED), RTOptions())
+    merging, _ = initial_clusters(task)
+    costs = {c: generalize(task, merging.rows(c)).ul for c in range(len(merging.alive)) if merging.alive[c]}
     path = [sum(costs.values()) / len(records)]
     while len(costs) > 1:
         seed = merging.seed()
         costs.pop(merging.join_nearest(seed))
-        costs[seed] = generalized(laid, merging.rows(seed)).ul
+        costs[seed] = generalize(task, merging.rows(seed)).ul
         path.append(sum(costs.values()) / len(records))
     return [
         {"transactions": len(records), "algorithm": "rmerge-r", "merge": place, "ul": ul}

@@ -12,11 +12,11 @@ from collections.abc import Mapping
 import numpy as np
 
 from shoal.algorithms.buckets.bucketization import Bucketization, figures
-from shoal.algorithms.buckets.eligibility import check_shares
-from shoal.algorithms.known_values import known_values
+from shoal.algorithms.buckets.eligibility import check_shares, known_values
 from shoal.algorithms.recoding import Options
 from shoal.guarantees.diversity import MatchingDiversity
 from shoal.hierarchy.tree import Hierarchy
+from shoal.kernels.buckets.grouping import anatomy_groups
 from shoal.records.buckets import Buckets, sensitive_column
 from shoal.records.records import Records
 
@@ -25,8 +25,6 @@ def anatomy(
     records: Records, guarantee: MatchingDiversity, hierarchies: Mapping[str, Hierarchy] | None, options: Options
 ) -> Bucketization:
     """Buckets of l or l + 1 rows, or a few more, with different values; drawn with `options.seed`. Rules are not looked at."""
-    from shoal.kernels.buckets.grouping import anatomy_groups
-
     column = sensitive_column(records)
     counted = known_values(column, guarantee.missing)
     counts = np.where(counted, np.bincount(column.codes, minlength=len(column.values)), 0)
@@ -50,4 +48,4 @@ def anatomy(
     of_row = np.empty(n, np.int32)
     of_row[places] = np.concatenate((group, random.permutation(unknown) % max(1, n_groups))).astype(np.int32)
     buckets = Buckets.of(records, of_row)
-    return Bucketization(buckets, "anatomy", figures(buckets) | {"remaining": len(rest) + unknown})
+    return Bucketization(buckets, algorithm="anatomy", facts=figures(buckets) | {"remaining": len(rest) + unknown})

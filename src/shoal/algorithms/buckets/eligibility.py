@@ -15,11 +15,23 @@ import numpy.typing as npt
 
 from shoal.errors import Unreachable
 from shoal.guarantees.diversity import MatchingDiversity
+from shoal.guarantees.missing import Missing
+from shoal.kernels.buckets.matchings import count_valid
+from shoal.kernels.parallel import even_blocks, over_blocks
 from shoal.records.records import Column
 
 LARGEST = 2**28
 """Kinds of rows times values up to which all rows are matched at once."""
 BLOCKS = 64
+
+
+def known_values(column: Column, missing: Missing) -> npt.NDArray[np.bool_]:
+    """Which values of a sensitive column help a class or a bucket to its l: all but missing ones, unless these are read as a value.
+
+    The audit reads the promise for itself (`shoal.guarantees.missing`): what is wrong here makes it refuse, not agree.
+    """
+    read_as = missing if isinstance(missing, str) else missing.get(column.name, "unknown")
+    return np.array([read_as == "value" or not (not value or value.isspace()) for value in column.values], np.bool_)
 
 
 def check_shares(name: str, counts: npt.NDArray[np.int64], rows: int, guarantee: MatchingDiversity) -> None:
@@ -119,9 +131,6 @@ def valid_numbers(
 
     Groups are given by their rows of each kind and of each value. A kind without rows in a group has all values.
     """
-    from shoal.kernels.buckets.matchings import count_valid
-    from shoal.kernels.parallel import even_blocks, over_blocks
-
     found = np.full(rows_of_kind.shape, excluded.shape[1], np.int64)
     if excluded.size > LARGEST:  # a flow of that size does not fit: what the rules leave each row by itself has to do
         for g, there in enumerate((rows_of_value > 0) & counted):

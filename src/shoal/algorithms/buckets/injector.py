@@ -13,11 +13,11 @@ from dataclasses import replace
 import numpy as np
 
 from shoal.algorithms.buckets.balanced import evenly_grouped
-from shoal.algorithms.buckets.bucketization import Bucketization
-from shoal.algorithms.buckets.cells import Cells, Groups, bucketized
+from shoal.algorithms.buckets.bucketization import Bucketization, Cells, Groups, bucketize
 from shoal.algorithms.recoding import Options
 from shoal.guarantees.diversity import MatchingDiversity
 from shoal.hierarchy.tree import Hierarchy
+from shoal.kernels.buckets.grouping import grouped_cells
 from shoal.records.records import Records
 
 EXACT = 2e9
@@ -30,42 +30,28 @@ def injector(
     """Buckets that keep matching l-diversity against the rules of the guarantee; rows of a cell are drawn with `options.seed`."""
     counted = True
 
-    def grouped(cells: Cells, l: int) -> Groups:  # noqa: E741
+    def form_groups(cells: Cells, l: int) -> Groups:  # noqa: E741
         nonlocal counted
         counted = affordable(cells, l)
         return nit_grouped(cells, l) if counted else evenly_grouped(cells, l)
 
-    found = bucketized("injector", records, guarantee, options, grouped)
+    answer = bucketize("injector", records, guarantee, options, form_groups)
     if counted:
-        return found
+        return answer
     note = (
-        f"There are {found.facts['cells']:,} combinations of a value and a set of impossible values, too many to count incompatible rows "
+        f"There are {answer.facts['cells']:,} combinations of a value and a set of impossible values, too many to count incompatible rows "
         "for every choice: groups were formed as by algorithm balanced."
     )
-    return replace(found, notes=(*found.notes, note))
+    return replace(answer, notes=(*answer.notes, note))
 
 
 def nit_grouped(cells: Cells, l: int) -> Groups:  # noqa: E741
     """The grouping phase of Figure 2."""
-    from shoal.kernels.buckets.grouping import grouped_cells
-
-    many = cells.n_obedient_cells
     ruled = np.full(cells.n_values, -1, np.int32)
-    used = np.unique(cells.kind_values)
+    used = np.unique(cells.table.kind_values)
     ruled[used] = np.arange(len(used))
-    group, n_groups = grouped_cells(
-        l,
-        cells.value[:many],
-        cells.kind[:many],
-        cells.start[: many + 1],
-        cells.value_cells,
-        cells.kind_start,
-        cells.kind_values,
-        cells.excluded,
-        ruled,
-        len(used),
-    )
-    return np.concatenate((group, np.full(len(cells.rows) - cells.n_obedient, -1, np.int32))), n_groups
+    group, n_groups = grouped_cells(l, cells.table, ruled, len(used))
+    return cells.with_rest(group), n_groups
 
 
 def affordable(cells: Cells, l: int) -> bool:  # noqa: E741

@@ -19,6 +19,8 @@ from shoal.errors import InputError
 from shoal.hierarchy.build import flat_tree
 from shoal.hierarchy.spec import column_hierarchy
 from shoal.hierarchy.tree import Hierarchy
+from shoal.kernels.buckets.rule_mining import marked_among_mined, marked_redundant, mined_rules
+from shoal.kernels.parallel import even_blocks, over_blocks
 from shoal.records.buckets import sensitive_column
 from shoal.records.knowledge import Covers, Rules, covers
 from shoal.records.records import Column, Records
@@ -47,8 +49,6 @@ def negative_rules(
     `fuzzy` gives numeric columns whose nodes are fuzzy, with the distance over which membership fades out. Rules that follow from
     more general ones are left out, or with `redundant` kept and marked.
     """
-    from shoal.kernels.parallel import even_blocks, over_blocks
-
     column = sensitive_column(records)
     search = search_for(
         records,
@@ -140,8 +140,6 @@ class Search:
 
         Rows are given by their values of these attributes, the place of their sensitive value in `by_need`, and how many there are.
         """
-        from shoal.kernels.buckets.rule_mining import mined_rules
-
         nodes, value, support, exceptions = mined_rules(
             codes,
             sensitive,
@@ -287,8 +285,6 @@ def _follows(
     mining_order: Mapping[str, Hierarchy] | None,
 ) -> npt.NDArray[np.bool_]:
     """Which rules follow from a more general one. Rules as mined with min_conf = 1 (their nodes in mining order) take a short cut."""
-    from shoal.kernels.buckets.rule_mining import marked_among_mined, marked_redundant
-
     if as_mined is not None and mining_order is not None:
         return np.asarray(marked_among_mined(as_mined, value, *_parents(mining_order)))
     order = np.lexsort((value, *nodes.T[::-1], _depths(trees, nodes)))

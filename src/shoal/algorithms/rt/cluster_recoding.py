@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from shoal.algorithms.recoding import Options
+from shoal.algorithms.recoding import Outcome
 from shoal.errors import InputError
 from shoal.ordering import natural_order
 from shoal.records.baskets import Baskets
@@ -52,12 +52,6 @@ class RTOptions:
         return DELTA if self.delta is None else float(self.delta)
 
 
-def settings(options: Options, rt: RTOptions | None) -> RTOptions:
-    """What was asked for: given here, or among the options of every algorithm, or nothing in particular."""
-    found: RTOptions | None = rt or getattr(options, "rt", None)
-    return found or RTOptions()
-
-
 @dataclass(frozen=True, eq=False)
 class ItemRules:
     """What items are published as, cluster by cluster: `token[i]` for item `item[i]`, cluster c holding [offsets[c], offsets[c + 1])."""
@@ -76,7 +70,7 @@ class ItemRules:
 
 
 @dataclass(frozen=True, eq=False)
-class ClusterRecoding:
+class ClusterRecoding(Outcome):
     """Clusters of rows, and what every cluster is published as."""
 
     of_row: npt.NDArray[np.int32]
@@ -85,22 +79,17 @@ class ClusterRecoding:
     """Per quasi-identifier column, the published value of each cluster."""
     rules: ItemRules | None
     """None for tables without items."""
-    algorithm: str
     ncp: float
     """Of the relational columns."""
+    ncp_by_column: Mapping[str, float] = field(default_factory=dict)
     ul: float | None = None
     items_ncp: float | None = None
-    ncp_by_column: Mapping[str, float] = field(default_factory=dict)
-    optimal: bool | None = None
-    bound: float | None = None
-    facts: Mapping[str, Any] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
 
     @property
     def loss(self) -> dict[str, float]:
         """`ncp`, and for tables with items `ul` and `items_ncp`."""
-        found = {"ncp": self.ncp, "ul": self.ul, "items_ncp": self.items_ncp}
-        return {name: value for name, value in found.items() if value is not None}
+        measures = {"ncp": self.ncp, "ul": self.ul, "items_ncp": self.items_ncp}
+        return {name: value for name, value in measures.items() if value is not None}
 
     def apply(self, records: Records) -> Records:
         """The records as they would be published, in the original order of rows."""

@@ -7,21 +7,22 @@ published alike become one. Equal tuples are looked at once, however many rows t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from shoal.algorithms.known_values import known_values
+from shoal.algorithms.buckets.eligibility import known_values
 from shoal.algorithms.recoding import Options
-from shoal.algorithms.rt.cluster_recoding import ClusterRecoding, RTOptions, settings
+from shoal.algorithms.rt.cluster_recoding import ClusterRecoding, RTOptions
+from shoal.algorithms.rt.merging import Merging
+from shoal.algorithms.rt.mondrian import mondrian_parts
 from shoal.algorithms.rt.task import Hierarchies
 from shoal.errors import Unreachable
+from shoal.guarantees.table import TableAnonymity
+from shoal.kernels.tables.boxes import boxes_around, nearest_groups, place_leftovers
 from shoal.loss.relational import Space, relational_ncp, space
 from shoal.records.records import Records
-
-if TYPE_CHECKING:
-    from shoal.guarantees.table import TableAnonymity
 
 
 def cluster(
@@ -32,37 +33,47 @@ def cluster(
     rt: RTOptions | None = None,
 ) -> ClusterRecoding:
     """Relational k-anonymity by CLUSTER; with l, clusters that hold too few sensitive values join their nearest."""
-    return relational("cluster", records, guarantee, hierarchies, options, settings(options, rt))
+    return relational("cluster", records, guarantee, hierarchies, options, rt)
+
+
+def mondrian(
+    records: Records,
+    guarantee: TableAnonymity,
+    hierarchies: Hierarchies,
+    options: Options,
+    rt: RTOptions | None = None,
+) -> ClusterRecoding:
+    """Relational k-anonymity by Mondrian; with l, parts that hold too few sensitive values join their nearest."""
+    return relational("mondrian", records, guarantee, hierarchies, options, rt)
 
 
 def clusters(space: Space, k: int, seed: int) -> tuple[npt.NDArray[np.int32], int]:
     """CLUSTER: (cluster of each row, how many)."""
-    from shoal.kernels.tables.boxes import nearest_groups, place_leftovers
-
     order = np.random.default_rng(seed).permutation(len(space))
-    group, n = nearest_groups(*space.metric, space.points, space.sizes.copy(), space.tuple_of, order, k)  # type: ignore[call-arg]
+    group, n = nearest_groups(space.metric, space.points, space.sizes.copy(), space.tuple_of, order, k)
     placed = group >= 0
-    boxes = _boxes_of(space, group, placed, n)
-    place_leftovers(*space.metric, space.points, space.tuple_of, group, boxes)  # type: ignore[call-arg]
+    points = space.points[space.tuple_of[placed]]
+    boxes = boxes_around(space.metric, points, group[placed].astype(np.int64), n)
+    place_leftovers(space.metric, space.points, space.tuple_of, group, boxes)
     return joined_alike(space, group, n)
 
 
-def formed(space: Space, k: int, way: str, options: Options) -> tuple[npt.NDArray[np.int32], int]:
+def form_clusters(space: Space, k: int, way: str, options: Options) -> tuple[npt.NDArray[np.int32], int]:
     """Clusters of at least k rows by CLUSTER or Mondrian."""
-    from shoal.algorithms.rt.mondrian import parts
-
     options.tell("clusters of rows", 0.0)
-    return clusters(space, k, options.seed) if way == "cluster" else parts(space, k)
+    if way == "cluster":
+        return clusters(space, k, options.seed)
+    return joined_alike(space, *mondrian_parts(space, k))
 
 
 def joined_alike(space: Space, group: npt.NDArray[np.int32], n: int) -> tuple[npt.NDArray[np.int32], int]:
     """Clusters that are published alike as one (CLUSTER, lines 9 to 11), numbered in the order of their first rows."""
     boxes = space.legible(space.boxes(group, n))
     _, alike = np.unique(boxes.reshape(n, -1), axis=0, return_inverse=True)
-    return numbered(alike.reshape(-1)[group])
+    return number_groups(alike.reshape(-1)[group])
 
 
-def numbered(group: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int32], int]:
+def number_groups(group: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int32], int]:
     """Groups numbered from 0 in the order of their first rows, and how many there are."""
     _, first, inverse = np.unique(group, return_index=True, return_inverse=True)
     rank = np.empty(len(first), np.int32)
@@ -76,7 +87,7 @@ def relational(
     guarantee: TableAnonymity,
     hierarchies: Hierarchies,
     options: Options,
-    rt: RTOptions,
+    rt: RTOptions | None,
 ) -> ClusterRecoding:
     """A table without items: clusters, joined while one of them holds too few different sensitive values."""
     n, k = len(records), int(guarantee.k)
@@ -84,8 +95,8 @@ def relational(
         raise Unreachable(
             f"{guarantee} cannot be reached: k = {k:,}, but there are only {n:,} rows; choose a smaller k"
         )
-    laid = space(records, hierarchies, rt.weights)
-    of_row, count = formed(laid, k, way, options)
+    laid = space(records, hierarchies, (rt or RTOptions()).weights)
+    of_row, count = form_clusters(laid, k, way, options)
     before = count
     if guarantee.l > 1:
         of_row, count = _diverse(records, guarantee, laid, of_row, count)
@@ -95,9 +106,9 @@ def relational(
         of_row,
         cluster_values(laid, of_row, count),
         None,
-        way,
         losses.pop("ncp"),
-        ncp_by_column=losses,
+        losses,
+        algorithm=way,
         facts=cluster_facts(of_row, count),
         notes=notes if count < before else (),
     )
@@ -118,23 +129,10 @@ def cluster_facts(of_row: npt.NDArray[np.int32], n: int) -> dict[str, int]:
     }
 
 
-def _boxes_of(
-    space: Space, group: npt.NDArray[np.int32], placed: npt.NDArray[np.bool_], n: int
-) -> npt.NDArray[np.int32]:
-    from shoal.kernels.tables.boxes import boxes_around
-
-    found: npt.NDArray[np.int32] = boxes_around(
-        space.kind, space.start, space.parent, space.points[space.tuple_of[placed]], group[placed].astype(np.int64), n
-    )
-    return found
-
-
 def _diverse(
     records: Records, guarantee: TableAnonymity, space: Space, of_row: npt.NDArray[np.int32], n: int
 ) -> tuple[npt.NDArray[np.int32], int]:
     """Clusters joined with their nearest until each holds l different values of every sensitive column."""
-    from shoal.algorithms.rt.merging import Merging
-
     columns = records.of_role("sensitive")
     values = [np.where(known_values(c, guarantee.missing)[c.codes], c.codes, -1) for c in columns]
     for column, codes in zip(columns, values, strict=True):
@@ -151,4 +149,4 @@ def _diverse(
             other = merging.join_nearest(c)
             for sets in held:
                 sets[c] |= sets[other]
-    return numbered(merging.of_row())
+    return number_groups(merging.of_row())

@@ -1,60 +1,234 @@
-"""The six merging algorithms of the RT paper by name. RMERGE bounds the loss of relational columns, TMERGE that of the items;
-`_r` merges clusters with near relational values, `_t` with near items, `_rt` by the sum of both ranks."""
+"""Rum-bound and Tum-bound, the two frameworks of the RT paper (section 4): form clusters, merge them, generalize their items; and RFIRST
+(section 3), which merges none.
+
+Rum-bound keeps the loss of relational columns (NCP) at delta or below and merges as long as that allows, for the sake of the items.
+Tum-bound merges until the loss of the items (UL) is at delta or below, and no further, for the sake of the columns.
+
+One thing comes before both: a cluster in which some rows hold items, but fewer than k, cannot be published by itself, whatever is
+generalized, nor can one (with l) in which a sensitive item stands in more than 1/l of the rows. It is joined with its nearest
+until it can. What no cluster of all rows could keep is refused before.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
 
 from shoal.algorithms.recoding import Options
-from shoal.algorithms.rt.bounds import rum_bound, tum_bound
 from shoal.algorithms.rt.cluster_recoding import ClusterRecoding, RTOptions
-from shoal.algorithms.rt.task import Hierarchies
+from shoal.algorithms.rt.clusters import cluster_facts, cluster_values, form_clusters, joined_alike, number_groups
+from shoal.algorithms.rt.merging import SLACK, ItemOrder, Merging, nearest_candidate
+from shoal.algorithms.rt.task import Guarantee, Hierarchies, Task, task_of
+from shoal.algorithms.rt.transaction import ItemGroups, generalize, generalize_all, item_rules
+from shoal.errors import Message, Unreachable, option
+from shoal.loss.relational import relational_ncp
+from shoal.price.ul import items_ncp
 from shoal.records.records import Records
 
-if TYPE_CHECKING:
-    from shoal.guarantees.lm import LmDiversity
-    from shoal.guarantees.rt import RTAnonymity
 
-    Guarantee = RTAnonymity | LmDiversity
+def rum_bound(
+    way: str,
+    records: Records,
+    guarantee: Guarantee,
+    hierarchies: Hierarchies,
+    options: Options,
+    rt: RTOptions | None = None,
+) -> ClusterRecoding:
+    """RMERGE by relational values (`r`), by items (`t`) or by both (`rt`), under NCP <= delta."""
+    task = task_of(records, guarantee, hierarchies, options, rt)
+    merging, joined = initial_clusters(task)
+    delta, start = task.rt.bound, merging.rum
+    if start > delta + SLACK:
+        raise Unreachable(
+            f"delta = {delta:g} cannot be kept: in clusters of k = {task.k:,} rows the columns already lose {start:.4f} of their detail; "
+            f"the smallest delta that works is {rounded_up(start):.4f}",
+            remedy={"delta": rounded_up(start)},
+        )
+    order = None if way == "r" else ItemOrder(task, merging)
+    before, left = merging.merges, int(np.count_nonzero(merging.alive))
+    while left > 1:
+        if left % 64 == 0:
+            options.tell(f"{left:,} clusters", 0.1 + 0.6 * min(1.0, merging.rum / max(delta, SLACK)))
+        c = merging.seed()
+        if order is None:
+            # As printed: only the nearest is tried, and if it passes the bound, nothing changes any more.
+            other, cost = merging.nearest(c)
+            if merging.rum_with(c, other, cost) > delta + SLACK:
+                break
+            merging.merge(c, other, cost)
+        else:
+            joint = merging.beside(c)
+            other, apart = nearest_candidate(way, order, c, joint, merging.rum_after(c, joint) <= delta + SLACK)
+            if other < 0:
+                break
+            merging.merge(c, other, float(joint[other]))
+            order.merge(c, other, apart)
+        left -= 1
+    facts = {"delta": delta, "ncp_before_merging": start, "merges": merging.merges - before}
+    of_row, n = joined_alike(task.space, *number_groups(merging.of_row()))
+    return recoding_of(f"rmerge-{way}", task, of_row, n, facts=facts, notes=joining_notes(joined))
 
 
-def rmerge_r(
+def tum_bound(
+    way: str,
+    records: Records,
+    guarantee: Guarantee,
+    hierarchies: Hierarchies,
+    options: Options,
+    rt: RTOptions | None = None,
+) -> ClusterRecoding:
+    """TMERGE by relational values (`r`), by items (`t`) or by both (`rt`), until UL <= delta; merges are kept until it is."""
+    task = task_of(records, guarantee, hierarchies, options, rt)
+    merging, joined = initial_clusters(task)
+    delta, n = task.rt.bound, max(1, len(task))
+    alive = np.flatnonzero(merging.alive).tolist()
+    groups: dict[int, ItemGroups] = dict(zip(alive, generalize_all(task, merging.clusters()), strict=True))
+    total = sum(one.ul for one in groups.values())
+    loss = start = least = total / n
+    order: ItemOrder | None = None
+    before = merging.merges
+    while loss > delta + SLACK and len(groups) > 1:
+        options.tell(f"{len(groups):,} clusters, UL {loss:.4f}", 0.1 + 0.6 * (1 - len(groups) / len(alive)))
+        if order is None and way != "r":
+            order = ItemOrder(task, merging)
+        c = merging.seed()
+        if order is None:
+            other = merging.join_nearest(c)
+        else:
+            joint = merging.beside(c)
+            other, apart = nearest_candidate(way, order, c, joint, np.isfinite(joint))
+            merging.merge(c, other, float(joint[other]))
+            order.merge(c, other, apart)
+        gone = groups.pop(c).ul + groups.pop(other).ul
+        groups[c] = generalize(task, merging.rows(c))
+        total += groups[c].ul - gone
+        loss = total / n
+        least = min(least, loss)
+    if loss > delta + SLACK:
+        raise Unreachable(
+            f"delta = {delta:g} cannot be kept: merging clusters brings UL down to {least:.4f} and no further; "
+            f"the smallest delta that works is {rounded_up(least):.4f}",
+            remedy={"delta": rounded_up(least)},
+        )
+    facts = {"delta": delta, "ul_before_merging": start, "merges": merging.merges - before}
+    of_row, count = number_groups(merging.of_row())
+    # Clusters are numbered by their first rows now: bring their item groups into the same order.
+    by_number = [groups[c] for c in sorted(groups, key=lambda c: int(merging.rows(c)[0]))]
+    return recoding_of(f"tmerge-{way}", task, of_row, count, by_number, facts=facts, notes=joining_notes(joined))
+
+
+rmerge_r, rmerge_t, rmerge_rt = (partial(rum_bound, way) for way in ("r", "t", "rt"))
+tmerge_r, tmerge_t, tmerge_rt = (partial(tum_bound, way) for way in ("r", "t", "rt"))
+
+
+def rfirst(
     records: Records, guarantee: Guarantee, hierarchies: Hierarchies, options: Options, rt: RTOptions | None = None
 ) -> ClusterRecoding:
-    """The nearest clusters in relational values become one, while NCP stays at delta or below."""
-    return rum_bound("r", records, guarantee, hierarchies, options, rt)
+    """Clusters of near relational values, and the items of each generalized as they are: the least loss of relational columns that CLUSTER
+    finds, whatever the items lose."""
+    task = task_of(records, guarantee, hierarchies, options, rt)
+    merging, joined = initial_clusters(task)
+    return recoding_of("rfirst", task, *number_groups(merging.of_row()), notes=joining_notes(joined))
 
 
-def rmerge_t(
-    records: Records, guarantee: Guarantee, hierarchies: Hierarchies, options: Options, rt: RTOptions | None = None
+def initial_clusters(task: Task) -> tuple[Merging, int]:
+    """Clusters of at least k rows, each of which can be published, and how many had to be joined for that."""
+    merging = Merging(task.space, *form_clusters(task.space, task.k, task.rt.formation, task.options))
+    for c in range(len(merging.alive)):
+        while merging.alive[c] and not publishable(task, merging.rows(c)):
+            merging.join_nearest(c)
+    return merging, merging.merges
+
+
+def publishable(task: Task, rows: npt.NDArray[np.int64]) -> bool:
+    """Whether these rows keep the promise as a class of their own once all their items are one generalized item."""
+    holds = task.items.lengths[rows] > 0
+    filled = int(np.count_nonzero(holds))
+    if len(rows) < task.k or 0 < filled < task.k:
+        return False
+    if task.l <= 1 or not len(task.sensitive.vocabulary):
+        return True
+    told = task.sensitive.take(rows)
+    row = np.repeat(np.arange(len(rows)), told.lengths)
+    every = np.bincount(told.items, minlength=1).max()
+    among = np.bincount(told.items[holds[row]], minlength=1).max()
+    return bool(every * task.l <= len(rows) and among * task.l <= filled)
+
+
+def recoding_of(
+    algorithm: str,
+    task: Task,
+    of_row: npt.NDArray[np.int32],
+    n: int,
+    groups: list[ItemGroups] | None = None,
+    *,
+    facts: dict[str, float] | None = None,
+    notes: tuple[str, ...] = (),
 ) -> ClusterRecoding:
-    """The nearest clusters in items become one, as long as there is a pair that leaves NCP at delta or below."""
-    return rum_bound("t", records, guarantee, hierarchies, options, rt)
+    """The recoding that a partition of the rows amounts to, with its losses."""
+    if groups is None:
+        order = np.argsort(of_row, kind="stable").astype(np.int64)
+        groups = generalize_all(task, np.split(order, np.cumsum(np.bincount(of_row, minlength=n))[:-1]))
+    rules = item_rules(task, groups)
+    in_sets = sum(one.node is None and len(one.items) > 0 for one in groups)
+    losses = relational_ncp(task.space, of_row, n)
+    domain = len(task.items.vocabulary) if task.tree is None else task.tree.n_leaves
+    return ClusterRecoding(
+        of_row,
+        cluster_values(task.space, of_row, n),
+        rules,
+        losses.pop("ncp"),
+        losses,
+        ul=sum(one.ul for one in groups) / max(1, len(task)),
+        items_ncp=items_ncp(_occurrence_sizes(task, of_row, groups), domain)["items_ncp"],
+        algorithm=algorithm,
+        facts=cluster_facts(of_row, n)
+        | {
+            "formation": task.rt.formation,
+            "transaction": task.rt.transaction or ("sets" if task.tree is None else "aa"),
+            "ordering": task.rt.ordering,
+        }
+        | ({} if task.tree is None else {"clusters_in_sets": in_sets})
+        | (facts or {}),
+        notes=notes + (_set_notes(in_sets, n) if task.tree is not None else ()),
+    )
 
 
-def rmerge_rt(
-    records: Records, guarantee: Guarantee, hierarchies: Hierarchies, options: Options, rt: RTOptions | None = None
-) -> ClusterRecoding:
-    """The nearest clusters by both ranks become one, as long as there is a pair that leaves NCP at delta or below."""
-    return rum_bound("rt", records, guarantee, hierarchies, options, rt)
+def _set_notes(in_sets: int, n: int) -> tuple[str, ...]:
+    """What to tell about clusters for which the item hierarchy was of no use."""
+    if not in_sets:
+        return ()
+    return (
+        Message(
+            f"in {in_sets:,} of {n:,} classes the item hierarchy would leave nothing but its root: items are put together in sets "
+            f"there; {option('transaction', 'aa')} or {option('transaction', 'exact')} keeps to the hierarchy"
+        ),
+    )
 
 
-def tmerge_r(
-    records: Records, guarantee: Guarantee, hierarchies: Hierarchies, options: Options, rt: RTOptions | None = None
-) -> ClusterRecoding:
-    """The nearest clusters in relational values become one, until UL is at delta or below."""
-    return tum_bound("r", records, guarantee, hierarchies, options, rt)
+def rounded_up(loss: float) -> float:
+    """The next number of four digits behind the point: what a user can type."""
+    return math.ceil(loss * 10_000 - 1e-9) / 10_000
 
 
-def tmerge_t(
-    records: Records, guarantee: Guarantee, hierarchies: Hierarchies, options: Options, rt: RTOptions | None = None
-) -> ClusterRecoding:
-    """The nearest clusters in items become one, until UL is at delta or below."""
-    return tum_bound("t", records, guarantee, hierarchies, options, rt)
+def joining_notes(joined: int) -> tuple[str, ...]:
+    """What to tell about clusters that had to be joined before anything else."""
+    if not joined:
+        return ()
+    return (
+        f"{joined:,} {'cluster' if joined == 1 else 'clusters'} could not be published alone (too few rows with items, or a sensitive "
+        "item in too many): joined with the nearest",
+    )
 
 
-def tmerge_rt(
-    records: Records, guarantee: Guarantee, hierarchies: Hierarchies, options: Options, rt: RTOptions | None = None
-) -> ClusterRecoding:
-    """The nearest clusters by both ranks become one, until UL is at delta or below."""
-    return tum_bound("rt", records, guarantee, hierarchies, options, rt)
+def _occurrence_sizes(task: Task, of_row: npt.NDArray[np.int32], groups: list[ItemGroups]) -> npt.NDArray[np.int64]:
+    """Per original occurrence of an item, how many items its published token stands for; in no particular order."""
+    n = max(1, len(task.items.vocabulary))
+    row = np.repeat(np.arange(len(task), dtype=np.int64), task.items.lengths)
+    known = np.concatenate([c * n + one.items.astype(np.int64) for c, one in enumerate(groups)])
+    sizes = np.concatenate([one.size[one.group] for one in groups])
+    wanted = of_row[row].astype(np.int64) * n + task.items.items
+    return sizes[np.searchsorted(known, wanted)]

@@ -6,13 +6,22 @@ else is looked at. What two clusters would cost together is asked for one seed a
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
-from shoal.algorithms.rt.task import Ground
-from shoal.algorithms.rt.transaction import generalized
+from shoal.algorithms.rt.task import Task
+from shoal.algorithms.rt.transaction import generalize
+from shoal.kernels.parallel import even_blocks, over_blocks
+from shoal.kernels.tables.boxes import costs_beside, extend_box, nearest_box
+from shoal.kernels.tables.btd import (
+    Itemsets,
+    distances_beside,
+    group_distances,
+    length_lists,
+    link_lists,
+    nearest_group,
+    signatures,
+)
 from shoal.loss.relational import Space
 
 SLACK = 1e-12
@@ -50,10 +59,10 @@ class Merging:
 
     def of_row(self) -> npt.NDArray[np.int64]:
         """The cluster of each row."""
-        found = np.empty(len(self.space), np.int64)
+        of_row = np.empty(len(self.space), np.int64)
         for c in np.flatnonzero(self.alive).tolist():
-            found[self.rows(c)] = c
-        return found
+            of_row[self.rows(c)] = c
+        return of_row
 
     def seed(self) -> int:
         """The cluster with the least NCP, the first among equals (RMERGE, step 2)."""
@@ -61,16 +70,12 @@ class Merging:
 
     def beside(self, c: int) -> npt.NDArray[np.float64]:
         """Rum(G(C and C_i)) for every other cluster: the NCP of a record in both together."""
-        from shoal.kernels.tables.boxes import costs_beside
-
-        found: npt.NDArray[np.float64] = costs_beside(*self.space.metric, self.boxes, c, self.alive)  # type: ignore[call-arg]
-        return found
+        costs: npt.NDArray[np.float64] = costs_beside(self.space.metric, self.boxes, c, self.alive)
+        return costs
 
     def nearest(self, c: int) -> tuple[int, float]:
         """The cluster that minimizes Rum(G(C and C')), the first among equals, and that value (RMERGE_R, step 3)."""
-        from shoal.kernels.tables.boxes import nearest_box
-
-        other, joint = nearest_box(*self.space.metric, self.boxes, c, self.alive)  # type: ignore[call-arg]
+        other, joint = nearest_box(self.space.metric, self.boxes, c, self.alive)
         return int(other), float(joint)
 
     def rum_with(self, c: int, other: int, joint: float) -> float:
@@ -86,12 +91,10 @@ class Merging:
 
     def merge(self, c: int, other: int, joint: float) -> None:
         """Cluster `other` goes into c, whose records then cost `joint` each."""
-        from shoal.kernels.tables.boxes import extend_box
-
         self.total += (self.size[c] + self.size[other]) * joint - (
             self.size[c] * self.ncp[c] + self.size[other] * self.ncp[other]
         )
-        extend_box(self.space.kind, self.space.start, self.space.parent, self.boxes, c, self.boxes, other)
+        extend_box(self.space.metric, self.boxes, c, self.boxes, other)
         self.ncp[c] = joint
         self.size[c] += self.size[other]
         self.alive[other] = False
@@ -109,37 +112,22 @@ class Merging:
 class ItemOrder:
     """How near clusters are in their items: by BTD, kept up to date, or by UL after generalizing (the paper's baseline)."""
 
-    def __init__(self, ground: Ground, merging: Merging) -> None:
-        self.ground, self.merging = ground, merging
-        self.exact = ground.rt.ordering == "ul"
+    def __init__(self, task: Task, merging: Merging) -> None:
+        self.task, self.merging = task, merging
+        self.exact = task.rt.ordering == "ul"
         if not self.exact:
-            from shoal.kernels.tables.btd import buckets, group_distances, signatures
-
-            n = len(merging.alive)
-            of_row = merging.of_row()
-            items = ground.items
-            self._data = (
-                items.offsets,
-                items.items,
-                signatures(items.offsets, items.items),
-                len(items.vocabulary),
-            )
-            self._lists: tuple[Any, ...] = buckets(items.lengths, of_row, n)
-            first, length, head, _, next_bucket, next_row = self._lists
-            self.btd = group_distances(*self._data, first, length, head, next_bucket, next_row)
+            items = task.items
+            words = signatures(items.offsets, items.items)
+            self._items = Itemsets(items.offsets, items.items, words, len(items.vocabulary))
+            self._lists = length_lists(items.lengths, merging.of_row(), len(merging.alive))
+            self.btd = group_distances(self._items, self._lists)
 
     def beside(self, c: int) -> npt.NDArray[np.float64]:
         """BTD, or the mean UL, of each other cluster together with c."""
         if self.exact:
             return self._ul_beside(c)
-        from shoal.kernels.tables.btd import distances_beside
-
-        first, length, head, _, next_bucket, next_row = self._lists
-        alive = self.merging.alive
-        found: npt.NDArray[np.float64] = distances_beside(
-            *self._data, first, length, head, next_bucket, next_row, self.btd, alive, c
-        )
-        return found
+        apart: npt.NDArray[np.float64] = distances_beside(self._items, self._lists, self.btd, self.merging.alive, c)
+        return apart
 
     def nearest(self, c: int, joint: npt.NDArray[np.float64], allowed: npt.NDArray[np.bool_]) -> tuple[int, float]:
         """The first allowed cluster in this order, equal ones told apart by their NCP `joint`, and its BTD; -1 if there is none."""
@@ -150,41 +138,32 @@ class ItemOrder:
                 return -1, 0.0
             other = int(places[np.lexsort((joint[places], apart[places]))[0]])
             return other, float(apart[other])
-        from shoal.kernels.tables.btd import nearest_group
-
-        first, length, head, _, next_bucket, next_row = self._lists
-        other, distance = nearest_group(
-            *self._data, first, length, head, next_bucket, next_row, self.btd, allowed, joint, c
-        )
+        other, distance = nearest_group(self._items, self._lists, self.btd, allowed, joint, c)
         return int(other), float(distance)
 
     def merge(self, c: int, other: int, joint: float) -> None:
         """Cluster `other` goes into c, whose BTD is then `joint`."""
         if not self.exact:
-            from shoal.kernels.tables.btd import link_buckets
-
-            link_buckets(*self._lists, c, other)  # type: ignore[call-arg]
+            link_lists(self._lists, c, other)
             self.btd[c] = joint
 
     def _ul_beside(self, c: int) -> npt.NDArray[np.float64]:
-        from shoal.kernels.parallel import even_blocks, over_blocks
-
         merging = self.merging
         own = merging.rows(c)
         others = [o for o in np.flatnonzero(merging.alive).tolist() if o != c]
         unions = [np.sort(np.concatenate((own, merging.rows(o)))) for o in others]
         work = np.array([float(len(rows)) for rows in unions])
-        found = np.full(len(merging.alive), np.inf)
+        losses = np.full(len(merging.alive), np.inf)
         parts = over_blocks(
-            lambda a, b: [generalized(self.ground, rows).ul / len(rows) for rows in unions[a:b]],
+            lambda a, b: [generalize(self.task, rows).ul / len(rows) for rows in unions[a:b]],
             even_blocks(work, 64),
-            self.ground.options.threads,
+            self.task.options.threads,
         )
-        found[others] = [loss for part in parts for loss in part]
-        return found
+        losses[others] = [loss for part in parts for loss in part]
+        return losses
 
 
-def chosen(
+def nearest_candidate(
     way: str, order: ItemOrder, c: int, joint: npt.NDArray[np.float64], allowed: npt.NDArray[np.bool_]
 ) -> tuple[int, float]:
     """The first candidate, in the order of RMERGE_T (`t`) or RMERGE_RT (`rt`), that is allowed, and its BTD or UL; -1 if there is none.

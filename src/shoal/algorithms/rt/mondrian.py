@@ -7,38 +7,14 @@ together as one piece. If that column cannot be cut, the next one is tried. Tupl
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import numpy.typing as npt
 
-from shoal.algorithms.recoding import Options
-from shoal.algorithms.rt.cluster_recoding import ClusterRecoding, RTOptions, settings
-from shoal.algorithms.rt.task import Hierarchies
 from shoal.loss.relational import Space
-from shoal.records.records import Records
-
-if TYPE_CHECKING:
-    from shoal.guarantees.table import TableAnonymity
 
 
-def mondrian(
-    records: Records,
-    guarantee: TableAnonymity,
-    hierarchies: Hierarchies,
-    options: Options,
-    rt: RTOptions | None = None,
-) -> ClusterRecoding:
-    """Relational k-anonymity by Mondrian; with l, parts that hold too few sensitive values join their nearest."""
-    from shoal.algorithms.rt.clusters import relational
-
-    return relational("mondrian", records, guarantee, hierarchies, options, settings(options, rt))
-
-
-def parts(space: Space, k: int) -> tuple[npt.NDArray[np.int32], int]:
-    """(part of each row, how many), parts published alike being one."""
-    from shoal.algorithms.rt.clusters import joined_alike
-
+def mondrian_parts(space: Space, k: int) -> tuple[npt.NDArray[np.int32], int]:
+    """(part of each row, how many)."""
     group = np.empty(len(space.points), np.int32)
     waiting = [np.arange(len(space.points), dtype=np.int64)]
     n = 0
@@ -50,7 +26,7 @@ def parts(space: Space, k: int) -> tuple[npt.NDArray[np.int32], int]:
         else:
             group[tuples] = n
             n += 1
-    return joined_alike(space, group[space.tuple_of], n)
+    return group[space.tuple_of], n
 
 
 def _cut(space: Space, tuples: npt.NDArray[np.int64], k: int) -> list[npt.NDArray[np.int64]]:
@@ -94,9 +70,8 @@ def _children(space: Space, tuples: npt.NDArray[np.int64], j: int, node: int, k:
     size = np.bincount(child, space.sizes[tuples], minlength=len(children))
     small = (size > 0) & (size < k)
     rest = float(size[small].sum())
-    for c in np.argsort(
-        size, kind="stable"
-    ).tolist():  # the pooled piece needs k rows too: small children call in the next larger
+    # The pooled piece needs k rows too: small children call in the next larger.
+    for c in np.argsort(size, kind="stable").tolist():
         if 0 < rest < k and size[c] >= k:
             small[c] = True
             rest += float(size[c])

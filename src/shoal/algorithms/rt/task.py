@@ -1,11 +1,10 @@
-"""Ground: a table laid out for the algorithms of this room: its relational space, its items, its sensitive items, the promise."""
+"""Task: a table as the algorithms of this room see it: its relational space, its items, its sensitive items, the promise."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -13,21 +12,20 @@ import numpy.typing as npt
 from shoal.algorithms.recoding import Options
 from shoal.algorithms.rt.cluster_recoding import RTOptions
 from shoal.errors import InputError, Unreachable, option
+from shoal.guarantees.lm import LmDiversity
+from shoal.guarantees.rt import RTAnonymity
 from shoal.hierarchy.tree import Hierarchy
 from shoal.loss.relational import Space, space
 from shoal.records.baskets import Baskets
 from shoal.records.records import Records
 
-if TYPE_CHECKING:
-    from shoal.guarantees.lm import LmDiversity
-    from shoal.guarantees.rt import RTAnonymity
-
 Hierarchies = Mapping[str, Hierarchy | None]
+Guarantee = RTAnonymity | LmDiversity
 
 
 @dataclass(frozen=True, eq=False)
-class Ground:
-    """What all algorithms for relational columns with items stand on."""
+class Task:
+    """What all algorithms for relational columns with items are given."""
 
     space: Space
     items: Baskets
@@ -64,14 +62,11 @@ class Ground:
         return mean
 
 
-def ground(
-    records: Records,
-    guarantee: RTAnonymity | LmDiversity,
-    hierarchies: Hierarchies,
-    options: Options,
-    rt: RTOptions,
-) -> Ground:
-    """The table laid out; raises where no partition of it can keep the promise."""
+def task_of(
+    records: Records, guarantee: Guarantee, hierarchies: Hierarchies, options: Options, rt: RTOptions | None = None
+) -> Task:
+    """The task for a table; raises where no partition of it can keep the promise."""
+    rt = rt or RTOptions()
     if records.items is None:
         raise InputError(
             f"the table has no items; say with {option('items')} which column holds them, or ask for {option('model', 'k')}"
@@ -102,7 +97,7 @@ def ground(
             raise InputError(
                 f"hierarchy {tree.source}: {len(taken):,} of its categories are called like a sensitive item; rename them"
             )
-    return Ground(
+    return Task(
         space(records, hierarchies, rt.weights),
         items,
         sensitive,

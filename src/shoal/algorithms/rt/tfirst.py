@@ -6,41 +6,32 @@ equal size, whose items are generalized part by part. How many parts lose least 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import numpy.typing as npt
 
 from shoal.algorithms.recoding import Options
-from shoal.algorithms.rt.bounds import publishable, recoded
-from shoal.algorithms.rt.cluster_recoding import ClusterRecoding, RTOptions, settings
-from shoal.algorithms.rt.clusters import numbered
-from shoal.algorithms.rt.task import Ground, Hierarchies, ground
-from shoal.algorithms.rt.transaction import all_generalized
+from shoal.algorithms.rt.cluster_recoding import ClusterRecoding, RTOptions
+from shoal.algorithms.rt.clusters import number_groups
+from shoal.algorithms.rt.merges import publishable, recoding_of
+from shoal.algorithms.rt.task import Guarantee, Hierarchies, Task, task_of
+from shoal.algorithms.rt.transaction import generalize_all
+from shoal.kernels.classes.gray import gray_order
 from shoal.records.records import Records
-
-if TYPE_CHECKING:
-    from shoal.guarantees.lm import LmDiversity
-    from shoal.guarantees.rt import RTAnonymity
 
 
 def tfirst(
-    records: Records,
-    guarantee: RTAnonymity | LmDiversity,
-    hierarchies: Hierarchies,
-    options: Options,
-    rt: RTOptions | None = None,
+    records: Records, guarantee: Guarantee, hierarchies: Hierarchies, options: Options, rt: RTOptions | None = None
 ) -> ClusterRecoding:
     """The least loss of items that parts of the sorted rows give, whatever the relational columns lose."""
-    laid = ground(records, guarantee, hierarchies, options, settings(options, rt))
-    order, n = _item_order(laid), len(laid)
+    task = task_of(records, guarantee, hierarchies, options, rt)
+    order, n = _item_order(task), len(task)
     best: tuple[float, npt.NDArray[np.int32]] | None = None
     parts, risen = 1, 0
-    while parts == 1 or (n // parts >= 2 * laid.k and risen < 2):
+    while parts == 1 or (n // parts >= 2 * task.k and risen < 2):
         options.tell(f"{parts:,} parts", 0.1)
         pieces = [np.sort(piece) for piece in np.array_split(order, parts)]
-        if all(publishable(laid, piece) for piece in pieces):
-            loss = sum(one.ul for one in all_generalized(laid, pieces)) / n
+        if all(publishable(task, piece) for piece in pieces):
+            loss = sum(one.ul for one in generalize_all(task, pieces)) / n
             if best is None or loss < best[0] - 1e-12:
                 of_row = np.empty(n, np.int32)
                 of_row[order] = np.repeat(np.arange(parts, dtype=np.int32), [len(piece) for piece in pieces])
@@ -50,16 +41,14 @@ def tfirst(
         else:
             risen += 1
         parts *= 2
-    assert best is not None  # all rows together can be published: `ground` has seen to that
-    of_row, count = numbered(best[1])
-    return recoded("tfirst", laid, of_row, count, facts={"parts": count})
+    assert best is not None  # all rows together can be published: `task_of` has seen to that
+    of_row, count = number_groups(best[1])
+    return recoding_of("tfirst", task, of_row, count, facts={"parts": count})
 
 
-def _item_order(laid: Ground) -> npt.NDArray[np.int64]:
-    from shoal.kernels.classes.gray import gray_order
-
-    items = laid.items
-    key = laid.tree.span[laid.leaf, 0] if laid.tree is not None else -items.supports()
+def _item_order(task: Task) -> npt.NDArray[np.int64]:
+    items = task.items
+    key = task.tree.span[task.leaf, 0] if task.tree is not None else -items.supports()
     rank = np.empty(len(key), np.int32)
     rank[np.argsort(key, kind="stable")] = np.arange(len(key), dtype=np.int32)
-    return gray_order(items.offsets, items.items, len(items.vocabulary), rank, laid.options.threads)
+    return gray_order(items.offsets, items.items, len(items.vocabulary), rank, task.options.threads)

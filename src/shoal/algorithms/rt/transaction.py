@@ -13,10 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from shoal.algorithms.km.apriori import aa
+from shoal.algorithms.km.exact import exact
 from shoal.algorithms.recoding import Options
 from shoal.algorithms.rt.cluster_recoding import ItemRules
-from shoal.algorithms.rt.task import Ground
+from shoal.algorithms.rt.task import Task
 from shoal.guarantees.km import KmAnonymity
+from shoal.kernels.parallel import even_blocks, over_blocks
+from shoal.kernels.tables.item_groups import Promise, first_bad_set, joined_items, settled_groups, utility_loss
 from shoal.records.baskets import Baskets
 
 BLOCKS = 64
@@ -24,7 +28,7 @@ BLOCKS = 64
 
 
 @dataclass(frozen=True, eq=False)
-class Generalized:
+class ItemGroups:
     """The items of a cluster, ascending, the group of each, and the node of each group under a hierarchy."""
 
     items: npt.NDArray[np.int32]
@@ -38,58 +42,52 @@ class Generalized:
     """The sum over the cluster's rows."""
 
 
-def generalized(ground: Ground, rows: npt.NDArray[np.int64]) -> Generalized:
+def generalize(task: Task, rows: npt.NDArray[np.int64]) -> ItemGroups:
     """T of the cluster that these rows are."""
-    if ground.tree is None:
-        return _best_sets(ground, rows)
-    items, group, node = _cut(ground, rows)
-    if ground.rt.transaction is None and len(items) > 1 and node.tolist() == [ground.tree.root]:
+    if task.tree is None:
+        return _best_sets(task, rows)
+    items, group, node = _cut(task, rows)
+    if task.rt.transaction is None and len(items) > 1 and node.tolist() == [task.tree.root]:
         # Real hierarchies often end at their root inside a cluster: unless it was asked for by name, sets say more.
-        return _best_sets(ground, rows)
-    size = ground.tree.leaf_count[node].astype(np.int64)
-    return _measured(ground, rows, items, group, size, ground.node_weight[node], node)
+        return _best_sets(task, rows)
+    size = task.tree.leaf_count[node].astype(np.int64)
+    return _measured(task, rows, items, group, size, task.node_weight[node], node)
 
 
-def _best_sets(ground: Ground, rows: npt.NDArray[np.int64]) -> Generalized:
+def _best_sets(task: Task, rows: npt.NDArray[np.int64]) -> ItemGroups:
     """Neither way of comparing losses is always the better one: both are tried, and the lower UL counts."""
-    return min(_sets(ground, rows, by_size=False), _sets(ground, rows, by_size=True), key=lambda one: one.ul)
+    return min(_sets(task, rows, by_size=False), _sets(task, rows, by_size=True), key=lambda one: one.ul)
 
 
-def _sets(ground: Ground, rows: npt.NDArray[np.int64], *, by_size: bool) -> Generalized:
-    from shoal.kernels.tables.item_groups import item_groups, settled_groups
-
-    g, (offsets, flat) = ground, (ground.items.offsets, ground.items.items)
-    items, group = item_groups(offsets, flat, rows, g.weight, g.k, g.m, by_size)
+def _sets(task: Task, rows: npt.NDArray[np.int64], *, by_size: bool) -> ItemGroups:
+    g, (offsets, flat) = task, (task.items.offsets, task.items.items)
+    items, group = joined_items(offsets, flat, rows, g.weight, g.k, g.m, by_size)
     if (g.m > 2 or g.l > 1) and len(items):
-        group = settled_groups(offsets, flat, rows, g.weight, group, g.k, g.m, g.l, *_told(g), by_size)
+        group = settled_groups(offsets, flat, rows, g.weight, group, _promise(g), by_size)
     size = np.bincount(group).astype(np.int64)
-    return _measured(ground, rows, items, group, size, np.bincount(group, g.weight[items]) / np.maximum(size, 1), None)
+    return _measured(task, rows, items, group, size, np.bincount(group, g.weight[items]) / np.maximum(size, 1), None)
 
 
 def _measured(
-    ground: Ground,
+    task: Task,
     rows: npt.NDArray[np.int64],
     items: npt.NDArray[np.int32],
     group: npt.NDArray[np.int32],
     size: npt.NDArray[np.int64],
     weight: npt.NDArray[np.float64],
     node: npt.NDArray[np.int32] | None,
-) -> Generalized:
-    from shoal.kernels.tables.item_groups import utility_loss
-
-    offsets, flat = ground.items.offsets, ground.items.items
-    loss = utility_loss(offsets, flat, rows, items, group, size.astype(np.float64), weight, len(ground.weight))
-    return Generalized(items, group, size, weight, node, float(loss))
+) -> ItemGroups:
+    offsets, flat = task.items.offsets, task.items.items
+    loss = utility_loss(offsets, flat, rows, items, group, size.astype(np.float64), weight, len(task.weight))
+    return ItemGroups(items, group, size, weight, node, float(loss))
 
 
-def all_generalized(ground: Ground, clusters: Sequence[npt.NDArray[np.int64]]) -> list[Generalized]:
+def generalize_all(task: Task, clusters: Sequence[npt.NDArray[np.int64]]) -> list[ItemGroups]:
     """T of every cluster, over threads."""
-    from shoal.kernels.parallel import even_blocks, over_blocks
-
     work = np.array([float(len(rows)) for rows in clusters])
-    options = ground.options
+    options = task.options
     parts = over_blocks(
-        lambda a, b: [generalized(ground, rows) for rows in clusters[a:b]],
+        lambda a, b: [generalize(task, rows) for rows in clusters[a:b]],
         even_blocks(work, BLOCKS),
         options.threads,
         lambda share: options.tell("items of the clusters", 0.7 + 0.3 * share),
@@ -97,14 +95,14 @@ def all_generalized(ground: Ground, clusters: Sequence[npt.NDArray[np.int64]]) -
     return [one for part in parts for one in part]
 
 
-def item_rules(ground: Ground, found: Sequence[Generalized]) -> ItemRules:
+def item_rules(task: Task, groups: Sequence[ItemGroups]) -> ItemRules:
     """What is published for the items of each cluster. What means the same in different clusters is one token, however it came about."""
-    names = ground.items.vocabulary
-    token_of = _Tokens(ground)
+    names = task.items.vocabulary
+    token_of = _Tokens(task)
     sizes: list[int] = []
     weights: list[float] = []
     codes = []
-    for one in found:
+    for one in groups:
         code = np.empty(len(one.size), np.int32)
         order = np.argsort(one.group, kind="stable")
         members = np.split(one.items[order], np.cumsum(np.bincount(one.group, minlength=len(one.size)))[:-1])
@@ -114,11 +112,11 @@ def item_rules(ground: Ground, found: Sequence[Generalized]) -> ItemRules:
                 sizes.append(int(one.size[group]))
                 weights.append(float(one.weight[group]))
         codes.append(code[one.group])
-    offsets = np.concatenate(([0], np.cumsum([len(one.items) for one in found]))).astype(np.int64)
+    offsets = np.concatenate(([0], np.cumsum([len(one.items) for one in groups]))).astype(np.int64)
     none = np.zeros(0, np.int32)
     return ItemRules(
         offsets,
-        np.concatenate([none, *(one.items for one in found)]),
+        np.concatenate([none, *(one.items for one in groups)]),
         np.concatenate([none, *codes]),
         names,
         tuple(token_of.names),
@@ -134,15 +132,15 @@ class _Tokens:
     nodes over the same leaves the lowest.
     """
 
-    def __init__(self, ground: Ground) -> None:
+    def __init__(self, task: Task) -> None:
         self.names: list[str] = []
-        self._ground = ground
+        self._task = task
         self._known: dict[int | tuple[int, ...], int] = {}
-        self._taken = set(ground.items.vocabulary) | set(ground.sensitive.vocabulary)
+        self._taken = set(task.items.vocabulary) | set(task.sensitive.vocabulary)
         self._node_over: dict[tuple[int, int], int] = {}
-        if ground.tree is not None:
-            self._taken |= set(ground.tree.names)
-            for v, (start, stop) in enumerate(ground.tree.span.tolist()):  # children come before their parents
+        if task.tree is not None:
+            self._taken |= set(task.tree.names)
+            for v, (start, stop) in enumerate(task.tree.span.tolist()):  # children come before their parents
                 self._node_over.setdefault((start, stop), v)
 
     def __call__(self, items: list[int], node: int | None) -> int:
@@ -150,7 +148,7 @@ class _Tokens:
         meaning = self._node(items, node)
         place = self._known.setdefault(tuple(items) if meaning is None else meaning, len(self.names))
         if place == len(self.names):
-            tree, vocabulary = self._ground.tree, self._ground.items.vocabulary
+            tree, vocabulary = self._task.tree, self._task.items.vocabulary
             self.names.append(
                 set_label([vocabulary[i] for i in items], self._taken)
                 if meaning is None or tree is None
@@ -160,13 +158,13 @@ class _Tokens:
 
     def _node(self, items: list[int], node: int | None) -> int | None:
         """The lowest node over exactly the leaves that are meant, if there is one."""
-        tree = self._ground.tree
+        tree = self._task.tree
         if tree is None:
             return None
         if node is not None:
             start, stop = tree.span[node].tolist()
         else:
-            leaves = tree.span[self._ground.leaf[items], 0]
+            leaves = tree.span[self._task.leaf[items], 0]
             start, stop = int(leaves.min()), int(leaves.max()) + 1
             if stop - start > len(items):
                 return None
@@ -187,18 +185,16 @@ def set_label(members: Sequence[str], taken: set[str]) -> str:
     return label
 
 
-def _told(ground: Ground) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], int]:
-    s = ground.sensitive
-    return s.offsets, s.items, len(s.vocabulary) if ground.l > 1 else 0
+def _promise(task: Task) -> Promise:
+    s = task.sensitive
+    return Promise(task.k, task.m, task.l, s.offsets, s.items, len(s.vocabulary) if task.l > 1 else 0)
 
 
 def _cut(
-    ground: Ground, rows: npt.NDArray[np.int64]
+    task: Task, rows: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int32]]:
     """(items, group of each, node of each group) under a cut of this cluster's own."""
-    from shoal.kernels.tables.item_groups import first_bad_set
-
-    g, tree = ground, ground.tree
+    g, tree = task, task.tree
     assert tree is not None
     part = g.items.take(rows)
     items = np.unique(part.items).astype(np.int32)
@@ -209,24 +205,16 @@ def _cut(
         part.offsets, np.searchsorted(items, part.items).astype(np.int32), tuple(names[i] for i in items.tolist())
     )
     promise, options = KmAnonymity(g.k, g.m), Options(threads=1)
-    if g.rt.transaction == "exact":
-        from shoal.algorithms.km.exact import exact
-
-        node = exact(baskets, promise, tree, options).node
-    else:
-        from shoal.algorithms.km.apriori import aa
-
-        node = aa(baskets, promise, tree, options).node
+    node = (exact if g.rt.transaction == "exact" else aa)(baskets, promise, tree, options).node
     nodes, group = np.unique(node, return_inverse=True)
     if g.l > 1:
         # l^m-diversity: while a set of nodes tells too much, the member whose parent covers the fewest occurrences moves up.
         occurrences = np.zeros(tree.n_leaves, np.int64)
         occurrences[g.leaf[items]] = baskets.supports()
         cost = tree.leaf_count * tree.sums(occurrences)
+        promised = _promise(task)
         while True:
-            bad = first_bad_set(
-                g.items.offsets, g.items.items, rows, g.weight, group.astype(np.int64), g.k, g.m, g.l, *_told(ground)
-            )
+            bad = first_bad_set(g.items.offsets, g.items.items, rows, g.weight, group.astype(np.int64), promised)
             above = [int(tree.parent[v]) for v in nodes[group[bad]].tolist() if v != tree.root]
             if not above:
                 break

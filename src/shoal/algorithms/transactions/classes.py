@@ -7,32 +7,26 @@ loses least for its class: each item is then added or removed in the smaller hal
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from shoal.algorithms.recoding import Outcome
+from shoal.errors import Unreachable
+from shoal.kernels.classes.centres import class_centres
 from shoal.records.baskets import Baskets
 
 
 @dataclass(frozen=True, eq=False)
-class Classes:
+class Classes(Outcome):
     """A partition of the rows, with the items that are published for each part."""
 
     of_row: npt.NDArray[np.int32]
     """The class of each row, numbered from 0 without gaps."""
     centres: Baskets
     """One row per class, over the vocabulary of the baskets that were grouped."""
-    algorithm: str
-    bound: float | None = None
-    """No k-anonymous release loses a smaller share of the occurrences than this; None where no bound is known."""
-    facts: Mapping[str, Any] = field(default_factory=dict)
-    """What a reader of --json may want to know: segments, rounds, the order that won."""
-    notes: tuple[str, ...] = ()
-    """For the owner, in plain words: what was changed about the request, and why."""
 
     @cached_property
     def sizes(self) -> npt.NDArray[np.int64]:
@@ -41,3 +35,17 @@ class Classes:
     def apply(self) -> Baskets:
         """Every row as it is published, in the order of the rows that were grouped."""
         return self.centres.take(self.of_row.astype(np.int64))
+
+
+def majority_centres(
+    baskets: Baskets, order: npt.NDArray[np.int64], bounds: npt.NDArray[np.int64], threads: int | None
+) -> Baskets:
+    """What the majority of each class has; class c has the rows order[bounds[c]:bounds[c + 1]]."""
+    voted = class_centres(baskets.offsets, baskets.items, len(baskets.vocabulary), order, bounds, threads)
+    return Baskets(voted.offsets, voted.items, baskets.vocabulary)
+
+
+def check_enough(k: int, rows: int) -> None:
+    """Raises if not even one class of k transactions can be made."""
+    if k > rows:
+        raise Unreachable(f"k = {k:,}, but there are only {rows:,} transactions; choose a k of at most their number")

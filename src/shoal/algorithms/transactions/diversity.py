@@ -13,8 +13,10 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from shoal.algorithms.transactions.classes import Classes
+from shoal.algorithms.transactions.classes import Classes, majority_centres
 from shoal.errors import Unreachable
+from shoal.kernels.classes.centres import class_centres, members
+from shoal.kernels.classes.gray import gray_order
 from shoal.records.baskets import Baskets
 
 NEAR = 4
@@ -26,9 +28,6 @@ def diverse(baskets: Baskets, sensitive: Baskets, classes: Classes, l: int, thre
 
     `baskets` holds the quasi-identifier items and `sensitive` the sensitive ones of the same rows.
     """
-    from shoal.kernels.classes.centres import class_centres, members
-    from shoal.kernels.classes.gray import gray_order
-
     if l <= 1:
         return classes
     held = int(np.count_nonzero(sensitive.supports()))
@@ -55,8 +54,8 @@ def diverse(baskets: Baskets, sensitive: Baskets, classes: Classes, l: int, thre
     def losses(groups: list[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
         """What each group of rows loses when it is published as its majority."""
         ends = np.concatenate(([0], np.cumsum([len(group) for group in groups])))
-        found = class_centres(baskets.offsets, baskets.items, n_items, np.concatenate(groups), ends, 1)
-        return found.added + found.removed
+        voted = class_centres(baskets.offsets, baskets.items, n_items, np.concatenate(groups), ends, 1)
+        return voted.added + voted.removed
 
     while todo:
         c = todo.pop()
@@ -89,13 +88,9 @@ def _centres(
     baskets: Baskets, classes: Classes, rows: list[npt.NDArray[np.int64]], left: list[int], threads: int | None
 ) -> Baskets:
     """Centres of the classes that are left: as they were, or voted for anew where others came in."""
-    from shoal.kernels.classes.centres import class_centres
-
     ends = np.concatenate(([0], np.cumsum([len(rows[c]) for c in left])))
     order = np.concatenate([rows[c] for c in left])
-    voted = class_centres(baskets.offsets, baskets.items, len(baskets.vocabulary), order, ends, threads)
-    anew = Baskets(voted.offsets, voted.items, baskets.vocabulary)
-    both = _stacked(classes.centres, anew)
+    both = _stacked(classes.centres, majority_centres(baskets, order, ends, threads))
     grown = [len(rows[c]) > classes.sizes[c] for c in left]
     chosen = [len(classes.centres) + i if grew else c for i, (c, grew) in enumerate(zip(left, grown, strict=True))]
     return both.take(np.array(chosen, np.int64))
@@ -125,7 +120,7 @@ def _links(order: npt.NDArray[np.int64]) -> tuple[list[int], list[int]]:
 
 
 def _near(c: int, links: list[int], count: int) -> list[int]:
-    found: list[int] = []
-    while len(found) < count and (c := links[c]) >= 0:
-        found.append(c)
-    return found
+    near: list[int] = []
+    while len(near) < count and (c := links[c]) >= 0:
+        near.append(c)
+    return near

@@ -16,6 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.algorithms.transactions.working import Working
+from shoal.kernels.classes.centres import class_centres
+from shoal.kernels.classes.exchange import improve
+from shoal.kernels.classes.orders import tree_order
+from shoal.kernels.classes.splitting import best_split
+from shoal.kernels.parallel import over_blocks
 from shoal.records.baskets import Baskets
 
 DENSE_GROUP = 320
@@ -51,7 +56,7 @@ def group_bounds(rows: Working, n_classes: int, wider: int = 1) -> list[tuple[in
     return list(pairwise(np.linspace(0, n_classes, n_groups + 1).astype(np.int64).tolist()))
 
 
-def exchanged(
+def exchange_rows(
     rows: Working,
     partition: Partition,
     k: int,
@@ -61,9 +66,6 @@ def exchanged(
     progress: Callable[[float], None] | None = None,
 ) -> Partition:
     """The classes after rows have changed places within groups of near classes."""
-    from shoal.kernels.classes.exchange import improve
-    from shoal.kernels.parallel import over_blocks
-
     order, bounds = partition.order.copy(), partition.bounds
     parts = over_blocks(
         lambda a, b: improve(
@@ -77,11 +79,8 @@ def exchanged(
     return Partition(order, np.concatenate(([0], np.cumsum(sizes))), losses)
 
 
-def toured(rows: Working, partition: Partition, favour: npt.NDArray[np.float32], threads: int | None) -> Partition:
+def along_tour(rows: Working, partition: Partition, favour: npt.NDArray[np.float32], threads: int | None) -> Partition:
     """The same classes along a tour of their centres."""
-    from shoal.kernels.classes.centres import class_centres
-    from shoal.kernels.classes.orders import tree_order
-
     centres = class_centres(
         rows.offsets, rows.items, rows.n_items, partition.order.astype(np.int64), partition.bounds, threads
     )
@@ -95,11 +94,8 @@ def toured(rows: Working, partition: Partition, favour: npt.NDArray[np.float32],
     return Partition(partition.order[at], bounds, partition.losses[tour])
 
 
-def resplit(rows: Working, partition: Partition, k: int, threads: int | None, grid: int | None = None) -> Partition:
+def split_large(rows: Working, partition: Partition, k: int, threads: int | None, grid: int | None = None) -> Partition:
     """The classes with those of 2k rows or more split anew, one behind the other; with a grid, only if that loses less."""
-    from shoal.kernels.classes.orders import tree_order
-    from shoal.kernels.classes.splitting import best_split
-
     sizes = np.diff(partition.bounds)
     large = sizes >= 2 * k
     if not large.any():

@@ -10,20 +10,21 @@ the number of threads changes nothing.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from shoal.algorithms.recoding import Options
-from shoal.algorithms.transactions.classes import Classes
-from shoal.algorithms.transactions.reassignment import Partition, exchanged, resplit, toured
-from shoal.algorithms.transactions.working import Working, working
-from shoal.errors import Unreachable
+from shoal.algorithms.transactions.classes import Classes, check_enough, majority_centres
+from shoal.algorithms.transactions.reassignment import Partition, along_tour, exchange_rows, split_large
+from shoal.algorithms.transactions.working import Working, working_rows
+from shoal.guarantees.k import KAnonymity
+from shoal.kernels.classes.bitmaps import packed_bitmaps
+from shoal.kernels.classes.bounds import nearest_sum
+from shoal.kernels.classes.gray import gray_order
+from shoal.kernels.classes.orders import dense_gray_order, tree_order
+from shoal.kernels.classes.splitting import best_split
 from shoal.records.baskets import Baskets
-
-if TYPE_CHECKING:
-    from shoal.guarantees.k import KAnonymity
 
 ROUNDS, ROUNDS_OF_SHORT = 1, 3
 """Rounds of reassignment without a time limit; rows of few items allow for more in the same time."""
@@ -44,10 +45,9 @@ def split(baskets: Baskets, guarantee: KAnonymity, hierarchy: None, options: Opt
     """
     started = time.monotonic()
     k, n = guarantee.k, len(baskets)
-    if k > n:
-        raise Unreachable(f"k = {k:,}, but there are only {n:,} transactions; choose a k of at most their number")
+    check_enough(k, n)
     options.tell("collapsing equal transactions", 0.0)
-    rows = working(baskets, k, options.threads)
+    rows = working_rows(baskets, k, options.threads)
     # Rows change places afterwards: without a time limit, classes that begin at every k/5-th row are near enough.
     grid = max(1, k // 5) if options.time_limit is None and len(rows) > 32 * k else None
     partition, name = best_order(rows, k, grid, options)
@@ -69,11 +69,11 @@ def split(baskets: Baskets, guarantee: KAnonymity, hierarchy: None, options: Opt
         before = partition.loss
         if rounds > 0:
             favour = (1 - 0.5 * rng.random(rows.n_items)).astype(np.float32)
-            partition = toured(rows, partition, favour, options.threads)
+            partition = along_tour(rows, partition, favour, options.threads)
         # Sparse rows first leave classes that few items hold together; swaps would only keep those alive.
         swaps = rounds > 0 or rows.bitmaps.size > 0
-        partition = exchanged(rows, partition, k, swaps, options.time_limit is not None, options.threads)
-        partition = resplit(rows, partition, k, options.threads, grid)
+        partition = exchange_rows(rows, partition, k, swaps, options.time_limit is not None, options.threads)
+        partition = split_large(rows, partition, k, options.threads, grid)
         rounds += 1
         idle = idle + 1 if before - partition.loss <= LITTLE * before else 0
     options.tell("centres", 0.95)
@@ -83,9 +83,6 @@ def split(baskets: Baskets, guarantee: KAnonymity, hierarchy: None, options: Opt
 
 def best_order(rows: Working, k: int, grid: int | None, options: Options) -> tuple[Partition, str]:
     """The best split of the best order, and which one that is."""
-    from shoal.kernels.classes.gray import gray_order
-    from shoal.kernels.classes.orders import dense_gray_order, tree_order
-    from shoal.kernels.classes.splitting import best_split
 
     def gray(key: npt.NDArray[np.float64]) -> npt.NDArray[np.int32]:
         rank = np.empty(rows.n_items, np.int32)
@@ -107,11 +104,11 @@ def best_order(rows: Working, k: int, grid: int | None, options: Options) -> tup
     for place, name in enumerate(names):
         options.tell(f"order by {name}", 0.05 + 0.25 * place / len(names))
         order = orders[name]()
-        found = Partition(
+        partition = Partition(
             order, *best_split(rows.offsets, rows.items, rows.bitmaps, order, rows.n_items, k, options.threads, grid)
         )
-        if best is None or found.loss < best.loss:
-            best, best_name = found, name
+        if best is None or partition.loss < best.loss:
+            best, best_name = partition, name
     assert best is not None
     return best, best_name
 
@@ -119,9 +116,6 @@ def best_order(rows: Working, k: int, grid: int | None, options: Options) -> tup
 def lower_bound(rows: Working, k: int, options: Options) -> float:
     """Occurrences that every partition loses: those of items that cannot matter, and half the mean distance of each row to
     the k - 1 nearest others (kernels/classes/bounds.py), where so many distances are affordable."""
-    from shoal.kernels.classes.bitmaps import packed_bitmaps
-    from shoal.kernels.classes.bounds import nearest_sum
-
     words = (rows.n_items + 63) // 64
     affordable = QUICK_BOUND if options.time_limit is None else SLOW_BOUND
     if k < 2 or rows.settled or len(rows) ** 2 * words > affordable:
@@ -140,18 +134,10 @@ def classes_of(
     options: Options,
 ) -> Classes:
     """The partition in terms of the transactions, with centres over all items."""
-    from shoal.kernels.classes.centres import class_centres
-
     order = np.concatenate([rows.source[partition.order], *rows.settled])
     sizes = np.concatenate((np.diff(partition.bounds), [len(rest) for rest in rows.settled])).astype(np.int64)
     bounds = np.concatenate(([0], np.cumsum(sizes)))
     of_row = np.empty(len(baskets), np.int32)
     of_row[order] = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
-    centres = class_centres(baskets.offsets, baskets.items, len(baskets.vocabulary), order, bounds, options.threads)
-    return Classes(
-        of_row,
-        Baskets(centres.offsets, centres.items, baskets.vocabulary),
-        "split",
-        bound=bound,
-        facts={"classes": len(sizes), **facts},
-    )
+    centres = majority_centres(baskets, order, bounds, options.threads)
+    return Classes(of_row, centres, algorithm="split", bound=bound, facts={"classes": len(sizes), **facts})

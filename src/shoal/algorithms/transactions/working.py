@@ -13,6 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from shoal.kernels.classes.bitmaps import packed_bitmaps
+from shoal.kernels.classes.orders import count_items, count_kept, hash_rows, write_kept
+from shoal.kernels.parallel import even_blocks, over_blocks
 from shoal.records.baskets import Baskets
 
 
@@ -37,7 +40,8 @@ class Working:
         return len(self.source)
 
 
-def working(baskets: Baskets, k: int, threads: int | None = None) -> Working:
+def working_rows(baskets: Baskets, k: int, threads: int | None = None) -> Working:
+    """The rows of the baskets after the three reductions."""
     n = len(baskets)
     support = item_supports(baskets.items, len(baskets.vocabulary), threads)
     smaller = np.minimum(support, n - support)
@@ -62,9 +66,6 @@ def working(baskets: Baskets, k: int, threads: int | None = None) -> Working:
 
 def item_supports(items: npt.NDArray[np.int32], n_items: int, threads: int | None = None) -> npt.NDArray[np.int64]:
     """How many rows have each item."""
-    from shoal.kernels.classes.orders import count_items
-    from shoal.kernels.parallel import over_blocks
-
     step = max(1 << 19, 4 * n_items)
     blocks = [(a, min(a + step, len(items))) for a in range(0, len(items), step)]
     counts = over_blocks(lambda a, b: count_items(items, n_items, a, b), blocks, threads)
@@ -78,9 +79,6 @@ def with_items(
     threads: int | None = None,
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
     """The rows with the kept items only, these numbered from 0."""
-    from shoal.kernels.classes.orders import count_kept, write_kept
-    from shoal.kernels.parallel import over_blocks
-
     number = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
     blocks = row_blocks(offsets)
     lengths = np.empty(len(offsets) - 1, np.int64)
@@ -93,8 +91,6 @@ def with_items(
 
 def row_blocks(offsets: npt.NDArray[np.int64]) -> list[tuple[int, int]]:
     """Ranges of rows of about equal work, each worth a thread."""
-    from shoal.kernels.parallel import even_blocks
-
     return even_blocks(np.diff(offsets) + 1.0, max(1, min(16, int(offsets[-1]) // (1 << 17))))
 
 
@@ -102,9 +98,6 @@ def dense_bitmaps(
     offsets: npt.NDArray[np.int64], items: npt.NDArray[np.int32], n_items: int, threads: int | None = None
 ) -> npt.NDArray[np.uint64]:
     """The rows as bitmaps, if these take no more words than there are occurrences; else none."""
-    from shoal.kernels.classes.bitmaps import packed_bitmaps
-    from shoal.kernels.parallel import over_blocks
-
     n = len(offsets) - 1
     if n_items == 0 or (n_items + 63) // 64 * n > len(items):
         return np.zeros((0, 0), np.uint64)
@@ -117,9 +110,6 @@ def often_repeated(
     offsets: npt.NDArray[np.int64], items: npt.NDArray[np.int32], often: int, kept: int, threads: int | None = None
 ) -> list[npt.NDArray[np.int64]]:
     """For each row that occurs at least `often` times, all its places but the first `kept`."""
-    from shoal.kernels.classes.orders import hash_rows
-    from shoal.kernels.parallel import over_blocks
-
     n = len(offsets) - 1
     if n < often:
         return []

@@ -19,8 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from shoal.algorithms import algorithm
-from shoal.algorithms.buckets.bucketization import Bucketization, chances, figures
-from shoal.algorithms.buckets.cells import exception_notes
+from shoal.algorithms.buckets.bucketization import Bucketization, chances, exception_notes, figures
 from shoal.algorithms.buckets.eligibility import check_counts, check_shares
 from shoal.algorithms.recoding import Options
 from shoal.engines.spark.cells import CountedCells, counted_cells, dealt, kinds_told_by

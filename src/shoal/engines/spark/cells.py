@@ -1,7 +1,7 @@
 """Cells of a table on Spark, and rows dealt out to parts that have the cells of the whole in like shares.
 
 A cell is a sensitive value and a set of impossible values; all that buckets are formed by is the cell of a row (see
-`shoal.algorithms.buckets.cells`). The workers tell cells from the rules and count them; the driver sees the counts, one for each
+`shoal.algorithms.buckets.bucketization`). The workers tell cells from the rules and count them; the driver sees the counts, one for each
 cell of each partition. Rows are numbered cell by cell, and number i goes to part i modulo the number of parts: a part gets its share
 of every value and of every cell, but for one row more or less. A row's number follows from the counts of the partitions before its
 own and from its place in its own, so a task that is run again deals the same rows to the same parts.
@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from shoal.algorithms.known_values import known_values
+from shoal.algorithms.buckets.eligibility import known_values
 from shoal.engines.spark.ragged import Ints, Longs, flat
 from shoal.engines.spark.records import SparkRecords
 from shoal.engines.spark.workers import collected, on_workers

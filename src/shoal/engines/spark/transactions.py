@@ -228,7 +228,7 @@ def _consecutive(rows: Baskets, guarantee: KAnonymity, seed: int) -> Classes:
     bounds = np.append(np.arange(0, n // k * k, k, dtype=np.int64), n)
     found = class_centres(rows.offsets, rows.items, len(rows.vocabulary), np.arange(n, dtype=np.int64), bounds, 1)
     of_row = np.repeat(np.arange(n // k, dtype=np.int32), np.diff(bounds))
-    return Classes(of_row, Baskets(found.offsets, found.items, rows.vocabulary), "gsc")
+    return Classes(of_row, Baskets(found.offsets, found.items, rows.vocabulary), algorithm="gsc")
 
 
 def _split(rows: Baskets, guarantee: KAnonymity, seed: int) -> Classes:

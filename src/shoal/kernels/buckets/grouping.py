@@ -7,8 +7,11 @@ value and those among them whose set holds v kept up to date, a candidate costs 
 has values, and a value whose cheapest candidate would be too dear is not looked into.
 """
 
+from typing import NamedTuple
+
 import numba as nb
 import numpy as np
+import numpy.typing as npt
 
 from shoal.kernels.buckets.matchings import valid_pairs
 
@@ -16,94 +19,139 @@ LOOKED = 64
 """Cells of a value that are looked at for one that fits."""
 
 
+class CellTable(NamedTuple):
+    """The cells of rows that groups are formed of. A place is a place in the order of rows by cell."""
+
+    value: npt.NDArray[np.int32]
+    kind: npt.NDArray[np.int32]
+    """Of each cell; rows of a kind have the same impossible values."""
+    start: npt.NDArray[np.int64]
+    """Cell c has the places from `start[c]` on."""
+    value_cells: npt.NDArray[np.int64]
+    """The cells of value s are those from `value_cells[s]` on."""
+    kind_start: npt.NDArray[np.int64]
+    kind_values: npt.NDArray[np.int32]
+    """The impossible values of kind k are those from `kind_start[k]` on."""
+    excluded: npt.NDArray[np.bool_]
+    """The same as a table of kinds and values."""
+
+
+class Left(NamedTuple):
+    """The rows that no group has taken, by what NIT is counted from."""
+
+    of_cell: npt.NDArray[np.int64]
+    of_value: npt.NDArray[np.int64]
+    holding: npt.NDArray[np.int32]
+    """Per value and ruled value, the rows whose set holds it."""
+    column: npt.NDArray[np.int64]
+    """The same for all values together."""
+
+
+class Hit(NamedTuple):
+    """The rows that are left and that the values of the group in hand hit: their sets hold one of them."""
+
+    stamp: npt.NDArray[np.int64]
+    """Per cell, the last round in which it was hit."""
+    cells: npt.NDArray[np.int32]
+    of_value: npt.NDArray[np.int64]
+    holding: npt.NDArray[np.int32]
+    column: npt.NDArray[np.int64]
+
+
 @nb.njit(cache=True, nogil=True)
-def _move(cell, by, cell_value, cell_kind, kind_start, kind_values, ruled, left, of_value, holding, column):
+def _move(cells, ruled, left, cell, by):
     """Take a row out of a cell (by = -1), or put it back or in (by = 1 or more)."""
-    s, k = cell_value[cell], cell_kind[cell]
-    left[cell] += by
-    of_value[s] += by
-    for p in range(kind_start[k], kind_start[k + 1]):
-        holding[s, ruled[kind_values[p]]] += by
-        column[ruled[kind_values[p]]] += by
+    s, k = cells.value[cell], cells.kind[cell]
+    left.of_cell[cell] += by
+    left.of_value[s] += by
+    for p in range(cells.kind_start[k], cells.kind_start[k + 1]):
+        r = ruled[cells.kind_values[p]]
+        left.holding[s, r] += by
+        left.column[r] += by
 
 
 @nb.njit(cache=True, nogil=True)
-def _nit_of_one(cell, cell_value, cell_kind, kind_start, kind_values, ruled, of_value, holding, column):
+def _nit_of_one(cells, ruled, left, cell):
     """NIT of a group that consists of one row of the cell."""
-    s, k = cell_value[cell], cell_kind[cell]
+    s, k = cells.value[cell], cells.kind[cell]
     r = ruled[s]
-    number = of_value[s]
+    number = left.of_value[s]
     if r >= 0:
-        number += column[r] - holding[s, r]
-    for p in range(kind_start[k], kind_start[k + 1]):
-        v = kind_values[p]
-        number += of_value[v] - (holding[v, r] if r >= 0 else 0)
+        number += left.column[r] - left.holding[s, r]
+    for p in range(cells.kind_start[k], cells.kind_start[k + 1]):
+        v = cells.kind_values[p]
+        number += left.of_value[v] - (left.holding[v, r] if r >= 0 else 0)
     return number
 
 
 @nb.njit(cache=True, nogil=True)
-def grouped_cells(
-    l,  # noqa: E741
-    cell_value,
-    cell_kind,
-    cell_start,
-    value_cells,
-    kind_start,
-    kind_values,
-    excluded,
-    ruled,
-    n_ruled,
-):
+def _fits(cells, members, size, cell):
+    """Whether the rules let rows of this cell have the values of all members."""
+    fits = True
+    for i in range(size):
+        if cells.excluded[cells.kind[cell], cells.value[members[i]]]:
+            fits = False
+            break
+    return fits
+
+
+@nb.njit(cache=True, nogil=True)
+def _holders(cells, ruled, n_ruled):
+    """Cells by the values in their sets: (starts, cells)."""
+    starts = np.zeros(n_ruled + 1, np.int64)
+    for c in range(len(cells.value)):
+        for p in range(cells.kind_start[cells.kind[c]], cells.kind_start[cells.kind[c] + 1]):
+            starts[ruled[cells.kind_values[p]] + 1] += 1
+    for r in range(n_ruled):
+        starts[r + 1] += starts[r]
+    holders = np.empty(starts[n_ruled], np.int32)
+    at = np.zeros(n_ruled, np.int64)
+    for c in range(len(cells.value)):
+        for p in range(cells.kind_start[cells.kind[c]], cells.kind_start[cells.kind[c] + 1]):
+            r = ruled[cells.kind_values[p]]
+            holders[starts[r] + at[r]] = c
+            at[r] += 1
+    return starts, holders
+
+
+@nb.njit(cache=True, nogil=True)
+def _added(left, hit, u, r):
+    """Rows of value u that become incompatible when u is closed to a group that value number r of the ruled ones joins."""
+    number = left.of_value[u] - hit.of_value[u]
+    if r >= 0:
+        number -= left.holding[u, r] - hit.holding[u, r]
+    return number
+
+
+@nb.njit(cache=True, nogil=True)
+def grouped_cells(l, cells, ruled, n_ruled):  # noqa: E741
     """Lines 1 to 17 of Figure 2: (group of each place, number of groups).
 
-    A place is a place in the order of rows by cell: cell c has the places from `cell_start[c]` on, the cells of value s are those from
-    `value_cells[s]` on. The group is -1 for remaining rows. `ruled[v]` numbers the values that stand in some set. Of equally good rows
-    the one of the first cell starts a group; the next is of the value that costs least by itself.
+    The group is -1 for remaining rows. `ruled[v]` numbers the values that stand in some set. Of equally good rows the one of the first
+    cell starts a group; the next is of the value that costs least by itself.
     """
-    n_cells, n_values = len(cell_value), len(value_cells) - 1
-    left = np.zeros(n_cells, np.int64)
-    of_value = np.zeros(n_values, np.int64)
-    holding = np.zeros((n_values, n_ruled), np.int32)
-    column = np.zeros(n_ruled, np.int64)
+    n_cells, n_values = len(cells.value), len(cells.value_cells) - 1
+    kind_start, kind_values = cells.kind_start, cells.kind_values
+    left = Left(
+        np.zeros(n_cells, np.int64),
+        np.zeros(n_values, np.int64),
+        np.zeros((n_values, n_ruled), np.int32),
+        np.zeros(n_ruled, np.int64),
+    )
     for c in range(n_cells):
-        _move(
-            c,
-            cell_start[c + 1] - cell_start[c],
-            cell_value,
-            cell_kind,
-            kind_start,
-            kind_values,
-            ruled,
-            left,
-            of_value,
-            holding,
-            column,
-        )
-    n_left = cell_start[n_cells]
+        _move(cells, ruled, left, c, cells.start[c + 1] - cells.start[c])
+    n_left = cells.start[n_cells]
     n_alive = 0  # values with rows left
     for s in range(n_values):
-        n_alive += of_value[s] > 0
-    # Cells by the values in their sets.
-    holders_start = np.zeros(n_ruled + 1, np.int64)
-    for c in range(n_cells):
-        for p in range(kind_start[cell_kind[c]], kind_start[cell_kind[c] + 1]):
-            holders_start[ruled[kind_values[p]] + 1] += 1
-    for r in range(n_ruled):
-        holders_start[r + 1] += holders_start[r]
-    holders = np.empty(holders_start[n_ruled], np.int32)
-    at = np.zeros(n_ruled, np.int64)
-    for c in range(n_cells):
-        for p in range(kind_start[cell_kind[c]], kind_start[cell_kind[c] + 1]):
-            r = ruled[kind_values[p]]
-            holders[holders_start[r] + at[r]] = c
-            at[r] += 1
-    # What is known of the group in hand: rows hit by its values, by value (hits), and by value and ruled value (overlap).
-    hits = np.zeros(n_values, np.int64)
-    overlap = np.zeros((n_values, n_ruled), np.int32)
-    overlap_column = np.zeros(n_ruled, np.int64)
-    hit = np.full(n_cells, -1, np.int64)
-    n_hit = 0
-    hit_cells = np.empty(n_cells, np.int32)
+        n_alive += left.of_value[s] > 0
+    holders_start, holders = _holders(cells, ruled, n_ruled)
+    hit = Hit(
+        np.full(n_cells, -1, np.int64),
+        np.empty(n_cells, np.int32),
+        np.zeros(n_values, np.int64),
+        np.zeros((n_values, n_ruled), np.int32),
+        np.zeros(n_ruled, np.int64),
+    )
     closed = np.zeros(n_values, np.bool_)  # IS[g], the values of the group and those that a member cannot take
     closed_values = np.empty(n_values, np.int32)
     base = np.empty(n_values, np.int64)
@@ -115,10 +163,8 @@ def grouped_cells(
     while n_left >= l and n_alive >= l:
         c, most = -1, np.int64(-1)
         for other in range(n_cells):  # line 3
-            if left[other] > 0:
-                number = _nit_of_one(
-                    other, cell_value, cell_kind, kind_start, kind_values, ruled, of_value, holding, column
-                )
+            if left.of_cell[other] > 0:
+                number = _nit_of_one(cells, ruled, left, other)
                 if number > most:
                     c, most = other, number
         n_rounds += 1
@@ -126,13 +172,13 @@ def grouped_cells(
         sum_hit = np.int64(0)
         while True:
             # The row of cell c joins.
-            s, k = cell_value[c], cell_kind[c]
+            s, k = cells.value[c], cells.kind[c]
             members[size] = c
-            places[size] = cell_start[c + 1] - left[c]
+            places[size] = cells.start[c + 1] - left.of_cell[c]
             size += 1
-            _move(c, -1, cell_value, cell_kind, kind_start, kind_values, ruled, left, of_value, holding, column)
+            _move(cells, ruled, left, c, -1)
             n_left -= 1
-            n_alive -= of_value[s] == 0
+            n_alive -= left.of_value[s] == 0
             if size == l:
                 break
             if not closed[s]:
@@ -149,30 +195,28 @@ def grouped_cells(
             if r >= 0:
                 for q in range(holders_start[r], holders_start[r + 1]):
                     other = holders[q]
-                    if left[other] == 0 or hit[other] == n_rounds:
+                    rows = left.of_cell[other]
+                    if rows == 0 or hit.stamp[other] == n_rounds:
                         continue
-                    hit[other] = n_rounds
-                    hit_cells[n_hit] = other
+                    hit.stamp[other] = n_rounds
+                    hit.cells[n_hit] = other
                     n_hit += 1
-                    hits[cell_value[other]] += left[other]
-                    sum_hit += left[other]
-                    for p in range(kind_start[cell_kind[other]], kind_start[cell_kind[other] + 1]):
-                        overlap[cell_value[other], ruled[kind_values[p]]] += left[other]
-                        overlap_column[ruled[kind_values[p]]] += left[other]
+                    hit.of_value[cells.value[other]] += rows
+                    sum_hit += rows
+                    for p in range(kind_start[cells.kind[other]], kind_start[cells.kind[other] + 1]):
+                        hit.holding[cells.value[other], ruled[kind_values[p]]] += rows
+                        hit.column[ruled[kind_values[p]]] += rows
             # What joining costs at least, per value: NIT with nothing in the set that is not closed already.
             for v in range(n_values):
                 base[v] = -1
-                if closed[v] or of_value[v] == 0:
+                if closed[v] or left.of_value[v] == 0:
                     continue
                 r = ruled[v]
-                number = sum_hit + of_value[v] - hits[v]
+                number = sum_hit + left.of_value[v] - hit.of_value[v]
                 if r >= 0:
-                    number += column[r] - overlap_column[r] - (holding[v, r] - overlap[v, r])
+                    number += left.column[r] - hit.column[r] - (left.holding[v, r] - hit.holding[v, r])
                 for i in range(n_closed):
-                    u = closed_values[i]
-                    number += of_value[u] - hits[u]
-                    if r >= 0:
-                        number -= holding[u, r] - overlap[u, r]
+                    number += _added(left, hit, closed_values[i], r)
                 base[v] = number
             best, least = -1, np.int64(0)
             while True:
@@ -183,24 +227,14 @@ def grouped_cells(
                 if v < 0 or (best >= 0 and base[v] >= least):
                     break
                 r = ruled[v]
-                for other in range(value_cells[v], value_cells[v + 1]):
-                    if left[other] == 0:
+                for other in range(cells.value_cells[v], cells.value_cells[v + 1]):
+                    if left.of_cell[other] == 0 or not _fits(cells, members, size, other):
                         continue
-                    k = cell_kind[other]
-                    fits = True
-                    for i in range(size):
-                        if excluded[k, cell_value[members[i]]]:
-                            fits = False
-                            break
-                    if not fits:
-                        continue
+                    k = cells.kind[other]
                     number = base[v]
                     for p in range(kind_start[k], kind_start[k + 1]):
-                        u = kind_values[p]
-                        if not closed[u]:
-                            number += of_value[u] - hits[u]
-                            if r >= 0:
-                                number -= holding[u, r] - overlap[u, r]
+                        if not closed[kind_values[p]]:
+                            number += _added(left, hit, kind_values[p], r)
                     if best < 0 or number < least:
                         best, least = other, number
                     if number <= base[v]:
@@ -215,62 +249,40 @@ def grouped_cells(
             n_groups += 1
         else:  # the first row remains, the others go back
             for i in range(1, size):
-                n_alive += of_value[cell_value[members[i]]] == 0
-                _move(
-                    members[i],
-                    1,
-                    cell_value,
-                    cell_kind,
-                    kind_start,
-                    kind_values,
-                    ruled,
-                    left,
-                    of_value,
-                    holding,
-                    column,
-                )
+                n_alive += left.of_value[cells.value[members[i]]] == 0
+                _move(cells, ruled, left, members[i], 1)
                 n_left += 1
         for i in range(n_closed):
             closed[closed_values[i]] = False
         for i in range(n_hit):
-            other = hit_cells[i]
-            hits[cell_value[other]] = 0
-            for p in range(kind_start[cell_kind[other]], kind_start[cell_kind[other] + 1]):
-                overlap[cell_value[other], ruled[kind_values[p]]] = 0
-                overlap_column[ruled[kind_values[p]]] = 0
+            other = hit.cells[i]
+            hit.of_value[cells.value[other]] = 0
+            for p in range(kind_start[cells.kind[other]], kind_start[cells.kind[other] + 1]):
+                hit.holding[cells.value[other], ruled[kind_values[p]]] = 0
+                hit.column[ruled[kind_values[p]]] = 0
     return group, n_groups
 
 
 @nb.njit(cache=True, nogil=True)
-def evenly_grouped_cells(
-    l,  # noqa: E741
-    cell_value,
-    cell_kind,
-    cell_start,
-    value_cells,
-    kind_start,
-    kind_values,
-    excluded,
-    starts,
-):
+def evenly_grouped_cells(l, cells, starts):  # noqa: E741
     """Groups of compatible rows, chosen without counting NIT anew for each: (group of each place, number of groups).
 
     Groups start with the cells in the order of `starts`, and grow by the value with the most rows left of which a row fits; rows with
     few impossible values are tried first.
     """
-    n_cells, n_values = len(cell_value), len(value_cells) - 1
+    n_cells, n_values = len(cells.value), len(cells.value_cells) - 1
     left = np.empty(n_cells, np.int64)
     of_value = np.zeros(n_values, np.int64)
     for c in range(n_cells):
-        left[c] = cell_start[c + 1] - cell_start[c]
-        of_value[cell_value[c]] += left[c]
-    n_left, n_alive = cell_start[n_cells], 0
+        left[c] = cells.start[c + 1] - cells.start[c]
+        of_value[cells.value[c]] += left[c]
+    n_left, n_alive = cells.start[n_cells], 0
     for v in range(n_values):
         n_alive += of_value[v] > 0
     closed = np.full(n_values, -1, np.int64)  # the round in which a value was closed to the group, or tried in vain
     opening = np.empty(n_values, np.int64)  # the first cell of each value that may have rows left
     for v in range(n_values):
-        opening[v] = value_cells[v]
+        opening[v] = cells.value_cells[v]
     members = np.empty(l, np.int32)
     places = np.empty(l, np.int64)
     group = np.full(n_left, -1, np.int32)
@@ -282,9 +294,9 @@ def evenly_grouped_cells(
         n_rounds += 1
         size = 0
         while c >= 0:
-            s, k = cell_value[c], cell_kind[c]
+            s, k = cells.value[c], cells.kind[c]
             members[size] = c
-            places[size] = cell_start[c + 1] - left[c]
+            places[size] = cells.start[c + 1] - left[c]
             size += 1
             left[c] -= 1
             of_value[s] -= 1
@@ -293,8 +305,8 @@ def evenly_grouped_cells(
             if size == l:
                 break
             closed[s] = n_rounds
-            for p in range(kind_start[k], kind_start[k + 1]):
-                closed[kind_values[p]] = n_rounds
+            for p in range(cells.kind_start[k], cells.kind_start[k + 1]):
+                closed[cells.kind_values[p]] = n_rounds
             c = -1
             while c < 0:
                 v = -1
@@ -307,15 +319,10 @@ def evenly_grouped_cells(
                 while left[opening[v]] == 0:
                     opening[v] += 1
                 tried = 0
-                for other in range(opening[v], value_cells[v + 1]):
+                for other in range(opening[v], cells.value_cells[v + 1]):
                     if left[other] == 0:
                         continue
-                    fits = True
-                    for i in range(size):
-                        if excluded[cell_kind[other], cell_value[members[i]]]:
-                            fits = False
-                            break
-                    if fits:
+                    if _fits(cells, members, size, other):
                         c = other
                         break
                     tried += 1
@@ -327,7 +334,7 @@ def evenly_grouped_cells(
             n_groups += 1
         else:
             for i in range(1, size):
-                s = cell_value[members[i]]
+                s = cells.value[members[i]]
                 n_alive += of_value[s] == 0
                 left[members[i]] += 1
                 of_value[s] += 1
@@ -336,8 +343,25 @@ def evenly_grouped_cells(
     return group, n_groups
 
 
+class PlacedRows(NamedTuple):
+    """The value and the kind of the row at each place, and per kind the values that the rules exclude."""
+
+    value: npt.NDArray[np.int32]
+    kind: npt.NDArray[np.int32]
+    cell: npt.NDArray[np.int32]
+    excluded: npt.NDArray[np.bool_]
+
+
+class Chains(NamedTuple):
+    """The places of each group, one behind the other."""
+
+    head: npt.NDArray[np.int64]
+    tail: npt.NDArray[np.int64]
+    following: npt.NDArray[np.int64]
+
+
 @nb.njit(cache=True, nogil=True)
-def assigned_rest(l, group, n_groups, pending, cell_of, cell_value, cell_kind, excluded, counted, looked):  # noqa: E741
+def assigned_rest(l, group, n_groups, pending, rows, counted, looked):  # noqa: E741
     """Lines 18 to 23 of Figure 2: put the remaining rows into groups, merging groups until every row of theirs has l valid values.
 
     `pending` are the places without a group, those of a cell together, and last those whose own value the rules exclude or is not
@@ -345,13 +369,12 @@ def assigned_rest(l, group, n_groups, pending, cell_of, cell_value, cell_kind, e
     `group` is changed; returns how many merges there were.
     """
     n_places = len(group)
-    head = np.full(max(n_groups, 1), -1, np.int64)
-    tail = np.full(max(n_groups, 1), -1, np.int64)
-    following = np.full(n_places, -1, np.int64)
+    most = max(n_groups, 1)
+    chains = Chains(np.full(most, -1, np.int64), np.full(most, -1, np.int64), np.full(n_places, -1, np.int64))
+    head, tail, following = chains
     for p in range(n_places):
-        g = group[p]
-        if g >= 0:
-            _append(g, p, head, tail, following)
+        if group[p] >= 0:
+            _append(chains, group[p], p)
     alive = np.arange(n_groups)
     place_of = np.arange(n_groups)  # where a group stands in `alive`
     n_alive = n_groups
@@ -362,13 +385,12 @@ def assigned_rest(l, group, n_groups, pending, cell_of, cell_value, cell_kind, e
     score = np.empty(n_groups, np.int64)
     seen = np.full(len(counted), -1, np.int64)
     stamp = 0
-    kind_at = np.full(len(excluded), -1, np.int64)
+    kind_at = np.full(len(rows.excluded), -1, np.int64)
     value_at = np.full(len(counted), -1, np.int64)
     cursor = merges = 0
     i = 0
     while i < len(pending):
-        cell = cell_of[pending[i]]
-        s, k = cell_value[cell], cell_kind[cell]
+        cell, s, k = rows.cell[pending[i]], rows.value[pending[i]], rows.kind[pending[i]]
         many = min(n_alive, looked)
         cursor = cursor % n_alive if many < n_alive else 0
         least = n_places + 1
@@ -377,36 +399,27 @@ def assigned_rest(l, group, n_groups, pending, cell_of, cell_value, cell_kind, e
             number = 0
             p = head[g]
             while p >= 0 and number <= least:
-                s2, k2 = cell_value[cell_of[p]], cell_kind[cell_of[p]]
-                number += s2 == s or excluded[k, s2] or excluded[k2, s]
+                number += rows.value[p] == s or not _exchange(rows, p, s, k)
                 p = following[p]
             score[j] = number
             least = min(least, number)
         merged = False
         for j in range(many):
-            if score[j] != least or merged or i == len(pending) or cell_of[pending[i]] != cell:
+            if score[j] != least or merged or i == len(pending) or rows.cell[pending[i]] != cell:
                 continue
             g = alive[(cursor + j) % n_alive]
             p = pending[i]
             i += 1
             group[p] = g
-            _append(g, p, head, tail, following)
+            _append(chains, g, p)
             stamp += 1
-            if (
-                not excluded[k, s]
-                and _exchangeable(
-                    s, k, head[g], following, cell_of, cell_value, cell_kind, excluded, counted, seen, stamp
-                )
-                >= l
-            ):
+            if not rows.excluded[k, s] and _exchangeable(rows, s, k, chains, g, counted, seen, stamp) >= l:
                 continue
-            while n_alive > 1 and not _holds(
-                l, head[g], following, cell_of, cell_value, cell_kind, excluded, counted, kind_at, value_at
-            ):
+            while n_alive > 1 and not _holds(l, rows, chains, g, counted, kind_at, value_at):
                 stamp += 1
                 p = head[g]
                 while p >= 0:
-                    seen[cell_value[cell_of[p]]] = stamp
+                    seen[rows.value[p]] = stamp
                     p = following[p]
                 mine = stamp
                 other, most = -1, -1
@@ -418,7 +431,7 @@ def assigned_rest(l, group, n_groups, pending, cell_of, cell_value, cell_kind, e
                     number = 0
                     p = head[candidate]
                     while p >= 0:
-                        v = cell_value[cell_of[p]]
+                        v = rows.value[p]
                         if counted[v] and seen[v] != mine and seen[v] != stamp:
                             number += 1
                             seen[v] = stamp
@@ -443,64 +456,68 @@ def assigned_rest(l, group, n_groups, pending, cell_of, cell_value, cell_kind, e
 
 
 @nb.njit(cache=True, nogil=True)
-def _append(g, p, head, tail, following):
-    if head[g] < 0:
-        head[g] = p
+def _append(chains, g, p):
+    if chains.head[g] < 0:
+        chains.head[g] = p
     else:
-        following[tail[g]] = p
-    tail[g] = p
+        chains.following[chains.tail[g]] = p
+    chains.tail[g] = p
 
 
 @nb.njit(cache=True, nogil=True)
-def _exchangeable(s, k, first, following, cell_of, cell_value, cell_kind, excluded, counted, seen, stamp):
+def _exchange(rows, p, s, k):
+    """Whether the row at a place and one of value s and kind k can exchange their values."""
+    return not rows.excluded[k, rows.value[p]] and not rows.excluded[rows.kind[p], s]
+
+
+@nb.njit(cache=True, nogil=True)
+def _exchangeable(rows, s, k, chains, g, counted, seen, stamp):
     """The values that count and that a row of value s and kind k can get by exchange with one other row of its group, and its own: all
     are valid."""
     number = 1 if counted[s] else 0
     seen[s] = stamp
-    p = first
+    p = chains.head[g]
     while p >= 0:
-        s2, k2 = cell_value[cell_of[p]], cell_kind[cell_of[p]]
-        if counted[s2] and seen[s2] != stamp and not excluded[k, s2] and not excluded[k2, s]:
-            seen[s2] = stamp
+        v = rows.value[p]
+        if counted[v] and seen[v] != stamp and _exchange(rows, p, s, k):
+            seen[v] = stamp
             number += 1
-        p = following[p]
+        p = chains.following[p]
     return number
 
 
 @nb.njit(cache=True, nogil=True)
-def _holds(l, first, following, cell_of, cell_value, cell_kind, excluded, counted, kind_at, value_at):  # noqa: E741
+def _holds(l, rows, chains, g, counted, kind_at, value_at):  # noqa: E741
     """Whether every row of a group has at least l valid values that count. `kind_at` and `value_at` hold -1, and do so again afterwards."""
     n_kinds = n_values = 0
-    p = first
+    p = chains.head[g]
     while p >= 0:
-        c = cell_of[p]
-        if kind_at[cell_kind[c]] < 0:
-            kind_at[cell_kind[c]] = n_kinds
+        if kind_at[rows.kind[p]] < 0:
+            kind_at[rows.kind[p]] = n_kinds
             n_kinds += 1
-        if value_at[cell_value[c]] < 0:
-            value_at[cell_value[c]] = n_values
+        if value_at[rows.value[p]] < 0:
+            value_at[rows.value[p]] = n_values
             n_values += 1
-        p = following[p]
+        p = chains.following[p]
     kinds = np.empty(n_kinds, np.int64)
     values = np.empty(n_values, np.int64)
-    rows = np.zeros(n_kinds, np.int64)
+    of_kind = np.zeros(n_kinds, np.int64)
     wanted = np.zeros(n_values, np.int64)
-    p = first
+    p = chains.head[g]
     while p >= 0:
-        c = cell_of[p]
-        kinds[kind_at[cell_kind[c]]] = cell_kind[c]
-        values[value_at[cell_value[c]]] = cell_value[c]
-        rows[kind_at[cell_kind[c]]] += 1
-        wanted[value_at[cell_value[c]]] += 1
-        p = following[p]
+        i, j = kind_at[rows.kind[p]], value_at[rows.value[p]]
+        kinds[i], values[j] = rows.kind[p], rows.value[p]
+        of_kind[i] += 1
+        wanted[j] += 1
+        p = chains.following[p]
     allowed = np.empty((n_kinds, n_values), np.bool_)
     for i in range(n_kinds):
         kind_at[kinds[i]] = -1
         for j in range(n_values):
-            allowed[i, j] = not excluded[kinds[i], values[j]]
+            allowed[i, j] = not rows.excluded[kinds[i], values[j]]
     for j in range(n_values):
         value_at[values[j]] = -1
-    if not valid_pairs(rows, wanted, allowed):
+    if not valid_pairs(of_kind, wanted, allowed):
         return False
     for i in range(n_kinds):
         number = 0

@@ -2,127 +2,125 @@
 
 A tuple is a point: one int32 per column, a rank for a column of numbers, a leaf for a column with a tree. A box has two per column:
 the lowest and the highest rank, or twice the lowest common node. Children stand before parents in a tree, so the common
-node of two is found by always moving the smaller one up. The columns lie one behind the other in flat arrays:
-
-- `kind[j]`: 0 for numbers, 1 for a tree; `start[j]`: where column j begins in `number`, `parent` and `cost`;
-- `number`: what each rank stands for, NaN (rank 0 only) where the value is missing; `width[j]`: the length of the domain;
-- `parent`, `cost`: per node its parent and its NCP;
-- `weight[j]`: the weight of the column.
+node of two is found by always moving the smaller one up. The columns lie one behind the other in flat arrays.
 """
+
+from typing import NamedTuple
 
 import numba as nb
 import numpy as np
+import numpy.typing as npt
+
+
+class Metric(NamedTuple):
+    """What a box costs, column by column."""
+
+    kind: npt.NDArray[np.int32]
+    """Per column, 0 for numbers, 1 for a tree."""
+    start: npt.NDArray[np.int64]
+    """Where each column begins in `number`, `parent` and `cost`."""
+    number: npt.NDArray[np.float64]
+    """What each rank stands for, NaN (rank 0 only) where the value is missing."""
+    width: npt.NDArray[np.float64]
+    """Per column, the length of the domain."""
+    parent: npt.NDArray[np.int32]
+    """Of each node."""
+    cost: npt.NDArray[np.float64]
+    """NCP of each node."""
+    weight: npt.NDArray[np.float64]
+    """Of each column."""
 
 
 @nb.njit(cache=True, nogil=True)
-def column_cost(kind, start, number, width, parent, cost, j, low, high, other_low, other_high):
-    """NCP, before its weight, of column j of the smallest box around two."""
-    base = start[j]
-    if kind[j] == 0:
-        low = min(low, other_low)
-        high = max(high, other_high)
-        if low == high:
-            return 0.0
-        if np.isnan(number[base + low]):
-            return 1.0  # numbers and missing ones together: nothing is said
-        return (number[base + high] - number[base + low]) / width[j]
-    a, b = low, other_low
+def common_node(metric, j, a, b):
+    """The lowest node of column j above two."""
+    base = metric.start[j]
     while a != b:
         if a < b:
-            a = parent[base + a]
+            a = metric.parent[base + a]
         else:
-            b = parent[base + b]
-    return cost[base + a]
+            b = metric.parent[base + b]
+    return a
 
 
 @nb.njit(cache=True, nogil=True)
-def cost_below(kind, start, number, width, parent, cost, weight, boxes, i, others, o, limit):
-    """`joined_cost` where it is less than `limit`, else something that is not: most boxes are told from near ones by a column or two."""
+def cost_below(metric, boxes, i, others, o, limit):
+    """NCP of a record in the smallest box around box i of `boxes` and box o of `others` where it is less than `limit`, else something that
+    is not: most boxes are told from near ones by a column or two."""
     total = 0.0
-    for j in range(len(kind)):
-        total += weight[j] * column_cost(
-            kind,
-            start,
-            number,
-            width,
-            parent,
-            cost,
-            j,
-            boxes[i, j, 0],
-            boxes[i, j, 1],
-            others[o, j, 0],
-            others[o, j, 1],
-        )
+    for j in range(len(metric.kind)):
+        if metric.kind[j] == 0:
+            base = metric.start[j]
+            low = min(boxes[i, j, 0], others[o, j, 0])
+            high = max(boxes[i, j, 1], others[o, j, 1])
+            if low == high:
+                cost = 0.0
+            elif np.isnan(metric.number[base + low]):
+                cost = 1.0  # numbers and missing ones together: nothing is said
+            else:
+                cost = (metric.number[base + high] - metric.number[base + low]) / metric.width[j]
+        else:
+            cost = metric.cost[metric.start[j] + common_node(metric, j, boxes[i, j, 0], others[o, j, 0])]
+        total += metric.weight[j] * cost
         if total >= limit:
             return total
     return total
 
 
 @nb.njit(cache=True, nogil=True)
-def joined_cost(kind, start, number, width, parent, cost, weight, boxes, i, others, o):
-    """NCP of a record in the smallest box around box i of `boxes` and box o of `others`."""
-    return cost_below(kind, start, number, width, parent, cost, weight, boxes, i, others, o, np.inf)
-
-
-@nb.njit(cache=True, nogil=True)
-def extend_box(kind, start, parent, boxes, i, others, o):
+def extend_box(metric, boxes, i, others, o):
     """Make box i of `boxes` hold box o of `others` as well."""
-    for j in range(len(kind)):
-        if kind[j] == 0:
+    for j in range(len(metric.kind)):
+        if metric.kind[j] == 0:
             boxes[i, j, 0] = min(boxes[i, j, 0], others[o, j, 0])
             boxes[i, j, 1] = max(boxes[i, j, 1], others[o, j, 1])
         else:
-            a, b = boxes[i, j, 0], others[o, j, 0]
-            while a != b:
-                if a < b:
-                    a = parent[start[j] + a]
-                else:
-                    b = parent[start[j] + b]
-            boxes[i, j, 0] = a
-            boxes[i, j, 1] = a
+            node = common_node(metric, j, boxes[i, j, 0], others[o, j, 0])
+            boxes[i, j, 0] = boxes[i, j, 1] = node
 
 
 @nb.njit(cache=True, nogil=True)
-def boxes_around(kind, start, parent, points, group, n_groups):
+def boxes_around(metric, points, group, n_groups):
     """The smallest box around the points of each group."""
-    boxes = np.full((n_groups, len(kind), 2), -1, np.int32)
+    n_columns = len(metric.kind)
+    boxes = np.full((n_groups, n_columns, 2), -1, np.int32)
     for i in range(len(points)):
         g = group[i]
-        if len(kind) > 0 and boxes[g, 0, 0] < 0:
-            for j in range(len(kind)):
+        if n_columns > 0 and boxes[g, 0, 0] < 0:
+            for j in range(n_columns):
                 boxes[g, j, 0] = points[i, j, 0]
                 boxes[g, j, 1] = points[i, j, 1]
         else:
-            extend_box(kind, start, parent, boxes, g, points, i)
+            extend_box(metric, boxes, g, points, i)
     return boxes
 
 
 @nb.njit(cache=True, nogil=True)
-def costs_beside(kind, start, number, width, parent, cost, weight, boxes, i, alive):
+def costs_beside(metric, boxes, i, alive):
     """Per box, the NCP of a record in the smallest box around it and box i; infinite for dead ones and for i itself."""
     out = np.empty(len(boxes), np.float64)
     for o in range(len(boxes)):
         if o == i or not alive[o]:
             out[o] = np.inf
         else:
-            out[o] = joined_cost(kind, start, number, width, parent, cost, weight, boxes, i, boxes, o)
+            out[o] = cost_below(metric, boxes, i, boxes, o, np.inf)
     return out
 
 
 @nb.njit(cache=True, nogil=True)
-def nearest_box(kind, start, number, width, parent, cost, weight, boxes, i, alive):
+def nearest_box(metric, boxes, i, alive):
     """(box, cost): the box that costs least together with box i, the first among equals, and -1 if there is no other."""
     best, best_cost = -1, np.inf
     for o in range(len(boxes)):
         if o != i and alive[o]:
-            found = cost_below(kind, start, number, width, parent, cost, weight, boxes, i, boxes, o, best_cost)
-            if found < best_cost:
-                best, best_cost = o, found
+            joint = cost_below(metric, boxes, i, boxes, o, best_cost)
+            if joint < best_cost:
+                best, best_cost = o, joint
     return best, best_cost
 
 
 @nb.njit(cache=True, nogil=True)
-def nearest_groups(kind, start, number, width, parent, cost, weight, points, left, tuple_of, order, k):
+def nearest_groups(metric, points, left, tuple_of, order, k):
     """CLUSTER, lines 2 to 5: (group of each record or -1, number of groups).
 
     `points` are the distinct tuples, `left` how many records of each are free, `tuple_of` the tuple of each record and `order` the order
@@ -168,7 +166,7 @@ def nearest_groups(kind, start, number, width, parent, cost, weight, points, lef
             free[kept] = t
             kept += 1
             limit = heap_cost[0] if held >= wanted else np.inf
-            distance = cost_below(kind, start, number, width, parent, cost, weight, points, seed, points, t, limit)
+            distance = cost_below(metric, points, seed, points, t, limit)
             # Tuples come in ascending order, so one that is as far as the farthest kept stands behind it.
             if distance >= limit:
                 continue
@@ -230,17 +228,15 @@ def _drop_farthest(heap_cost, heap_tuple, size):
 
 
 @nb.njit(cache=True, nogil=True)
-def place_leftovers(kind, start, number, width, parent, cost, weight, points, tuple_of, group, boxes):
+def place_leftovers(metric, points, tuple_of, group, boxes):
     """CLUSTER, lines 6 and 7: each record without a group joins the one whose box then costs least; the first among equals."""
     for i in range(len(group)):
         if group[i] >= 0:
             continue
         best, best_cost = 0, np.inf
         for g in range(len(boxes)):
-            grown = cost_below(
-                kind, start, number, width, parent, cost, weight, boxes, g, points, tuple_of[i], best_cost
-            )
-            if grown < best_cost:
-                best, best_cost = g, grown
+            joint = cost_below(metric, boxes, g, points, tuple_of[i], best_cost)
+            if joint < best_cost:
+                best, best_cost = g, joint
         group[i] = best
-        extend_box(kind, start, parent, boxes, best, points, tuple_of[i])
+        extend_box(metric, boxes, best, points, tuple_of[i])

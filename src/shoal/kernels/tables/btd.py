@@ -8,13 +8,39 @@ The records of a cluster are lists (`next_row`) inside buckets of one length, an
 length (`next_bucket`): two clusters become one by relinking buckets, without touching a record.
 """
 
+from typing import NamedTuple
+
 import numba as nb
 import numpy as np
+import numpy.typing as npt
+
+
+class Itemsets(NamedTuple):
+    """The items of each record."""
+
+    offsets: npt.NDArray[np.int64]
+    items: npt.NDArray[np.int32]
+    signature: npt.NDArray[np.uint64]
+    """Per record a word with a one for each of its items, several items to a bit."""
+    n_items: int
+
+
+class LengthLists(NamedTuple):
+    """The records of each group by falling length."""
+
+    first: npt.NDArray[np.int64]
+    """The first bucket of each group."""
+    length: npt.NDArray[np.int64]
+    """Of the records of each bucket."""
+    head: npt.NDArray[np.int64]
+    tail: npt.NDArray[np.int64]
+    next_bucket: npt.NDArray[np.int64]
+    next_row: npt.NDArray[np.int64]
 
 
 @nb.njit(cache=True, nogil=True)
-def buckets(lengths, group, n_groups):
-    """(first bucket of each group, length, head, tail and next of each bucket, next row of each row)."""
+def length_lists(lengths, group, n_groups):
+    """The lists of the records of each group."""
     n = len(lengths)
     longest = np.int64(0)
     for r in range(n):
@@ -54,12 +80,13 @@ def buckets(lengths, group, n_groups):
             first[g] = n_buckets
         last[g] = n_buckets
         n_buckets += 1
-    return first, length[:n_buckets], head[:n_buckets], tail[:n_buckets], next_bucket[:n_buckets], next_row
+    return LengthLists(first, length[:n_buckets], head[:n_buckets], tail[:n_buckets], next_bucket[:n_buckets], next_row)
 
 
 @nb.njit(cache=True, nogil=True)
-def link_buckets(first, length, head, tail, next_bucket, next_row, g, h):
+def link_lists(lists, g, h):
     """The records of group h go over to group g."""
+    first, length, head, tail, next_bucket, next_row = lists
     a, b = first[g], first[h]
     start = -1
     end = -1
@@ -98,11 +125,14 @@ def signatures(offsets, items):
 
 
 @nb.njit(cache=True, nogil=True)
-def _largest(offsets, items, signature, first, length, head, next_bucket, next_row, g, h, known, enough, mark):
+def _largest(sets, lists, g, h, known, enough, mark):
     """The largest BTD between a record of group g and one of group h, or `known` if that is larger.
 
     The search ends early once it has found more than `enough`.
     """
+    offsets, items, signature = sets.offsets, sets.items, sets.signature
+    first, length, head = lists.first, lists.length, lists.head
+    next_bucket, next_row = lists.next_bucket, lists.next_row
     best = known
     a = first[g]
     while a >= 0 and first[h] >= 0:
@@ -140,52 +170,44 @@ def _largest(offsets, items, signature, first, length, head, next_bucket, next_r
 
 
 @nb.njit(cache=True, nogil=True)
-def group_distances(offsets, items, signature, n_items, first, length, head, next_bucket, next_row):
+def group_distances(sets, lists):
     """BTD of each group."""
-    mark = np.full(n_items, -1, np.int64)
-    out = np.zeros(len(first), np.float64)
-    for g in range(len(first)):
-        out[g] = _largest(
-            offsets, items, signature, first, length, head, next_bucket, next_row, g, g, 0.0, np.inf, mark
-        )
+    mark = np.full(sets.n_items, -1, np.int64)
+    out = np.zeros(len(lists.first), np.float64)
+    for g in range(len(lists.first)):
+        out[g] = _largest(sets, lists, g, g, 0.0, np.inf, mark)
     return out
 
 
 @nb.njit(cache=True, nogil=True)
-def distances_beside(offsets, items, signature, n_items, first, length, head, next_bucket, next_row, own, alive, g):
+def distances_beside(sets, lists, own, alive, g):
     """BTD of each group together with group g, given their `own`; infinite for dead ones and for g itself."""
-    mark = np.full(n_items, -1, np.int64)
-    out = np.empty(len(first), np.float64)
-    for h in range(len(first)):
+    mark = np.full(sets.n_items, -1, np.int64)
+    out = np.empty(len(lists.first), np.float64)
+    for h in range(len(lists.first)):
         if h == g or not alive[h]:
             out[h] = np.inf
         else:
             known = max(own[g], own[h])
-            out[h] = _largest(
-                offsets, items, signature, first, length, head, next_bucket, next_row, g, h, known, np.inf, mark
-            )
+            out[h] = _largest(sets, lists, g, h, known, np.inf, mark)
     return out
 
 
 @nb.njit(cache=True, nogil=True)
-def nearest_group(
-    offsets, items, signature, n_items, first, length, head, next_bucket, next_row, own, allowed, joint, g
-):
+def nearest_group(sets, lists, own, allowed, joint, g):
     """(group, BTD): the allowed group with the least BTD together with g, equal ones told apart by `joint`, then by place.
 
     A group is given up as soon as one of its pairs is farther apart than the best group's farthest.
     """
-    mark = np.full(n_items, -1, np.int64)
+    mark = np.full(sets.n_items, -1, np.int64)
     best, best_apart = -1, np.inf
-    for h in range(len(first)):
+    for h in range(len(lists.first)):
         if h == g or not allowed[h]:
             continue
         known = max(own[g], own[h])
         if known > best_apart:
             continue
-        apart = _largest(
-            offsets, items, signature, first, length, head, next_bucket, next_row, g, h, known, best_apart, mark
-        )
+        apart = _largest(sets, lists, g, h, known, best_apart, mark)
         if best < 0 or apart < best_apart or (apart == best_apart and joint[h] < joint[best]):
             best, best_apart = h, apart
     return best, best_apart

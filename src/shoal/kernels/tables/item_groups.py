@@ -11,8 +11,11 @@ to bring it up to date. With sensitive items a set is bad also if too many of it
 spoil what was settled, so passes follow each other until one finds nothing.
 """
 
+from typing import NamedTuple
+
 import numba as nb
 import numpy as np
+import numpy.typing as npt
 
 DENSE = 4096
 """Groups up to which the supports of all pairs are held at once."""
@@ -24,82 +27,102 @@ SHEET = 1 << 22
 """Counters for (group, sensitive item) that are held at once."""
 
 
+class Promise(NamedTuple):
+    """At least k rows hold each set of at most m groups, and with l > 1 no sensitive item stands in more than 1/l of them."""
+
+    k: int
+    m: int
+    l: int  # noqa: E741 (the papers' name)
+    sensitive_offsets: npt.NDArray[np.int64]
+    """The sensitive items of all rows, not of the cluster's alone."""
+    sensitive: npt.NDArray[np.int32]
+    n_sensitive: int
+
+
+class Data(NamedTuple):
+    """The rows of a cluster over items 0, 1, ..., and the rows of each item."""
+
+    rows: npt.NDArray[np.int64]
+    """In the table."""
+    row_start: npt.NDArray[np.int64]
+    row_items: npt.NDArray[np.int32]
+    item_start: npt.NDArray[np.int64]
+    item_rows: npt.NDArray[np.int32]
+
+
+class Groups(NamedTuple):
+    """The groups of items; one is called by its first item."""
+
+    of_item: npt.NDArray[np.int32]
+    head: npt.NDArray[np.int32]
+    following: npt.NDArray[np.int32]
+    """The next member behind each item."""
+    size: npt.NDArray[np.int64]
+    heavy: npt.NDArray[np.float64]
+    """The weights of the members added up."""
+    support: npt.NDArray[np.int64]
+    alive: npt.NDArray[np.bool_]
+
+
+class Work(NamedTuple):
+    """Scratch: stamps, counters that are 0 between uses, and logarithms of whole numbers."""
+
+    row_seen: npt.NDArray[np.int64]
+    seen: npt.NDArray[np.int64]
+    """Per group."""
+    times: npt.NDArray[np.int64]
+    touched: npt.NDArray[np.int64]
+    """The groups that were counted."""
+    logs: npt.NDArray[np.float64]
+
+
 @nb.njit(cache=True, nogil=True)
-def item_groups(offsets, items, rows, weight, k, m, by_size):
+def joined_items(offsets, items, rows, weight, k, m, by_size):
     """(items, group): the distinct items of the given rows, ascending, and the group of each, numbered from 0.
 
     No group, and for m > 1 no pair of groups, is rarer than k. `weight` is per item; `by_size` says how losses are compared. At
     least k of the rows hold an item, or none does: that is the caller's to make sure.
     """
-    local, row_start, row_items, item_start, item_rows = _laid_out(offsets, items, rows, len(weight))
-    data = (row_start, row_items, item_start, item_rows)
-    state = _state(data, local, np.arange(len(local)), weight)
+    local, data = _laid_out(offsets, items, rows, len(weight))
+    groups = _groups(data, local, np.arange(len(local)), weight)
     work = _work(len(rows), len(local), k)
-    _settle_singles(data, state, work, k, by_size)
+    _settle_singles(data, groups, work, k, by_size)
     if m >= 2:
-        _settle_pairs(data, state, work, k, by_size)
-    return local, _numbered(state[0])
+        _settle_pairs(data, groups, work, k, by_size)
+    return local, _numbered(groups.of_item)
 
 
 @nb.njit(cache=True, nogil=True)
-def settled_groups(
-    offsets,
-    items,
-    rows,
-    weight,
-    given,
-    k,
-    m,
-    l,  # noqa: E741 (the papers' name)
-    sensitive_offsets,
-    sensitive,
-    n_sensitive,
-    by_size,
-):
+def settled_groups(offsets, items, rows, weight, given, promise, by_size):
     """The groups that are left of the given ones when no set of at most m is rare or tells too much about a sensitive item.
 
-    `given` is the group of each item of the rows, as `item_groups` returns it. With l > 1 no sensitive item may stand in more than 1/l
-    of the rows that hold a set. All items in one group must keep the promise, or nothing does: the caller makes sure.
+    `given` is the group of each item of the rows, as `joined_items` returns it. All items in one group must keep the promise, or
+    nothing does: the caller makes sure.
     """
-    local, row_start, row_items, item_start, item_rows = _laid_out(offsets, items, rows, len(weight))
-    data = (row_start, row_items, item_start, item_rows)
-    state = _state(data, local, given, weight)
-    work = _work(len(rows), len(local), k)
-    _settle_sets(data, state, work, k, m, l, rows, sensitive_offsets, sensitive, n_sensitive, by_size)
-    return _numbered(state[0])
+    local, data = _laid_out(offsets, items, rows, len(weight))
+    groups = _groups(data, local, given, weight)
+    _settle_sets(data, groups, _work(len(rows), len(local), promise.k), promise, by_size)
+    return _numbered(groups.of_item)
 
 
 @nb.njit(cache=True, nogil=True)
-def first_bad_set(
-    offsets,
-    items,
-    rows,
-    weight,
-    given,
-    k,
-    m,
-    l,  # noqa: E741
-    sensitive_offsets,
-    sensitive,
-    n_sensitive,
-):
+def first_bad_set(offsets, items, rows, weight, given, promise):
     """One item of each group of a bad set, by its place among the items of the rows; empty if there is no bad set."""
-    local, row_start, row_items, item_start, item_rows = _laid_out(offsets, items, rows, len(weight))
-    data = (row_start, row_items, item_start, item_rows)
-    state = _state(data, local, given, weight)
-    found = np.empty(max(m, 1), np.int64)
+    local, data = _laid_out(offsets, items, rows, len(weight))
+    groups = _groups(data, local, given, weight)
+    members = np.empty(max(promise.m, 1), np.int64)
     for g in range(len(local)):
-        if state[6][g]:
-            size = _bad_set(data, state, k, m, l, rows, sensitive_offsets, sensitive, n_sensitive, g, found)
+        if groups.alive[g]:
+            size = _bad_set(data, groups, promise, g, members)
             if size > 0:
-                return found[:size]
-    return found[:0]
+                return members[:size]
+    return members[:0]
 
 
 @nb.njit(cache=True, nogil=True)
-def _state(data, local, given, weight):
-    """(group of each item, first and next member, size, weights added up, support, alive), a group being called by its first item."""
-    row_start, row_items = data[0], data[1]
+def _groups(data, local, given, weight):
+    """The given groups, with the rows that hold each of them counted."""
+    row_start, row_items = data.row_start, data.row_items
     n = len(local)
     group = np.empty(n, np.int32)
     head = np.full(n, -1, np.int32)
@@ -126,22 +149,28 @@ def _state(data, local, given, weight):
             if seen[g] != row:
                 seen[g] = row
                 support[g] += 1
-    return group, head, following, size, heavy, support, alive
+    return Groups(group, head, following, size, heavy, support, alive)
 
 
 @nb.njit(cache=True, nogil=True)
 def _work(n_rows, n, k):
-    """Scratch: a stamp per row and per group, a counter per group, the groups that were counted, and logarithms of whole numbers."""
     logs = np.empty(max(n_rows, 2 * k) + 2, np.float64)
     logs[0] = -np.inf
     for i in range(1, len(logs)):
         logs[i] = np.log2(np.float64(i))
-    return np.full(n_rows, -1, np.int64), np.full(n, -1, np.int64), np.zeros(n, np.int64), np.empty(n, np.int64), logs
+    stamps = np.full(n_rows, -1, np.int64), np.full(n, -1, np.int64)
+    return Work(stamps[0], stamps[1], np.zeros(n, np.int64), np.empty(n, np.int64), logs)
+
+
+@nb.njit(cache=True, nogil=True)
+def _clear(work, n_touched):
+    for t in range(n_touched):
+        work.times[work.touched[t]] = 0
 
 
 @nb.njit(cache=True, nogil=True)
 def _laid_out(offsets, items, rows, n_items):
-    """The rows over local items 0, 1, ..., and the rows of each local item."""
+    """(items, data): the distinct items of the rows, ascending, and the rows over their places."""
     place = np.full(n_items, -1, np.int32)
     total = 0
     for r in rows:
@@ -176,15 +205,15 @@ def _laid_out(offsets, items, rows, n_items):
         for p in range(row_start[i], row_start[i + 1]):
             item_rows[filled[row_items[p]]] = i
             filled[row_items[p]] += 1
-    return local, row_start, row_items, item_start, item_rows
+    return local, Data(rows, row_start, row_items, item_start, item_rows)
 
 
 @nb.njit(cache=True, nogil=True)
-def _beside(data, state, work, g):
-    """How many groups share rows with group g: they are in `touched`, the rows they share in `count`, for the caller to clear."""
-    row_start, row_items, item_start, item_rows = data
-    group, head, following = state[0], state[1], state[2]
-    scratch, seen, count, touched = work[0], work[1], work[2], work[3]
+def _beside(data, groups, work, g):
+    """How many groups share rows with group g: they are in `touched`, the rows they share in `times`, for the caller to clear."""
+    row_start, row_items, item_start, item_rows = data.row_start, data.row_items, data.item_start, data.item_rows
+    group, head, following = groups.of_item, groups.head, groups.following
+    scratch, seen, count, touched = work.row_seen, work.seen, work.times, work.touched
     n_touched = 0
     item = head[g]
     while item >= 0:
@@ -215,9 +244,9 @@ def _beside(data, state, work, g):
 
 
 @nb.njit(cache=True, nogil=True)
-def _join(state, g, h, both):
+def _join(groups, g, h, both):
     """Group h becomes part of g; `both` rows hold either."""
-    group, head, following, size, heavy, support, alive = state
+    group, head, following, size, heavy, support, alive = groups
     item = head[h]
     while True:
         group[item] = g
@@ -233,12 +262,12 @@ def _join(state, g, h, both):
 
 
 @nb.njit(cache=True, nogil=True)
-def _joint_loss(state, logs, g, h, both, by_size):
+def _joint_loss(groups, logs, g, h, both, by_size):
     """The binary logarithm of what g and h lose as one generalized item that stands in `both` rows.
 
     By UL it is what the joint item costs, (2^size - 1) per row; by size it is what joining adds, size per row.
     """
-    size, heavy, support = state[3], state[4], state[5]
+    size, heavy, support = groups.size, groups.heavy, groups.support
     together = size[g] + size[h]
     weight = 0.0
     if heavy[g] + heavy[h] != together:
@@ -251,27 +280,26 @@ def _joint_loss(state, logs, g, h, both, by_size):
 
 
 @nb.njit(cache=True, nogil=True)
-def _join_cheapest(data, state, work, g, k, live, n_live, by_size):
+def _join_cheapest(data, groups, work, g, k, live, n_live, by_size):
     """Join g with the partner that costs least for the rows that both come nearer to k; -1 if it is the only group.
 
     `live` lists the groups, ascending, the first `n_live` of it. Returns the partner.
     """
-    support, count, touched, logs = state[5], work[2], work[3], work[4]
-    n_touched = _beside(data, state, work, g)
+    support, count, logs = groups.support, work.times, work.logs
+    n_touched = _beside(data, groups, work, g)
     best, best_score, best_loss = np.int64(-1), np.inf, np.inf
     for e in range(n_live):
         h = live[e]
         if h != g:
             both = support[g] + support[h] - count[h]
-            loss = _joint_loss(state, logs, g, h, both, by_size)
+            loss = _joint_loss(groups, logs, g, h, both, by_size)
             gain = 2 * min(both, k) - min(support[g], k) - min(support[h], k)
             score = loss - logs[gain] if gain > 0 else np.inf
             if best < 0 or score < best_score or (score == best_score and loss < best_loss):
                 best, best_score, best_loss = h, score, loss
     if best >= 0:
-        _join(state, g, best, support[g] + support[best] - count[best])
-    for t in range(n_touched):
-        count[touched[t]] = 0
+        _join(groups, g, best, support[g] + support[best] - count[best])
+    _clear(work, n_touched)
     return best
 
 
@@ -288,10 +316,10 @@ def _living(alive):
 
 
 @nb.njit(cache=True, nogil=True)
-def _settle_singles(data, state, work, k, by_size):
+def _settle_singles(data, groups, work, k, by_size):
     """The rarest group below k joins the partner that costs least, until there is none."""
-    support = state[5]
-    live = _living(state[6])
+    support = groups.support
+    live = _living(groups.alive)
     n_live = len(live)
     while True:
         g = np.int64(-1)
@@ -300,7 +328,7 @@ def _settle_singles(data, state, work, k, by_size):
                 g = live[e]
         if g < 0:
             return
-        gone = _join_cheapest(data, state, work, g, k, live, n_live, by_size)
+        gone = _join_cheapest(data, groups, work, g, k, live, n_live, by_size)
         if gone < 0:
             return
         kept = 0
@@ -312,13 +340,12 @@ def _settle_singles(data, state, work, k, by_size):
 
 
 @nb.njit(cache=True, nogil=True)
-def _settle_pairs(data, state, work, k, by_size):
+def _settle_pairs(data, groups, work, k, by_size):
     """Join groups until no pair that occurs is rarer than k."""
-    support, alive, count, touched, logs = state[5], state[6], work[2], work[3], work[4]
+    support, alive, logs = groups.support, groups.alive, work.logs
+    count, touched = work.times, work.touched
     n = len(alive)
-    n_alive = 0
-    for h in range(n):
-        n_alive += 1 if alive[h] else 0
+    n_alive = len(_living(alive))
     done = np.zeros(n, np.bool_)
     # Too many groups for a matrix: the rarest one with a rare pair joins the cheapest of its rare partners.
     while n_alive > DENSE:
@@ -328,44 +355,37 @@ def _settle_pairs(data, state, work, k, by_size):
                 g = np.int64(h)
         if g < 0:
             return
-        n_touched = _beside(data, state, work, g)
+        n_touched = _beside(data, groups, work, g)
         best, best_loss, both = np.int64(-1), np.inf, np.int64(0)
         for t in range(n_touched):
             h = touched[t]
             if h != g and count[h] < k:
-                loss = _joint_loss(state, logs, g, h, support[g] + support[h] - count[h], by_size)
+                loss = _joint_loss(groups, logs, g, h, support[g] + support[h] - count[h], by_size)
                 if loss < best_loss or (loss == best_loss and h < best):
                     best, best_loss, both = h, loss, support[g] + support[h] - count[h]
-        for t in range(n_touched):
-            count[touched[t]] = 0
+        _clear(work, n_touched)
         if best < 0:
             done[g] = True
         else:
-            _join(state, g, best, both)
+            _join(groups, g, best, both)
             n_alive -= 1
 
     # A matrix over the groups that are left; `name[p]` is the group at place i.
-    name = np.empty(n_alive, np.int64)
+    name = _living(alive)
     place = np.full(n, -1, np.int64)
-    at = 0
-    for h in range(n):
-        if alive[h]:
-            name[at] = h
-            place[h] = at
-            at += 1
+    for p in range(n_alive):
+        place[name[p]] = p
     pair = np.zeros((n_alive, n_alive), np.int32)
     rare = np.zeros(n_alive, np.int64)
     for p in range(n_alive):
-        n_touched = _beside(data, state, work, name[p])
+        n_touched = _beside(data, groups, work, name[p])
         for t in range(n_touched):
             h = touched[t]
             if h != name[p]:
                 pair[p, place[h]] = count[h]
                 rare[p] += count[h] < k
             count[h] = 0
-    live = np.empty(n_alive, np.int64)
-    for p in range(n_alive):
-        live[p] = p
+    live = np.arange(n_alive)
     n_live = n_alive
     losses = np.empty(n_alive, np.float64)
     chosen = np.empty(CANDIDATES, np.int64)
@@ -382,7 +402,7 @@ def _settle_pairs(data, state, work, k, by_size):
             o = live[e]
             if o != i:
                 h = name[o]
-                losses[o] = _joint_loss(state, logs, g, h, support[g] + support[h] - pair[i, o], by_size)
+                losses[o] = _joint_loss(groups, logs, g, h, support[g] + support[h] - pair[i, o], by_size)
         n_chosen = 0
         if n_live - 1 <= CANDIDATES:
             for e in range(n_live):
@@ -422,7 +442,7 @@ def _settle_pairs(data, state, work, k, by_size):
                 if 0 < pair[i, o] < k and o != i and (best < 0 or losses[o] < losses[best]):
                     best = o
         h = name[best]
-        _join(state, g, h, support[g] + support[h] - pair[i, best])
+        _join(groups, g, h, support[g] + support[h] - pair[i, best])
         kept = 0
         for e in range(n_live):
             o = live[e]
@@ -434,7 +454,7 @@ def _settle_pairs(data, state, work, k, by_size):
                 pair[i, o] = 0
         n_live = kept
         rare[i] = 0
-        n_touched = _beside(data, state, work, g)
+        n_touched = _beside(data, groups, work, g)
         for t in range(n_touched):
             o = place[touched[t]]
             if o != i:
@@ -448,44 +468,44 @@ def _settle_pairs(data, state, work, k, by_size):
 
 
 @nb.njit(cache=True, nogil=True)
-def _settle_sets(data, state, work, k, m, l, rows, sensitive_offsets, sensitive, n_sensitive, by_size):  # noqa: E741
+def _settle_sets(data, groups, work, promise, by_size):
     """Join groups until no set of at most m of them is rare or, with l > 1, says too much about a sensitive item."""
-    support, alive, count, touched, logs = state[5], state[6], work[2], work[3], work[4]
-    found = np.empty(m, np.int64)
+    support, alive, logs, count = groups.support, groups.alive, work.logs, work.times
+    members = np.empty(promise.m, np.int64)
     again = True
     while again:
         again = False
         for g in range(len(alive)):
             while alive[g]:
-                size = _bad_set(data, state, k, m, l, rows, sensitive_offsets, sensitive, n_sensitive, g, found)
+                size = _bad_set(data, groups, promise, g, members)
                 if size == 0:
                     break
-                again = l > 1
+                again = promise.l > 1
                 if size == 1:
                     live = _living(alive)
-                    if _join_cheapest(data, state, work, g, k, live, len(live), by_size) < 0:
+                    if _join_cheapest(data, groups, work, g, promise.k, live, len(live), by_size) < 0:
                         return
                     continue
                 # Joining two of its members removes a set for certain.
                 one, other, best_loss, both = np.int64(-1), np.int64(-1), np.inf, np.int64(0)
                 for i in range(size):
-                    a = found[i]
-                    n_touched = _beside(data, state, work, a)
+                    a = members[i]
+                    n_touched = _beside(data, groups, work, a)
                     for j in range(i + 1, size):
-                        b = found[j]
-                        loss = _joint_loss(state, logs, a, b, support[a] + support[b] - count[b], by_size)
+                        b = members[j]
+                        loss = _joint_loss(groups, logs, a, b, support[a] + support[b] - count[b], by_size)
                         if loss < best_loss:
                             one, other, best_loss, both = a, b, loss, support[a] + support[b] - count[b]
-                    for t in range(n_touched):
-                        count[touched[t]] = 0
-                _join(state, one, other, both)
+                    _clear(work, n_touched)
+                _join(groups, one, other, both)
 
 
 @nb.njit(cache=True, nogil=True)
-def _bad_set(data, state, k, m, l, rows, sensitive_offsets, sensitive, n_sensitive, g, found):  # noqa: E741
-    """The size of a bad set of at most m groups, of which g is the first, written to `found`; 0 if there is none."""
-    row_start, row_items, item_start, item_rows = data
-    group, head, following = state[0], state[1], state[2]
+def _bad_set(data, groups, promise, g, members):
+    """The size of a bad set of at most m groups, of which g is the first, written to `members`; 0 if there is none."""
+    rows, row_start, row_items, item_start, item_rows = data
+    group, head, following = groups.of_item, groups.head, groups.following
+    k, m, l, sensitive_offsets, sensitive, n_sensitive = promise  # noqa: E741
     n_rows, n = len(rows), len(group)
     held = np.zeros(n_rows, np.bool_)
     item = head[g]
@@ -503,7 +523,7 @@ def _bad_set(data, state, k, m, l, rows, sensitive_offsets, sensitive, n_sensiti
             if l > 1:
                 for p in range(sensitive_offsets[rows[row]], sensitive_offsets[rows[row] + 1]):
                     told[sensitive[p]] += 1
-    found[0] = g
+    members[0] = g
     if length[0] < k:
         return 1
     for s in range(n_sensitive):
@@ -527,7 +547,7 @@ def _bad_set(data, state, k, m, l, rows, sensitive_offsets, sensitive, n_sensiti
                 row = lists[depth, i]
                 for q in range(row_start[row], row_start[row + 1]):
                     h = group[row_items[q]]
-                    if h > found[depth] and seen[h] != row:
+                    if h > members[depth] and seen[h] != row:
                         seen[h] = row
                         if count[h] == 0:
                             children[depth, n_touched] = h
@@ -552,7 +572,7 @@ def _bad_set(data, state, k, m, l, rows, sensitive_offsets, sensitive, n_sensiti
                             continue
                         for q in range(row_start[row], row_start[row + 1]):
                             h = group[row_items[q]]
-                            if h > found[depth] and seen[h] != row:
+                            if h > members[depth] and seen[h] != row:
                                 seen[h] = row
                                 for p in range(start, stop):
                                     if low <= sensitive[p] < low + width:
@@ -569,7 +589,7 @@ def _bad_set(data, state, k, m, l, rows, sensitive_offsets, sensitive, n_sensiti
             for t in range(n_touched):
                 count[children[depth, t]] = 0
             if bad >= 0:
-                found[depth + 1] = bad
+                members[depth + 1] = bad
                 return depth + 2
             n_children[depth] = n_touched if depth + 2 < m else 0
             following_child[depth] = 0
@@ -589,7 +609,7 @@ def _bad_set(data, state, k, m, l, rows, sensitive_offsets, sensitive, n_sensiti
                     break
         depth += 1
         length[depth] = kept
-        found[depth] = h
+        members[depth] = h
         fresh = True
     return 0
 
