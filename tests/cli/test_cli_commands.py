@@ -87,18 +87,18 @@ def test_a_crowd_larger_than_the_data_is_exit_code_3_and_writes_nothing(shop, ru
         (["raw.csv", "--hierarchy", "balanced:1"], "balanced:5"),
         (["raw.csv", "--model", "kx"], "choose one of km, k, rt, lm and diversity"),
         (["raw.csv", "--algorithm", "magic"], "choose one of"),
-        (["raw.csv", "--algorithm", "aa", "--suppress", "0.1"], "--suppress is for algorithm exact"),
+        (["raw.csv", "--algorithm", "aa", "--suppress", "0.1"], "--suppress: it is for exact"),
         (["raw.csv", "--k", "0"], "at least 1"),
         (["raw.csv", "--k", "many"], "--help"),
-        (["raw.csv", "--suppress", "2"], "--help"),
+        (["raw.csv", "--suppress", "2"], "give a share from 0 to 1"),
         (["raw.csv", "--nonsense"], "--nonsense"),
         (["raw.csv", "--items", "basket"], "basket"),
         (["raw.csv", "--certificate", "c.txt"], "end in .json"),
         (["raw.csv", "--time-limit", "0"], "more than 0"),
-        (["raw.csv", "--suppress", "nan"], "--help"),
-        (["raw.csv", "--threads", "0"], "--help"),
+        (["raw.csv", "--suppress", "nan"], "give a share from 0 to 1"),
+        (["raw.csv", "--threads", "0"], "at least 1"),
         (["raw.csv", "--id", "items"], "no column is left"),
-        ([""], "'': there is no such file"),
+        ([""], "give a text that is not empty"),
         ([], "DATA"),
     ],
 )
@@ -136,7 +136,7 @@ def test_a_fault_of_ours_is_exit_code_1_without_a_traceback(shop, run, monkeypat
     def broken(*_, **__):
         raise ZeroDivisionError("oops")
 
-    monkeypatch.setattr("shoal.release.load", broken)
+    monkeypatch.setattr("shoal.publish.load", broken)
     code, out, err = run("anonymize", "raw.csv", "-o", "public.csv")
     assert (code, out) == (1, "")
     assert "a fault of ours: ZeroDivisionError in release.py, line " in err
@@ -151,7 +151,7 @@ def test_an_interrupt_is_exit_code_130_and_writes_nothing(shop, run, monkeypatch
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("shoal.release.Release._flags_to_read", interrupted)
+    monkeypatch.setattr("shoal.publish._flags_to_read", interrupted)
     code, out, _ = run("anonymize", "raw.csv", "-o", "public.csv")
     assert (code, out) == (130, "")
     assert files(shop) == ["raw.csv", "tree.csv"]

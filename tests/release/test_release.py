@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import naive
 import shoal
 from shoal import Baskets, InputError, KmAnonymity, ShoalError, Unreachable
-from shoal import release as way
+from shoal import publish as way
 from shoal.algorithms import algorithm
 from shoal.algorithms.recoding import Recoding
 from shoal.errors import told
@@ -172,9 +172,9 @@ def test_a_crowd_larger_than_the_data_is_out_of_reach():
         ({"time_limit": 0}, "seconds, more than 0"),
         ({"threads": 0}, "threads must be"),
         ({"algorithm": "magic"}, "choose one of exact"),
-        ({"algorithm": "aa", "suppress": 0.1}, "suppress= is for algorithm exact"),
-        ({"algorithm": "da", "time_limit": 5.0}, "time_limit= is for algorithm exact"),
-        ({"unknown": "leaf"}, "unknown='root'"),
+        ({"algorithm": "aa", "suppress": 0.1}, "suppress=: it is for exact"),
+        ({"algorithm": "da", "time_limit": 5.0}, "time_limit=: it is for exact"),
+        ({"unknown": "leaf"}, "it is 'leaf'; give root"),
         ({"hierarchy": "balanced:x"}, "balanced:5"),
     ],
 )

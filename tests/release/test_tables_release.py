@@ -90,7 +90,7 @@ def test_hierarchies_per_column(patients, tmp_path):
     )
     ages = set(release.published["age"].values)
     assert all(age.startswith("[") or age == "*" or age.isdigit() for age in ages)
-    with pytest.raises(InputError, match="no quasi-identifier column 'zip'"):
+    with pytest.raises(InputError, match="for 'zip': there is no such column"):
         shoal.anonymize(patients, shoal.RTAnonymity(5, 2), hierarchy={"zip": "mask"}, drop="id", **ROLES)
 
 
@@ -123,14 +123,14 @@ def test_a_table_without_items(patients, tmp_path, algorithm):
 @pytest.mark.parametrize(
     ("promise", "asked", "complaint"),
     [
-        (shoal.RTAnonymity(5, 2), {"items": "diagnoses", "drop": "id,age,sex"}, "no column is named as quasi"),
+        (shoal.RTAnonymity(5, 2), {"items": "diagnoses", "drop": "id,age,sex"}, "no column is quasi"),
         (shoal.RTAnonymity(5, 2), {"quasi": "age", "items": "diagnoses", "drop": "id"}, "column 'sex' has no role"),
-        (shoal.RTAnonymity(5, 2), {"quasi": "age,sex", "drop": "id,diagnoses"}, "the table has no items"),
+        (shoal.RTAnonymity(5, 2), {"quasi": "age,sex", "drop": "id,diagnoses"}, "no column holds items"),
         (shoal.LmDiversity(5, 2, 2), {"quasi": "age,sex", "items": "diagnoses", "drop": "id"}, "needs sensitive items"),
-        (shoal.TableAnonymity(5), {"quasi": "age,sex", "items": "diagnoses", "drop": "id"}, "without items"),
-        (shoal.TableAnonymity(5, 2), {"quasi": "age,sex", "drop": "id,diagnoses"}, "no column is named as sensitive"),
-        (shoal.TableAnonymity(5), {"quasi": "age", "drop": "id,diagnoses,sex", "delta": 0.5}, "delta= has no use"),
-        (shoal.RTAnonymity(5, 2), {**ROLES, "drop": "id", "id": "id"}, "id= is for long tables"),
+        (shoal.TableAnonymity(5), {"quasi": "age,sex", "items": "diagnoses", "drop": "id"}, "has no use for items="),
+        (shoal.TableAnonymity(5, 2), {"quasi": "age,sex", "drop": "id,diagnoses"}, "nothing is sensitive"),
+        (shoal.TableAnonymity(5), {"quasi": "age", "drop": "id,diagnoses,sex", "delta": 0.5}, "delta=: it has no use"),
+        (shoal.RTAnonymity(5, 2), {**ROLES, "drop": "id", "id": "id"}, "column 'id' has two roles"),
     ],
 )
 def test_refusals(patients, promise, asked, complaint):

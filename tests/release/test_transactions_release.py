@@ -100,13 +100,13 @@ def test_the_same_seed_gives_the_same_rows_whatever_the_threads():
 @pytest.mark.parametrize(
     ("asked", "complaint"),
     [
-        ({"hierarchy": "balanced:5"}, "hierarchy= has no use with KAnonymity"),
-        ({"suppress": 0.1}, "suppress= has no use with KAnonymity"),
-        ({"segments": 3}, "segments= is for algorithm pta and gray-tsp; split has no use for it"),
-        ({"algorithm": "exact"}, "algorithm 'exact' is not known for KAnonymity"),
+        ({"hierarchy": "balanced:5"}, "hierarchy=: KAnonymity adds and removes items"),
+        ({"suppress": 0.1}, "suppress=: it has no use with KAnonymity"),
+        ({"segments": 3}, "segments=: it is for pta and gray-tsp, not for split"),
+        ({"algorithm": "exact"}, "'exact' is not known for KAnonymity"),
         ({"sensitive": ["nothing"]}, "1 of the sensitive items that are named do not occur in the data"),
         ({"sensitive": " , "}, "do not occur in the data"),
-        ({"quasi": "age"}, "quasi= has no use with KAnonymity"),
+        ({"quasi": "age"}, "KAnonymity has no use for quasi="),
         ({"algorithm": "pta", "segments": 0}, "segments must be a whole number of at least 1"),
         ({"algorithm": "gray-tsp", "population": 0}, "population must be a whole number of at least 1"),
     ],
@@ -117,12 +117,12 @@ def test_refusals(asked, complaint):
 
 
 def test_diversity_needs_sensitive_items():
-    with pytest.raises(InputError, match="no item is named as sensitive"):
+    with pytest.raises(InputError, match="nothing is sensitive"):
         shoal.anonymize([["a"], ["a"]], shoal.KAnonymity(2, 2))
 
 
 def test_sensitive_items_have_no_use_for_km():
-    with pytest.raises(InputError, match="sensitive= has no use with KmAnonymity"):
+    with pytest.raises(InputError, match="sensitive=: KmAnonymity has no sensitive items"):
         shoal.anonymize([["a"], ["a"]], shoal.KmAnonymity(2, 2), sensitive=["a"])
 
 

@@ -67,6 +67,10 @@ def plan_from(data: Any, guarantee: Any, *, folder: str = "", to_save: bool = Tr
     kind = kind_of(guarantee)
     names = _header(source, kind, given, to_save)
     columns, sensitive = _roles(names, kind, given, guarantee)
+    if "items" in given and "items" not in columns.values():
+        if to_save:
+            raise InputError("a plan cannot say that the sensitive column holds sets; write one value a cell")
+        memory[("items",)] = given["items"]
     if "items" not in given and names and (to_save or kind in ("rt", "lm")):
         _complete(columns, names, kind, source_name(source))
     ordered = {name: columns[name] for name in [*names, *columns] if name in columns}
@@ -135,7 +139,7 @@ def _roles(
     items = _texts(given.get("items"))
     if kind in ("km", "k"):
         columns |= dict.fromkeys(items, "items")
-    else:
+    elif kind != "diversity" or items != _texts(given.get("sensitive")):  # where the cells hold sets of one value
         give(items, "items")
     give(given.get("keep"), "keep")
     give(given.get("drop"), "drop")

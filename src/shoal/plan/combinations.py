@@ -95,7 +95,7 @@ def _check_columns(plan: Plan) -> None:
     for role in ("id", *(("items",) if kind in ("km", "k") else ())):
         if len(several := plan.of_role(role)) > 1:
             raise plan.refusal(
-                ("columns", several[1]), f"{several[0]!r} has {option(role)} already; give it another, or drop it"
+                ("columns", several[1]), f"{several[0]!r} is there already ({option(role)}), and one is taken; give it another role, or drop it"
             )
     without = [name for name, role in columns.items() if role is None]
     if without:
@@ -112,12 +112,12 @@ def _check_columns(plan: Plan) -> None:
     if kind in ("rt", "lm") and not plan.of_role("items"):
         raise plan.refusal(
             ("columns",),
-            f"no column has {option('items')}, which {_words(plan)} needs; name one, or take {option('model', 'k')}",
+            f"no column holds items, which {_words(plan)} needs; name one with {option('items')}, or take {option('model', 'k')}",
         )
     if plan.of_role("id") and (plan.input.separator is not None or plan.of_role("sensitive")):
         what = ("input", "separator") if plan.input.separator is not None else ("columns", plan.of_role("sensitive")[0])
         raise plan.refusal(
-            what, f"a long table (a column has {option('id')}) has one item per row; leave it out, or the id"
+            what, f"a long table ({option('id')}) has one item per row; leave it out, or the id"
         )
     if plan.input.numeric is not None and kind in ("km", "k"):
         raise plan.refusal(("input", "numeric"), "a file of sets has no columns of numbers; leave it out")

@@ -319,7 +319,7 @@ class Plan(_Part):
             "format": self.input.format,
             "separator": self.input.separator,
             "numeric": self.input.numeric,
-            "items": items[0] if len(items) == 1 else items or None,
+            "items": items[0] if len(items) == 1 else items or self._memory.get(("items",)),
             "id": next(iter(self.of_role("id")), None),
             "drop": self.of_role("drop") or None,
         }
