@@ -146,7 +146,7 @@ def told(message: str, wording: Wording = in_python, *, show_values: bool = Fals
 
 
 def way_to(error: BaseException) -> str:
-    """The way to a fault of ours, for whoever mends it: its kind and the lines of code, without what it says, which may quote the data."""
+    """The way to a bug in Shoal, for whoever fixes it: its kind and the lines of code, without what it says, which may quote the data."""
     return "".join(traceback.format_tb(error.__traceback__)) + f"{type(error).__name__}\n"
 
 

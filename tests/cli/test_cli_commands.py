@@ -139,7 +139,7 @@ def test_a_fault_of_ours_is_exit_code_1_without_a_traceback(shop, run, monkeypat
     monkeypatch.setattr("shoal.publish.load", broken)
     code, out, err = run("anonymize", "raw.csv", "-o", "public.csv")
     assert (code, out) == (1, "")
-    assert "a fault of ours: ZeroDivisionError in release.py, line " in err
+    assert "a bug in Shoal: ZeroDivisionError in publish.py, line " in err
     assert "oops" not in err
     assert "File " not in err
     assert "(oops)" in run("anonymize", "raw.csv", "-o", "public.csv", "--show-values")[2]

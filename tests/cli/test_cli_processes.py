@@ -115,7 +115,7 @@ def test_a_reader_that_leaves_early_is_no_error_of_ours(tmp_path):
     assert process.wait() in (0, 141)
     assert "Traceback" not in complaint
     assert "cannot be written" not in complaint
-    assert "fault of ours" not in complaint
+    assert "bug in Shoal" not in complaint
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")

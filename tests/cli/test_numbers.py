@@ -1,4 +1,4 @@
-"""Numbers of any size on the command line and in Python: a clean answer, or a sentence with exit code 2 or 3; never a fault of ours."""
+"""Numbers of any size on the command line and in Python: a clean answer, or a sentence with exit code 2 or 3; never a bug in Shoal."""
 
 from __future__ import annotations
 

@@ -226,7 +226,7 @@ def test_what_fails_tells_no_value(files, run, monkeypatch, call):
     assert code in ((2, 3) if call[0] != "compare" else (0, 2, 3)), err
     asked = {text for text in call if CANARY in text}
     assert CANARY not in (out + err if not asked else err), err
-    assert "fault of ours" not in err
+    assert "bug in Shoal" not in err
     assert "\ufdd0" not in err + out
     assert "\ufdd2" not in err + out
 

@@ -85,7 +85,7 @@ def read_tree(path: str, folder: Path) -> None:
 
 
 def command(*arguments: str) -> None:
-    """A command as it is typed. Raises for what is a fault of ours, and for a message that is none."""
+    """A command as it is typed. Raises for what is a bug in Shoal, and for a message that is none."""
     from shoal.cli import main
     from shoal.errors import InputError
 

@@ -296,7 +296,7 @@ for case in open(os.path.join(folder, "cases.txt")).read().splitlines():
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = main(case.split())
     said = err.getvalue()
-    assert code == 2 and len(said) < 600 and "fault of ours" not in said, (case, code, said[-2000:])
+    assert code == 2 and len(said) < 600 and "bug in Shoal" not in said, (case, code, said[-2000:])
 # Not RUSAGE_SELF, in which the size of the process that started this one counts as well.
 print((peak_bytes() >> 20) + (resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss >> 10))
 """

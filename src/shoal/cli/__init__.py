@@ -2,7 +2,7 @@
 
 A command parses, calls, and shows. What it found goes to standard output, as a table or with --json as one document; all else
 goes to standard error. Nothing heavy is imported before a command runs, so that `shoal --help` answers at once.
-Exit codes: 0 done, 1 a fault of ours, 2 bad input or usage, 3 the promise does not hold or cannot be reached.
+Exit codes: 0 done, 1 a bug in Shoal, 2 bad input or usage, 3 the promise does not hold or cannot be reached.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def shoal(
 
     New here? [bold]shoal demo[/bold] shows all of it on a made-up grocery store, in under a minute.
 
-    Exit codes: 0 done, 1 a fault of ours, 2 bad input or usage, 3 the promise does not hold or cannot be reached.
+    Exit codes: 0 done, 1 a bug in Shoal, 2 bad input or usage, 3 the promise does not hold or cannot be reached.
     """
     if version:
         typer.echo(f"shoal {__version__}")
@@ -148,7 +148,7 @@ def _usage(error: Exception) -> str:
 
 
 def _fault(error: Exception) -> str:
-    """A fault of ours, by its kind and its place. What it says may quote the data, and is for who asks for values."""
+    """A bug in Shoal, by its kind and its place. What it says may quote the data, and is for who asks for values."""
     if os.environ.get("SHOAL_DEBUG"):
         way = "".join(traceback.format_exception(error)) if values_shown(sys.stderr) else way_to(error)
         print(without_passwords(way), file=sys.stderr, end="")
@@ -157,7 +157,7 @@ def _fault(error: Exception) -> str:
     )
     where = "" if place is None else f" in {os.path.basename(place.filename)}, line {place.lineno}"
     return Message(
-        f"a fault of ours: {type(error).__name__}{where}{VALUES}; please report it (SHOAL_DEBUG=1 shows the way there)",
+        f"a bug in Shoal: {type(error).__name__}{where}{VALUES}; please report it (SHOAL_DEBUG=1 shows the way there)",
         [str(error)] if str(error) else (),
     )
 

@@ -33,7 +33,7 @@ WORDS = {
     REFUSED: "refused",
     MEMORY: "out of memory",
     STOPPED: "stopped",
-    FAULT: "fault of ours",
+    FAULT: "bug in Shoal",
 }
 """What a cell can come to. All but the first are failures."""
 

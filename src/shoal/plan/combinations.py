@@ -95,7 +95,8 @@ def _check_columns(plan: Plan) -> None:
     for role in ("id", *(("items",) if kind in ("km", "k") else ())):
         if len(several := plan.of_role(role)) > 1:
             raise plan.refusal(
-                ("columns", several[1]), f"{several[0]!r} is there already ({option(role)}), and one is taken; give it another role, or drop it"
+                ("columns", several[1]),
+                f"{several[0]!r} is there already ({option(role)}), and one is taken; give it another role, or drop it",
             )
     without = [name for name, role in columns.items() if role is None]
     if without:
@@ -116,9 +117,7 @@ def _check_columns(plan: Plan) -> None:
         )
     if plan.of_role("id") and (plan.input.separator is not None or plan.of_role("sensitive")):
         what = ("input", "separator") if plan.input.separator is not None else ("columns", plan.of_role("sensitive")[0])
-        raise plan.refusal(
-            what, f"a long table ({option('id')}) has one item per row; leave it out, or the id"
-        )
+        raise plan.refusal(what, f"a long table ({option('id')}) has one item per row; leave it out, or the id")
     if plan.input.numeric is not None and kind in ("km", "k"):
         raise plan.refusal(("input", "numeric"), "a file of sets has no columns of numbers; leave it out")
     for i, name in enumerate(plan.input.numeric or ()):

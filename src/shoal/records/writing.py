@@ -245,7 +245,7 @@ def flags_to_read(written: str | os.PathLike[str] | DatabaseInput, records: Reco
         if same_records(found, expected):
             return flags
         reading = f"reads as other {found!r} than the {expected!r} that passed the audit"
-    raise ShoalError(f"what was written {reading}; this is a fault of ours, please report it; nothing was published")
+    raise ShoalError(f"what was written {reading}; this is a bug in Shoal, please report it; nothing was published")
 
 
 def _ways_to_read(records: Records, layout: Layout) -> list[tuple[Told, dict[str, Any]]]:

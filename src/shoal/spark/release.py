@@ -310,7 +310,7 @@ class SparkRelease(Outcome):
             seen.forget()
         if not verdict.holds or digest != self.output_sha256:
             raise ShoalError(
-                "what was written reads as other rows than those that passed the audit; this is a fault of ours, please report it; "
+                "what was written reads as other rows than those that passed the audit; this is a bug in Shoal, please report it; "
                 "nothing was published"
             )
         return verdict, _reading(seen)

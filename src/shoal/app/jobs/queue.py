@@ -38,7 +38,7 @@ AT_ONCE = 1
 INTERRUPTED = "The app was closed or stopped while this was running. Nothing was written; run it again."
 OUT_OF_MEMORY = "The system ended this run, most likely because memory ran out; take fewer rows, or a larger machine."
 NO_MEMORY = "There is not enough memory for this; take fewer rows, or a larger machine."
-CRASHED = "Shoal itself failed here; this is a fault of ours. The log in the job's folder says where: please report it."
+CRASHED = "This is a bug in Shoal. The log in the job's folder says where: please report it."
 _ID = re.compile(r"[0-9]{13}-[a-f0-9]{8}")
 _TASK = re.compile(r"[a-z][a-z_]{0,30}")
 

@@ -148,11 +148,11 @@ def turning(
         button(words[1], lambda: on_turn(last), "quiet").set_enabled(last < total)
 
 
-OURS = "Shoal itself failed here; this is a fault of ours. The file server.log in the workspace says where: please report it."
+OURS = "This is a bug in Shoal. The file server.log in the workspace says where: please report it."
 
 
 def said(handler: Callable[..., Any]) -> Callable[..., Any]:
-    """A handler whose refusals are shown as sentences: what the user can mend as it is told, a fault of ours as one."""
+    """A handler whose refusals are shown as sentences: what the user can put right as it is told, a bug in Shoal as such."""
 
     async def handled(*arguments: Any) -> None:
         try:

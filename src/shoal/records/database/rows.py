@@ -80,7 +80,7 @@ def basket_flags(written: DatabaseInput, expected: Baskets, ways: Sequence[tuple
         if found.baskets == expected:
             return flags
         reading = f"reads as other {found.baskets!r} than the {expected!r} that passed the audit"
-    raise ShoalError(f"what was written {reading}; this is a fault of ours, please report it; nothing was published")
+    raise ShoalError(f"what was written {reading}; this is a bug in Shoal, please report it; nothing was published")
 
 
 def _joined(frame: Frame, separators: Sequence[str]) -> Rows:

@@ -17,7 +17,7 @@ SAMPLES = (500, 2_000, 10_000, 50_000)
 MUCH = 0.2
 """A loss that is worth a word."""
 ENDED = "The system ended the estimate, most likely because memory ran out; take a smaller sample."
-CRASHED = "Shoal itself failed here; this is a fault of ours. The file estimator.log in the workspace says where: please report it."
+CRASHED = "This is a bug in Shoal. The file estimator.log in the workspace says where: please report it."
 _SOURCE = ("input", "columns", "sensitive_items", "sensitive_file")
 
 
