@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from shoal.cli import options
-from shoal.cli.terminal import announce_compilation, console, counted, print_json, printable, say, table
+from shoal.cli.terminal import (
+    announce_compilation,
+    console,
+    counted,
+    duration,
+    print_json,
+    printable,
+    say,
+    study_progress,
+    table,
+)
 from shoal.errors import InputError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from shoal.comparing import Comparison, Found, Progress, Row
+    from shoal.studies.compare import Comparison, Results, Row, Tally
 
 INTERRUPTED = 130
 SECONDS_BETWEEN_LINES = 15.0
@@ -76,9 +83,9 @@ def compare(
 
     [bold]shoal compare plan.yaml -o comparison[/bold]
     """
-    from shoal.comparing import compare as run
-    from shoal.comparing import read_comparison, rows_of, write_files
-    from shoal.comparing.table import document_of
+    from shoal.studies.compare import compare as run
+    from shoal.studies.compare import read_comparison, rows_of, write_files
+    from shoal.studies.compare.comparison_table import document_of
 
     wanted = read_comparison(plan)
     if print_plan is not None:
@@ -89,16 +96,16 @@ def compare(
         _check(wanted, folder, repeats, json)
         return
     announce_compilation()
-    with _progress() as watch:
-        found = run(wanted, folder, jobs=jobs, limit=limit, repeats=repeats, retry=retry, force=force, watch=watch)
-    rows = rows_of(found)
+    with study_progress(_words, SECONDS_BETWEEN_LINES) as watch:
+        results = run(wanted, folder, jobs=jobs, limit=limit, repeats=repeats, retry=retry, force=force, watch=watch)
+    rows = rows_of(results)
     if rows:
-        write_files(found, rows)
+        write_files(results, rows)
     if json:
-        print_json(document_of(found, rows))
+        print_json(document_of(results, rows))
     else:
-        show(found, rows, console())
-    _end(found, rows)
+        show(results, rows, console())
+    _end(results, rows)
 
 
 def default_folder(plan: str) -> str:
@@ -106,13 +113,13 @@ def default_folder(plan: str) -> str:
     return f"{os.path.splitext(plan)[0]}-comparison"
 
 
-def show(found: Found, rows: Sequence[Row], out: Console) -> None:
+def show(results: Results, rows: Sequence[Row], out: Console) -> None:
     """The table, reasons, notes, and where the files are."""
-    from shoal.comparing.page import is_figure, shown_cell, table_columns
-    from shoal.comparing.table import notes_of, reasons_of
+    from shoal.studies.compare.comparison_page import is_figure, shown_cell, table_columns
+    from shoal.studies.compare.comparison_table import notes_of, reasons_of
 
     if rows:
-        columns, headings = _fitting(table_columns(found, rows), rows, out.width)
+        columns, headings = _fitting(table_columns(results, rows), rows, out.width)
         made = table(*((">" if is_figure(rows, name) else "") + headings[name] for name in columns))
         for name, column in zip(columns, made.columns, strict=True):
             column.no_wrap = name != "hierarchies"
@@ -121,15 +128,15 @@ def show(found: Found, rows: Sequence[Row], out: Console) -> None:
         out.print(made)
     for reason in reasons_of(rows):
         out.print(printable(reason), soft_wrap=True)
-    for note in notes_of(found, rows):
+    for note in notes_of(results, rows):
         out.print(f"note: {printable(note)}", style="yellow", soft_wrap=True)
-    told = [counted(found.done, "audited release")]
-    told += [f"{found.failed:,} failed"] if found.failed else []
-    told += [f"{found.missing:,} not computed"] if found.missing else []
-    kept = f" ({found.kept:,} kept from before)" if found.kept else ""
-    out.print(f"{', '.join(told)}{kept}", style="bold")
+    counts = [counted(results.done, "audited release")]
+    counts += [f"{results.failed:,} failed"] if results.failed else []
+    counts += [f"{results.missing:,} not computed"] if results.missing else []
+    kept = f" ({results.kept:,} kept from before)" if results.kept else ""
+    out.print(f"{', '.join(counts)}{kept}", style="bold")
     if rows:
-        out.print(f"table and plots: {printable(os.path.join(found.folder, 'comparison.html'))}", soft_wrap=True)
+        out.print(f"table and plots: {printable(os.path.join(results.folder, 'comparison.html'))}", soft_wrap=True)
 
 
 def _fitting(columns: Sequence[str], rows: Sequence[Row], width: int) -> tuple[list[str], dict[str, str]]:
@@ -137,8 +144,8 @@ def _fitting(columns: Sequence[str], rows: Sequence[Row], width: int) -> tuple[l
 
     Headings are broken where it helps; then parts of the loss go, then counts and memory. The files have all.
     """
-    from shoal.comparing.page import HEADINGS, shown_cell
-    from shoal.comparing.table import telling_losses
+    from shoal.studies.compare.comparison_page import HEADINGS, shown_cell
+    from shoal.studies.compare.comparison_table import telling_losses
 
     headings = {name: HEADINGS.get(name, name) for name in columns}
     cells = {name: max(len(shown_cell(row, name)) for row in rows) for name in columns}
@@ -155,13 +162,13 @@ def _fitting(columns: Sequence[str], rows: Sequence[Row], width: int) -> tuple[l
     return kept, headings
 
 
-def _end(found: Found, rows: Sequence[Row]) -> None:
+def _end(results: Results, rows: Sequence[Row]) -> None:
     """Raises what the exit code asks for."""
-    if found.interrupted:
-        say(f"{counted(found.missing, 'cell')} left; the same command goes on from here")
+    if results.interrupted:
+        say(f"{counted(results.missing, 'cell')} left; the same command goes on from here")
         raise typer.Exit(INTERRUPTED)
-    if not found.done:
-        from shoal.comparing.cells import UNREACHABLE
+    if not results.done:
+        from shoal.studies.compare.cell import UNREACHABLE
 
         say("no cell came to a release; the rows say why")
         raise typer.Exit(3 if all(row["status"] == UNREACHABLE for row in rows) else 2)
@@ -183,11 +190,10 @@ def _print_plan(wanted: Comparison, row: int, repeats: int, json: bool) -> None:
 
 def _check(wanted: Comparison, folder: str, repeats: int, json: bool) -> None:
     """What would be computed."""
-    from shoal.comparing.folder import Folder
-    from shoal.comparing.running import tasks_of
+    from shoal.studies.compare.comparison import is_kept, tasks_of
 
     tasks = tasks_of(wanted, repeats)
-    known = [Folder(folder).kept(task.key) is not None for task in tasks]
+    known = [is_kept(folder, task) for task in tasks]
     if json:
         cells: list[dict[str, Any]] = [
             {"row": i, **task.cell.settings, "repeat": task.repeat, "kept": kept, "refused": task.cell.refused}
@@ -214,42 +220,10 @@ def _check(wanted: Comparison, folder: str, repeats: int, json: bool) -> None:
     out.print(f"{counted(len(tasks), 'cell')}, {sum(known):,} there already; nothing was computed", style="bold")
 
 
-def _words(state: Progress) -> str:
+def _words(state: Tally) -> str:
     parts = [f"{state.finished:,} of {counted(state.total, 'cell')}"]
     parts += [f"{state.kept:,} kept"] if state.kept else []
     parts += [f"{state.failed:,} failed"] if state.failed else []
     if state.remaining is not None and state.finished < state.total:
         parts.append(f"about {duration(state.remaining)} left")
     return ", ".join(parts)
-
-
-def duration(seconds: float) -> str:
-    """`40 s`, `3 min`, `2 h 5 min`."""
-    if seconds < 90:
-        return f"{max(1, round(seconds))} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
-
-
-@contextlib.contextmanager
-def _progress() -> Iterator[Callable[[Progress], None]]:
-    """A bar where somebody watches; else a line on standard error now and then."""
-    if not sys.stderr.isatty():
-        said = [time.monotonic(), 0.0]
-
-        def tell(state: Progress) -> None:
-            if time.monotonic() - said[0] >= SECONDS_BETWEEN_LINES and state.finished != said[1]:
-                said[:] = [time.monotonic(), state.finished]
-                say(_words(state))
-
-        yield tell
-        return
-    from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
-    from rich.progress import Progress as Bars
-
-    columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn()
-    with Bars(*columns, console=console(stderr=True), transient=True) as bars:
-        task = bars.add_task("starting", total=1)
-        yield lambda state: bars.update(
-            task, description=_words(state), total=max(1, state.total), completed=state.finished
-        )

@@ -139,7 +139,7 @@ def schema(
     [bold]shoal schema > plan.schema.json[/bold]
     """
     if compare:
-        from shoal.comparing import comparison_schema
+        from shoal.studies.compare import comparison_schema
 
         print_json(comparison_schema())
         return

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from shoal.cli import options
-from shoal.cli.terminal import announce_compilation, console, counted, print_json, printable, progress, say, table
+from shoal.cli.terminal import (
+    announce_compilation,
+    console,
+    counted,
+    duration,
+    print_json,
+    printable,
+    say,
+    study_progress,
+    table,
+)
 from shoal.errors import InputError
+
+if TYPE_CHECKING:
+    from shoal.studies.study import Tally
 
 SECONDS_BETWEEN_LINES = 30.0
 """Of progress where nobody watches a terminal."""
@@ -50,35 +61,34 @@ def reproduce(
     [bold]shoal reproduce km[/bold]
     """
     import shoal
-    from shoal.reproducing import page
-    from shoal.reproducing.figure import Mode
-    from shoal.reproducing.papers import PAPERS
-    from shoal.reproducing.papers import paper as module
-    from shoal.reproducing.running import Cells, duration, estimated, machine, wanted
-    from shoal.reproducing.sources import SEED
+    from shoal.studies.papers import PAPERS, paper_page
+    from shoal.studies.papers import paper as module
+    from shoal.studies.papers.figure import Mode
+    from shoal.studies.papers.reproduction import Reproduction, machine, tasks_of
+    from shoal.studies.papers.sources import SEED
 
     names = PAPERS if paper == "all" else (paper,)
     mode = Mode(full, most_rows)
     figures = [figure for name in names for figure in module(name).figures(mode)]
     folder = Path(output or f"reproduced-{paper}")
-    page.check_folder(folder)
+    study = Reproduction(folder)
+    study.folder.make()
     announce_compilation()
-    with progress() as tell:
-        cells = Cells(folder, jobs, tell or _lines())
-        left = cells.missing(figures)
-        known = len(wanted(figures)) - len(left)
-        say(
-            f"{counted(len(left), 'measurement')} to make, about {duration(estimated(left, jobs))}"
-            + (f"; {known:,} are in {folder} already" if known else "")
-        )
-        try:
-            outcomes = cells.outcomes(figures)
-        except KeyboardInterrupt:
-            say(f"what was measured is kept in {folder}; the same command goes on from there")
-            raise
+    left = study.missing(figures)
+    known = len(tasks_of(figures)) - len(left)
+    say(
+        f"{counted(len(left), 'measurement')} to make, about {duration(sum(task.cost or 0.0 for task in left) / jobs)}"
+        + (f"; {known:,} are in {folder} already" if known else "")
+    )
+    try:
+        with study_progress(_words, SECONDS_BETWEEN_LINES) as watch:
+            outcomes = study.outcomes(figures, jobs, watch)
+    except KeyboardInterrupt:
+        say(f"what was measured is kept in {folder}; the same command goes on from there")
+        raise
     facts = {"shoal": shoal.__version__, "papers": list(names), "mode": mode.name, "jobs": jobs}
     facts |= {"most_rows": most_rows, "seed": SEED, "machine": machine()}
-    numbers = page.write(folder, outcomes, facts)
+    numbers = paper_page.write_results(folder, outcomes, facts)
     if not any(outcome.ran for outcome in outcomes):
         reasons = [reason for outcome in outcomes for reason in outcome.why_not()]
         raise InputError(f"none of the experiments could run: {reasons[0] if reasons else 'there are none'}")
@@ -96,16 +106,10 @@ def reproduce(
     if most_rows is not None:
         note = f"no data set has more than {most_rows:,} rows: for a first look, not for results"
         out.print(f"note: {note}", style="yellow", soft_wrap=True)
-    out.print(f"page         {printable(str(folder / page.PAGE))}", soft_wrap=True)
+    out.print(f"page         {printable(str(folder / paper_page.PAGE))}", soft_wrap=True)
 
 
-def _lines() -> Callable[[str, float], None]:
-    """Progress for a log: a line now and then."""
-    said = [time.monotonic()]
-
-    def tell(doing: str, share: float) -> None:
-        if time.monotonic() - said[0] >= SECONDS_BETWEEN_LINES:
-            said[0] = time.monotonic()
-            say(doing)
-
-    return tell
+def _words(state: Tally) -> str:
+    left = "" if state.remaining is None else f", about {duration(state.remaining)} left"
+    at = min(state.finished + 1, state.total)
+    return f"{at:,} of {counted(state.total, 'measurement')}{left}: {state.latest}"[:150]

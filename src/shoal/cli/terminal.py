@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import re
 import shlex
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TextIO
 
 from shoal.errors import Message, told
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from shoal.algorithms.recoding import Progress
+    from shoal.studies.study import Tally
 
 show_values = False
 """Whether --show-values was given."""
@@ -136,6 +139,30 @@ def progress() -> Iterator[Progress | None]:
             bars.update(task, description=printable(doing), completed=share)
 
         yield tell
+
+
+@contextlib.contextmanager
+def study_progress(words: Callable[[Tally], str], every: float) -> Iterator[Callable[[Tally], None]]:
+    """Tell it how far a study is: a bar where somebody watches, else a line on standard error every so many seconds."""
+    said = [time.monotonic(), -1]
+    with progress() as tell:
+
+        def watch(tally: Tally) -> None:
+            if tell is not None:
+                tell(words(tally), tally.finished / max(1, tally.total))
+            elif time.monotonic() - said[0] >= every and tally.finished != said[1]:
+                said[:] = [time.monotonic(), tally.finished]
+                say(words(tally))
+
+        yield watch
+
+
+def duration(seconds: float) -> str:
+    """`40 s`, `3 min`, `2 h 5 min`."""
+    if seconds < 90:
+        return f"{math.ceil(seconds)} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
 
 
 def announce_compilation() -> None:
