@@ -16,8 +16,9 @@ from shoal.app.jobs.queue import LIVE, Jobs
 from shoal.app.panels.hierarchies.column_tree import ColumnTree, hang_unknown
 from shoal.app.panels.hierarchies.loaded_tree import Loaded
 from shoal.app.panels.hierarchies.tree_browser import DEEPEST, MOST_ROWS, PAGE, Browser
-from shoal.app.panels.hierarchies.tree_forms import forms_for
-from shoal.app.panels.hierarchies.tree_values import keep_values, kept_values, needs, submit
+from shoal.app.panels.hierarchies.tree_forms import form_of, forms_for
+from shoal.app.panels.hierarchies.tree_values import Need, keep_values, kept_values, needs, submit
+from shoal.app.panels.result.results import _trees
 from shoal.app.project.drafts import begin, set_role
 from shoal.app.project.workspace import Workspace
 from shoal.errors import InputError
@@ -248,6 +249,26 @@ def test_trees_outside_the_workspace_are_not_read(desk, tmp_path):
     desk.project.change({"hierarchies": "../../../../secret.csv"})
     with pytest.raises(InputError, match="outside the workspace"):
         desk.loaded()
+
+
+def test_the_way_is_offered_for_dates_alone_and_known_again():
+    need = Need("seen", False, "rt")
+    dates = Values(("05.02.2019", "28.02.2019"), np.ones(2, np.int64))
+    names = [form.name for form in forms_for(need, dates)]
+    assert "dates" in names
+    assert "dates" not in [form.name for form in forms_for(need, Values(("a", "b"), np.ones(2, np.int64)))]
+    assert form_of("dates")[0] == "dates"
+    assert form_of("trees/seen-0123456789.csv")[0] == "file"
+
+
+def test_the_plan_in_brief_calls_trees_of_the_app_by_what_they_are():
+    given = {
+        "seen": "dates",
+        "zip": "mask",
+        "sex": "../../trees/sex-0123456789.csv",
+        "x": "up/x.csv",
+    }
+    assert _trees(given) == "seen: days, months and years, zip: mask, sex: your edited tree, x: x.csv"
 
 
 # What a page shows.

@@ -11,6 +11,7 @@ from rt_tables import as_records as table_of
 from shoal.attacks.linkage import linkage
 from shoal.errors import InputError
 from shoal.hierarchy.build import balanced_tree
+from shoal.hierarchy.meanings import token_meanings
 from shoal.records.baskets import Baskets
 from shoal.records.records import Column, Records
 
@@ -102,7 +103,8 @@ def test_tokens_are_read_by_the_hierarchy_or_the_rules():
     published = Baskets.from_rows([[token, "c"], [token, "c"], ["d"]])
     by_tree = linkage(original, published, tree, m=2, k=2)
     assert by_tree.after.tolist() == [2, 2, 1]
-    by_rules = linkage(original, published, rules={token: ("a", "b")}, m=2, k=2)
+    meanings = token_meanings(published.vocabulary, original.vocabulary, rules={token: ("a", "b")})
+    by_rules = linkage(original, published, meanings=meanings, m=2, k=2)
     assert by_rules.after.tolist() == [2, 2, 1]
     with pytest.raises(InputError, match="give the hierarchy or the rules"):
         linkage(original, published)

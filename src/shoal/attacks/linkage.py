@@ -64,7 +64,6 @@ def linkage(
     published: Records | Baskets,
     hierarchies: Trees = None,
     *,
-    rules: Mapping[str, tuple[str, ...]] | None = None,
     meanings: TokenMeanings | None = None,
     sample: int = SAMPLE,
     m: int = 2,
@@ -73,8 +72,7 @@ def linkage(
 ) -> Linkage:
     """Look for a sample of the original's people in both files; the same seed gives the same sample.
 
-    `hierarchies` and `rules` (per token, the items that became it) say what published values mean; `meanings`, where at hand, does so
-    for tokens.
+    `hierarchies` say what published values mean; `meanings`, where at hand, does so for tokens.
     """
     for name, value, least in (("sample", sample, 0), ("m", m, 0), ("k", k, 1), ("seed", seed, 0)):
         whole_number(name, value, least)
@@ -86,7 +84,6 @@ def linkage(
             published.items.vocabulary,
             original.items.vocabulary,
             trees.get(original.items_name),
-            rules=rules,
             sensitive=original.sensitive_items,
         )
     rng = np.random.default_rng(seed)

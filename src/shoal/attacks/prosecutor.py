@@ -58,7 +58,7 @@ def crowds(data: Records | Baskets, *, items: bool = True) -> tuple[Ints, Ints]:
     records = Records.of(data)
     of_row, _ = row_classes(records.of_role("quasi"), len(records))
     if items and records.items is not None:
-        known = _told_apart(records, of_row)
+        known = _known_items(records, of_row)
         order, bounds = twins(known)
         of_row = np.empty(len(records), np.int64)
         of_row[order] = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
@@ -77,7 +77,7 @@ def risks(data: Records | Baskets, m: int | None = None, *, threads: int | None 
     of_row, _ = row_classes(records.of_role("quasi"), len(records))
     crowd = np.bincount(of_row)[of_row].astype(np.int64) if len(records) else np.zeros(0, np.int64)
     if m:
-        known = _told_apart(records, of_row, with_class=False)
+        known = _known_items(records, of_row, with_class=False)
         support = known.supports()
         rank = np.empty(len(support), np.int32)
         rank[np.argsort(support, kind="stable")] = np.arange(len(support), dtype=np.int32)
@@ -105,16 +105,13 @@ def prosecutor(
     )
 
 
-def _told_apart(records: Records, of_row: Ints, *, with_class: bool = True) -> Baskets:
+def _known_items(records: Records, of_row: Ints, *, with_class: bool = True) -> Baskets:
     """The items that the attacker may know; the class of the row is one of them, or makes the same item another one in each class."""
     assert records.items is not None
-    sets = records.items
-    open_to_all = np.array([name not in records.sensitive_items for name in sets.vocabulary], np.bool_)
-    kept = open_to_all[sets.items]
-    offsets = np.concatenate(([0], np.cumsum(kept)))[sets.offsets].astype(np.int64)
-    items, n = sets.items[kept].astype(np.int64), len(sets.vocabulary)
+    sets = records.items.parted(records.sensitive_items)[0]
     if not records.of_role("quasi"):
-        return Baskets(offsets, items.astype(np.int32), sets.vocabulary)
+        return sets
+    offsets, items, n = sets.offsets, sets.items.astype(np.int64), len(sets.vocabulary)
     if with_class:
         # The class stands behind the items of its row, as an item of its own.
         items = np.insert(items, offsets[1:], n + of_row)

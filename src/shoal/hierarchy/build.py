@@ -39,12 +39,9 @@ def balanced_tree(vocabulary: Sequence[str], n: int) -> Hierarchy:
 
 def frequency_tree(vocabulary: Sequence[str], supports: npt.NDArray[np.int64], n: int) -> Hierarchy:
     """As `balanced_tree`, over items in descending order of support (ties in natural order), with parents such as `rank[6:10]`."""
-    order = np.array(natural_order(distinct(vocabulary)), np.int64)
-    if len(supports) != len(vocabulary):
-        raise InputError(f"frequency:{n} needs one support for each of the {len(vocabulary):,} items")
-    ranked = order[np.argsort(-np.asarray(supports, np.int64)[order], kind="stable")]
-    items = [vocabulary[i] for i in ranked.tolist()]
-    return group_neighbours(items, n, f"frequency:{n}", lambda first, last: f"rank[{first + 1}:{last + 1}]")
+    source = f"frequency:{n}"
+    items = [vocabulary[i] for i in support_order(vocabulary, supports, source)]
+    return group_neighbours(items, n, source, lambda first, last: f"rank[{first + 1}:{last + 1}]")
 
 
 def prefix_tree(vocabulary: Sequence[str]) -> Hierarchy:
@@ -100,6 +97,15 @@ def _tree_of_beginnings(
                 stack.append(open_node(ahead, leaf))
             parent[closed] = stack[-1][1]
     return Hierarchy.from_parents(parent, labels, source)
+
+
+def support_order(vocabulary: Sequence[str], supports: npt.NDArray[np.int64], source: str) -> list[int]:
+    """Places of the items by descending support, ties in natural order."""
+    order = np.array(natural_order(distinct(vocabulary)), np.int64)
+    if len(supports) != len(vocabulary):
+        raise InputError(f"{source} needs one support for each of the {len(vocabulary):,} items")
+    ranked: list[int] = order[np.argsort(-np.asarray(supports, np.int64)[order], kind="stable")].tolist()
+    return ranked
 
 
 def distinct(vocabulary: Sequence[str]) -> Sequence[str]:

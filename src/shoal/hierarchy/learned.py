@@ -17,18 +17,15 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InputError
-from shoal.hierarchy.build import ROOT, distinct
+from shoal.hierarchy.build import ROOT, support_order
 from shoal.hierarchy.tree import Hierarchy
 from shoal.ordering import natural_order
 
 
 def mass_tree(vocabulary: Sequence[str], supports: npt.NDArray[np.int64], n: int) -> Hierarchy:
     """Items by descending support (ties in natural order), cut into n stretches of about equal mass, again and again."""
-    _check(vocabulary, supports, n)
-    order = np.array(natural_order(vocabulary), np.int64)
-    order = order[np.argsort(-np.asarray(supports, np.int64)[order], kind="stable")]
-    mass = np.concatenate(([0], np.cumsum(np.asarray(supports, np.int64)[order])))
-    items = order.tolist()
+    items = _ranked(vocabulary, supports, n)
+    mass = np.concatenate(([0], np.cumsum(np.asarray(supports, np.int64)[items])))
     root = len(items)
     parent = [root] * len(items) + [-1]
     stack = [(0, len(items), root)]
@@ -57,9 +54,7 @@ def tree_of_groups(
     right below that node: no cut can pass below the group without publishing this item as itself, so a search for the best cut
     sees at once that it may not, instead of weighing many cuts that almost keep the promise.
     """
-    _check(vocabulary, supports, n)
-    natural = np.array(natural_order(vocabulary), np.int64)
-    order = natural[np.argsort(-np.asarray(supports, np.int64)[natural], kind="stable")].tolist()
+    level = _ranked(vocabulary, supports, n)
     weight, item, parent = supports.tolist(), list(range(len(vocabulary))), [-1] * len(vocabulary)
 
     def join(nodes: list[int], most: int = 1) -> list[int]:
@@ -84,7 +79,6 @@ def tree_of_groups(
         """The node of a whole group: its lightest member right below it, and the others in what places are left."""
         return nodes[0] if len(nodes) == 1 else above([*join(nodes[:-1], n - 1), nodes[-1]])
 
-    level = order
     for group_of in (*(partition.tolist() for partition in partitions), [0] * len(vocabulary)):
         members: dict[int, list[int]] = {}
         for v in level:
@@ -112,12 +106,10 @@ def relabel(tree: Hierarchy, supports: npt.NDArray[np.int64], source: str) -> Hi
     )
 
 
-def _check(vocabulary: Sequence[str], supports: npt.NDArray[np.int64], n: int) -> None:
-    distinct(vocabulary)
+def _ranked(vocabulary: Sequence[str], supports: npt.NDArray[np.int64], n: int) -> list[int]:
     if n < 2:
         raise InputError(f"hierarchy learned:{n}: nodes need room for at least 2 children; use for example learned:5")
-    if len(supports) != len(vocabulary):
-        raise InputError(f"learned:{n} needs one support for each of the {len(vocabulary):,} items")
+    return support_order(vocabulary, supports, f"learned:{n}")
 
 
 def _stretches(mass: npt.NDArray[np.int64], first: int, last: int, n: int) -> list[tuple[int, int]]:

@@ -6,12 +6,11 @@ that repeats on several levels or branches stays several nodes. Rows that share 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 from shoal.errors import VALUES, InputError, listed
 from shoal.hierarchy.formats.csv_labels import Cells, cells_for, read_cells
-from shoal.hierarchy.formats.links import Links, by_converting
+from shoal.hierarchy.formats.links import Links, by_converting, twin_labels
 from shoal.hierarchy.tree import Hierarchy, count_of
 
 ONE_ROOT = "add a last column with the same value in every row"
@@ -37,7 +36,8 @@ def render(hierarchy: Hierarchy, name: str) -> str:
     """One row per leaf, `;` between cells, no header. Leaves of different depth make ragged rows, which ARX itself may not take."""
     what = f"hierarchy {hierarchy.source} cannot be written as arx"
     upward = list(cells_for(hierarchy.labels, what))
-    _refuse_merging_siblings(hierarchy, what)
+    if twins := twin_labels(hierarchy, hierarchy.n_leaves):  # they would be read back as one node
+        raise InputError(f"{what}: categories with the same parent share a label{VALUES}; rename them", values=twins)
     for v in range(hierarchy.n_nodes - 2, -1, -1):
         upward[v] += ";" + upward[hierarchy.parent[v]]
     return "".join(f"{row}\n" for row in upward[: hierarchy.n_leaves])
@@ -130,13 +130,3 @@ def _refuse_columns_after_root(rows: list[list[str]], header: list[str], place: 
             + (use if len(header) > c and "," not in "".join(header[: c + 1]) else "delete them"),
             values=names[c + 1 :],
         )
-
-
-def _refuse_merging_siblings(hierarchy: Hierarchy, what: str) -> None:
-    """Inner nodes with one label under one parent would be read back as one node."""
-    h = hierarchy
-    inner = range(h.n_leaves, h.n_nodes)
-    counts = Counter(zip(h.parent[h.n_leaves :].tolist(), h.labels[h.n_leaves :], strict=True))
-    twins = [h.labels[v] for v in inner if counts[int(h.parent[v]), h.labels[v]] > 1]
-    if twins:
-        raise InputError(f"{what}: categories with the same parent share a label{VALUES}; rename them", values=twins)

@@ -7,6 +7,7 @@ found and worded once.
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -63,6 +64,13 @@ class Links:
             raise InputError(f"{place}: one value stands alone; a hierarchy needs a root above its values")
         _refuse_repeated_leaves(labels, parent, place)
         return Hierarchy.from_parents(parent, labels, source)
+
+
+def twin_labels(tree: Hierarchy, first: int = 0) -> list[str]:
+    """The labels that siblings share, among the nodes from `first` on."""
+    places = list(zip(tree.parent[first:].tolist(), tree.labels[first:], strict=True))
+    times = Counter(places)
+    return [label for parent, label in places if times[parent, label] > 1]
 
 
 def by_converting(place: str, flags: str) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from shoal.errors import VALUES, InputError
-from shoal.hierarchy.formats.links import Links
+from shoal.hierarchy.formats.links import Links, twin_labels
 from shoal.hierarchy.tree import Hierarchy, count_of
 
 ONE_ROOT = "put them under one object"
@@ -51,12 +51,10 @@ def parse(text: str, place: str) -> Links:
 def render(hierarchy: Hierarchy, name: str) -> str:
     """Objects with `name` and `children`, one node a line."""
     h = hierarchy
-    siblings = Counter(zip(h.parent.tolist(), h.labels, strict=True))
-    twins = [h.labels[v] for v in range(h.n_nodes) if siblings[int(h.parent[v]), h.labels[v]] > 1]
     what = f"hierarchy {h.source} cannot be written as json"
     if "" in h.labels:
         raise InputError(f"{what}: a label is empty; rename it")
-    if twins:
+    if twins := twin_labels(h):
         raise InputError(f"{what}: nodes with the same parent share a label{VALUES}; rename them", values=twins)
     lines: list[str] = []
     waiting: list[tuple[int, str, str]] = [

@@ -26,13 +26,13 @@ class TreeElement:
         props = {"role": "tree", "aria-label": label, "aria-multiselectable": "true", "data-event": event}
         self.element.props.update(props)
 
-        async def acted(arguments: Any) -> None:
+        async def act(arguments: Any) -> None:
             given = arguments.args or {}
-            act, node = str(given.get("act", "")), given.get("node")
+            verb, node = str(given.get("act", "")), given.get("node")
             if isinstance(node, int):
-                await said(lambda: on_act(act, node))()
+                await said(lambda: on_act(verb, node))()
 
-        ui.on(event, acted)
+        ui.on(event, act)
 
     def draw(self, browser: Browser) -> None:
         self.element.set_content(tree_html(browser, self.unit))

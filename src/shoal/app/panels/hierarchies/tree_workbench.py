@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Any
 
 from nicegui import ui
 
 from shoal.app.panels.hierarchies.column_tree import ColumnTree
 from shoal.app.panels.hierarchies.loaded_tree import Loaded
-from shoal.app.panels.hierarchies.tree_browser import Browser, Hit
+from shoal.app.panels.hierarchies.node_search import NodeSearch, node_button
+from shoal.app.panels.hierarchies.tree_browser import Browser
 from shoal.app.panels.hierarchies.tree_missing import MissingCard
 from shoal.app.panels.hierarchies.tree_page import TreeElement, short
 from shoal.app.project.own_files import safe_name
@@ -54,11 +54,8 @@ class Workbench:
         if chosen and not any(row.node in chosen for row in self.browser.rows()):
             self.browser.show(chosen[0])
         self.browser.chosen = dict.fromkeys(chosen)
-        self.hits: list[Hit] = []
-        self.hit_count = 0
-        self.asked = ""
+        self.search = NodeSearch(self.browser, self._show)
         self.missing = MissingCard(self)
-        self._hits = ui.refreshable(self._build_hits)
         self._trail = ui.refreshable(self._build_trail)
         self._side = ui.refreshable(self._build_side)
         self._notes = ui.refreshable(self._build_notes)
@@ -80,9 +77,9 @@ class Workbench:
                 f"{'step' if tree.height == 1 else 'steps'} from the top. Only what you open is in this page."
             )
             with parts.row():
-                self._build_search()
+                self.search.field("Search in the tree").style("min-width: 20rem")
                 self.build_steps()
-            self._hits()
+            self.search.hits()
             self._trail()
             with ui.element("div").classes("sh-bench"):
                 self.element = TreeElement(self.browser, f"Tree of {self.need.column}", self.unit, self._act)
@@ -140,8 +137,7 @@ class Workbench:
 
     def _show(self, node: int) -> None:
         self.browser.show(node)
-        self.hits, self.asked = [], ""
-        self.field.set_value("")
+        self.search.clear()
         self._side.refresh()
         self.missing.show.refresh()
         self._drawn()
@@ -150,23 +146,6 @@ class Workbench:
             "?.scrollIntoView({block: 'nearest'}))"
         )
 
-    def _build_search(self) -> None:
-        async def look(event: Any) -> None:
-            self.asked = str(event.value or "")
-            self.hits, self.hit_count = await asyncio.to_thread(self.browser.search, self.asked)
-            self._hits.refresh()
-
-        self.field = ui.input("Search in the tree", on_change=parts.said(look))
-        self.field.props("outlined dense clearable debounce=250 type=search").style("min-width: 20rem")
-
-    def _build_hits(self) -> None:
-        if not self.asked.strip():
-            return
-        told = "Nothing has this in its name." if not self.hit_count else f"{self.hit_count:,} found"
-        more = f"; the first {len(self.hits)} are listed" if self.hit_count > len(self.hits) else ""
-        parts.text(told + more, "span", "sh-why").props["role"] = "status"
-        _build_list(self.hits, self._show)
-
     def _build_trail(self) -> None:
         above = self.browser.trail()
         if not above:
@@ -174,7 +153,7 @@ class Workbench:
         with parts.row().classes("sh-trail"):
             parts.text("Above:", "span", "sh-why")
             for v in above[-6:]:
-                _node_button(self.loaded.tree.names[v], partial(self._start_at, v))
+                node_button(self.loaded.tree.names[v], partial(self._start_at, v))
 
     def _start_at(self, node: int) -> None:
         self.browser.start_at(node)
@@ -221,16 +200,12 @@ class Workbench:
             return
         below = int(tree.leaf_count[node])
         parts.why_line(f"{below:,} {self.thing}{'' if below == 1 else 's'} below, {count}.")
-        field = ui.input("Name", value=tree.names[node]).props("outlined dense").classes("sh-wide")
 
-        async def rename() -> None:
-            label = str(field.value or "").strip()
+        async def rename(label: str) -> None:
             did = f"renamed “{short(tree.names[node])}” to “{short(label)}”"
             await self._edit(lambda tree: edits.rename(tree, node, label), did, label)
 
-        field.on("keydown.enter", parts.said(rename))
-        with parts.row():
-            parts.button("Rename", rename, "quiet").classes("sh-narrow")
+        with _name_field("Name", tree.names[node], "Rename", rename):
             if node != tree.root:
 
                 async def take_out() -> None:
@@ -250,27 +225,16 @@ class Workbench:
         if len({int(tree.parent[v]) for v in chosen}) > 1:
             parts.why_line("They hang under different nodes; siblings can be merged into one.")
             return
-        field = ui.input("Name of the new node").props("outlined dense").classes("sh-wide")
 
-        async def merge() -> None:
-            label = str(field.value or "").strip()
+        async def merge(label: str) -> None:
             did = f"merged {len(chosen)} nodes into “{short(label)}”"
             await self._edit(lambda tree: edits.merge(tree, chosen, label), did, label)
 
-        field.on("keydown.enter", parts.said(merge))
-        parts.button("Merge them", merge, "quiet").classes("sh-narrow")
+        _name_field("Name of the new node", "", "Merge them", merge)
 
     def _build_move(self, chosen: list[int]) -> None:
         """Search for a node, then move what is chosen under it, or merge it into it."""
         tree = self.loaded.tree
-        state: dict[str, Any] = {"hits": [], "asked": ""}
-
-        async def look(event: Any) -> None:
-            state["asked"] = str(event.value or "")
-            state["hits"], _ = await asyncio.to_thread(
-                lambda: self.browser.search(state["asked"], inner=True, most=TARGETS)
-            )
-            targets.refresh()
 
         async def act(node: int) -> None:
             target = short(tree.names[node])
@@ -289,16 +253,9 @@ class Workbench:
             modes = {"move": f"{words} …", "merge": "Merge it into …"}
             mode = parts.select(modes, "move", "Or", lambda event: None, width="100%").props("dense")
         label = f"{words} (search)" if mode is None else "The other node (search)"
-        field = ui.input(label, on_change=parts.said(look))
-        field.props("outlined dense clearable debounce=250 type=search").classes("sh-wide")
-
-        @ui.refreshable
-        def targets() -> None:
-            if state["asked"].strip() and not state["hits"]:
-                parts.why_line("No node has this in its name.")
-            _build_list(state["hits"], act)
-
-        targets()
+        targets = NodeSearch(self.browser, act, inner=True, most=TARGETS)
+        targets.field(label).classes("sh-wide")
+        targets.hits()
 
     # Export.
 
@@ -316,17 +273,14 @@ class Workbench:
             parts.button("Download the tree", download, "quiet")
 
 
-def _build_list(hits: list[Hit], on_click: Callable[[int], Any]) -> None:
-    if not hits:
-        return
-    with ui.element("ul").classes("sh-hits"):
-        for hit in hits:
-            with ui.element("li"):
-                _node_button(hit.name, partial(on_click, hit.node), hit.path)
+def _name_field(label: str, value: str, words: str, on_name: Callable[[str], Awaitable[None]]) -> ui.element:
+    """A field for a name with the button that uses it, as Enter does, in a row that takes further buttons."""
+    field = ui.input(label, value=value).props("outlined dense").classes("sh-wide")
 
+    async def use() -> None:
+        await on_name(str(field.value or "").strip())
 
-def _node_button(name: str, on_click: Callable[[], Any], path: str = "") -> None:
-    with ui.button(on_click=parts.said(on_click), color=None).props("no-caps unelevated flat").classes("sh-hit"):
-        parts.text(short(name), "span")
-        if path:
-            parts.text(path, "small")
+    field.on("keydown.enter", parts.said(use))
+    with parts.row() as row:
+        parts.button(words, use, "quiet").classes("sh-narrow")
+    return row

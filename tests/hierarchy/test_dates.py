@@ -6,11 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.app.panels.hierarchies.tree_forms import form_of, forms_for
-from shoal.app.panels.hierarchies.tree_values import Need
 from shoal.errors import InputError
 from shoal.hierarchy.dates import date_order, date_tree
-from shoal.hierarchy.spec import Values
 
 
 @pytest.mark.parametrize(
@@ -56,27 +53,3 @@ def test_every_date_has_its_year_above_it(dates):
     tree = date_tree(names)
     for day, name in zip(dates, names, strict=True):
         assert above(tree, name) == [name[:7], f"{day.year:04}", "*"]
-
-
-def test_the_way_is_offered_for_dates_alone_and_known_again():
-    import numpy as np
-
-    need = Need("seen", False, "rt")
-    dates = Values(("05.02.2019", "28.02.2019"), np.ones(2, np.int64))
-    names = [form.name for form in forms_for(need, dates)]
-    assert "dates" in names
-    assert "dates" not in [form.name for form in forms_for(need, Values(("a", "b"), np.ones(2, np.int64)))]
-    assert form_of("dates")[0] == "dates"
-    assert form_of("trees/seen-0123456789.csv")[0] == "file"
-
-
-def test_the_plan_in_brief_calls_trees_of_the_app_by_what_they_are():
-    from shoal.app.panels.result.results import _trees
-
-    given = {
-        "seen": "dates",
-        "zip": "mask",
-        "sex": "../../trees/sex-0123456789.csv",
-        "x": "up/x.csv",
-    }
-    assert _trees(given) == "seen: days, months and years, zip: mask, sex: your edited tree, x: x.csv"
