@@ -25,11 +25,11 @@ def section_spark() -> list[Row]:
 def case_spark(transactions: int, cores: int) -> Row:
     """k^m-anonymity by exact on Spark (Quest data, m = 2) beside the local engine"""
     from shoal import spark
-    from shoal.engines.spark.session import missing, started
     from shoal.guarantees.km import KmAnonymity
     from shoal.records.samples.quest import quest
     from shoal.records.writing import write
     from shoal.release import anonymize
+    from shoal.spark.data.spark_session import missing, start_session
 
     if why := missing():
         return {"transactions": f"{transactions:,}", "cores": cores, "not run": why}
@@ -42,7 +42,7 @@ def case_spark(transactions: int, cores: int) -> Row:
         begun = time.perf_counter()
         local = anonymize(path, promise, hierarchy="balanced:5", threads=cores)
         here, memory = time.perf_counter() - begun, peak_mb()
-        session = started(
+        session = start_session(
             f"local[{cores}]",
             {
                 "spark.eventLog.enabled": "true",

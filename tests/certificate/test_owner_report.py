@@ -97,8 +97,7 @@ def test_json_says_whom_it_is_for(tmp_path):
 
 
 def test_spark_refuses_a_report_with_the_reason():
-    from shoal.engines import chosen
-    from shoal.spark.running import released
+    from shoal.spark.release import release_place
 
     with pytest.raises(InputError, match="cannot be kept to its owner"):
-        released(chosen("spark"), "raw", KmAnonymity(2, 1), {"report": "report.json"}, output="out")
+        release_place("spark", "raw", KmAnonymity(2, 1), {"report": "report.json"}, output="out")

@@ -169,9 +169,9 @@ def is_spark(engine: str | None) -> bool:
     """Whether --engine asks for Spark; raises if there is no such engine."""
     if engine is None:
         return False
-    from shoal.engines import chosen
+    from shoal.spark.data.spark_session import master_of
 
-    return chosen(engine).name == "spark"
+    return master_of(engine) is not None
 
 
 def promise(given: dict[str, Any], kind: str | None = None) -> Any:

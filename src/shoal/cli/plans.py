@@ -108,10 +108,10 @@ def run(
         )
     if wanted.on_spark:
         from shoal.cli.spark import show_on_spark
-        from shoal.spark.running import run_plan_on_spark
+        from shoal.spark.release import run as run_on_spark
 
         with progress() as tell:
-            made = run_plan_on_spark(wanted, force=force, progress=tell)
+            made = run_on_spark(wanted, force=force, progress=tell)
         if json:
             print_json(made.to_dict() | {"plan": wanted.origin.name, "plan_sha256": wanted.origin.sha256})
         else:

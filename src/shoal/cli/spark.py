@@ -11,11 +11,11 @@ from shoal.cli.terminal import console, print_json, printable, progress, say
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from shoal.spark.running import OnSpark
+    from shoal.spark import SparkRelease
 
 
 def anonymize_on_spark(
-    engine: str | None,
+    engine: str,
     data: str,
     guarantee: Any,
     asked: Mapping[str, Any],
@@ -24,27 +24,25 @@ def anonymize_on_spark(
     certificate: str | None,
     json: bool,
 ) -> None:
-    from shoal.engines import chosen
-    from shoal.spark.running import released
+    from shoal.spark.release import release_place
 
     with progress() as tell:
-        found = released(chosen(engine), data, guarantee, asked, output=output, certificate=certificate, progress=tell)
+        release = release_place(engine, data, guarantee, asked, output=output, certificate=certificate, progress=tell)
     if json:
-        print_json(found.to_dict())
+        print_json(release.to_dict())
     else:
-        show_on_spark(found, console())
+        show_on_spark(release, console())
     if output is None:
         say("nothing was written; name a folder or table:NAME with -o to publish")
 
 
-def audit_on_spark(engine: str | None, data: str, guarantee: Any, asked: Mapping[str, Any], *, json: bool) -> int:
-    from shoal.engines import chosen
-    from shoal.spark.running import audited
+def audit_on_spark(engine: str, data: str, guarantee: Any, asked: Mapping[str, Any], *, json: bool) -> int:
+    from shoal.spark.release import audit_place
 
     with progress() as tell:
         if tell:
             tell("counting on Spark", 0.0)
-        verdict = audited(chosen(engine), data, guarantee, asked)
+        verdict = audit_place(engine, data, guarantee, asked)
     if json:
         print_json(verdict.to_dict() | {"input": data, "engine": engine})
     else:
@@ -52,20 +50,19 @@ def audit_on_spark(engine: str | None, data: str, guarantee: Any, asked: Mapping
     return 0 if verdict.holds else BROKEN
 
 
-def show_on_spark(found: OnSpark, out: Console) -> None:
+def show_on_spark(release: SparkRelease, out: Console) -> None:
     """The promise, what it cost, and where it went."""
-    facts = found.to_dict()
-    release = found.release
+    facts = release.to_dict()
     out.print()
     out.print(f"{release.guarantee} holds", style="bold green", end="")
-    out.print(f"  {release.audit.checked:,} counted in the published rows on {printable(str(found.engine))}")
+    out.print(f"  {release.audit.checked:,} counted in the published rows on {printable(release.engine)}")
     out.print(release.guarantee.promise()[0])
     for name, share in release.loss.items():
         out.print(f"lost ({name})  {share:.2%}" + ("  proven optimal" if release.optimal and name == "ncp" else ""))
     out.print(f"algorithm   {release.algorithm}")
     out.print(f"rows        {release.rows:,}, shuffled")
     out.print(f"time        {release.seconds:.1f} s")
-    for note in found.notes:
+    for note in release.notes:
         out.print(f"note: {printable(note)}", style="yellow", soft_wrap=True)
     for what in ("output", "certificate"):
         if facts[what] is not None:

@@ -126,8 +126,7 @@ def _told(found: Verification, certificate: str, data: str, as_json: bool) -> in
 
 
 def _verified_on_spark(engine: str, certificate: str, data: str, given: dict[str, Any]) -> Verification:
-    from shoal.engines import chosen
-    from shoal.spark.running import verified
+    from shoal.spark.verify import verify_place
 
     for flag in ("original", "threads"):
         if given.pop(flag, None) is not None:
@@ -135,7 +134,7 @@ def _verified_on_spark(engine: str, certificate: str, data: str, given: dict[str
     with progress() as tell:
         if tell:
             tell("counting on Spark", 0.0)
-        return verified(chosen(engine), certificate, data, **given)
+        return verify_place(engine, certificate, data, **given)
 
 
 def show_verification(found: Verification, out: Console) -> None:

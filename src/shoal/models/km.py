@@ -63,14 +63,7 @@ def proposal(source: Source, guarantee: KmAnonymity, request: Mapping[str, Any],
     if isinstance(recoding, LocalRecoding):
         return _local_proposal(baskets, guarantee, recoding, request, options)
     loss = ncp(recoding.cut, leaf_occurrences(tree, baskets), recoding.deletions_by_leaf(baskets))
-    levels = levels_of(recoding, baskets)
-    total = sum(level.occurrences for level in levels)
-    suppressed = {
-        "share": loss["deleted"],
-        "occurrences": round(loss["deleted"] * total),
-        "categories": len(recoding.cut.dropped),
-    }
-    shares = recoding.deleted_shares(baskets)
+    changes = cut_details(recoding, baskets, loss)
     published = recoding.apply(baskets, options.threads)
     return Proposal(
         guarantee=guarantee,
@@ -87,13 +80,9 @@ def proposal(source: Source, guarantee: KmAnonymity, request: Mapping[str, Any],
         bound=recoding.bound,
         details={
             **basket_details(baskets, published),
-            "suppressed": suppressed,
-            "deleted_shares": shares,
-            "levels": [
-                {"levels_up": level.up, "items": level.items, "occurrences": level.occurrences}
-                | {"share": level.occurrences / max(1, total)}
-                for level in levels
-            ],
+            "suppressed": changes["suppressed"],
+            "deleted_shares": recoding.deleted_shares(baskets),
+            "levels": changes["levels"],
             "hierarchy": {"source": tree.source, "leaves": tree.n_leaves, "height": tree.height},
         },
         certified=lambda: certified(
@@ -205,6 +194,24 @@ def resolve_hierarchy(
         # Empty transactions only: a tree over one name that never occurs serves them all.
         items = Values(("*",), np.zeros(1, np.int64))
     return resolve(spec, items, unknown=unknown, learn=learner(baskets, promise, options))
+
+
+def cut_details(recoding: Recoding, baskets: Baskets, loss: Mapping[str, float]) -> dict[str, Any]:
+    """What became of the items of the data: how much was dropped, and how far the others went."""
+    levels = levels_of(recoding, baskets)
+    total = max(1, sum(level.occurrences for level in levels))
+    return {
+        "suppressed": {
+            "share": loss["deleted"],
+            "occurrences": round(loss["deleted"] * total),
+            "categories": len(recoding.cut.dropped),
+        },
+        "levels": [
+            {"levels_up": level.up, "items": level.items, "occurrences": level.occurrences}
+            | {"share": level.occurrences / total}
+            for level in levels
+        ],
+    }
 
 
 def levels_of(recoding: Recoding, baskets: Baskets) -> tuple[Level, ...]:

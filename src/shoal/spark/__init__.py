@@ -7,13 +7,12 @@
 
 The way of the data is that of `release.py`: the algorithm proposes, the audit decides, and nothing is published that the audit has not
 seen. Of k^m-anonymity the cut, the loss and the verdict are those of the local engine, bit for bit; what is grouped block by block
-(see `shoal.engines.spark.transactions`) loses about as much as there. Audits are the local ones.
+(see `shoal.spark.search`) loses about as much as there. Audits are the local ones.
 """
 
 from __future__ import annotations
 
-from shoal.spark.buckets import rules
-from shoal.spark.release import SparkRelease, anonymize, audit
-from shoal.spark.verifying import verify
+from shoal.spark.release import SparkRelease, anonymize, audit, rules
+from shoal.spark.verify import verify
 
 __all__ = ["SparkRelease", "anonymize", "audit", "rules", "verify"]

@@ -1,0 +1,41 @@
+"""The order of published rows, which would give people away if it were that of the input.
+
+Published rows stand where a keyed hash (BLAKE2) of their number puts them: in a partition by the hash, and within it by the hash. The key
+is 32 bytes of the system's randomness that live in the driver's memory and in the code that goes to the workers, in no plan, log or file.
+It has to be a function of the row: if a task that failed gave its rows new random places, some would be published twice and others not
+at all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from shoal.spark.data.executors import map_rows
+from shoal.spark.data.packing import Longs
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def shuffle_rows(rows: DataFrame, columns: dict[str, str]) -> DataFrame:
+    """These columns (with their types) of rows that are numbered in `row`, in an order that says nothing about the numbers."""
+    schema = ", ".join(f"{name} {kind}" for name, kind in columns.items())
+    placed = map_rows(rows, _place_rows, f"place binary, {schema}", columns=tuple(columns), secret=os.urandom(32))
+    return placed.repartition("place").sortWithinPartitions("place").select(*columns)
+
+
+def places_of(rows: Longs, secret: bytes, size: int) -> list[bytes]:
+    """The place of each row, by its number: so many bytes that nobody can tell without the secret."""
+    return [hashlib.blake2b(row.to_bytes(8), key=secret, digest_size=size).digest() for row in rows.tolist()]
+
+
+def _place_rows(batches: Iterator[pa.RecordBatch], columns: tuple[str, ...], secret: bytes) -> Iterator[pa.RecordBatch]:
+    """On a worker: rows with the place that the secret gives them, without their number."""
+    for batch in batches:
+        place = pa.array(places_of(batch.column("row").to_numpy(), secret, 16), pa.binary())
+        yield pa.record_batch({"place": place} | {name: batch.column(name) for name in columns})

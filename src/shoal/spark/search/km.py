@@ -1,0 +1,131 @@
+"""Sets under k^m-anonymity: the cut, the loss and the verdict of the local engine, bit for bit.
+
+The algorithm is the local one, on ground that the executors have laid: it asks for supports of nodes and for rare sets, and only the
+hierarchy, the cut, the names of items with their counts and the rare sets are ever where it runs.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import pyarrow as pa
+
+from shoal.algorithms import check_options, entry
+from shoal.algorithms.km.apriori import aa_on
+from shoal.algorithms.km.exact import exact_on
+from shoal.algorithms.recoding import Options, Recoding
+from shoal.errors import InputError
+from shoal.guarantees.km import KmAnonymity
+from shoal.hierarchy.tree import Hierarchy
+from shoal.models import basket_notes, km
+from shoal.ordering import natural_order
+from shoal.price.ncp import leaf_occurrences, ncp
+from shoal.records.baskets import Baskets
+from shoal.spark.data.executors import map_groups, map_rows
+from shoal.spark.data.frame_records import FrameRoles
+from shoal.spark.data.frame_roles import read_frame
+from shoal.spark.data.packing import PACKED, Ints, names_of, pack_by_key, pieces, together
+from shoal.spark.data.sets import SparkSets
+from shoal.spark.data.shuffling import places_of
+from shoal.spark.search.paths import SparkCountTree
+from shoal.spark.search.projection import recode_items
+from shoal.spark.search.proposals import Asked, SparkProposal, options_of
+from shoal.spark.search.spark_ground import SparkGround
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+TOGETHER = 1 << 21
+"""Occurrences whose rows are put into their order together, about."""
+_ON_SPARK = ("exact", "aa")
+_WHY_NOT = {
+    "oa": "it looks at every cut, each of which would be a pass over the cluster; exact finds the same optimum",
+    "da": "it walks all itemsets in one thread, changing the cut under way; aa does the same size by size",
+    "hybrid": "it deletes single occurrences, which it chooses by looking at whole rows in one place",
+}
+
+
+def check(guarantee: KmAnonymity, roles: FrameRoles, asked: Asked) -> None:
+    name, _ = entry("km", asked["algorithm"])
+    if name not in _ON_SPARK:
+        why = _WHY_NOT.get(name, "it needs all rows in one place")
+        raise InputError(f"algorithm {name} does not run on Spark: {why}; use exact or aa, or the local engine")
+    check_options("km", name, options_of(asked))
+    for role in ("quasi", "sensitive", "keep"):
+        if getattr(roles, role):
+            raise InputError(f"{role} has no use with {guarantee}, which is about sets alone; leave it out")
+
+
+read = read_frame
+
+
+def propose(rows: SparkSets, guarantee: KmAnonymity, asked: Asked, options: Options) -> SparkProposal:
+    spec = km.HIERARCHY if asked["hierarchy"] is None else asked["hierarchy"]
+    alike = cast(Any, rows)  # these ask for names and counts only
+    tree = km.resolve_hierarchy(spec, alike, unknown=asked["unknown"])
+    recoding = recoding_of(rows, guarantee, tree, asked["algorithm"], options)
+    options.tell("recoding", 0.0)
+    loss = ncp(recoding.cut, leaf_occurrences(tree, alike))
+    return SparkProposal(
+        published=publish(rows, recoding),
+        raw=rows,
+        guarantee=guarantee,
+        algorithm=recoding.algorithm,
+        loss=loss,
+        parameters={"suppress": options.suppress, "time_limit": options.time_limit, "unknown": asked["unknown"]},
+        details=km.cut_details(recoding, alike, loss),
+        recoding=recoding,
+        optimal=recoding.optimal,
+        bound=recoding.bound,
+        certified=lambda published: km.certified(
+            tree,
+            published.sets.vocabulary,
+            published.sets.counts,
+            guarantee.k,
+            deleted=loss["deleted"] if options.suppress else None,
+            unknown=asked["unknown"],
+        ),
+        warnings=tuple(km.warnings_of(recoding, options.suppress)),
+        notes=basket_notes(alike, empty_stay=True) + recoding.notes,
+    )
+
+
+def recoding_of(rows: SparkSets, guarantee: KmAnonymity, hierarchy: Hierarchy, name: str, options: Options) -> Recoding:
+    """The recoding that algorithm `name` proposes: the local one."""
+    started = time.monotonic()
+    ground = SparkGround(rows, guarantee, hierarchy)
+    return aa_on(SparkCountTree(ground), options) if name == "aa" else exact_on(ground, options, started)
+
+
+def publish(sets: SparkSets, recoding: Recoding) -> DataFrame:
+    """The sets as they would be published, in one column of the name they came in and in an order that says nothing."""
+    names = recoding.cut.hierarchy.names
+    used = [v for v in np.unique(recoding.node).tolist() if v >= 0]
+    used = [used[i] for i in natural_order([names[v] for v in used])]
+    token_of = np.full(recoding.cut.hierarchy.n_nodes + 1, -1, np.int32)  # the last entry serves node -1
+    token_of[used] = np.arange(len(used), dtype=np.int32)
+    how = {"token": token_of[recoding.node], "n_tokens": len(used), "secret": os.urandom(32)}
+    groups = max(2 * sets.parallel, 1 + sets.occurrences // TOGETHER)
+    placed = map_rows(sets.rows, _recode, f"key int, {PACKED}", groups=groups, **how)
+    texts = map_groups(placed, "key", _name_tokens, "items array<string>", names=tuple(names[v] for v in used))
+    return texts.withColumnRenamed("items", sets.column)
+
+
+def _recode(
+    batches: Iterator[pa.RecordBatch], token: Ints, n_tokens: int, secret: bytes, groups: int
+) -> Iterator[pa.RecordBatch]:
+    """On a worker: rows of published tokens, numbered by the place that the secret gives them."""
+    for rows, baskets in pieces(batches):
+        offsets, tokens = recode_items(baskets, token, n_tokens)
+        place = np.frombuffer(b"".join(places_of(rows, secret, 8)), "<u8")
+        yield from pack_by_key(place % groups, place.view("<i8"), offsets[:-1], np.diff(offsets), tokens)
+
+
+def _name_tokens(table: pa.Table, names: tuple[str, ...]) -> pa.Table:
+    """On a worker: the rows of a group by their names, in the order of their places."""
+    _, offsets, tokens = together(table)
+    return pa.table({"items": names_of(Baskets(offsets, tokens, names))})

@@ -1,0 +1,96 @@
+"""What every proposal on Spark has, and what several models need to make one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from shoal.algorithms.recoding import Recoding
+from shoal.errors import InputError
+from shoal.models import buckets, tables
+from shoal.spark.data.executors import fetch
+from shoal.spark.data.frame_records import SparkRecords
+from shoal.spark.data.sets import SparkSets
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+Asked = Mapping[str, Any]
+"""Algorithm, hierarchies and options by their keywords; None for what nobody asked for."""
+
+
+@dataclass(frozen=True, eq=False)
+class SparkProposal:
+    """What would be published, and what there is to say about it."""
+
+    published: DataFrame
+    """In an order that says nothing about that of the input."""
+    raw: SparkSets | SparkRecords
+    """What was read."""
+    guarantee: Any
+    algorithm: str
+    loss: Mapping[str, float]
+    parameters: Mapping[str, Any]
+    details: Mapping[str, Any]
+    """For the owner."""
+    certified: Callable[[SparkSets | SparkRecords], Mapping[str, Any]]
+    """For the certificate, as in `shoal.models.Proposal`. Takes what was published, as the audit sees it."""
+    warnings: tuple[str, ...] = ()
+    """For readers of the certificate."""
+    notes: tuple[str, ...] = ()
+    """For the owner."""
+    recoding: Recoding | None = None
+    """The cut, where the model has one."""
+    optimal: bool | None = None
+    bound: float | None = None
+    stored: DataFrame | None = None
+    """What the executors keep for the published rows to be computed from."""
+
+    @property
+    def rows(self) -> int:
+        return len(self.raw)
+
+    def forget(self) -> None:
+        """Let the executors drop what the published rows are computed from."""
+        self.raw.forget()
+        if self.stored is not None:
+            self.stored.unpersist()
+
+
+def options_of(asked: Asked, *more: str) -> dict[str, Any]:
+    """What was asked for that some algorithm may have a use for."""
+    return {name: asked[name] for name in ("suppress", "time_limit", "seed", *tables.RT, *buckets.KNOWLEDGE, *more)}
+
+
+def check_filled(rows: SparkSets | SparkRecords) -> None:
+    """Raises if there is nothing to publish."""
+    if not len(rows):
+        raise InputError("the data frame has no rows; there is nothing to publish")
+
+
+def check_specs(hierarchy: Any) -> None:
+    """Raises for trees that would need more of a table than the driver has of it."""
+    for spec in hierarchy.values() if isinstance(hierarchy, Mapping) else [hierarchy]:
+        if isinstance(spec, str) and spec.startswith(("frequency:", "learned")):
+            raise InputError(
+                f"hierarchy {spec} cannot be made on Spark for a table: it needs more of the data than names; write it to a file first"
+            )
+
+
+def text_columns(records: SparkRecords) -> list[Any]:
+    """The columns of single values in the order of the data frame, from texts in `values` and `kept`; empty ones are missing."""
+    from pyspark.sql import functions as sf
+
+    cells = {column.name: sf.col("values")[i] for i, column in enumerate(records.template.columns)}
+    cells |= {column: sf.col("kept")[i] for i, column in enumerate(records.kept)}
+    return [sf.nullif(cells[column], sf.lit("")).alias(column) for column in records.order]
+
+
+def reports_of(rows: DataFrame) -> list[dict[str, Any]]:
+    """What each part has to say: a document in `report` of one of its rows."""
+    from pyspark.sql import functions as sf
+
+    texts = fetch(rows.where(sf.col("report").isNotNull()).select("report"))["report"].to_pylist()
+    return [json.loads(text) for text in texts]

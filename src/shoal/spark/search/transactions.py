@@ -1,0 +1,314 @@
+"""k-anonymous transactions on Spark: rows in Gray order by Spark's range partitioning, then grouped block by block.
+
+Spark sorts the rows by their place in the Gray order (`gray_places`), ties by row number. From the sizes of its
+partitions every row knows its place among all rows, and blocks are cut by that place, not by the borders of partitions: every block has at
+least k rows, so no class is ever too small for want of a neighbour, and what is published depends neither on the number of
+partitions nor on where Spark drew their borders.
+
+`gsc` is then the local algorithm, row for row: blocks are whole numbers of classes. `split` runs inside blocks of about `ROWS`
+rows, with items ranked by frequency; rows of different blocks never share a class, which is what it loses against the local one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import pyarrow as pa
+
+from shoal.algorithms import check_options, entry
+from shoal.algorithms.recoding import Options
+from shoal.algorithms.transactions.classes import Classes
+from shoal.algorithms.transactions.split import split
+from shoal.errors import InputError, Unreachable, option
+from shoal.guarantees.k import KAnonymity
+from shoal.kernels.classes.centres import class_centres
+from shoal.models import basket_notes
+from shoal.models.transactions import CENTRES, certified
+from shoal.price.edits import edits
+from shoal.records.baskets import Baskets
+from shoal.spark.data.executors import fetch, map_groups, map_rows, store
+from shoal.spark.data.frame_records import FrameRoles, SparkRecords
+from shoal.spark.data.frame_roles import read_frame
+from shoal.spark.data.packing import (
+    Ints,
+    Longs,
+    Marks,
+    flat,
+    gather,
+    lists,
+    names_of,
+    offsets_of,
+    pieces,
+    row_of,
+    take_marked,
+)
+from shoal.spark.data.sets import IN_PARTITION, SparkSets, first_rows, number_rows
+from shoal.spark.data.shuffling import shuffle_rows
+from shoal.spark.search.proposals import Asked, SparkProposal, options_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+ROWS = 50_000
+"""Rows of a block, about."""
+END = np.iinfo(np.int32).max
+_ON_SPARK = ("split", "gsc")
+_WHY_NOT = {
+    "pta": "its segments are walked as tours of the whole of each, which blocks would cut",
+    "gray-tsp": "its genetic search keeps loops through all rows in one place",
+}
+
+
+def check(guarantee: KAnonymity, roles: FrameRoles, asked: Asked) -> None:
+    name, _ = entry("k", asked["algorithm"])
+    if name not in _ON_SPARK:
+        raise InputError(
+            f"algorithm {name} does not run on Spark: {_WHY_NOT[name]}; use split or gsc, or the local engine"
+        )
+    if guarantee.l > 1:
+        raise InputError(
+            f"{guarantee} cannot be reached on Spark: classes with few sensitive items are merged with their neighbours, which may stand "
+            "in another block; leave out l, or use the local engine"
+        )
+    if asked["time_limit"] is not None:
+        raise InputError(
+            "a time limit has no use for transactions on Spark, where every block takes its own time; leave it out"
+        )
+    check_options("k", name, options_of(asked, "hierarchy", "unknown"))
+    if roles.keep:
+        raise InputError(
+            f"keep has no use with {option('model', 'k')}, whose rows are published as those of their class; leave it out"
+        )
+
+
+read = read_frame
+
+
+@dataclass(frozen=True, eq=False)
+class Grouped:
+    """Published rows on the executors, and what the driver knows of their classes."""
+
+    rows: DataFrame
+    """`row` and `items`: the ids of the centre of its class, and its own sensitive ones."""
+    added: int
+    removed: int
+    classes: dict[str, Any]
+    """`count`, `smallest`, `largest`, `average`."""
+    blocks: int
+
+
+def propose(rows: SparkSets | SparkRecords, guarantee: KAnonymity, asked: Asked, options: Options) -> SparkProposal:
+    sets, hidden = rows.sets, rows.sets.marks(guarantee.sensitive)
+    groups = group_rows(sets, guarantee, asked["algorithm"], options)
+    options.tell("recoding", 0.0)
+    total = max(1, sets.occurrences - int(sets.counts[hidden].sum()))
+    loss = {
+        "il": (groups.added + groups.removed) / total,
+        "added": groups.added / total,
+        "removed": groups.removed / total,
+    }
+
+    def certificate_facts(published: SparkSets | SparkRecords) -> dict[str, Any]:
+        seen = published.sets
+        occurrences = int(seen.counts[~seen.marks(guarantee.sensitive)].sum())
+        return certified(loss, occurrences, len(seen.vocabulary), guarantee.k)
+
+    return SparkProposal(
+        published=_publish(groups.rows, sets, hidden, None if rows.template is None else rows.template.sensitive_name),
+        raw=rows,
+        guarantee=guarantee,
+        algorithm=asked["algorithm"],
+        loss=loss,
+        parameters={"seed": options.seed} if asked["algorithm"] == "split" else {},
+        details={"classes": groups.classes, "facts": {"blocks": groups.blocks}},
+        certified=certificate_facts,
+        warnings=(CENTRES,),
+        notes=basket_notes(cast(Any, sets), empty_stay=False),
+        stored=groups.rows,
+    )
+
+
+def group_rows(sets: SparkSets, guarantee: KAnonymity, name: str, options: Options) -> Grouped:
+    """Classes of at least k rows, each published as its centre. The executors keep the rows until they are forgotten."""
+    from pyspark.sql import functions as sf
+
+    n, k = len(sets), int(guarantee.k)
+    if k > n:
+        raise Unreachable(
+            f"{guarantee} cannot be reached: there are only {n:,} transactions, fewer than k = {k:,}; choose a smaller k"
+        )
+    hidden = sets.marks(guarantee.sensitive)
+    ordered = store(_gray_order(sets, _ranks(sets, name), hidden))
+    try:
+        sizes = fetch(ordered.groupBy(sf.shiftright("number", IN_PARTITION).alias("part")).count())
+        starts = first_rows(sizes["part"].to_numpy(), sizes["count"].to_numpy())
+        bounds = block_bounds(n, k, name)
+        blocked = map_rows(
+            ordered,
+            _cut_into_blocks,
+            "block int, place bigint, row bigint, items array<int>",
+            starts=starts,
+            bounds=bounds,
+        )
+        schema = "row bigint, items array<int>, added int, removed int, leads int"
+        how = {"guarantee": guarantee, "hidden": hidden, "name": name, "seed": options.seed}
+        rows = store(map_groups(blocked, "block", _group_block, schema, **how))
+        leads = sf.when(sf.col("leads") > 0, sf.col("leads"))
+        facts = fetch(
+            rows.agg(
+                sf.count("*").alias("rows"),
+                sf.sum("added").alias("added"),
+                sf.sum("removed").alias("removed"),
+                sf.count(leads).alias("count"),
+                sf.min(leads).alias("smallest"),
+                sf.max(leads).alias("largest"),
+            )
+        ).to_pylist()[0]
+    finally:
+        ordered.unpersist()
+    classes = {name: facts[name] for name in ("count", "smallest", "largest")} | {"average": n / max(1, facts["count"])}
+    return Grouped(rows, facts["added"], facts["removed"], classes, len(bounds) - 1)
+
+
+def block_bounds(n: int, k: int, name: str) -> Longs:
+    """Places at which blocks begin, and n: every block has at least k rows, and for `gsc` all but the last a multiple of k."""
+    if name == "gsc":
+        per_block = max(1, ROWS // k) * k
+        return np.append(np.arange(max(1, n // per_block), dtype=np.int64) * per_block, n)
+    blocks = max(1, n // max(ROWS, 2 * k))
+    return np.arange(blocks + 1, dtype=np.int64) * n // blocks
+
+
+def _ranks(sets: SparkSets, name: str) -> Ints:
+    """The place of each item among the bits: by id as the paper has it, or by frequency, so that neighbours share frequent items."""
+    rank = np.arange(len(sets.vocabulary), dtype=np.int32)
+    if name != "gsc":
+        rank[np.argsort(-sets.supports(), kind="stable")] = np.arange(len(rank), dtype=np.int32)
+    return rank
+
+
+def _gray_order(sets: SparkSets, rank: Ints, hidden: Marks) -> DataFrame:
+    """The rows in Gray order: over all partitions, and numbered within each."""
+    from pyspark.sql import functions as sf
+
+    schema = "place array<int>, row bigint, items array<int>"
+    return (
+        map_rows(sets.rows, _place_rows, schema, rank=rank, hidden=hidden)
+        .repartitionByRange(max(2 * sets.parallel, len(sets) // ROWS), "place", "row")
+        .sortWithinPartitions("place", "row")
+        .select(sf.monotonically_increasing_id().alias("number"), "row", "items")
+    )
+
+
+def _place_rows(batches: Iterator[pa.RecordBatch], rank: Ints, hidden: Marks) -> Iterator[pa.RecordBatch]:
+    """On a worker: rows with their place in the Gray order of the given ranks, sensitive items left out of it."""
+    for rows, baskets in pieces(batches):
+        known = take_marked(baskets, ~hidden[baskets.items])
+        ranks, row = rank[known.items], row_of(known.offsets)
+        ranks = ranks[np.lexsort((ranks, row))]
+        yield pa.record_batch(
+            {
+                "place": gray_places(known.offsets, ranks),
+                "row": rows,
+                "items": lists(baskets.offsets, baskets.items),
+            }
+        )
+
+
+def _cut_into_blocks(
+    batches: Iterator[pa.RecordBatch], starts: dict[int, int], bounds: Longs
+) -> Iterator[pa.RecordBatch]:
+    """On a worker: rows with their place among all rows, and the block that it falls in."""
+    for batch in batches:
+        place = number_rows(batch.column("number").to_numpy(), starts)
+        block = (np.searchsorted(bounds, place, side="right") - 1).astype(np.int32)
+        yield pa.record_batch(
+            {"block": block, "place": place, "row": batch.column("row"), "items": batch.column("items")}
+        )
+
+
+def _group_block(table: pa.Table, guarantee: KAnonymity, hidden: Marks, name: str, seed: int) -> pa.Table:
+    """On a worker: the rows of one block as their classes are published."""
+    order = np.argsort(table["place"].to_numpy(), kind="stable")
+    offsets, ids = flat(table["items"])
+    offsets, ids = gather(offsets[:-1][order], np.diff(offsets)[order], ids)
+    row = row_of(offsets)
+    known = ~hidden[ids]
+    used, code = np.unique(ids[known], return_inverse=True)
+    quasi = Baskets(offsets_of(known)[offsets], code.reshape(-1).astype(np.int32), tuple(map(str, range(len(used)))))
+    classes = _CLASSES[name](quasi, guarantee, seed)
+    centres = classes.apply()
+    changes = edits(quasi, centres)
+    # Centre and sensitive items of a row together, ascending.
+    width = len(hidden) + 1
+    key = np.concatenate(
+        (row_of(centres.offsets) * width + used[centres.items].astype(np.int64), row[~known] * width + ids[~known])
+    )
+    key.sort()
+    ends = np.searchsorted(key // width, np.arange(len(order) + 1))
+    leads = np.zeros(len(order), np.int32)
+    leads[np.unique(classes.of_row, return_index=True)[1]] = classes.sizes
+    return pa.table(
+        {
+            "row": table["row"].to_numpy()[order],
+            "items": lists(ends, (key % width).astype(np.int32)),
+            "added": changes.added_in_row.astype(np.int32),
+            "removed": changes.removed_in_row.astype(np.int32),
+            "leads": leads,
+        }
+    )
+
+
+def _consecutive(rows: Baskets, guarantee: KAnonymity, seed: int) -> Classes:
+    """Every k rows a class, as `gsc` has it; they are in Gray order already."""
+    n, k = len(rows), int(guarantee.k)
+    bounds = np.append(np.arange(0, n // k * k, k, dtype=np.int64), n)
+    centres = class_centres(rows.offsets, rows.items, len(rows.vocabulary), np.arange(n, dtype=np.int64), bounds, 1)
+    of_row = np.repeat(np.arange(n // k, dtype=np.int32), np.diff(bounds))
+    return Classes(of_row, Baskets(centres.offsets, centres.items, rows.vocabulary), algorithm="gsc")
+
+
+def _split(rows: Baskets, guarantee: KAnonymity, seed: int) -> Classes:
+    return split(rows, guarantee, None, Options(seed=seed, threads=1))
+
+
+_CLASSES: dict[str, Callable[[Baskets, KAnonymity, int], Classes]] = {"gsc": _consecutive, "split": _split}
+
+
+def gray_places(offsets: Longs, ids: Ints) -> pa.ListArray:
+    """The place of each row in the Gray order (`shoal.kernels.classes.gray`), as a list that Spark compares as it compares any list.
+
+    It has ids, falling at even places and rising at odd ones, with a number above all others where a row ends before an odd
+    place. Ids count from 1 there, so that each has a sign.
+    """
+    lengths = np.diff(offsets)
+    within = np.arange(len(ids)) - np.repeat(offsets[:-1], lengths)
+    signed = np.where(within % 2 == 0, -1, 1) * (ids + 1)
+    ends = offsets_of(lengths + lengths % 2)
+    place = np.full(ends[-1], END, np.int32)
+    place[ends[:-1][row_of(offsets)] + within] = signed
+    return lists(ends, place)
+
+
+def _publish(rows: DataFrame, sets: SparkSets, hidden: Marks, apart: str | None) -> DataFrame:
+    """Rows of ids by their names, in an order that says nothing; sensitive ones in the column `apart`, if they came in one."""
+    columns = {"items": sets.column} | ({} if apart is None else {"hidden": apart})
+    how = {"names": sets.vocabulary, "hidden": hidden if apart is not None else np.zeros_like(hidden)}
+    texts = map_rows(rows, _name_items, "row bigint, items array<string>, hidden array<string>", **how)
+    return shuffle_rows(texts, dict.fromkeys(columns, "array<string>")).withColumnsRenamed(columns)
+
+
+def _name_items(batches: Iterator[pa.RecordBatch], names: tuple[str, ...], hidden: Marks) -> Iterator[pa.RecordBatch]:
+    """On a worker: ids as names, those that stand apart in a list of their own."""
+    for rows, baskets in pieces(batches):
+        apart = hidden[baskets.items]
+        yield pa.record_batch(
+            {
+                "row": rows,
+                "items": names_of(take_marked(baskets, ~apart), names),
+                "hidden": names_of(take_marked(baskets, apart), names),
+            }
+        )

@@ -1,0 +1,223 @@
+"""What the Spark engine does on its workers and on the driver, against the local engine on random data; without Spark."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from shoal.algorithms import algorithm
+from shoal.algorithms.km.problem import Problem
+from shoal.algorithms.recoding import Options
+from shoal.errors import InputError, Unreachable
+from shoal.guarantees.km import KmAnonymity
+from shoal.hierarchy.build import balanced_tree
+from shoal.models.buckets import KNOWLEDGE
+from shoal.models.tables import RT
+from shoal.records.baskets import Baskets
+from shoal.spark.audits import audit_rows
+from shoal.spark.data import executors
+from shoal.spark.data.frame_records import FrameRoles
+from shoal.spark.data.spark_session import HERE, master_of
+from shoal.spark.search import km, paths, projection
+from shoal.spark.search.spark_ground import SparkGround
+from spark.pretend import add_up, pretended
+from strategies import baskets_of, worlds
+
+many = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@pytest.fixture(autouse=True)
+def _counted_here(monkeypatch):
+    monkeypatch.setattr(executors, "add_up", add_up)
+
+
+def both(world, name, **options):
+    """The recodings found here and on Spark."""
+    hierarchy, rows, k, m = world
+    baskets, guarantee = baskets_of(rows, hierarchy), KmAnonymity(k, m)
+    given = Options(**options)
+    here = algorithm("km", name)(baskets, guarantee, hierarchy, given)
+    there = km.recoding_of(pretended(baskets), guarantee, hierarchy, name, given)
+    return here, there
+
+
+def assert_same(here, there):
+    assert np.array_equal(here.cut.node, there.cut.node)
+    assert (here.facts, here.optimal, here.bound, here.vocabulary) == (
+        there.facts,
+        there.optimal,
+        there.bound,
+        there.vocabulary,
+    )
+
+
+@many
+@given(worlds(max_leaves=12, max_rows=30))
+def test_exact_finds_the_same_cut(world):
+    assert_same(*both(world, "exact"))
+
+
+@many
+@given(worlds(max_leaves=12, max_rows=30), st.sampled_from([0.1, 0.5]))
+def test_exact_drops_the_same_categories(world, suppress):
+    assert_same(*both(world, "exact", suppress=suppress))
+
+
+@many
+@given(worlds(max_leaves=12, max_rows=30))
+def test_aa_finds_the_same_cut(world):
+    assert_same(*both(world, "aa"))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_aa_finds_the_same_cut_however_few_paths_are_sent_at_a_time(monkeypatch, seed):
+    rng = np.random.default_rng(seed)
+    baskets = Baskets.from_rows(
+        [str(i) for i in rng.choice(40, rng.integers(1, 7), replace=False, p=_falling(40))] for _ in range(150)
+    )
+    tree, guarantee = (
+        balanced_tree(baskets.vocabulary, 3),
+        KmAnonymity(int(rng.integers(2, 7)), int(rng.integers(2, 4))),
+    )
+    here = algorithm("km", "aa")(baskets, guarantee, tree, Options())
+    monkeypatch.setattr(paths, "MOST", int(rng.integers(1, 4)))
+    monkeypatch.setattr(paths, "AHEAD", 5)
+    assert_same(here, km.recoding_of(pretended(baskets), guarantee, tree, "aa", Options()))
+
+
+def _falling(n):
+    weight = 1 / np.arange(1, n + 1)
+    return weight / weight.sum()
+
+
+@many
+@given(worlds(max_leaves=12, max_rows=30))
+def test_rare_sets_are_the_local_ones_in_the_same_order(world):
+    hierarchy, rows, k, m = world
+    baskets, guarantee = baskets_of(rows, hierarchy), KmAnonymity(k, m)
+    here, there = Problem(baskets, guarantee, hierarchy), SparkGround(pretended(baskets), guarantee, hierarchy)
+    assert here.support.tolist() == there.support.tolist()
+    leaves = np.arange(hierarchy.n_leaves, dtype=np.int32)
+    for size in range(1, here.m + 1):
+        expected, found = (at.one_per_parents(at.rare_sets(leaves, size)) for at in (here, there))
+        assert np.array_equal(expected, found)
+
+
+@many
+@given(worlds(max_leaves=12, max_rows=30), st.booleans())
+def test_supports_of_sets_are_counted(world, long):
+    hierarchy, rows, k, m = world
+    baskets, guarantee = baskets_of(rows, hierarchy), KmAnonymity(k, m)
+    here, there = Problem(baskets, guarantee, hierarchy), SparkGround(pretended(baskets), guarantee, hierarchy)
+    nodes = range(hierarchy.n_nodes)
+    asked = [(u, v) for u in nodes for v in nodes if u <= v][: 60 if long else 5]
+    assert there.supports_of(asked).tolist() == [here.support_of(pair) for pair in asked]
+
+
+@many
+@given(world=worlds(max_leaves=12, max_rows=30), volume=st.sampled_from([1, 1_000_000]), keep=st.integers(0, 12))
+def test_the_audit_says_the_same(monkeypatch, world, volume, keep):
+    monkeypatch.setattr(projection, "VOLUME", volume)
+    hierarchy, rows, k, m = world
+    baskets, guarantee = baskets_of(rows, hierarchy), KmAnonymity(k, m)
+    here = guarantee.audit(baskets, witnesses=keep)
+    assert audit_rows(pretended(baskets), guarantee, witnesses=keep) == here
+
+
+@many
+@given(worlds(max_leaves=12, max_rows=30))
+def test_the_short_audit_gives_the_same_verdict(world):
+    hierarchy, rows, k, m = world
+    baskets, guarantee = baskets_of(rows, hierarchy), KmAnonymity(k, m)
+    here = guarantee.audit(baskets, yes_or_no=True)
+    there = audit_rows(pretended(baskets), guarantee, yes_or_no=True)
+    assert (here.holds, here.complete) == (there.holds, there.complete)
+
+
+def test_more_sets_than_can_be_counted_are_told_as_locally(monkeypatch):
+    rows = [[str(i) for i in range(30)]] * 3
+    baskets, guarantee = Baskets.from_rows(rows), KmAnonymity(3, 6)
+    for module in ("shoal.guarantees.km", "shoal.spark.audits.km"):
+        monkeypatch.setattr(f"{module}.COUNTED", 20_000)
+    here = guarantee.audit(baskets)
+    assert audit_rows(pretended(baskets), guarantee) == here
+
+
+@pytest.mark.parametrize(
+    "rows", [[[]], [[], []], [["a"]], [["a"], []], [["a", "b"]] * 3, [[str(i) for i in range(3000)]] * 2]
+)
+def test_strange_data_is_audited_as_locally(rows):
+    baskets, guarantee = Baskets.from_rows(rows), KmAnonymity(2, 2)
+    assert audit_rows(pretended(baskets), guarantee) == guarantee.audit(baskets)
+
+
+@pytest.mark.parametrize("name", ["exact", "aa"])
+def test_more_rare_sets_than_are_kept_and_long_rows_are_dealt_with_as_locally(name):
+    # 400 items, so that a token starts more rare pairs than a round keeps, and rows longer than what is copied whole.
+    rng = np.random.default_rng(3)
+    rows = [set(rng.choice(400, size, replace=False).tolist()) for size in (*[300] * 6, *[8] * 60)]
+    baskets = Baskets.from_rows(map(str, row) for row in rows)
+    tree, guarantee = balanced_tree(baskets.vocabulary, 4), KmAnonymity(6, 2)
+    here = algorithm("km", name)(baskets, guarantee, tree, Options())
+    there = km.recoding_of(pretended(baskets), guarantee, tree, name, Options())
+    assert_same(here, there)
+    assert name == "aa" or here.facts["rounds"] > here.cut.hierarchy.height
+
+
+def test_too_few_rows_are_refused_as_locally():
+    baskets, told = Baskets.from_rows([["a"], ["b"], []]), []
+    tree = balanced_tree(baskets.vocabulary, 2)
+    how = (KmAnonymity(3, 1), tree)
+    for recode in (
+        lambda: algorithm("km", "exact")(baskets, *how, Options()),
+        lambda: km.recoding_of(pretended(baskets), *how, "exact", Options()),
+    ):
+        with pytest.raises(Unreachable) as refusal:
+            recode()
+        told.append(str(refusal.value))
+    assert told[0] == told[1]
+
+
+def test_huge_rows_are_cut_into_pieces(monkeypatch):
+    monkeypatch.setattr("shoal.spark.data.packing.MOST", 4)
+    baskets = Baskets.from_rows([[], [str(i) for i in range(20)], ["1"], [], ["2", "3"], ["1", "2", "3"], []])
+    guarantee = KmAnonymity(2, 3)
+    assert audit_rows(pretended(baskets), guarantee) == guarantee.audit(baskets)
+
+
+def asked(**given):
+    """What is asked of a search: everything that is not given is None."""
+    return dict.fromkeys(("algorithm", "suppress", "time_limit", "seed", *RT, *KNOWLEDGE)) | given
+
+
+@pytest.mark.parametrize("name", ["oa", "da", "hybrid"])
+def test_what_cannot_be_distributed_is_refused_with_the_reason(name):
+    with pytest.raises(InputError, match=f"{name} does not run on Spark: .*; use exact or aa"):
+        km.check(KmAnonymity(2, 2), FrameRoles(), asked(algorithm=name))
+
+
+def test_an_option_without_use_is_refused():
+    with pytest.raises(InputError, match="suppress"):
+        km.check(KmAnonymity(2, 2), FrameRoles(), asked(algorithm="aa", suppress=0.1))
+
+
+@pytest.mark.parametrize(
+    ("engine", "master"),
+    [
+        (None, None),
+        ("local", None),
+        ("spark", HERE),
+        ("spark=local[4]", "local[4]"),
+        ("spark=spark://host:7077", "spark://host:7077"),
+    ],
+)
+def test_an_engine_stands_for_a_master(engine, master):
+    assert master_of(engine) == master
+
+
+@pytest.mark.parametrize("engine", ["dask", "spark=", "local=2", "=x"])
+def test_an_engine_that_is_not_there_is_refused(engine):
+    with pytest.raises(InputError, match="engine"):
+        master_of(engine)
