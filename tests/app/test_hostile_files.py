@@ -75,7 +75,7 @@ def test_a_good_file_in_its_place_opens_the_way(served, page):
     page.locator("main input[type=file]").set_input_files(
         {"name": "mended.csv", "mimeType": "text/csv", "buffer": GOOD.encode()}
     )
-    expect(page.get_by_text("Rows 1 to 25 of 60")).to_be_visible()
+    expect(page.get_by_text("1 to 25 of 60 rows")).to_be_visible()
     expect(page.get_by_text("Every column has a role.")).to_be_visible()
     expect(page.locator("main .sh-notice-bad")).to_have_count(0)
     assert page.url.endswith(f"/p/{id}/data")
@@ -86,7 +86,7 @@ def test_a_row_of_50_000_items_goes_all_the_way(served, page):
 
     row = " ".join(f"item{i}" for i in range(50_000))
     id = served.upload(page, "long.dat", f"{row}\n" + "a b\nb c\n" * 20)
-    expect(page.get_by_text("Rows 1 to 25 of 41")).to_be_visible()
+    expect(page.get_by_text("1 to 25 of 41 rows")).to_be_visible()
     assert_short(page)
     page.goto(f"{served.base}/p/{id}/risk")
     expect(page.locator(".sh-headline")).to_have_text("1 of 41 rows is unique by 2 items.", timeout=90_000)

@@ -140,7 +140,7 @@ def bring(served: Any, page: Any, journey: Journey) -> None:
         return
     page.goto(served.url)
     page.get_by_role("button", name="Try it with a made-up grocery store").click()
-    page.wait_for_selector("text=Rows 1 to 25 of 10,000")
+    page.wait_for_selector("text=1 to 25 of 10,000 rows")
 
 
 def onward(page: Any, step: str) -> None:

@@ -204,7 +204,7 @@ def test_old_results_make_room(workspace):
 
 def test_the_panel_tells_it_and_keeps_it(served, page):
     project = served.upload(page, "people.csv", PEOPLE)
-    page.wait_for_selector("text=Rows 1 to 25 of 90")
+    page.wait_for_selector("text=1 to 25 of 90 rows")
     page.get_by_label("Role of column pay").click()
     page.get_by_role("option", name="Leave out").click()
     page.wait_for_selector("text=Every column has a role.")

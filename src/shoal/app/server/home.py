@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from pathlib import Path
 
 from nicegui import ui
@@ -22,8 +23,7 @@ FORMATS = "CSV, TSV, Parquet, Arrow, JSON lines or FIMI text (.dat); text also a
 
 
 async def build_home(workspace: Workspace, jobs: Jobs) -> None:
-    with ui.element("div").classes("sh-body"), ui.element("div").classes("sh-main") as main:
-        main.props["id"], main.props["tabindex"] = "main", "-1"
+    with parts.element("div", "sh-body"), parts.main():
         parts.heading("Publish data in which every record hides in a crowd", 1)
         parts.text(
             "Bring a file with records of people. Shoal shows what it gives away, changes it as little as it must to keep a "
@@ -47,11 +47,8 @@ async def begin_project(workspace: Workspace, path: Path) -> None:
 
 def _build_bringing(workspace: Workspace) -> None:
     with parts.card("Bring a file", f"{FORMATS}. A copy is kept in the workspace, for you alone."):
-
-        async def arrived(path: Path) -> None:
-            await begin_project(workspace, path)
-
-        parts.upload(workspace, "Choose a file, or drop it here", "It does not leave this machine.", arrived)
+        begin = partial(begin_project, workspace)
+        parts.upload(workspace, "Choose a file, or drop it here", "It does not leave this machine.", begin)
 
         async def try_demo() -> None:
             project = await asyncio.to_thread(demo_project, workspace)
@@ -99,10 +96,9 @@ def _build_projects(workspace: Workspace, jobs: Jobs) -> None:
     with parts.card("Your projects"):
         found = workspace.projects()
         if not found:
-            with parts.empty(
+            parts.empty(
                 "Nothing is on its way yet", "A file that you bring becomes a project; leave it and come back at will."
-            ):
-                pass
+            )
             return
         with ui.element("ul").classes("sh-list"):
             for project in found:
@@ -111,8 +107,7 @@ def _build_projects(workspace: Workspace, jobs: Jobs) -> None:
 
 
 def _build_project(workspace: Workspace, jobs: Jobs, project: Project) -> None:
-    link = parts.text(project.name, "a")
-    link.props["href"] = f"/p/{project.id}/{panels()[0].name}"
+    parts.link(project.name, f"/p/{project.id}/{panels()[0].name}")
     parts.text(project.created.replace("T", " ")[:16], "span", "sh-why")
     job = jobs.latest(project)
     if job is not None:
@@ -123,13 +118,13 @@ def _build_project(workspace: Workspace, jobs: Jobs, project: Project) -> None:
 
     async def remove() -> None:
         question = f"Remove the project {project.name}?"
-        if await parts.confirmed(question, "Its plan and its releases go. The file of data stays.", "Remove it"):
+        if await parts.is_sure(question, "Its plan and its releases go. The file of data stays.", "Remove it"):
             jobs.end_of(project)
             jobs.warm.forget(project)
             workspace.remove_project(project)
             ui.navigate.to("/")
 
-    parts.button("Remove", remove, "quiet").props["aria-label"] = f"Remove the project {project.name}"
+    parts.button("Remove", remove, "quiet", f"Remove the project {project.name}")
 
 
 def _build_wiping(workspace: Workspace, jobs: Jobs) -> None:
@@ -151,7 +146,7 @@ def _build_wiping(workspace: Workspace, jobs: Jobs) -> None:
 
         async def wipe() -> None:
             words = "Uploads, plans, releases and certificates in the workspace go. Files that you named stay."
-            if await parts.confirmed("Remove everything?", words, "Remove everything"):
+            if await parts.is_sure("Remove everything?", words, "Remove everything"):
                 jobs.end_all()
                 jobs.warm.close()
                 workspace.wipe()

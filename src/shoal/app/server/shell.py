@@ -74,27 +74,22 @@ class View:
         here = step is self.here
         done = why is None and step.done(self)
         state = "here" if here else "blocked" if why else "done" if done else "open"
-        with ui.element("span" if why and not here else "a").classes(f"sh-step sh-step-{state}") as found:
-            if not why or here:
-                found.props["href"] = self.address(step.name)
-            if here:
-                found.props["aria-current"] = "step"
-            if why and not here:
-                found.props["aria-disabled"] = "true"
-            mark = parts.text("✓" if done else str(number), "span", "sh-step-mark")
-            mark.props["aria-hidden"] = "true"
+        blocked = state == "blocked"
+        props = {"aria-disabled": "true"} if blocked else {"href": self.address(step.name)}
+        props |= {"aria-current": "step"} if here else {}
+        with parts.element("span" if blocked else "a", f"sh-step sh-step-{state}", **props):
+            parts.text("✓" if done else str(number), "span", "sh-step-mark", aria_hidden="true")
             with ui.element("span"):
                 parts.text(step.title, "span")
                 words = {"done": " (done)", "blocked": " (not yet)", "here": " (you are here)"}.get(state, "")
                 parts.text(words, "span", "sh-hidden")
-                if why and not here:
+                if why and blocked:
                     parts.text(why, "span", "sh-step-why" if is_new else "sh-hidden")
 
     def _build_onward(self) -> None:
         known = panels()
         place = known.index(self.here)
-        with ui.element("nav").classes("sh-onward") as found:
-            found.props["aria-label"] = "Back and forth"
+        with parts.element("nav", "sh-onward", aria_label="Back and forth"):
             if place:
                 parts.link_button(f"Back: {known[place - 1].title}", self.address(known[place - 1].name), quiet=True)
             else:
@@ -110,11 +105,9 @@ class View:
     async def build(self) -> None:
         """The frame with the panel in it."""
         with frame(self.workspace, self.project.name), ui.element("div").classes("sh-body"):
-            with ui.element("nav").classes("sh-steps") as steps:
-                steps.props["aria-label"] = "Steps"
+            with parts.element("nav", "sh-steps", aria_label="Steps"):
                 self._steps()
-            with ui.element("div").classes("sh-main") as main:
-                main.props["id"], main.props["tabindex"] = "main", "-1"
+            with parts.main():
                 parts.heading(self.here.title, 1)
                 parts.text(self.here.lead, "p", "sh-lead")
                 why = self.here.blocked(self)
@@ -153,11 +146,9 @@ class frame:  # noqa: N801 - it is used as a function
         ui.page_title(f"{self.title} – Shoal" if self.title else "Shoal")
         self._page = ui.element("div").classes("sh-page")
         self._page.__enter__()
-        skip = parts.text("Skip to the content", "a", "sh-skip")
-        skip.props["href"] = "#main"
-        with ui.element("header").classes("sh-header"):
-            brand = parts.text("Shoal", "a", "sh-brand")
-            brand.props["href"], brand.props["aria-label"] = "/", "Shoal: all projects"
+        parts.text("Skip to the content", "a", "sh-skip", href="#main")
+        with parts.element("header", "sh-header"):
+            parts.text("Shoal", "a", "sh-brand", href="/", aria_label="Shoal: all projects")
             if self.title:
                 parts.text(self.title, "span", "sh-crumb")
             ui.element("span").classes("sh-grow")
@@ -214,12 +205,14 @@ class App:
             return Response(status_code=303, headers={"location": f"/p/{project}/{panels()[0].name}"})
 
     def _build_missing(self) -> None:
-        with frame(self.workspace), ui.element("div").classes("sh-body"), ui.element("div").classes("sh-main") as main:
-            main.props["id"] = "main"
-            with parts.empty(
-                "There is no such page", "The project may have been removed, or the address is not complete."
-            ):
-                parts.link_button("All projects", "/")
+        words = "The project may have been removed, or the address is not complete."
+        with (
+            frame(self.workspace),
+            parts.element("div", "sh-body"),
+            parts.main(),
+            parts.empty("There is no such page", words),
+        ):
+            parts.link_button("All projects", "/")
 
     async def _upload(self, request: Request, name: str = "") -> Response:
         """Keeps the body of a request as a file of the workspace."""

@@ -8,22 +8,41 @@ from __future__ import annotations
 import inspect
 import logging
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from nicegui import ui
 
+from shoal.app.project.project import Project
 from shoal.app.project.wording import as_sentence
 from shoal.app.project.workspace import Workspace
 from shoal.errors import ShoalError
 
+E = TypeVar("E", bound=ui.element)
 
-def text(words: str, tag: str = "p", classes: str = "") -> ui.element:
+
+def element(tag: str, classes: str = "", **props: str) -> ui.element:
+    """An element with attributes; `aria_label` is `aria-label`."""
+    return _with(ui.element(tag).classes(classes), props)
+
+
+def text(words: str, tag: str = "p", classes: str = "", **props: str) -> ui.html:
     """A paragraph, or another element with nothing but text in it."""
-    return ui.html(escape(words), sanitize=False, tag=tag).classes(classes)
+    return _with(ui.html(escape(words), sanitize=False, tag=tag).classes(classes), props)
+
+
+def _with(made: E, props: Mapping[str, str]) -> E:
+    for name, value in props.items():
+        made.props[name.replace("_", "-")] = value
+    return made
+
+
+def link(words: str, href: str, **props: str) -> ui.html:
+    return text(words, "a", href=href, **props)
 
 
 def heading(words: str, level: int = 2) -> ui.element:
@@ -33,13 +52,13 @@ def heading(words: str, level: int = 2) -> ui.element:
 @contextmanager
 def card(title: str | None = None, why: str | None = None) -> Iterator[ui.element]:
     """A card with a heading and a line that says why it is there."""
-    with ui.element("section").classes("sh-card") as found:
+    with element("section", "sh-card") as made:
         if title is not None:
             heading(title)
-            found.props["aria-label"] = title
+            made.props["aria-label"] = title
         if why is not None:
             why_line(why)
-        yield found
+        yield made
 
 
 def why_line(words: str) -> ui.element:
@@ -49,42 +68,59 @@ def why_line(words: str) -> ui.element:
 
 def notice(words: str, kind: str = "") -> ui.element:
     """A sentence in a box: kind is empty, good, warn or bad. Screen readers hear it at once."""
-    found = text(words, "div", f"sh-notice{f' sh-notice-{kind}' if kind else ''}")
-    found.props["role"] = "alert" if kind == "bad" else "status"
-    return found
+    role = "alert" if kind == "bad" else "status"
+    return text(words, "div", f"sh-notice{f' sh-notice-{kind}' if kind else ''}", role=role)
 
 
 def stat(value: str, label: str, note: str = "", kind: str = "") -> ui.element:
     """A tile with one figure: kind colours it (good, warn, bad)."""
-    with ui.element("div").classes(f"sh-stat{f' sh-stat-{kind}' if kind else ''}") as found:
+    with element("div", f"sh-stat{f' sh-stat-{kind}' if kind else ''}") as made:
         text(value, "div", "sh-stat-value")
         text(label, "div", "sh-stat-label")
         if note:
             text(note, "div", "sh-stat-note")
-    return found
+    return made
 
 
 def grid() -> ui.element:
     """Tiles side by side."""
-    return ui.element("div").classes("sh-grid")
+    return element("div", "sh-grid")
 
 
 def columns() -> ui.element:
     """Cards side by side, one below the other on a narrow screen."""
-    return ui.element("div").classes("sh-columns")
+    return element("div", "sh-columns")
 
 
 def row() -> ui.element:
-    return ui.element("div").classes("sh-row")
+    return element("div", "sh-row")
 
 
-@contextmanager
-def empty(title: str, words: str) -> Iterator[ui.element]:
+def main() -> ui.element:
+    """What a page is about, for those who skip the rest."""
+    return element("div", "sh-main", id="main", tabindex="-1")
+
+
+def empty(title: str, words: str) -> ui.element:
     """What stands where nothing is yet: it says what will be here, and how it gets here. Put the way there inside."""
-    with ui.element("div").classes("sh-empty") as found:
+    with element("div", "sh-empty") as made:
         heading(title)
         text(words)
-        yield found
+    return made
+
+
+def points(title: str, sentences: Iterable[str]) -> None:
+    """Sentences behind a click."""
+    with ui.expansion(title).classes("sh-wide"), element("ul"):
+        for sentence in sentences:
+            text(sentence, "li")
+
+
+def waiting(words: str, label: str | None = None) -> None:
+    """What is being waited for, and a bar that says so."""
+    text(words, "p", "sh-why", role="status")
+    bar = ui.linear_progress(show_value=False).props("indeterminate").classes("sh-wide")
+    bar.props["aria-label"] = label or words
 
 
 def term(word: str, meaning: str) -> ui.element:
@@ -99,9 +135,7 @@ def tag(words: str, kind: str = "") -> ui.element:
 
 def chart(svg: str, label: str) -> ui.element:
     """A picture of ours (`shoal.drawing.charts`, `shoal.drawing.bars`), whose texts are escaped already."""
-    found = ui.html(svg, sanitize=False).classes("sh-chart")
-    found.props["role"], found.props["aria-label"] = "img", label
-    return found
+    return _with(ui.html(svg, sanitize=False).classes("sh-chart"), {"role": "img", "aria_label": label})
 
 
 def table(
@@ -118,43 +152,73 @@ def table(
         f'<table class="sh-table"><caption class="sh-hidden">{escape(caption)}</caption>'
         f"<thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
     )
-    found = ui.html(body, sanitize=False).classes("sh-table-box")
-    found.props["tabindex"], found.props["role"], found.props["aria-label"] = "0", "region", caption
-    return found
+    made = ui.html(body, sanitize=False).classes("sh-table-box")
+    return _with(made, {"tabindex": "0", "role": "region", "aria_label": caption})
 
 
-@contextmanager
-def live_table(caption: str, titles: Sequence[str]) -> Iterator[ui.element]:
-    """A table whose cells are elements: build its rows inside."""
-    with ui.element("div").classes("sh-table-box"), ui.element("table").classes("sh-table"):
+Cell = str | Callable[[], Any]
+"""A text, or what builds the cell."""
+
+
+def live_table(caption: str, titles: Sequence[str], rows: Iterable[Sequence[Cell]]) -> None:
+    """A table whose cells may be more than texts. The first cell of a row names it; without titles there is no header."""
+    with element("div", "sh-table-box"), element("table", "sh-table"):
         text(caption, "caption", "sh-hidden")
-        with ui.element("thead"), ui.element("tr"):
-            for title in titles:
-                text(title, "th").props["scope"] = "col"
-        with ui.element("tbody") as rows:
-            yield rows
+        if titles:
+            with element("thead"), element("tr"):
+                for title in titles:
+                    text(title, "th", scope="col")
+        with element("tbody"):
+            for first, *cells in rows:
+                with element("tr"):
+                    text(str(first), "th", scope="row")
+                    for cell in cells:
+                        if callable(cell):
+                            with element("td"):
+                                cell()
+                        else:
+                            text(cell, "td")
 
 
 def turning(
-    start: int, at_once: int, total: int, on_turn: Callable[[int], Any], words: tuple[str, str] = ("Before", "More")
+    start: int,
+    at_once: int,
+    total: int | None,
+    on_turn: Callable[[int], Any],
+    what: str,
+    *,
+    shown: int | None = None,
+    of: str = "",
 ) -> None:
-    """The buttons below a page of a list that is longer; `on_turn` gets the start of the page to show."""
-    if total <= at_once:
-        return
-    last = min(start + at_once, total)
+    """Where one is in a list of which a page shows a part, and the buttons to turn to other parts; `on_turn` gets their start.
+
+    While nobody has counted, `total` is None, and `shown` says how much there is to see.
+    """
+    last = min(start + at_once, total) if shown is None and total is not None else start + (shown or 0)
+    is_last = (shown or at_once) < at_once if total is None else last >= total
+    ways = [("First", 0, start > 0), ("Previous", max(0, start - at_once), start > 0), ("Next", last, not is_last)]
+    if total is not None:
+        ways.append(("Last", max(0, (total - 1) // at_once * at_once), not is_last))
     with row():
-        button(words[0], lambda: on_turn(max(0, start - at_once)), "quiet").set_enabled(start > 0)
-        text(f"{start + 1:,} to {last:,} of {total:,}", "span", "sh-why")
-        button(words[1], lambda: on_turn(last), "quiet").set_enabled(last < total)
+        for words, to, can in ways:
+            if words == "Next":
+                text(
+                    f"{start + 1:,} to {last:,}{'' if total is None else f' of {total:,}'} {what}",
+                    "span",
+                    "sh-why",
+                    role="status",
+                )
+            if start or not is_last:
+                button(words, partial(on_turn, to), "quiet", f"{words} {what}{of and f': {of}'}").set_enabled(can)
 
 
 OURS = "This is a bug in Shoal. The file server.log in the workspace says where: please report it."
 
 
-def said(handler: Callable[..., Any]) -> Callable[..., Any]:
-    """A handler whose refusals are shown as sentences: what the user can put right as it is told, a bug in Shoal as such."""
+def speaking(handler: Callable[..., Any]) -> Callable[..., Any]:
+    """A handler whose refusals are shown as sentences: what the user can put right as it is, a bug of Shoal as one."""
 
-    async def handled(*arguments: Any) -> None:
+    async def run(*arguments: Any) -> None:
         try:
             done = handler(*arguments)
             if inspect.isawaitable(done):
@@ -167,18 +231,38 @@ def said(handler: Callable[..., Any]) -> Callable[..., Any]:
 
     # As NiceGUI does it: the event goes to functions with a parameter for it, and one with a default is none.
     async def with_event(event: Any) -> None:
-        await handled(event)
+        await run(event)
 
     async def without() -> None:
-        await handled()
+        await run()
 
     wanted = (p for p in inspect.signature(handler).parameters.values() if p.default is p.empty)
     return with_event if any(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in wanted) else without
 
 
-def button(words: str, on_click: Callable[[], Any], kind: str = "button") -> ui.button:
-    """A button: kind is button (the one thing to do next), quiet or danger."""
-    return ui.button(words, on_click=said(on_click), color=None).classes(f"sh-{kind}").props("no-caps unelevated")
+def button(words: str, on_click: Callable[[], Any], kind: str = "button", label: str | None = None) -> ui.button:
+    """A button: kind is button (the one thing to do next), quiet or danger. `label` says more to those who do not see where it stands."""
+    made = ui.button(words, on_click=speaking(on_click), color=None).classes(f"sh-{kind}").props("no-caps unelevated")
+    if label is not None:
+        made.props["aria-label"] = label
+    return made
+
+
+def undo_buttons(project: Project, on_step: Callable[[], Any]) -> None:
+    """Undo and redo for the draft of a project."""
+
+    def go(step: Callable[[], bool]) -> None:
+        if step():
+            on_step()
+
+    button("Undo", lambda: go(project.undo), "quiet").set_enabled(project.can_undo)
+    button("Redo", lambda: go(project.redo), "quiet").set_enabled(project.can_redo)
+
+
+def search_field(label: str, on_change: Callable[[str], Any]) -> ui.input:
+    """A field whose text is searched for a moment after it was typed."""
+    field = ui.input(label, on_change=speaking(lambda event: on_change(str(event.value or "").strip())))
+    return field.props("outlined dense clearable debounce=300").style("max-width: 22rem")
 
 
 def select(
@@ -188,61 +272,52 @@ def select(
 
     Quasar gives its label, and no `aria-label`, to the element that has the focus: do not leave it out.
     """
-    found = ui.select(options, value=value, label=label, on_change=said(on_change)).style(f"min-width: {width}")
-    return found.props("outlined dense options-dense").classes("sh-unlabelled") if quiet else found.props("outlined")
+    made = ui.select(options, value=value, label=label, on_change=speaking(on_change)).style(f"min-width: {width}")
+    return made.props("outlined dense options-dense").classes("sh-unlabelled") if quiet else made.props("outlined")
 
 
 def link_button(words: str, target: str, *, quiet: bool = False, download: bool = False) -> ui.element:
     """A link that looks like a button."""
-    found = text(words, "a", f"sh-link-button{' sh-link-quiet' if quiet else ''}")
-    found.props["href"] = target
-    if download:
-        found.props["download"] = ""
-    return found
+    more = {"download": ""} if download else {}
+    return text(words, "a", f"sh-link-button{' sh-link-quiet' if quiet else ''}", href=target, **more)
 
 
 def code(words: str, label: str) -> ui.element:
     """Text to copy, with a button that does."""
     name = f"code-{secrets.token_hex(4)}"
-    with ui.element("div") as found:
+    with element("div") as made:
         ui.html(
             f'<pre class="sh-code" id="{name}" tabindex="0" aria-label="{escape(label)}">{escape(words)}</pre>'
             f'<button type="button" class="sh-copy" data-of="{name}" onclick="shoalCopy(this)">Copy</button>',
             sanitize=False,
         )
-    return found
+    return made
 
 
 def upload(
-    workspace: Workspace,
-    label: str,
-    hint: str,
-    on_file: Callable[[Path], Any],
-    *,
-    accept: str = "",
+    workspace: Workspace, label: str, hint: str, on_file: Callable[[Path], Any], *, accept: str = ""
 ) -> ui.element:
     """A place to drop a file on, or to choose one; it is copied into the workspace and handed to `on_file`."""
     event = f"upload-{secrets.token_hex(6)}"
-    says = escape(hint)
-    found = ui.html(
+    made = ui.html(
         f'<label class="sh-drop" data-event="{event}"><strong>{escape(label)}</strong>'
-        f'<span class="sh-drop-says" role="status">{says}</span>'
+        f'<span class="sh-drop-says" role="status">{escape(hint)}</span>'
         f'<progress max="1" value="0" hidden aria-label="Upload"></progress>'
         f'<input type="file" aria-label="{escape(label)}" accept="{escape(accept)}" onchange="shoalUpload(this)"></label>',
         sanitize=False,
     )
 
-    async def arrived(arguments: Any) -> None:
+    async def take(arguments: Any) -> None:
         name = str((arguments.args or {}).get("name", ""))
         path = workspace.uploads / Path(name).name
         if path.is_file() and not path.is_symlink():
-            await said(on_file)(path)
+            await speaking(on_file)(path)
 
-    ui.on(event, arrived)
-    return found
+    ui.on(event, take)
+    return made
 
 
-async def confirmed(question: str, consequence: str, yes: str) -> bool:
+async def is_sure(question: str, consequence: str, yes: str) -> bool:
     """Asks before something is gone for good."""
     with ui.dialog() as dialog, ui.card():
         heading(question)

@@ -31,13 +31,20 @@ Load = Callable[[int, str], Leaf]
 
 
 async def leaves(
-    load: Load, caption: str, count: int, *, what: str = "rows", search: str | None = None, numbered: bool = False
+    load: Load,
+    caption: str,
+    at_once: int,
+    *,
+    what: str = "rows",
+    search: str | None = None,
+    numbered: bool = False,
+    count: Callable[[], int] | None = None,
 ) -> None:
-    """A table with its buttons. `search` is the label of a field to search in it, None for none."""
-    state: dict[str, Any] = {"search": ""}
+    """A table with its buttons. `search` is the label of a field to search in it; `count` counts what nobody has counted, meanwhile."""
+    state: dict[str, Any] = {"search": "", "total": None}
 
     @ui.refreshable
-    def shown() -> None:
+    def show() -> None:
         if "fault" in state:
             parts.notice(state["fault"], "bad")
             return
@@ -46,24 +53,14 @@ async def leaves(
             parts.why_line("Nothing fits." if state["search"] else f"There are no {what}.")
             return
         parts.table(leaf.header, leaf.rows, caption=caption, first=leaf.start + 1 if numbered else None)
-        last = leaf.start + len(leaf.rows)
-        of = "" if leaf.total is None else f" of {leaf.total:,}"
-        if leaf.start or leaf.total is None or last < leaf.total:
-            with parts.row():
-                back = parts.button("Previous", lambda: turn(leaf.start - count), "quiet")
-                back.set_enabled(leaf.start > 0)
-                back.props["aria-label"] = f"Previous {what}: {caption}"
-                where = parts.text(f"{leaf.start + 1:,} to {last:,}{of} {what}", "span", "sh-why")
-                where.props["role"] = "status"
-                on = parts.button("Next", lambda: turn(last), "quiet")
-                on.set_enabled(len(leaf.rows) == count and (leaf.total is None or last < leaf.total))
-                on.props["aria-label"] = f"Next {what}: {caption}"
+        total = state["total"] if leaf.total is None else leaf.total
+        parts.turning(leaf.start, at_once, total, turn, what, shown=len(leaf.rows), of=caption)
 
     async def fetch(start: int) -> None:
         try:
-            found = await asyncio.to_thread(load, max(0, start), state["search"])
-            if found.rows or not start:  # past the end of what nobody has counted: stay
-                state["leaf"] = found
+            leaf = await asyncio.to_thread(load, max(0, start), state["search"])
+            if leaf.rows or not start:  # past the end of what nobody has counted: stay
+                state["leaf"] = leaf
             state.pop("fault", None)
         except InputError as error:
             state["fault"] = as_sentence(error)
@@ -72,17 +69,25 @@ async def leaves(
 
     async def turn(start: int) -> None:
         await fetch(start)
-        shown.refresh()
+        show.refresh()
 
-    async def look_for(event: Any) -> None:
-        state["search"] = str(event.value or "").strip()
+    async def look_for(words: str) -> None:
+        state["search"] = words
         await turn(0)
 
+    async def count_all() -> None:
+        try:
+            state["total"] = await asyncio.to_thread(count) if count else None
+        except InputError as error:
+            state["fault"] = as_sentence(error)
+        show.refresh()
+
     if search is not None:
-        field = ui.input(search, on_change=parts.said(look_for)).props("outlined dense clearable debounce=300")
-        field.style("max-width: 22rem")
+        parts.search_field(search, look_for)
     await fetch(0)
-    shown()
+    show()
+    if count is not None:
+        ui.timer(0.1, count_all, once=True)
 
 
 def rows_of(preview: Preview, total: int | None, count: int, wanted: Sequence[str] | None = None) -> Load:

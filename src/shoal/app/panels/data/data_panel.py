@@ -6,6 +6,8 @@ Formats and roles are guessed with a reason (`shoal.plan.draft`), and changed by
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from shoal.app.project.wording import ROLES, as_sentence
 from shoal.app.project.workspace import Workspace
 from shoal.app.server.shell import View
 from shoal.app.widgets import components as parts
+from shoal.app.widgets.leafing import leaves, rows_of
 from shoal.app.widgets.preview import MOST_COLUMNS, PAGE, Preview
 from shoal.errors import InputError
 from shoal.records.columns import NO_COLUMN
@@ -89,8 +92,7 @@ def _build_file(view: View) -> None:
     path = _data(view)
     with parts.card("The file"):
         if path is None:
-            with parts.empty("The file is gone", "It was wiped, moved or renamed. Bring it again to go on from here."):
-                pass
+            parts.empty("The file is gone", "It was wiped, moved or renamed. Bring it again to go on from here.")
         else:
             uploaded = view.workspace.uploads in path.parents
             shown = path.name if uploaded else str(path.relative_to(view.workspace.folder))
@@ -100,13 +102,15 @@ def _build_file(view: View) -> None:
                 parts.tag("uploaded, kept for you alone" if uploaded else "read where it lies")
             _build_reading(view, path)
 
-        async def arrived(new: Path) -> None:
+        async def begin_anew(new: Path) -> None:
             await asyncio.to_thread(begin, project, new)
             view.reload()
 
         with ui.expansion("Take another file").classes("sh-wide") as other:
             other.value = path is None
-            parts.upload(view.workspace, "Choose a file, or drop it here", "It does not leave this machine.", arrived)
+            parts.upload(
+                view.workspace, "Choose a file, or drop it here", "It does not leave this machine.", begin_anew
+            )
 
 
 def _build_reading(view: View, path: Path) -> None:
@@ -189,20 +193,16 @@ def _build_roles(view: View) -> None:
             with parts.row():
                 if len(without) > 1:
                     parts.button(f"Leave out these {len(without):,}", leave_out, "quiet")
-                undo = parts.button("Undo", lambda: step(project.undo()), "quiet")
-                undo.set_enabled(project.can_undo)
-                redo = parts.button("Redo", lambda: step(project.redo()), "quiet")
-                redo.set_enabled(project.can_redo)
+                parts.undo_buttons(project, refresh)
 
         def leave_out() -> None:
             set_roles(project, project.open_columns, "drop")
-            step(True)
+            refresh()
 
-        def step(done: bool) -> None:
-            if done:
-                standing.refresh()
-                rows.refresh()
-                view.changed()
+        def refresh() -> None:
+            standing.refresh()
+            rows.refresh()
+            view.changed()
 
         def choose(name: str, role: str | None) -> None:
             set_role(project, name, role)
@@ -213,44 +213,29 @@ def _build_roles(view: View) -> None:
         def rows() -> None:
             names = list(project.roles)
             shown = names[state["from"] : state["from"] + AT_ONCE]
-            with ui.element("div").classes("sh-table-box"), ui.element("table").classes("sh-table"):
-                parts.text("Columns and their roles", "caption", "sh-hidden")
-                with ui.element("thead"), ui.element("tr"):
-                    for title in ("Column", "Role", "Why this guess"):
-                        parts.text(title, "th").props["scope"] = "col"
-                with ui.element("tbody"):
-                    for name in shown:
-                        _build_column(view, name, choose)
-            if len(names) > AT_ONCE:
-                with parts.row():
-                    parts.button("Columns before", lambda: turn(-AT_ONCE), "quiet").set_enabled(state["from"] > 0)
-                    last = min(state["from"] + AT_ONCE, len(names))
-                    parts.text(f"{state['from'] + 1:,} to {last:,} of {len(names):,} columns", "span", "sh-why")
-                    parts.button("Columns after", lambda: turn(AT_ONCE), "quiet").set_enabled(last < len(names))
+            cells = [
+                (name, partial(_build_role, view, name, choose), partial(_build_reason, view, name)) for name in shown
+            ]
+            parts.live_table("Columns and their roles", ("Column", "Role", "Why this guess"), cells)
+            parts.turning(state["from"], AT_ONCE, len(names), turn, "columns")
 
-        def turn(by: int) -> None:
-            state["from"] = max(0, state["from"] + by)
+        def turn(start: int) -> None:
+            state["from"] = start
             rows.refresh()
 
         standing()
         rows()
 
 
-def _build_column(view: View, name: str, choose: Any) -> None:
-    guess = view.project.settings.get("guesses", {}).get(name, {})
-    with ui.element("tr"):
-        parts.text(name, "th").props["scope"] = "row"
-        with ui.element("td"):
-            names: dict[str | None, str] = {role: words for role, (words, _) in ROLES.items()}
-            role = view.project.roles.get(name)
-            parts.select(
-                {None: UNDECIDED, **names},
-                role,
-                f"Role of column {name}",
-                lambda event: choose(name, event.value),
-                quiet=True,
-            )
-        parts.text(as_sentence(str(guess.get("reason", ""))) if guess.get("reason") else "", "td", "sh-why")
+def _build_role(view: View, name: str, choose: Callable[[str, str | None], None]) -> None:
+    names: dict[str | None, str] = {None: UNDECIDED} | {role: words for role, (words, _) in ROLES.items()}
+    role = view.project.roles.get(name)
+    parts.select(names, role, f"Role of column {name}", lambda event: choose(name, event.value), quiet=True)
+
+
+def _build_reason(view: View, name: str) -> None:
+    reason = view.project.settings.get("guesses", {}).get(name, {}).get("reason")
+    parts.text(as_sentence(str(reason)) if reason else "", "span", "sh-why")
 
 
 async def _build_preview(view: View) -> None:
@@ -260,62 +245,15 @@ async def _build_preview(view: View) -> None:
     form = view.project.settings.get("looked", {}).get("format")
     try:
         preview = await asyncio.to_thread(Preview, path, form)
-        rows = await asyncio.to_thread(preview.page, 0, PAGE)
+        await asyncio.to_thread(preview.page, 0, PAGE)
     except InputError as error:
         if (why := as_sentence(error)) != view.project.settings.get("trouble"):  # which stands above already
             parts.notice(why, "bad")
         return
-    with (
-        parts.card("The rows", "A page at a time, as they stand in the file. Only what you see here is in this page."),
-        ui.element("div").classes("sh-main"),
-    ):
-        _build_pages(preview, rows)
-
-
-def _build_pages(preview: Preview, rows: list[list[str]]) -> None:
-    state: dict[str, Any] = {"start": 0, "rows": rows, "total": None}
-    if len(preview.columns) > MOST_COLUMNS:
-        parts.why_line(f"The first {MOST_COLUMNS} of {len(preview.columns):,} columns.")
-
-    @ui.refreshable
-    def page() -> None:
-        start, rows = state["start"], state["rows"]
-        if not rows:
-            parts.why_line("There are no rows.")
-            return
-        parts.table(preview.columns[:MOST_COLUMNS], rows, caption="Rows of the file", first=start + 1)
-        of = "" if state["total"] is None else f" of {state['total']:,}"
-        with parts.row():
-            parts.button("First", lambda: turn(0), "quiet").set_enabled(start > 0)
-            parts.button("Previous", lambda: turn(start - PAGE), "quiet").set_enabled(start > 0)
-            where = parts.text(f"Rows {start + 1:,} to {start + len(rows):,}{of}", "span", "sh-why")
-            where.props["role"] = "status"
-            parts.button("Next", lambda: turn(start + PAGE), "quiet").set_enabled(len(rows) == PAGE)
-            if state["total"] is not None:
-                last = max(0, (state["total"] - 1) // PAGE * PAGE)
-                parts.button("Last", lambda: turn(last), "quiet").set_enabled(start < last)
-
-    async def turn(start: int) -> None:
-        start = max(0, start)
-        try:
-            rows = await asyncio.to_thread(preview.page, start, PAGE)
-        except InputError as error:
-            ui.notify(as_sentence(error), type="negative")
-            return
-        if rows:
-            state.update(start=start, rows=rows)
-            page.refresh()
-
-    async def count() -> None:
-        try:
-            state["total"] = await asyncio.to_thread(preview.rows)
-        except InputError as error:
-            parts.notice(as_sentence(error), "bad")
-            return
-        page.refresh()
-
-    page()
-    ui.timer(0.1, count, once=True)
+    with parts.card("The rows", "A page at a time, as they stand in the file. Only what you see here is in this page."):
+        if len(preview.columns) > MOST_COLUMNS:
+            parts.why_line(f"The first {MOST_COLUMNS} of {len(preview.columns):,} columns.")
+        await leaves(rows_of(preview, None, PAGE), "Rows of the file", PAGE, numbered=True, count=preview.rows)
 
 
 PANEL = Panel(

@@ -37,12 +37,11 @@ async def build(view: View) -> None:
     ui.add_head_html(HEAD)
     wanted = needs(view.project)
     if not wanted:
-        with parts.empty(
+        parts.empty(
             "No tree is needed",
             "As the promise stands, rows are made alike by adding and removing items, and nothing is generalized. Trees are for promises "
             "about parts of a set, or about columns.",
-        ):
-            pass
+        )
         return
     values = await asyncio.to_thread(kept_values, view.project, view.jobs)
     if values is None and is_small(view.project):
@@ -187,7 +186,7 @@ class Trees:
             if spec != self.tree.spec:
                 await self._take(spec)
 
-        field.on("keydown.enter", parts.said(use))
+        field.on("keydown.enter", parts.speaking(use))
         parts.button("Use it", use, "quiet")
 
     def _build_refusal(self, path: Path | None, why: str, lacks_root: bool) -> None:
@@ -283,11 +282,10 @@ class Trees:
         elif not self.tree.values.names:
             parts.notice("There is nothing to look at: all values are missing.")
         else:
-            with parts.empty(
+            parts.empty(
                 "There is no tree to look at",
                 "None is needed here. Choose another way above if you want to say yourself what belongs together.",
-            ):
-                pass
+            )
 
     def _build_learning(self, number: int) -> None:
         if latest_job(self.project, self.view.jobs, number) is not None:

@@ -33,7 +33,7 @@ class NodeSearch:
             )
             self.hits.refresh()
 
-        self._field = ui.input(label, on_change=parts.said(look))
+        self._field = ui.input(label, on_change=parts.speaking(look))
         return self._field.props("outlined dense clearable debounce=250 type=search")
 
     def clear(self) -> None:
@@ -56,7 +56,7 @@ class NodeSearch:
 
 
 def node_button(name: str, on_click: Callable[[], Any], path: str = "") -> None:
-    with ui.button(on_click=parts.said(on_click), color=None).props("no-caps unelevated flat").classes("sh-hit"):
+    with ui.button(on_click=parts.speaking(on_click), color=None).props("no-caps unelevated flat").classes("sh-hit"):
         parts.text(short(name), "span")
         if path:
             parts.text(path, "small")

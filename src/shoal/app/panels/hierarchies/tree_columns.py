@@ -35,27 +35,23 @@ class ColumnsCard:
     def _build(self) -> None:
         with parts.card("What is made coarser", "Each of these has its own tree. Choose one to look at it."):
             titles = ("Column", "Values", "Tree", "How it fits", "")
-            with parts.live_table("Columns and their trees", titles):
-                for tree in self.trees[self.first : self.first + AT_ONCE]:
-                    self._build_column(tree)
-            parts.turning(self.first, AT_ONCE, len(self.trees), self._turn, ("Columns before", "Columns after"))
+            shown = self.trees[self.first : self.first + AT_ONCE]
+            parts.live_table("Columns and their trees", titles, map(self._cells, shown))
+            parts.turning(self.first, AT_ONCE, len(self.trees), self._turn, "columns")
 
-    def _build_column(self, tree: ColumnTree) -> None:
-        column = tree.need.column
-        with ui.element("tr"):
-            parts.text(column, "th").props["scope"] = "row"
-            parts.text(f"{len(tree.values.names):,}", "td")
-            name, _ = form_of(tree.spec)
-            titles = {form.name: form.title for form in forms_for(tree.need, tree.values)}
-            parts.text(spec_words(tree.spec) if name == "file" else titles.get(name, name), "td")
-            with ui.element("td"):
-                parts.tag(*fit_words(tree.project, tree.need))
-            with ui.element("td"):
-                if tree is self.shown:
-                    parts.tag("shown below")
-                else:
-                    look = parts.button("Look", partial(self.on_look, tree), "quiet").classes("sh-narrow")
-                    look.props["aria-label"] = f"Look at the tree of {column}"
+    def _cells(self, tree: ColumnTree) -> tuple[parts.Cell, ...]:
+        column, (name, _) = tree.need.column, form_of(tree.spec)
+        titles = {form.name: form.title for form in forms_for(tree.need, tree.values)}
+        words = spec_words(tree.spec) if name == "file" else titles.get(name, name)
+        fit = partial(parts.tag, *fit_words(tree.project, tree.need))
+        return column, f"{len(tree.values.names):,}", words, fit, partial(self._build_look, tree)
+
+    def _build_look(self, tree: ColumnTree) -> None:
+        if tree is self.shown:
+            parts.tag("shown below")
+        else:
+            label = f"Look at the tree of {tree.need.column}"
+            parts.button("Look", partial(self.on_look, tree), "quiet", label).classes("sh-narrow")
 
     def _turn(self, start: int) -> None:
         self.first = start

@@ -62,16 +62,16 @@ class MissingCard:
 
     def _build_rows(self, where: str | None) -> None:
         titles = (self.bench.thing.capitalize(), self.bench.unit.capitalize(), "Remedy")
-        with parts.live_table("Missing values", titles):
-            for name, count in self.missing[self.start : self.start + AT_ONCE]:
-                with ui.element("tr"):
-                    parts.text(short(name), "td")
-                    parts.text(f"{count:,}", "td")
-                    with ui.element("td"):
-                        words = "Choose a node first" if where is None else f"Hang under “{where}”"
-                        hang = parts.button(words, partial(self._hang, (name,)), "quiet")
-                        hang.classes("sh-narrow").set_enabled(where is not None)
-        parts.turning(self.start, AT_ONCE, len(self.missing), self._turn)
+        words = "Choose a node first" if where is None else f"Hang under “{where}”"
+
+        def build(name: str) -> None:
+            hang = parts.button(words, partial(self._hang, (name,)), "quiet")
+            hang.classes("sh-narrow").set_enabled(where is not None)
+
+        shown = self.missing[self.start : self.start + AT_ONCE]
+        rows = [(short(name), f"{count:,}", partial(build, name)) for name, count in shown]
+        parts.live_table("Missing values", titles, rows)
+        parts.turning(self.start, AT_ONCE, len(self.missing), self._turn, "values")
 
     def _turn(self, start: int) -> None:
         self.start = start

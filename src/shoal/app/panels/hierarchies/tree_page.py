@@ -10,7 +10,7 @@ from typing import Any
 from nicegui import ui
 
 from shoal.app.panels.hierarchies.tree_browser import Browser, Row
-from shoal.app.widgets.components import said
+from shoal.app.widgets.components import speaking
 
 HEAD = '<link rel="stylesheet" href="/static/tree.css"><script src="/static/tree.js"></script>'
 LONGEST = 120
@@ -30,7 +30,7 @@ class TreeElement:
             given = arguments.args or {}
             verb, node = str(given.get("act", "")), given.get("node")
             if isinstance(node, int):
-                await said(lambda: on_act(verb, node))()
+                await speaking(lambda: on_act(verb, node))()
 
         ui.on(event, act)
 

@@ -280,7 +280,7 @@ def _name_field(label: str, value: str, words: str, on_name: Callable[[str], Awa
     async def use() -> None:
         await on_name(str(field.value or "").strip())
 
-    field.on("keydown.enter", parts.said(use))
+    field.on("keydown.enter", parts.speaking(use))
     with parts.row() as row:
         parts.button(words, use, "quiet").classes("sh-narrow")
     return row

@@ -154,10 +154,7 @@ class Estimating:
         if waits:
             doing = f" {with_capital(self.doing)} …" if self.doing else ""
             words = "Estimating …" if self.is_old else "A larger sample is tried …"
-            parts.text(words + (doing if self.found is None else ""), "p", "sh-why").props["role"] = "status"
-            ui.linear_progress(show_value=False).props("indeterminate").props["aria-label"] = (
-                "The estimate is on its way"
-            )
+            parts.waiting(words + (doing if self.found is None else ""), "The estimate is on its way")
         if self.found is not None:
             with ui.element("div").classes("sh-main sh-old" if self.is_old else "sh-main") as box:
                 if self.is_old:

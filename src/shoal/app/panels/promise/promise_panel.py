@@ -66,10 +66,6 @@ class Desk:
         self.change(lambda document: aside.update(promises.choose_model(document, kind, self.aside)), all_of_it=True)
         self.project.set(aside=aside)
 
-    def _step(self, done: bool) -> None:
-        if done:
-            self.show()
-
     # What is shown.
 
     def _models(self) -> None:
@@ -78,8 +74,7 @@ class Desk:
         fits = [(model, promises.misfit(model.kind, document, aside)) for model in MODELS]
         if chosen is not None and (why := {model.kind: words for model, words in fits}[chosen]):
             parts.notice(f"The promise no longer fits what the columns are. {why} Choose another.", "warn")
-        with parts.columns() as group:
-            group.props["role"], group.props["aria-label"] = "group", "Promises that fit your data"
+        with parts.element("div", "sh-columns", role="group", aria_label="Promises that fit your data"):
             for model, why in fits:
                 if why is None:
                     self._model(model, model.kind == chosen)
@@ -106,8 +101,8 @@ class Desk:
                 if chosen:
                     parts.tag("Chosen", "good")
                 else:
-                    choice = parts.button("Choose this", lambda: self.choose(model.kind), "quiet")
-                    choice.props["aria-label"] = f"Choose this: {model.name}"
+                    label = f"Choose this: {model.name}"
+                    parts.button("Choose this", lambda: self.choose(model.kind), "quiet", label)
 
     def _strength(self) -> None:
         document = self.project.draft
@@ -164,7 +159,9 @@ class Desk:
         )
         with parts.card("Sensitive items", why):
             field = ui.input("Names, with commas between them", value=shown).props("outlined").classes("sh-wide")
-            field.on("change", parts.said(lambda: self._name_sensitive(promises.sensitive_names(field.value or ""))))
+            field.on(
+                "change", parts.speaking(lambda: self._name_sensitive(promises.sensitive_names(field.value or "")))
+            )
 
     def _name_sensitive(self, names: list[str]) -> None:
         self.project.set(aside=self.aside | {"sensitive_items": names})
@@ -188,16 +185,11 @@ class Desk:
                 parts.term(
                     "What are quasi-identifiers?", "The columns that others may know of a person, as you said in Data."
                 )
-            with ui.expansion("What it does not promise").classes("sh-wide"), ui.element("ul"):
-                for sentence in guarantee.limits():
-                    parts.text(sentence, "li")
+            parts.points("What it does not promise", guarantee.limits())
 
     def _history(self) -> None:
         with parts.row():
-            undo = parts.button("Undo", lambda: self._step(self.project.undo()), "quiet")
-            undo.set_enabled(self.project.can_undo)
-            redo = parts.button("Redo", lambda: self._step(self.project.redo()), "quiet")
-            redo.set_enabled(self.project.can_redo)
+            parts.undo_buttons(self.project, self.show)
             if not self.project.settings.get("promise_chosen"):
                 parts.text(
                     "Until you change something, the promise follows the roles of the columns.", "span", "sh-why"
@@ -254,8 +246,8 @@ def _build_knob(desk: Desk, kind: str, name: str, value: float) -> None:
         field.value = round(now * scale, 2) if knob.share else int(now)
         slider.value = min(now, knob.high) * scale
 
-    slider.on("change", parts.said(lambda event: put(event.args)))
-    field.on_value_change(parts.said(lambda event: put(event.value)))
+    slider.on("change", parts.speaking(lambda event: put(event.args)))
+    field.on_value_change(parts.speaking(lambda event: put(event.value)))
 
 
 def build(view: View) -> None:

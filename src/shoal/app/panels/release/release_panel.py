@@ -67,11 +67,11 @@ class _Handing:
             parts.row(),
         ):
             self.form = parts.select(forms, form, "Format", lambda event: self._choose(), width="16rem")
-            self.stem = ui.input("Name of the file", value=stem_of(self.name), on_change=parts.said(self._choose))
+            self.stem = ui.input("Name of the file", value=stem_of(self.name), on_change=parts.speaking(self._choose))
             self.stem.props("outlined debounce=500").style("min-width: 18rem")
         self._files()
         self._recipe()
-        self.timer = ui.timer(LOOKS, parts.said(self._look), active=self._standing().is_coming)
+        self.timer = ui.timer(LOOKS, parts.speaking(self._look), active=self._standing().is_coming)
 
     def _standing(self) -> Any:
         return standing(self.view.jobs, self.view.project, self.run, self.name)
@@ -158,9 +158,8 @@ class _Handing:
                 if job.output(name) is not None:
                     parts.link_button(words, self.view.file(job.id, name), quiet=True, download=True)
             if job.output("certificate.html") is not None:
-                look = parts.text("Read the certificate", "a")
-                look.props["href"] = f"{self.view.file(job.id, 'certificate.html')}?show"
-                look.props["target"], look.props["rel"] = "_blank", "noopener"
+                address = f"{self.view.file(job.id, 'certificate.html')}?show"
+                parts.link("Read the certificate", address, target="_blank", rel="noopener")
         sha256 = job.result.get("sha256") or release["output_sha256"]
         parts.why_line(f"SHA-256 of the file, as in its certificate: {sha256}")
         parts.why_line(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from nicegui import ui
@@ -37,7 +38,7 @@ def level_bars(levels: list[dict[str, Any]]) -> str:
 
 
 async def build_cut(run: Job, result: Any) -> None:
-    """The card about the tree; a line where every class of rows has its own recoding."""
+    """The card about the tree; nothing where every class of rows has its own recoding."""
     levels = result["release"].get("levels")
     path = table_of(run, "tree")
     if not levels or path is None:
@@ -49,88 +50,67 @@ async def build_cut(run: Job, result: Any) -> None:
         "place of all that is below it.",
     ):
         parts.chart(level_bars(levels), "How far items went up")
-        state: dict[str, Any] = {"node": None, "start": 0, "search": ""}
-
-        async def fetch() -> None:
-            state["found"], state["way"] = await asyncio.to_thread(
-                children_of, path, state["node"], state["start"], AT_ONCE, state["search"]
-            )
-
-        async def go(node: int | None) -> None:
-            state.update(node=node, start=0, search="")
-            field.value = ""
-            await fetch()
-            shown.refresh()
-
-        async def turn(start: int) -> None:
-            state["start"] = start
-            await fetch()
-            shown.refresh()
-
-        async def look_for(event: Any) -> None:
-            words = str(event.value or "").strip()
-            if words != state["search"]:
-                state.update(search=words, start=0)
-                await fetch()
-                shown.refresh()
-
-        field = ui.input("Search the tree", on_change=parts.said(look_for))
-        field.props("outlined dense clearable debounce=300").style("max-width: 22rem")
-
-        @ui.refreshable
-        def shown() -> None:
-            _build_way(state, go)
-            _build_nodes(state, go)
-            _build_turning(state, turn)
-
-        await fetch()
-        shown()
+        await _CutBrowser(path).build()
 
 
-def _build_way(state: dict[str, Any], go: Any) -> None:
-    if state["search"]:
-        parts.why_line(f"Nodes whose name holds “{state['search']}”.")
-        return
-    with ui.element("nav").classes("sh-row") as way:
-        way.props["aria-label"] = "The way to this part of the tree"
-        for node in state["way"][:-1]:
-            parts.button(node["name"], partial(go, node["node"]), "quiet").props("dense")
-            parts.text("›", "span", "sh-why")
-        here = state["way"][-1]
-        parts.text(here["name"], "strong")
-        parts.tag(*STATES[here["state"]])
+class _CutBrowser:
+    """The nodes below a node, or those that a search finds, a page at a time."""
 
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.node: int | None = None
+        self.search = ""
+        self.show = ui.refreshable(self._build)
 
-def _build_nodes(state: dict[str, Any], go: Any) -> None:
-    if not state["found"].rows:
-        parts.why_line("Nothing fits." if state["search"] else "There is nothing below it: it is an item.")
-        return
-    with ui.element("div").classes("sh-table-box"), ui.element("table").classes("sh-table"):
-        parts.text("A part of the tree", "caption", "sh-hidden")
-        with ui.element("thead"), ui.element("tr"):
-            for title in ("Node", "In the release", "Items below", "Occurrences", "Rows that show it", ""):
-                parts.text(title, "th").props["scope"] = "col"
-        with ui.element("tbody"):
-            for node in state["found"].rows:
-                with ui.element("tr"):
-                    parts.text(node["name"], "th").props["scope"] = "row"
-                    with ui.element("td"):
-                        parts.tag(*STATES[node["state"]])
-                    parts.text(f"{node['items']:,}", "td")
-                    parts.text(f"{node['occurrences']:,}", "td")
-                    parts.text(f"{node['rows']:,}" if node["state"] == PUBLISHED else "", "td")
-                    with ui.element("td"):
-                        if node["items"] > 1:
-                            into = parts.button("Open", partial(go, node["node"]), "quiet").props("dense")
-                            into.props["aria-label"] = f"Open {node['name']}"
+    async def build(self) -> None:
+        self.field = parts.search_field("Search the tree", self.look_for)
+        await self._fetch(0)
+        self.show()
 
+    async def _fetch(self, start: int) -> None:
+        asked = (self.path, self.node, start, AT_ONCE, self.search)
+        self.page, self.way = await asyncio.to_thread(children_of, *asked)
 
-def _build_turning(state: dict[str, Any], turn: Any) -> None:
-    found = state["found"]
-    if found.total <= AT_ONCE:
-        return
-    last = found.start + len(found.rows)
-    with parts.row():
-        parts.button("Previous", lambda: turn(found.start - AT_ONCE), "quiet").set_enabled(found.start > 0)
-        parts.text(f"{found.start + 1:,} to {last:,} of {found.total:,} nodes", "span", "sh-why")
-        parts.button("Next", lambda: turn(last), "quiet").set_enabled(last < found.total)
+    async def turn(self, start: int) -> None:
+        await self._fetch(start)
+        self.show.refresh()
+
+    async def go(self, node: int) -> None:
+        self.node, self.search = node, ""
+        self.field.value = ""
+        await self.turn(0)
+
+    async def look_for(self, words: str) -> None:
+        if words != self.search:
+            self.search = words
+            await self.turn(0)
+
+    def _build(self) -> None:
+        if self.search:
+            parts.why_line(f"Nodes whose name holds “{self.search}”.")
+        else:
+            self._build_way()
+        if not self.page.rows:
+            parts.why_line("Nothing fits." if self.search else "There is nothing below it: it is an item.")
+            return
+        titles = ("Node", "In the release", "Items below", "Occurrences", "Rows that show it", "")
+        parts.live_table("A part of the tree", titles, map(self._cells, self.page.rows))
+        parts.turning(self.page.start, AT_ONCE, self.page.total, self.turn, "nodes", of="the tree")
+
+    def _build_way(self) -> None:
+        with parts.element("nav", "sh-row", aria_label="The way to this part of the tree"):
+            for node in self.way[:-1]:
+                parts.button(node["name"], partial(self.go, node["node"]), "quiet").props("dense")
+                parts.text("›", "span", "sh-why")
+            here = self.way[-1]
+            parts.text(here["name"], "strong")
+            parts.tag(*STATES[here["state"]])
+
+    def _cells(self, node: dict[str, Any]) -> tuple[parts.Cell, ...]:
+        def build_open() -> None:
+            if node["items"] > 1:
+                parts.button("Open", partial(self.go, node["node"]), "quiet", f"Open {node['name']}").props("dense")
+
+        rows = f"{node['rows']:,}" if node["state"] == PUBLISHED else ""
+        state = partial(parts.tag, *STATES[node["state"]])
+        return node["name"], state, f"{node['items']:,}", f"{node['occurrences']:,}", rows, build_open

@@ -101,14 +101,9 @@ def _build_verdict(result: Any) -> None:
                 "What are quasi-identifiers?", "The columns that others may know of a person, as you said in Data."
             )
         parts.why_line(f"{found.counted} The audit is code of its own, which sees the published rows and nothing else.")
-        with ui.expansion("What is not promised").classes("sh-wide"), ui.element("ul"):
-            for limit in result["limits"]:
-                parts.text(limit, "li")
-        notes = result["release"]["notes"]
-        if notes:
-            with ui.expansion("Notes for you").classes("sh-wide"), ui.element("ul"):
-                for note in notes:
-                    parts.text(as_sentence(note), "li")
+        parts.points("What is not promised", result["limits"])
+        if notes := result["release"]["notes"]:
+            parts.points("Notes for you", map(as_sentence, notes))
 
 
 def _build_tiles(result: Any) -> None:

@@ -102,8 +102,7 @@ def _build_waiting(view: View, job: Job) -> None:
     ):
         before = view.jobs.waiting_before(job) if job.status == "queued" else 0
         words = "Waiting for another job to end" if before else with_capital(job.phase) or "Starting"
-        parts.text(f"{words} …", "p", "sh-why").props["role"] = "status"
-        ui.linear_progress(show_value=False).props("indeterminate").classes("sh-wide").props["aria-label"] = words
+        parts.waiting(f"{words} …", words)
         parts.button("Stop", lambda: view.jobs.cancel(job), "quiet")
 
 

@@ -6,7 +6,6 @@ runs it looks every second and changes the texts in place, so that the focus sta
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from html import escape
 from typing import Any
 
@@ -14,9 +13,9 @@ from nicegui import ui
 
 from shoal.app.jobs.queue import LIVE, Job
 from shoal.app.jobs.tasks.release_task import STAGES
-from shoal.app.panels import Panel, needs_data, panel
+from shoal.app.panels import Panel, needs_data
 from shoal.app.panels.release.handover import remove_run
-from shoal.app.panels.result.results import asked_again, brief, is_of_draft, losses, queued_at, run_name
+from shoal.app.panels.result.results import Line, asked_again, brief, is_of_draft, losses, queued_at, run_name
 from shoal.app.project.wording import with_capital
 from shoal.app.server.shell import View
 from shoal.app.widgets import components as parts
@@ -39,22 +38,12 @@ def build(view: View) -> None:
 
 
 def _build_plan(view: View) -> None:
-    with (
-        parts.card("The plan", "What will be run. Each line can be changed where it was decided."),
-        ui.element("div").classes("sh-table-box"),
-        ui.element("table").classes("sh-table"),
-    ):
-        parts.text("The plan in brief", "caption", "sh-hidden")
-        with ui.element("tbody"):
-            for line in brief(view.project):
-                with ui.element("tr"):
-                    parts.text(line.label, "th").props["scope"] = "row"
-                    parts.text(line.words, "td")
-                    with ui.element("td"):
-                        if panel(line.panel) is not None:
-                            way = parts.text("Change", "a")
-                            way.props["href"] = view.address(line.panel)
-                            way.props["aria-label"] = f"Change: {line.label}"
+    def change(line: Line) -> parts.Cell:
+        return lambda: parts.link("Change", view.address(line.panel), aria_label=f"Change: {line.label}")
+
+    with parts.card("The plan", "What will be run. Each line can be changed where it was decided."):
+        lines = [(line.label, line.words, change(line)) for line in brief(view.project)]
+        parts.live_table("The plan in brief", (), lines)
 
 
 class _Runs:
@@ -76,7 +65,7 @@ class _Runs:
             self._button()
         with parts.card("Runs", "The newest first. They go on when this page is closed, as long as the app is open."):
             self._list()
-        self.timer = ui.timer(LOOKS, parts.said(self._look))
+        self.timer = ui.timer(LOOKS, parts.speaking(self._look))
 
     def _jobs(self) -> list[Job]:
         return self.view.jobs.of(self.view.project, "release")
@@ -110,9 +99,8 @@ class _Runs:
         if problem is not None:
             parts.notice(problem, "warn")
             with parts.row():
-                for name, words in (("promise", "Go to the promise"), ("data", "Go to the data")):
-                    if panel(name) is not None:
-                        parts.link_button(words, view.address(name), quiet=True)
+                parts.link_button("Go to the promise", view.address("promise"), quiet=True)
+                parts.link_button("Go to the data", view.address("data"), quiet=True)
             return
         jobs = self._jobs()
         same = next((job for job in jobs if job.status in (*LIVE, "done") and is_of_draft(view.project, job)), None)
@@ -141,29 +129,23 @@ class _Runs:
         jobs = self._jobs()
         self.live = {}
         if not jobs:
-            with parts.empty(
+            parts.empty(
                 "Nothing has been run yet",
                 "A run reads the data, makes the release, audits the very rows that would be published and measures what was lost. You "
                 "see here what it is doing and how long it may take, and can cancel it at any moment.",
-            ):
-                pass
+            )
             return
         self.start = min(self.start, (len(jobs) - 1) // AT_ONCE * AT_ONCE)
         shown = jobs[self.start : self.start + AT_ONCE]
-        with ui.element("ul").classes("sh-list"):
+        with parts.element("ul", "sh-list"):
             for job in shown:
-                with ui.element("li").classes("sh-job") as found:
-                    found.props["aria-label"] = run_name(job)
+                with parts.element("li", "sh-job", aria_label=run_name(job)):
                     self._build_job(job)
         if len(jobs) > AT_ONCE:
-            with parts.row():
-                parts.button("Newer", lambda: self._turn(-AT_ONCE), "quiet").set_enabled(self.start > 0)
-                last = self.start + len(shown)
-                parts.text(f"{self.start + 1:,} to {last:,} of {len(jobs):,} runs", "span", "sh-why")
-                parts.button("Older", lambda: self._turn(AT_ONCE), "quiet").set_enabled(last < len(jobs))
+            parts.turning(self.start, AT_ONCE, len(jobs), self._turn, "runs")
 
-    def _turn(self, by: int) -> None:
-        self.start = max(0, self.start + by)
+    def _turn(self, start: int) -> None:
+        self.start = start
         self._list.refresh()
 
     def _build_job(self, job: Job) -> None:
@@ -187,13 +169,13 @@ class _Runs:
     def _build_ways(self, job: Job) -> None:
         name = run_name(job)
         if job.status in LIVE:
-            _labelled("Cancel", f"Cancel {name}", lambda: self._cancel(job), "danger")
+            parts.button("Cancel", lambda: self._cancel(job), "danger", f"Cancel {name}")
             return
         if job.status == "done":
-            _labelled("See the result", f"See the result of {name}", lambda: self._show(job), "quiet")
+            parts.button("See the result", lambda: self._show(job), "quiet", f"See the result of {name}")
         else:
-            _labelled("Run it again", f"Run it again: {name}", lambda: self._again(job), "quiet")
-        _labelled("Remove", f"Remove {name}", lambda: self._remove(job), "quiet")
+            parts.button("Run it again", lambda: self._again(job), "quiet", f"Run it again: {name}")
+        parts.button("Remove", lambda: self._remove(job), "quiet", f"Remove {name}")
 
     def _show(self, job: Job) -> None:
         self.view.project.set(shown_run=job.id)
@@ -209,7 +191,7 @@ class _Runs:
         self.refresh()
 
     async def _remove(self, job: Job) -> None:
-        if job.status == "done" and not await parts.confirmed(
+        if job.status == "done" and not await parts.is_sure(
             "Remove this run?", "Its release, certificates and figures go with it. Your data stay.", "Remove"
         ):
             return
@@ -221,13 +203,10 @@ class _Progress:
     """A running or waiting job: elements that are made once and then told what to say."""
 
     def __init__(self, job: Job, before: int) -> None:
-        with ui.element("ol").classes("sh-stages") as stages:
-            stages.props["aria-label"] = "Stages"
+        with parts.element("ol", "sh-stages", aria_label="Stages"):
             self.stages = [parts.text(name, "li") for name in STAGES]
-        self.doing = parts.text("", "p")
-        self.doing.props["role"] = "status"
-        self.bar = ui.element("progress").classes("sh-bar")
-        self.bar.props["max"], self.bar.props["aria-label"] = 1, "How far this stage is"
+        self.doing = parts.text("", "p", role="status")
+        self.bar = parts.element("progress", "sh-bar", max="1", aria_label="How far this stage is")
         self.time = parts.text("", "p", "sh-why")
         self.best = parts.text("", "p", "sh-why")
         self.show(job, before)
@@ -289,10 +268,6 @@ def _say(found: Any, words: str) -> None:
     content = escape(words)
     if found.content != content:
         found.set_content(content)
-
-
-def _labelled(words: str, label: str, on_click: Callable[[], Any], kind: str) -> None:
-    parts.button(words, on_click, kind).props["aria-label"] = label
 
 
 def is_run(view: View) -> bool:
