@@ -8,10 +8,11 @@ which names it in `shoal.algorithms`.
 
 # No `from __future__ import annotations`: the table is read from these annotations when the module is imported.
 import difflib
+import inspect
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 from shoal.errors import InputError, Message, option
 
@@ -593,6 +594,18 @@ def check_keywords(given: Iterable[str], known: Iterable[str], function: str) ->
             near = difflib.get_close_matches(name, list(known), 1)
             hint = f"is {near[0]} meant?" if near else f"help(shoal.{function}) lists those it takes"
             raise InputError(f"{function} takes no keyword {name!r}; {hint}")
+
+
+def signature_of(function: Callable[..., Any], keywords: Iterable[str]) -> inspect.Signature:
+    """The signature of a function that takes these keywords, one by one, as `help` shows it."""
+    signature = inspect.signature(function)
+    own = [given for given in signature.parameters.values() if given.kind is not given.VAR_KEYWORD]
+    hints = Keywords.__annotations__
+    rows = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=hints[name].__origin__)
+        for name in keywords
+    ]
+    return signature.replace(parameters=[*own, *rows])
 
 
 def help_of(name: str) -> Message:

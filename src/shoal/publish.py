@@ -26,6 +26,8 @@ from shoal.limits import limited_inputs
 from shoal.plan.model import Plan
 from shoal.records.baskets import Baskets
 from shoal.records.database.address import file_of, is_address
+from shoal.records.database.rows import basket_flags, table_rows
+from shoal.records.database.write import TableTarget, check_table, same_file
 from shoal.records.formats.text import csv_cell, escape_guard
 from shoal.records.layout import CELLED, DATABASES, Layout, layout_for
 from shoal.records.reading import load
@@ -88,8 +90,6 @@ class Targets:
         """Raises if they could not be written: better before a long run than after it."""
         self.check_files(force=force, inputs=inputs)
         if is_address(self.data):
-            from shoal.records.database.write import check_table
-
             check_table(self.data, force=force, sources=[given for given in inputs if is_address(given)])
 
     def check_files(self, *, force: bool = False, inputs: tuple[str, ...] = ()) -> None:
@@ -173,9 +173,6 @@ def _write_table(
     release: Release, targets: Targets, force: bool, progress: Progress
 ) -> tuple[Layout, str, tuple[str, ...]]:
     """One transaction, committed when the table was read again and the files have their names."""
-    from shoal.records.database.rows import table_rows
-    from shoal.records.database.write import TableTarget, same_file
-
     origins = () if release.origin is None else (release.origin,)
     shares_file = same_file(targets.data, origins)
     with Publication(targets.files, force=force, database=targets.data) as publication:
@@ -239,8 +236,6 @@ def _flags_to_read(release: Release, path: Any, layout: Layout, expected: Basket
     if tokens != expected.vocabulary or not expected.supports().all():
         expected = Baskets.from_codes(expected.lengths, expected.items, tokens)
     if layout.format in DATABASES:
-        from shoal.records.database.rows import basket_flags
-
         return basket_flags(path, expected, _ways_to_read(layout))
     reading = ""
     for flags, options in _ways_to_read(layout):

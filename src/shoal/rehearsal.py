@@ -17,6 +17,9 @@ import numpy as np
 
 from shoal.algorithms import entry
 from shoal.errors import Unreachable
+from shoal.models import tables
+from shoal.models.buckets import edits_of, hierarchies
+from shoal.models.km import HIERARCHY, resolve_hierarchy
 from shoal.plan.model import Plan
 from shoal.plan.places import sentence
 from shoal.release import check_files, check_hash, read_for
@@ -132,19 +135,14 @@ def _hierarchies(plan: Plan, source: Source) -> dict[str, Hierarchy | None]:
     if plan.kind == "k":
         return {}
     if plan.kind == "km":
-        from shoal.models.km import HIERARCHY, resolve_hierarchy
-
         name = next(iter(_columns(source)), "items")
         spec = HIERARCHY if given is None else given
         return {name: resolve_hierarchy(spec, source.baskets, unknown=unknown, promise=plan.promise)}
     if plan.kind == "diversity":
-        from shoal.models.buckets import edits_of, hierarchies
-
         trees = hierarchies(source.records, given, unknown)
         if plan.options.knowledge is not None:
             edits_of(source.records, trees, plan.path_of(plan.options.knowledge))
         return dict(trees)
-    from shoal.models import tables
 
     return tables.hierarchies(source.records, given, unknown, plan.promise)
 

@@ -31,7 +31,7 @@ from shoal.limits import limited_inputs
 from shoal.models import Outcome, Proposal, Roles, model_of, with_knowledge
 from shoal.models.km import resolve_hierarchy
 from shoal.numbers import whole_number
-from shoal.options import KEYWORDS, Auditing, Keywords, Place, check_keywords
+from shoal.options import KEYWORDS, Auditing, Keywords, Place, check_keywords, signature_of
 from shoal.plan.ask import plan_from
 from shoal.plan.model import Plan
 from shoal.plan.places import shown
@@ -91,6 +91,9 @@ def anonymize(
     plan = plan_from(data, guarantee, to_save=False, **keywords)
     with plan.speaking():
         return release_of(plan, progress)
+
+
+anonymize.__signature__ = signature_of(anonymize, KEYWORDS)  # type: ignore[attr-defined]
 
 
 def release_of(plan: Plan, progress: Progress | None = None) -> Release:

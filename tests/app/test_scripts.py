@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from shoal.plan import plan_of, read_plan
+from shoal.plan.save import plan_yaml
 from shoal.plan.scripts import command_of, script_of
-from shoal.plan.write import plan_yaml
 from shoal.release import run
 
 SETS = [["abcdefgh"[(i * 3 + j) % 8] for j in range(1 + i % 3)] for i in range(60)]

@@ -17,6 +17,7 @@ from shoal.certificate.owner import OWNER
 from shoal.errors import InputError, option
 from shoal.guarantees.audit import Audit
 from shoal.records.baskets import Baskets
+from shoal.records.reading import load
 from shoal.records.records import Records
 from shoal.records.source import Source
 
@@ -143,8 +144,6 @@ class Roles:
 
 def basket_source(data: Any, reading: Mapping[str, Any]) -> Source:
     """The sets of data without columns to be published."""
-    from shoal.records.reading import load
-
     if "numeric" in reading:
         raise InputError(f"{option('numeric')} is for the columns of tables; a file of sets has none")
     source = load(data, **reading)

@@ -7,10 +7,10 @@ refused with the path in the file, its line and the remedy, before any data is r
 
 from shoal.plan.ask import plan_from
 from shoal.plan.model import Plan, json_schema
+from shoal.plan.parse import plan_of, read_plan
 from shoal.plan.places import Origin
-from shoal.plan.read import plan_of, read_plan
 from shoal.plan.running import call_of
-from shoal.plan.write import plan_yaml, relative_path
+from shoal.plan.save import plan_yaml, relative_path
 
 __all__ = [
     "Origin",

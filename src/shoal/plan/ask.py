@@ -17,9 +17,9 @@ from shoal.hierarchy.spec import is_made
 from shoal.numbers import check_value
 from shoal.options import LARGEST, OPTIONS, Numbers, Place, Size
 from shoal.plan.model import Plan
+from shoal.plan.parse import plan_of
 from shoal.plan.places import Asked, Origin
-from shoal.plan.read import plan_of
-from shoal.plan.write import relative_path
+from shoal.plan.save import relative_path
 from shoal.records.columns import Choice, comma_parts, named_columns, numeric_columns, set_column
 from shoal.records.database.address import is_address, queried, without_password
 from shoal.records.formats.peek import column_names, source_name

@@ -14,13 +14,23 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import yaml
 
 from shoal.algorithms import ALGORITHMS
 from shoal.errors import InputError, option
+from shoal.plan import relative_path
+from shoal.records.columns import check_repeats
 from shoal.records.database.address import address_of, is_address, queried, refuse_format, without_password
+from shoal.records.database.read import DatabaseInput
+from shoal.records.formats.peek import column_names
 from shoal.records.layout import FORMATS, SEPARATORS, format_of
+from shoal.records.record_reading import file_table
 from shoal.records.roles import Roles
 from shoal.records.storage.streams import Input, display_name, fingerprint
+from shoal.records.tables import is_list
+from shoal.records.tokens import as_text, cell_tokens
 from shoal.records.values import Kind, is_number, kind_of
 
 if TYPE_CHECKING:
@@ -122,8 +132,6 @@ def draft(path: str, *, format: str | None = None, query: str | None = None, bin
 
 def _database_draft(path: str, format: str | None, query: str | None, bind: bool) -> Draft:
     """The draft for a table or a query of a database, its address without a password."""
-    from shoal.records.database.read import DatabaseInput
-
     address = queried(path, query)
     refuse_format(address, format)
     with DatabaseInput(address) as opened:
@@ -210,9 +218,6 @@ _DATE = re.compile(
 
 def _looks(path: str, form: str) -> tuple[list[Look], int, bool]:
     """Counts of each column, the rows that were looked at, and whether they are all."""
-    from shoal.records.formats.peek import column_names
-    from shoal.records.record_reading import file_table
-
     columns = column_names(path, form)
     with Input(path) as opened:
         table = file_table(opened, "csv" if form == "long" else form, Roles(keep=tuple(columns)))[0]
@@ -228,8 +233,6 @@ def _looks_at(table: Table, columns: Sequence[str], name: str) -> tuple[list[Loo
 
 
 def _refuse_repeats(columns: Sequence[str], source: str) -> None:
-    from shoal.records.columns import check_repeats
-
     check_repeats(columns, source)
     if "" in columns:
         raise InputError(f"{source}: column {list(columns).index('') + 1} has no name; give it one")
@@ -251,12 +254,6 @@ def _first_rows(table: Table, columns: Sequence[str]) -> tuple[list[Any], int, b
 
 
 def _look(name: str, arrays: Sequence[Any]) -> Look:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    from shoal.records.tables import is_list
-    from shoal.records.tokens import as_text
-
     rows = sum(map(len, arrays))
     if any(is_list(array.type) for array in arrays):
         return Look(name, rows, rows, rows, False, False, False, False, True)
@@ -285,10 +282,6 @@ def _look(name: str, arrays: Sequence[Any]) -> Look:
 
 
 def _cells(texts: Any, mark: str) -> Cells | None:
-    import pyarrow.compute as pc
-
-    from shoal.records.tokens import cell_tokens
-
     held = pc.match_substring(texts, mark)
     with_mark = pc.sum(held).as_py() or 0
     if not with_mark:
@@ -480,8 +473,6 @@ def _model(guesses: Sequence[Guess]) -> tuple[str, str]:
 
 def draft_yaml(found: Draft, *, folder: str = "") -> str:
     """The draft as YAML, with its reasons as comments; paths are made relative to `folder`, if the plan is to lie there."""
-    from shoal.plan import relative_path
-
     path = relative_path(found.path, folder)
     looked = f"all {found.rows:,}" if found.complete else f"the first {found.rows:,}"
     lines = [
@@ -573,8 +564,6 @@ def _output_lines(path: str, found: Draft) -> list[str]:
 
 def _scalar(text: str) -> str:
     """A text as YAML reads it back, on one line."""
-    import yaml
-
     if not text.isprintable():
         return yaml.safe_dump(text, default_style='"', width=10**9).strip()
     return yaml.safe_dump(text, allow_unicode=True, width=10**9).removesuffix("...\n").strip()

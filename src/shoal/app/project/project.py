@@ -19,7 +19,7 @@ from shoal.app.project.wording import PageOrigin, as_sentence
 from shoal.errors import InputError
 from shoal.hierarchy.spec import is_made
 from shoal.plan import Plan, plan_of
-from shoal.plan.write import yaml_text
+from shoal.plan.save import yaml_text
 
 MOST_UNDONE = 50
 

@@ -27,8 +27,8 @@ from shoal.options import Place
 from shoal.plan import Origin, Plan, json_schema, plan_of
 from shoal.plan.faults import fault
 from shoal.plan.model import Diversity, K, Km, Lm, Positive, Rt, RunOptions, Text
+from shoal.plan.parse import read_document
 from shoal.plan.places import line_of, sentence, shown
-from shoal.plan.read import read_document
 from shoal.studies.compare.cell import Cell, told_apart
 
 MOST_CELLS = 100_000
