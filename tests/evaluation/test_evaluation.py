@@ -78,8 +78,8 @@ def test_a_file_and_itself_lose_nothing(shop, patients, same_order):
         for measure in ("prosecutor", "prosecutor_m", "uniqueness"):
             assert risk[measure]["before"] == risk[measure]["after"]
         assert risk["linkage"]["before"] == risk["linkage"]["after"]
-        assert found.classes["before"] == found.classes["after"]
-    assert sets.columns is None
+        assert found["loss.classes"]["before"] == found["loss.classes"]["after"]
+    assert sets["loss.columns"] is None
     assert "quasi" in sets.not_defined["loss.columns"]
 
 
@@ -92,19 +92,19 @@ def test_km_releases_lose_what_they_say(shop, tmp_path, algorithm, between):
     found = evaluate(raw, out, **({"hierarchy": tree} if between == "hierarchy" else {"rules": rules}))
     if between == "hierarchy":
         # 2,000 rows do not hold every product: the tree counts those that are lacking as part of the domain, the rules do not.
-        if found.items.estimated:
-            assert found.items.ncp == pytest.approx(release.loss["ncp"], rel=0.05)
+        if found["loss.items"].estimated:
+            assert found["loss.items"].ncp == pytest.approx(release.loss["ncp"], rel=0.05)
         else:
-            assert found.items.to_dict() == pytest.approx({**release.loss, "estimated": False})
-    assert found.items.deleted == pytest.approx(release.loss["deleted"], rel=0.1)
+            assert found["loss.items"].to_dict() == pytest.approx({**release.loss, "estimated": False})
+    assert found["loss.items"].deleted == pytest.approx(release.loss["deleted"], rel=0.1)
     after = found.to_dict()["risk"]
     assert after["prosecutor_m"]["before"]["over"] > 0
     assert after["prosecutor_m"]["after"]["over"] == 0
     assert after["prosecutor_m"]["after"]["highest"] <= 1 / 5
     assert after["uniqueness"]["after"][-1]["over"] == 0
     assert after["linkage"]["after"]["fewer_than_k"] == 0
-    assert found.queries["items"]["are"] > 0
-    assert found.edits is None
+    assert found["utility.queries.items"]["are"] > 0
+    assert found["loss.edits"] is None
 
 
 def test_rows_that_correspond_leave_nothing_to_estimate(shop, tmp_path):
@@ -113,7 +113,7 @@ def test_rows_that_correspond_leave_nothing_to_estimate(shop, tmp_path):
     release.write(out)
     found = evaluate(raw, out, hierarchy=tree, same_order=True)
     assert release.loss["deleted"] > 0
-    assert found.items.to_dict() == pytest.approx({**release.loss, "estimated": False})
+    assert found["loss.items"].to_dict() == pytest.approx({**release.loss, "estimated": False})
     assert "generalize" in found.not_defined["loss.edits"]
 
 
@@ -126,11 +126,11 @@ def test_k_releases_add_and_remove_items(patients, tmp_path, how):
     found = evaluate(
         patients, out, k=4, **({"same_order": True} if how == "same_order" else {"rules": rules}), **reading
     )
-    assert found.edits == pytest.approx(release.loss)
-    assert found.items is None
+    assert found["loss.edits"] == pytest.approx(release.loss)
+    assert found["loss.items"] is None
     assert "add items" in found.not_defined["loss.items"]
-    assert found.prosecutor["after"].over == 0
-    assert found.classes["after"]["smallest"] >= 4
+    assert found["risk.prosecutor"]["after"].over == 0
+    assert found["loss.classes"]["after"]["smallest"] >= 4
 
 
 @pytest.mark.parametrize(
@@ -146,23 +146,19 @@ def test_tables_lose_what_they_say(patients, tmp_path, promise, more):
     release = shoal.anonymize(patients, promise, keep_order=True, **ROLES, **more)
     release.write(out, rules=rules)
     exact = evaluate(patients, out, same_order=True, **ROLES, **more)
-    assert exact.columns["ncp"] == pytest.approx(release.loss["ncp"])
-    assert exact.items.ncp == pytest.approx(release.loss["items_ncp"])
-    assert exact.ul["published"] == pytest.approx(release.loss["ul"])
+    assert exact["loss.columns"]["ncp"] == pytest.approx(release.loss["ncp"])
+    assert exact["loss.items"].ncp == pytest.approx(release.loss["items_ncp"])
+    assert exact["loss.ul"]["published"] == pytest.approx(release.loss["ul"])
     guessed = evaluate(patients, out, rules=rules, **ROLES, **more)
-    assert guessed.columns == exact.columns
-    assert guessed.items.ncp == pytest.approx(release.loss["items_ncp"], rel=0.1)
+    assert guessed["loss.columns"] == exact["loss.columns"]
+    assert guessed["loss.items"].ncp == pytest.approx(release.loss["items_ncp"], rel=0.1)
     for found in (exact, guessed):
-        assert {kind: bool(figures) for kind, figures in found.queries.items()} == {
-            "relational": True,
-            "items": True,
-            "mixed": True,
-        }
-        assert [one.m for one in found.uniqueness["after"]] == [0, 1, 2]
-        assert found.uniqueness["after"][-1].exposed == 0
-        assert found.prosecutor_m["after"].over == 0
-        assert found.linkage.to_dict()["after"]["fewer_than_k"] == 0
-        assert found.linkage.columns == ("age", "sex")
+        assert all(found[f"utility.queries.{kind}"] for kind in ("relational", "items", "mixed"))
+        assert [one.m for one in found["risk.uniqueness"]["after"].exposures] == [0, 1, 2]
+        assert found["risk.uniqueness"]["after"].exposures[-1].exposed == 0
+        assert found["risk.prosecutor_m"]["after"].over == 0
+        assert found["risk.linkage"].to_dict()["after"]["fewer_than_k"] == 0
+        assert found["risk.linkage"].columns == ("age", "sex")
 
 
 def test_a_table_without_items(patients, tmp_path):
@@ -171,9 +167,9 @@ def test_a_table_without_items(patients, tmp_path):
     release = shoal.anonymize(patients, shoal.TableAnonymity(5, 2), **roles)
     release.write(out)
     found = evaluate(patients, out, **roles)
-    assert found.columns["ncp"] == pytest.approx(release.loss["ncp"])
-    assert found.items is None
-    assert found.prosecutor["after"].over == 0
+    assert found["loss.columns"]["ncp"] == pytest.approx(release.loss["ncp"])
+    assert found["loss.items"] is None
+    assert found["risk.prosecutor"]["after"].over == 0
     assert set(found.not_defined) >= {"loss.items", "utility.frequencies", "utility.pairs", "utility.queries.items"}
 
 
@@ -189,13 +185,13 @@ def test_buckets(tmp_path):
     release = shoal.anonymize(raw, shoal.MatchingDiversity(3), **roles)
     release.write(out, rules=rules)
     found = evaluate(raw, out, rules=rules, **roles)
-    assert found.ambiguity == pytest.approx(release.loss["ambiguity"])
-    assert found.columns["ncp"] == 0
-    assert found.classes["buckets"]["smallest"] >= 3
-    assert found.queries["relational"]["are"] > 0
-    assert found.prosecutor["before"] == found.prosecutor["after"]
-    assert found.associations["rules"] > 0
-    assert found.associations["confidence_error"] > 0
+    assert found["loss.ambiguity"] == pytest.approx(release.loss["ambiguity"])
+    assert found["loss.columns"]["ncp"] == 0
+    assert found["loss.classes"]["buckets"]["smallest"] >= 3
+    assert found["utility.queries.relational"]["are"] > 0
+    assert found["risk.prosecutor"]["before"] == found["risk.prosecutor"]["after"]
+    assert found["utility.associations"]["rules"] > 0
+    assert found["utility.associations"]["confidence_error"] > 0
 
 
 def test_a_pair_by_hand():
@@ -263,8 +259,8 @@ def test_own_queries(patients, tmp_path):
         Query((Among("sex", frozenset({"M"})),)),
     )
     found = evaluate(patients, patients, workload=path, queries=0, **ROLES)
-    assert found.queries["workload"] == {"queries": 2, "are": 0.0, "median": 0.0, "worst": 0.0}
-    assert found.queries["items"] is None
+    assert found["utility.queries.workload"] == {"queries": 2, "are": 0.0, "median": 0.0, "worst": 0.0}
+    assert found["utility.queries.items"] is None
     for line, complaint in (
         ('{"items": ["A", "Z"]}', "asks for 1 items that the original does not hold"),
         ('{"among": {"zip": ["4711"]}}', "no column 'zip'"),
@@ -341,6 +337,13 @@ def test_refusals(asked, complaint):
         evaluate("-", "-")
     with pytest.raises(InputError, match=complaint):
         evaluate(baskets, baskets, **asked)
+
+
+def test_a_misspelt_keyword_is_refused_with_the_one_that_may_be_meant():
+    with pytest.raises(InputError, match="is hierarchy meant"):
+        evaluate([["a"]], [["a"]], hierachy="tree.csv")
+    with pytest.raises(InputError, match="is separator meant"):
+        shoal.profile([["a"]], separater="|")
 
 
 def test_pairs_that_do_not_belong_together(tmp_path):

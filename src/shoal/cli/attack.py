@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Any
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -23,6 +25,9 @@ from shoal.cli.terminal import (
 from shoal.errors import InputError
 from shoal.options import KNOWLEDGE
 from shoal.records.database.address import without_password
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 SUCCEEDED = 3
 
@@ -87,30 +92,60 @@ def attack(
     check_plot(plot)
     data = queried(data, given.pop("query", None))
     given.pop("input_limit", None)
-    if BUCKET not in column_names(data, given.get("format")):
-        if "knowledge" in given:
-            raise InputError(f"--knowledge is for buckets, and there is no column {BUCKET!r}; leave it out")
-        if raw is None:
-            if "sensitive" not in given:
-                raise InputError(
-                    "whom does the attacker look for? give the raw data with --raw, or what the attacker wants to learn with "
-                    f"--sensitive (a column {BUCKET!r} would make it buckets)"
-                )
-            for name, value in (("m", given.get("m")), ("rules", rules), ("hierarchy", given.get("hierarchy"))):
-                if value is not None:
-                    raise InputError(f"--{name} has no use without --raw; leave it out")
-            if "min_exp" in given:
-                raise InputError("--min-exp has no use without --raw; leave it out")
-            return _homogeneity(data, given, examples, plot, json)
-        for name in ("missing", "l"):
-            if name in given:
-                raise InputError(f"--{name} is for homogeneity and buckets; leave it out, or leave out --raw")
-        between = {name: value for name, value in given.items() if name not in ("min_exp", "max_length")}
-        how = {"k": 5, "m": 2, "rules": rules, "sample": sample, "seed": seed}
-        return _linkage(raw, data, plot, json, **(how | between))
-    for name, value in (*((name, given.get(name)) for name in ("items", "m", "id")), ("rules", rules)):
-        if value is not None:
-            raise InputError(f"--{name} is for linkage, and {data} has buckets; leave it out")
+    if BUCKET in column_names(data, given.get("format")):
+        _refuse(
+            f"is for linkage, and {data} has buckets; leave it out",
+            given | {"rules": rules},
+            "items",
+            "m",
+            "rules",
+            "id",
+        )
+        outcome = _background(data, raw, given, examples)
+    else:
+        _refuse(f"is for buckets, and there is no column {BUCKET!r}; leave it out", given, "knowledge")
+        if raw is not None:
+            _refuse("is for homogeneity and buckets; leave it out, or leave out --raw", given, "missing", "l")
+            asked = {name: value for name, value in given.items() if name not in ("min_exp", "max_length")}
+            outcome = _linkage(raw, data, rules=rules, sample=sample, seed=seed, **asked)
+        elif "sensitive" in given:
+            unused = ("m", "rules", "hierarchy", "min_exp")
+            _refuse("has no use without --raw; leave it out", given | {"rules": rules}, *unused)
+            outcome = _homogeneity(data, given, examples)
+        else:
+            raise InputError(
+                "whom does the attacker look for? give the raw data with --raw, or what the attacker wants to learn with "
+                f"--sensitive (a column {BUCKET!r} would make it buckets)"
+            )
+    write_plot(plot, outcome.svg)
+    if json:
+        print_json(outcome.facts)
+    else:
+        out = console()
+        out.print()
+        outcome.show(out)
+    return SUCCEEDED if outcome.succeeded else 0
+
+
+def _refuse(why: str, given: Mapping[str, Any], *names: str) -> None:
+    """Raises for a flag that was given and has no use."""
+    for name in names:
+        if given.get(name) is not None:
+            raise InputError(f"--{name.replace('_', '-')} {why}")
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """What came of an attack."""
+
+    succeeded: bool
+    facts: dict[str, Any]
+    svg: str
+    show: Callable[[Console], None]
+
+
+def _background(data: str, raw: str | None, given: Mapping[str, Any], examples: int) -> _Outcome:
+    """Rule out values of rows in buckets by rules that the attacker knows."""
     from shoal.algorithms.recoding import Options
     from shoal.attacks.background import background_attack
     from shoal.drawing.risk_plots import values_left_plot
@@ -118,120 +153,108 @@ def attack(
     from shoal.models import Roles
     from shoal.models import buckets as model
 
-    wanted, unsaid = given.get("l", 3), given.get("missing", "unknown")
+    how = {"missing": given.get("missing", "unknown")}
     knowledge, threads = given.get("knowledge"), given.get("threads")
+    reading: dict[str, Any] = {name: given[name] for name in ("drop", "numeric", "format") if name in given}
+    roles = Roles(*(given.get(name) for name in ("sensitive", "quasi", "keep")))
+    promise = MatchingDiversity(given.get("l", 3), **how)
     announce_compilation()
     with progress() as tell:
-        reading: dict[str, Any] = {name: given[name] for name in ("drop", "numeric", "format") if name in given}
-        roles = Roles(*(given.get(name) for name in ("sensitive", "quasi", "keep")))
-        promise = MatchingDiversity(wanted, missing=unsaid)
         source, _ = model.read(data, promise, roles, reading)
         records = source.records
         if raw is not None:
             records = model.read(raw, promise, roles, {**reading, "format": None})[0].records
         trees = model.hierarchies(records, given.get("hierarchy"), None)
-        mined = records if raw is not None or knowledge is not None else model.possible_pairs(buckets_of(records))
         if raw is None and knowledge is not None:
             known = model.edits_of(records, trees, knowledge).added
         else:
+            mined = records if raw is not None else model.possible_pairs(buckets_of(records))
             asked: dict[str, Any] = {name: given.get(name) for name in ("min_exp", "max_length", "knowledge")}
             searching = Options(threads=threads, progress=tell)
-            known = model.knowledge(mined, trees, missing=unsaid, options=searching, **asked)
+            known = model.knowledge(mined, trees, options=searching, **asked, **how)
         found = background_attack(
-            buckets_of(source.records), known, wanted, missing=unsaid, examples=examples, threads=threads
+            buckets_of(source.records), known, promise.l, examples=examples, threads=threads, **how
         )
-    write_plot(plot, values_left_plot(found))
-    if json:
-        print_json(found.to_dict() | {"input": without_password(data), "input_sha256": source.sha256})
-        return SUCCEEDED if found.narrowed else 0
-    out = console()
-    out.print()
-    if found.narrowed:
-        out.print(f"{counted(found.narrowed, 'row')} of {found.rows:,}", style="bold red", end="")
-        out.print(
-            f" ({found.share:.2%}) are narrowed down to fewer than {wanted} values, {found.certain:,} of them to a single one"
-        )
-    else:
-        out.print(f"All {found.rows:,} rows", style="bold green", end="")
-        out.print(f" keep {wanted} possible values or more against {counted(found.rules, 'rule')}")
-    left = table("values left", ">rows")
-    for number, rows in enumerate(found.by_values):
-        if rows:
-            left.add_row(str(number), f"{rows:,}")
-    out.print(left)
-    for example in found.examples if values_shown(sys.stdout) else ():
-        out.print(f"for example: {printable(str(example))}", soft_wrap=True)
-    if found.contradicted:
-        out.print(f"note: {found.contradicted:,} rows are in buckets that the rules contradict", style="yellow")
-    return SUCCEEDED if found.narrowed else 0
+
+    def show(out: Console) -> None:
+        if found.narrowed:
+            out.print(f"{counted(found.narrowed, 'row')} of {found.rows:,}", style="bold red", end="")
+            out.print(
+                f" ({found.share:.2%}) are narrowed down to fewer than {found.l} values, {found.certain:,} of them to a single one"
+            )
+        else:
+            out.print(f"All {found.rows:,} rows", style="bold green", end="")
+            out.print(f" keep {found.l} possible values or more against {counted(found.rules, 'rule')}")
+        left = table("values left", ">rows")
+        for number, rows in enumerate(found.by_values):
+            if rows:
+                left.add_row(str(number), f"{rows:,}")
+        out.print(left)
+        _show_examples(found.examples, out)
+        if found.contradicted:
+            out.print(f"note: {found.contradicted:,} rows are in buckets that the rules contradict", style="yellow")
+
+    facts = found.to_dict() | {"input": without_password(data), "input_sha256": source.sha256}
+    return _Outcome(bool(found.narrowed), facts, values_left_plot(found), show)
 
 
-def _homogeneity(data: str, given: dict[str, Any], examples: int, plot: str | None, json: bool) -> int:
+def _homogeneity(data: str, given: Mapping[str, Any], examples: int) -> _Outcome:
     """Guess what is sensitive from the crowd that a person is in."""
     from shoal.attacks.homogeneity import homogeneity
     from shoal.drawing.risk_plots import confidence_plot
-    from shoal.evaluation.evaluation import read_release
+    from shoal.evaluation.pair import Reader
 
     announce_compilation()
-    reading = {name: value for name, value in given.items() if name in (*options.TABLES, "sensitive")}
+    records, side = Reader(given).read(data)
     l = given.get("l")  # noqa: E741
-    records, side = read_release(data, **reading)
     how = {"missing": given.get("missing", "unknown"), "separator": given.get("separator")}
     found = homogeneity(records, l, examples=examples, **how)
-    write_plot(plot, confidence_plot(found))
-    if json:
-        named = {"input": without_password(data), "input_sha256": side.sha256, "found": bool(found.likely)}
-        print_json(found.to_dict() | named)
-        return SUCCEEDED if found.likely else 0
-    out = console()
-    out.print()
-    sure = "certain" if l is None else f"likelier than 1/{l}"
-    if found.likely:
-        out.print(f"Of {counted(found.likely, 'row')} of {found.rows:,}", style="bold red", end="")
-        out.print(f" ({found.likely / max(1, found.rows):.2%}) a sensitive value is {sure}", end="")
-        out.print("" if l is None else f", of {found.certain:,} of them certain")
-    else:
-        out.print("Of nobody", style="bold green", end="")
-        out.print(f" in {counted(found.rows, 'row')} is a sensitive value {sure}")
-    shown = table("the attacker is", ">rows", title=f"{counted(found.crowds, 'crowd')} of rows that agree")
-    for place, rows in enumerate(found.by_confidence):
-        if rows:
-            shown.add_row("certain" if place == 10 else f"up to {place + 1}0% sure", f"{rows:,}")
-    out.print(shown)
-    for guess in found.examples if values_shown(sys.stdout) else ():
-        out.print(f"for example: {printable(str(guess))}", soft_wrap=True)
-    return SUCCEEDED if found.likely else 0
+
+    def show(out: Console) -> None:
+        sure = "certain" if l is None else f"likelier than 1/{l}"
+        if found.likely:
+            out.print(f"Of {counted(found.likely, 'row')} of {found.rows:,}", style="bold red", end="")
+            out.print(f" ({found.likely / max(1, found.rows):.2%}) a sensitive value is {sure}", end="")
+            out.print("" if l is None else f", of {found.certain:,} of them certain")
+        else:
+            out.print("Of nobody", style="bold green", end="")
+            out.print(f" in {counted(found.rows, 'row')} is a sensitive value {sure}")
+        shown = table("the attacker is", ">rows", title=f"{counted(found.crowds, 'crowd')} of rows that agree")
+        for place, rows in enumerate(found.by_confidence):
+            if rows:
+                shown.add_row("certain" if place == 10 else f"up to {place + 1}0% sure", f"{rows:,}")
+        out.print(shown)
+        _show_examples(found.examples, out)
+
+    named = {"input": without_password(data), "input_sha256": side.sha256, "found": bool(found.likely)}
+    return _Outcome(bool(found.likely), found.to_dict() | named, confidence_plot(found), show)
 
 
-def _linkage(raw: str, data: str, plot: str | None, json: bool, **how: Any) -> int:
+def _linkage(raw: str, data: str, **asked: Any) -> _Outcome:
     """Look for people of the raw data in the release."""
     from shoal.drawing.risk_plots import before_after_plot
     from shoal.evaluation.evaluation import evaluate
 
     announce_compilation()
     with progress() as tell:
-        found = evaluate(raw, data, queries=0, pairs=0, progress=tell, **how)
-    write_plot(plot, before_after_plot(found))
-    after = found.linkage.to_dict()["after"] if found.linkage is not None else {}
-    facts = found.to_dict()
-    won = bool(after.get("fewer_than_k") or after.get("singled_out"))
-    if json:
-        print_json(
-            {"input": without_password(data), "raw": without_password(raw), "found": won}
-            | {"linkage": facts["risk"]["linkage"], "risk": facts["risk"]}
-        )
-        return SUCCEEDED if won else 0
-    out = console()
-    out.print()
-    if found.linkage is None:
-        out.print(
-            printable(found.not_defined.get("risk.linkage", "linkage is not defined for this release")), style="yellow"
-        )
-    elif won:
-        out.print(f"{after['fewer_than_k']:,} of {len(found.linkage):,} people", style="bold red", end="")
-        out.print(f" are found among fewer than {found.k} rows, {after['singled_out']:,} of them alone")
-    else:
-        out.print("Nobody", style="bold green", end="")
-        out.print(f" of {len(found.linkage):,} people is found among fewer than {found.k} rows")
-    show_risk(found, out)
-    return SUCCEEDED if won else 0
+        found = evaluate(raw, data, queries=0, pairs=0, progress=tell, **asked)
+    risk = found.to_dict()["risk"]
+    after, people = risk["linkage"]["after"], len(found["risk.linkage"])
+    won = bool(after["fewer_than_k"] or after["singled_out"])
+
+    def show(out: Console) -> None:
+        if won:
+            out.print(f"{after['fewer_than_k']:,} of {people:,} people", style="bold red", end="")
+            out.print(f" are found among fewer than {found.k} rows, {after['singled_out']:,} of them alone")
+        else:
+            out.print("Nobody", style="bold green", end="")
+            out.print(f" of {people:,} people is found among fewer than {found.k} rows")
+        show_risk(found, out)
+
+    named = {"input": without_password(data), "raw": without_password(raw), "found": won}
+    return _Outcome(won, named | {"linkage": risk["linkage"], "risk": risk}, before_after_plot(found), show)
+
+
+def _show_examples(examples: Iterable[object], out: Console) -> None:
+    for example in examples if values_shown(sys.stdout) else ():
+        out.print(f"for example: {printable(str(example))}", soft_wrap=True)

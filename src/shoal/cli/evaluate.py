@@ -10,7 +10,7 @@ import typer
 
 from shoal.cli import options
 from shoal.cli.plots import Plot, check_plot, write_plot
-from shoal.cli.terminal import announce_compilation, console, print_json, printable, progress, table
+from shoal.cli.terminal import announce_compilation, console, print_json, printable, progress, share, table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -153,19 +153,19 @@ def show_evaluation(found: Evaluation, out: Console) -> None:
             f"  {side.rows:,} rows"
             + (f", {side.items:,} items, {side.occurrences:,} occurrences" if side.items else "")
         )
-    for title, figure, rows in (
-        ("What was lost", ">share", _lost(found)),
-        ("What can still be asked", ">figure", _utility(found)),
+    for title, figure, part in (
+        ("What was lost", ">share", "loss"),
+        ("What can still be asked", ">figure", "utility"),
     ):
         shown = table("", figure, "", title=title)
-        for cells in rows:
+        for cells in found.lines(part):
             shown.add_row(*map(printable, cells))
         if shown.row_count:
             out.print(shown)
     classes = table(
         "classes", ">number", ">smallest", ">average", ">largest", ">discernibility", title="Rows that are equal"
     )
-    for which, figures in found.classes.items():
+    for which, figures in found["loss.classes"].items():
         classes.add_row(
             which,
             f"{figures['classes']:,}",
@@ -178,9 +178,8 @@ def show_evaluation(found: Evaluation, out: Console) -> None:
     show_risk(found, out)
     for note in found.notes:
         out.print(f"note: {printable(note)}", style="yellow", soft_wrap=True)
-    for measure, reason in found.not_defined.items():
-        if measure in _TOLD and not reason.startswith(_LACKING):
-            out.print(f"{_TOLD[measure]}: {printable(reason)}", style="dim", soft_wrap=True)
+    for title, reason in found.surprises():
+        out.print(f"{title}: {printable(reason)}", style="dim", soft_wrap=True)
 
 
 def show_risk(found: Evaluation, out: Console) -> None:
@@ -194,107 +193,27 @@ def show_risk(found: Evaluation, out: Console) -> None:
     _show_linkage(found, out)
 
 
-_LACKING = ("not defined: there are no", "not defined for tables without items", "none were asked")
-"""Nobody expects queries on columns of a file without columns."""
-_TOLD = {
-    "loss.items": "NCP of the items",
-    "loss.edits": "items added and removed",
-    "utility.pairs": "pairs",
-    "utility.queries.items": "queries on items",
-    "utility.queries.relational": "queries on columns",
-    "utility.queries.mixed": "queries on both",
-}
-
-
-def _lost(found: Evaluation) -> Iterator[tuple[str, str, str]]:
-    if found.items is not None:
-        about = "estimated from counts" if found.items.estimated else ""
-        yield "items (NCP)", f"{found.items.ncp:.2%}", about
-        yield "  generalized", f"{found.items.generalized:.2%}", ""
-        yield "  deleted", f"{found.items.deleted:.2%}", "of the original occurrences"
-    if found.edits is not None:
-        yield "items (IL)", f"{found.edits['il']:.2%}", "of the original occurrences"
-        yield "  added", f"{found.edits['added']:.2%}", ""
-        yield "  removed", f"{found.edits['removed']:.2%}", ""
-    if found.columns is not None:
-        yield "columns (NCP)", f"{found.columns['ncp']:.2%}", ""
-        for name, share in found.columns["by_column"].items():
-            yield f"  {name}", f"{share:.2%}", ""
-        if found.ul is not None:
-            yield "items (UL)", f"{found.ul['published']:.2%}", f"of the original itself: {found.ul['original']:.2%}"
-    if found.ambiguity is not None:
-        yield "ambiguity", f"{found.ambiguity:.2%}", "a guess by the bucket misses the row's own value"
-
-
-def _utility(found: Evaluation) -> Iterator[tuple[str, str, str]]:
-    if found.frequencies is not None:
-        figures = found.frequencies.to_dict()
-        yield "count of an item", f"{figures['weighted']:.2%}", "off, an average over all occurrences"
-        yield "", f"{figures['median']:.2%}", "off at most, half of the items"
-        yield "", f"{figures['exact']:.1%}", "of the items have their true count"
-    if found.pairs is not None:
-        figures = found.pairs.to_dict()
-        yield (
-            "frequent pairs",
-            f"{figures['survival']:.1%}",
-            f"of the {figures['top']:,} most frequent are so in the release",
-        )
-        yield "", f"{figures['support_error']:.2%}", "off, the counts of these pairs on average"
-    if found.rules is not None and found.rules.rules:
-        figures = found.rules.to_dict()
-        yield "rules", f"{figures['missed']:.1%}", f"of {figures['rules']:,} rules (a => b) are missed"
-        yield "", f"{figures['extra']:.1%}", "as many are shown that are none"
-        yield "", f"{figures['confidence_error']:.2%}", "off, their confidence on average"
-    if found.associations is not None and found.associations["rules"]:
-        figures = dict(found.associations)
-        yield "rules on values", f"{figures['missed']:.1%}", f"of {figures['rules']:,} rules (X => s) are missed"
-        yield "", f"{figures['extra']:.1%}", "as many are shown that are none"
-        yield "", f"{figures['confidence_error']:.2%}", "off, their confidence on average"
-    for kind, name in _KINDS.items():
-        figures_of_kind = found.queries.get(kind)
-        if figures_of_kind:
-            yield (
-                name,
-                f"{figures_of_kind['are']:.2%}",
-                f"off (ARE), the answers to {figures_of_kind['queries']:,}; half of them at most {figures_of_kind['median']:.2%}",
-            )
-
-
-_KINDS = {
-    "relational": "queries on columns",
-    "items": "queries on items",
-    "mixed": "queries on both",
-    "workload": "your queries",
-}
-
-
 def _risk(found: Evaluation) -> Iterator[tuple[str, ...]]:
     """The curve over m, then everything; the release below the original."""
-    columns = bool(found.columns)
+    columns = bool(found["loss.columns"])
     sets = found.original.items > 0
-    sizes = sorted({exposure.m for curve in found.uniqueness.values() for exposure in curve})
+    curves = found["risk.uniqueness"]
+    sizes = sorted({exposure.m for curve in curves.values() for exposure in curve.exposures})
     for m in sizes:
-        for side, curve in found.uniqueness.items():
+        for side, curve in curves.items():
             who = _who(m, columns) if side == "before" else ""
-            rows = (found.original if side == "before" else found.published).rows
-            exposure = next((one for one in curve if one.m == m), None)
+            exposure = next((one for one in curve.exposures if one.m == m), None)
             if exposure is None:
                 yield who, side, "-", "-", "", ""
                 continue
-            risk = found.prosecutor_m[side] if m == found.m or not sets else None
+            risk = found["risk.prosecutor_m"][side] if m == found.m or not sets else None
             last = (f"{risk.highest:.1%}", f"{risk.average:.2%}") if risk else ("", "")
-            yield who, side, _share(exposure.exposed, rows), _share(exposure.unique, rows), *last
+            yield who, side, share(exposure.exposed, curve.rows), share(exposure.unique, curve.rows), *last
     if sets or not sizes:
-        for side, risk in found.prosecutor.items():
+        for side, risk in found["risk.prosecutor"].items():
             who = ("all columns and items" if columns and sets else "all items") if side == "before" else ""
-            yield (
-                who,
-                side,
-                _share(risk.over, risk.rows),
-                _share(risk.unique, risk.rows),
-                f"{risk.highest:.1%}",
-                f"{risk.average:.2%}",
-            )
+            over, alone = share(risk.over, risk.rows), share(risk.unique, risk.rows)
+            yield who, side, over, alone, f"{risk.highest:.1%}", f"{risk.average:.2%}"
 
 
 def _who(m: int, columns: bool) -> str:
@@ -305,9 +224,10 @@ def _who(m: int, columns: bool) -> str:
 
 
 def _show_linkage(found: Evaluation, out: Console) -> None:
-    if found.linkage is None or not len(found.linkage):
+    linkage = found["risk.linkage"]
+    if not len(linkage):
         return
-    figures: dict[str, Any] = found.linkage.to_dict()
+    figures: dict[str, Any] = linkage.to_dict()
     known = []
     if figures["columns_known"]:
         known.append(", ".join(figures["columns_known"]))
@@ -319,19 +239,10 @@ def _show_linkage(found: Evaluation, out: Console) -> None:
         f">among fewer than {found.k}",
         ">not found",
         ">median crowd",
-        title=f"Linkage: {len(found.linkage):,} people, known by {printable(' and '.join(known))}",
+        title=f"Linkage: {len(linkage):,} people, known by {printable(' and '.join(known))}",
     )
     for side, where in (("before", "in the original"), ("after", "in the release")):
         one = figures[side]
-        shown.add_row(
-            where,
-            f"{one['singled_out']:,}",
-            f"{one['fewer_than_k']:,}",
-            f"{one['not_found']:,}",
-            f"{one['median']:,.0f}",
-        )
+        counts = (f"{one[name]:,}" for name in ("singled_out", "fewer_than_k", "not_found"))
+        shown.add_row(where, *counts, f"{one['median']:,.0f}")
     out.print(shown)
-
-
-def _share(count: int, rows: int) -> str:
-    return f"{count:,} ({count / max(1, rows):.1%})"

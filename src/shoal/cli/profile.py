@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.cli import options
 from shoal.cli.plots import Plot, check_plot, write_plot
-from shoal.cli.terminal import announce_compilation, console, print_json, printable, progress, table, values_shown
+from shoal.cli.terminal import (
+    announce_compilation,
+    console,
+    print_json,
+    printable,
+    progress,
+    share,
+    table,
+    values_shown,
+)
 from shoal.options import SPECS, Text
 
 if TYPE_CHECKING:
@@ -95,8 +104,8 @@ def show_profile(found: Profile, out: Console, *, examples: bool = True) -> None
             {0: "none", 1: "1"}.get(exposure.m, f"up to {exposure.m}"),
             f"{exposure.itemsets:,}",
             f"{exposure.rare:,}",
-            _share(exposure.exposed, found.rows),
-            _share(exposure.unique, found.rows),
+            share(exposure.exposed, found.rows),
+            share(exposure.unique, found.rows),
         )
     if found.exposures:
         out.print(risk)
@@ -137,7 +146,3 @@ def _example_by_rows(witness: Witness) -> str:
     if witness.support == 1:
         return f"transaction {witness.rows[0]:,} is the only one with {items} (--show-values names them)"
     return f"only transactions {', '.join(f'{row:,}' for row in witness.rows)} share {items} (--show-values names them)"
-
-
-def _share(count: int, rows: int) -> str:
-    return f"{count:,} ({count / max(1, rows):.1%})"

@@ -48,6 +48,11 @@ def counted(count: int, one: str, many: str | None = None) -> str:
     return f"{count:,} {one if count == 1 else many or f'{one}s'}"
 
 
+def share(count: int, rows: int) -> str:
+    """`12 (3.4%)` of so many rows."""
+    return f"{count:,} ({count / max(1, rows):.1%})"
+
+
 def say(message: str) -> None:
     """A notice on standard error."""
     sys.stdout.flush()

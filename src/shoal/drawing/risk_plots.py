@@ -34,15 +34,15 @@ def before_after_plot(found: Evaluation) -> str:
     """The share of people among fewer than k, over the number of known items, in the original and in the release."""
     return line_chart(
         f"Rows among fewer than {found.k}, before and after",
-        "items known" + (" besides the columns" if found.columns else ""),
+        "items known" + (" besides the columns" if found["loss.columns"] else ""),
         "share of all rows",
         [
             Series(
                 {"before": "original", "after": "release"}[side],
-                _curve(curve, (found.original if side == "before" else found.published).rows),
+                _curve(curve.exposures, curve.rows),
                 dashed=side == "before",
             )
-            for side, curve in found.uniqueness.items()
+            for side, curve in found["risk.uniqueness"].items()
         ],
         percent=True,
     )

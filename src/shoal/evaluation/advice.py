@@ -42,7 +42,7 @@ def root_advice(baskets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarchy, 
         Message(
             f"the root is all that {guarantee} leaves, because of {len(rare):,} top-level categories, or pairs of them, in fewer than "
             f"{guarantee.k} transactions{VALUES}",
-            described(rare),
+            describe(rare),
         ),
         _way_out(baskets, guarantee, hierarchy, options),
     )
@@ -82,7 +82,7 @@ def hybrid_advice(
     return (Message(f"{ask} would lose {instead['ncp']:.1%} ({instead['deleted']:.1%} deleted) or less"),)
 
 
-def described(rare: list[RareCategories]) -> list[str]:
+def describe(rare: list[RareCategories]) -> list[str]:
     """Each with the number of transactions that hold it."""
     return [f"{' with '.join(c.names)}: {c.support:,}" for c in rare]
 
