@@ -124,9 +124,9 @@ REFUSED = {
         r"1 label is given to two children of one node \(under '\*', A\)",
     ),
     "an empty label": (b'{"*": ["a", ""]}', r"a label is empty \(under '\*'\)"),
-    "a child that is true": (b'{"*": ["a", true]}', r"a number or a constant is no node \(under '\*'\)"),
-    "a label for children": (b'{"*": "a"}', r"a text alone is no node \(under '\*'\)"),
-    "a list in a list": (b'{"*": [["a"]]}', r"a list inside a list is no node \(under '\*'\)"),
+    "a child that is true": (b'{"*": ["a", true]}', r"a number or a constant is not a node \(under '\*'\)"),
+    "a label for children": (b'{"*": "a"}', r"a text alone is not a node \(under '\*'\)"),
+    "a list in a list": (b'{"*": [["a"]]}', r"a list inside a list is not a node \(under '\*'\)"),
     "a node alone": (b'{"name": "a"}', "one value stands alone; a hierarchy needs a root"),
     "an empty object": (b"{}", "holds no values"),
 }

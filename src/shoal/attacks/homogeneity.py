@@ -31,7 +31,7 @@ class Guess:
     size: int
     value: str
     count: int
-    """The missing ones that are unknown among them."""
+    """Rows that have it, or may have it because their value is unknown."""
     rows: tuple[int, ...]
     """From 1."""
     unknown: int = 0
@@ -76,8 +76,8 @@ def homogeneity(
 ) -> Homogeneity:
     """How sure an attacker is who finds the crowd of a person and guesses its most frequent sensitive value.
 
-    `missing` says what a missing value is, `unknown` (perhaps the very one) or a `value` of its own; `separator` what parts items in
-    cells of a sensitive column, found out unless given.
+    `missing` says what a missing value is, `unknown` (perhaps the very one) or a `value` of its own; `separator` is what stands between
+    the items in a cell of a sensitive column, and is guessed unless given.
     """
     if l is not None:
         whole_number("l", l, 2)
@@ -133,21 +133,21 @@ class _Likeliest:
 
     @classmethod
     def of(cls, records: Records, of_row: Ints, n: int, missing: Missing, separator: str | None) -> _Likeliest:
-        found = cls(np.zeros(n, np.int64), np.full(n, -1, np.int64), np.zeros(n, np.int64), [])
+        likeliest = cls(np.zeros(n, np.int64), np.full(n, -1, np.int64), np.zeros(n, np.int64), [])
         for column in records.of_role("sensitive"):
             known = counted_values(column.values, column.name, missing)[column.codes]
             unknown = np.bincount(of_row[~known], minlength=n).astype(np.int64)
             names = [f"{column.name} {value or '(missing)'}" for value in column.values]
-            found.take(of_row[known], column.codes[known].astype(np.int64), names, unknown)
+            likeliest.take(of_row[known], column.codes[known].astype(np.int64), names, unknown)
             mark = parting_mark(column.values, separator)
             if mark is not None:
-                found.take(*_items(column, of_row, mark), unknown)
+                likeliest.take(*_items(column, of_row, mark), unknown)
         if records.items is not None and records.sensitive_items:
             sets = records.items
             wanted = np.array([item in records.sensitive_items for item in sets.vocabulary], np.bool_)[sets.items]
             crowd = np.repeat(of_row, sets.lengths)[wanted]
-            found.take(crowd, sets.items[wanted].astype(np.int64), list(sets.vocabulary), np.zeros(n, np.int64))
-        return found
+            likeliest.take(crowd, sets.items[wanted].astype(np.int64), list(sets.vocabulary), np.zeros(n, np.int64))
+        return likeliest
 
     def take(self, crowd: Ints, code: Ints, names: list[str], unknown: Ints) -> None:
         """Raises the counts of crowds that have a value more often than the ones known so far."""

@@ -122,17 +122,17 @@ class _Search:
             self.starts = np.concatenate(([0], np.cumsum(sets.supports())))
 
     def matches(self, original: Records, people: Ints, known: list[list[int]]) -> Ints:
-        found = np.zeros(len(people), np.int64)
+        matches = np.zeros(len(people), np.int64)
         for number, (row, items) in enumerate(zip(people.tolist(), known, strict=True)):
             fits = self._classes(original, row)
             if not items or self.meanings is None:
-                found[number] = int(self.sizes[fits].sum())
+                matches[number] = int(self.sizes[fits].sum())
                 continue
             rows, *others = sorted(map(self._rows, items), key=len)
             for longer in others:
                 rows = rows[_holds(longer, rows)]
-            found[number] = np.count_nonzero(fits[self.of_row[rows]]) if self.columns else len(rows)
-        return found
+            matches[number] = np.count_nonzero(fits[self.of_row[rows]]) if self.columns else len(rows)
+        return matches
 
     def _classes(self, original: Records, row: int) -> npt.NDArray[np.bool_]:
         """Which classes may stand for the person's values."""
@@ -162,8 +162,8 @@ def _holds(rows: Ints, wanted: Ints) -> npt.NDArray[np.bool_]:
     """Whether ascending rows hold each of the wanted ones."""
     if not len(rows):
         return np.zeros(len(wanted), np.bool_)
-    found: npt.NDArray[np.bool_] = rows[np.minimum(np.searchsorted(rows, wanted), len(rows) - 1)] == wanted
-    return found
+    held: npt.NDArray[np.bool_] = rows[np.minimum(np.searchsorted(rows, wanted), len(rows) - 1)] == wanted
+    return held
 
 
 def _known(original: Records, row: int, m: int, rng: np.random.Generator) -> list[int]:

@@ -72,8 +72,8 @@ def risks(data: Records | Baskets, m: int | None = None, *, threads: int | None 
         whole_number("m", m, 0)
     if m is None or records.items is None:
         of_row, sizes = crowds(records)
-        found: npt.NDArray[np.float64] = 1.0 / sizes[of_row]
-        return found
+        of_crowds: npt.NDArray[np.float64] = 1.0 / sizes[of_row]
+        return of_crowds
     of_row, _ = row_classes(records.of_role("quasi"), len(records))
     crowd = np.bincount(of_row)[of_row].astype(np.int64) if len(records) else np.zeros(0, np.int64)
     if m:
@@ -91,17 +91,17 @@ def prosecutor(
 ) -> ProsecutorRisk:
     """The risk of all records: how many are over 1/k, the highest and the average."""
     whole_number("k", k, 1)
-    found = risks(data, m, threads=threads)
-    size = np.rint(1.0 / found).astype(np.int64) if len(found) else np.zeros(0, np.int64)
+    risk = risks(data, m, threads=threads)
+    size = np.rint(1.0 / risk).astype(np.int64) if len(risk) else np.zeros(0, np.int64)
     return ProsecutorRisk(
         int(k),
         m,
-        len(found),
+        len(risk),
         int(np.count_nonzero(size < k)),
         int(np.count_nonzero(size == 1)),
-        float(found.max(initial=0.0)),
+        float(risk.max(initial=0.0)),
         # Added up in ascending order: the average does not depend on the order of the rows.
-        float(np.sort(found).mean()) if len(found) else 0.0,
+        float(np.sort(risk).mean()) if len(risk) else 0.0,
     )
 
 

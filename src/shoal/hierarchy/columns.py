@@ -24,7 +24,7 @@ _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?", re.ASCII)
 _STEPS = (4, 7, 10, 13, 16, 19)  # characters up to the year, the month, the day, the hour, the minute, the second
 _FIRST = "0000-01-01T00:00:00"
-"""What stands where nothing is said."""
+"""The earliest moment: its end stands where a text says no more."""
 _WIDTH = re.compile(r"[0-9]{1,15}(\.[0-9]{1,15})?", re.ASCII)
 
 

@@ -40,8 +40,8 @@ class Cut:
     @cached_property
     def nodes(self) -> npt.NDArray[np.int32]:
         """The nodes of the cut, ascending, without the dropped ones."""
-        found = np.unique(self.node)
-        return found[found >= 0]
+        nodes = np.unique(self.node)
+        return nodes[nodes >= 0]
 
     @property
     def dropped(self) -> tuple[int, ...]:

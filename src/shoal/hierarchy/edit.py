@@ -158,10 +158,10 @@ def _check_inner(tree: Hierarchy, node: int, consequence: str) -> None:
 
 def _above(tree: Hierarchy, node: int) -> dict[int, None]:
     """The nodes above a node, the nearest first."""
-    found: dict[int, None] = {}
+    above: dict[int, None] = {}
     while (node := int(tree.parent[node])) >= 0:
-        found[node] = None
-    return found
+        above[node] = None
+    return above
 
 
 def _label(given: str) -> str:

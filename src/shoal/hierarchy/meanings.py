@@ -90,18 +90,18 @@ def token_meanings(
     lengths, members, breadth, strange = [], list[int](), [], list[str]()
     for token in tokens:
         if token in place and set(became.get(token, ())) <= {token}:
-            found, leaves = [place[token]], 1
+            meant, leaves = [place[token]], 1
         elif tree is not None and token in inner:
             start, stop = tree.span[inner[token]].tolist()
             names = [tree.labels[v] for v in tree.leaf_order[start:stop].tolist()]
-            found, leaves = [place[name] for name in names if name not in hidden], stop - start
+            meant, leaves = [place[name] for name in names if name not in hidden], stop - start
         else:
-            told = tuple(name for name in became.get(token, ()) if name in place) or set_members(token, place)
-            found, leaves = [place[name] for name in told if name not in hidden], len(told)
-        if not found:
+            items_of = tuple(name for name in became.get(token, ()) if name in place) or set_members(token, place)
+            meant, leaves = [place[name] for name in items_of if name not in hidden], len(items_of)
+        if not meant:
             strange.append(token)
-        lengths.append(len(found))
-        members.extend(sorted(found))
+        lengths.append(len(meant))
+        members.extend(sorted(meant))
         breadth.append(leaves)
     if strange:
         raise InputError(
@@ -121,13 +121,13 @@ def token_meanings(
 
 
 def set_members(label: str, known: Collection[str]) -> tuple[str, ...]:
-    """The names in `(A,B,C)`, names with commas, brackets or quotes being quoted; nothing if it is no set of known names."""
+    """The names in `(A,B,C)`, names with commas, brackets or quotes being quoted; none unless all of them are known."""
     while label.startswith("(") and label.endswith(")"):
         label = label[1:-1]
         names, position = [], 0
-        while position < len(label) and (found := _MEMBER.match(label, position)):
-            names.append(found[1].replace('""', '"') if found[1] is not None else found[2])
-            position = found.end()
+        while position < len(label) and (member := _MEMBER.match(label, position)):
+            names.append(member[1].replace('""', '"') if member[1] is not None else member[2])
+            position = member.end()
         if names and position == len(label):
             return tuple(names) if all(name in known for name in names) else ()
     return ()
@@ -159,9 +159,9 @@ class CellMeanings:
             return np.zeros(len(self.values), np.bool_)
         if math.isnan(at):
             return self.missing
-        found = np.zeros(len(self.values), np.bool_)
-        found[self.value[(self.low <= at) & (at <= self.high)]] = True
-        return found
+        fits = np.zeros(len(self.values), np.bool_)
+        fits[self.value[(self.low <= at) & (at <= self.high)]] = True
+        return fits
 
 
 def cell_meanings(published: Column, original: Column, tree: Hierarchy | None = None) -> CellMeanings:

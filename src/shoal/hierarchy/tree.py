@@ -107,10 +107,10 @@ class Hierarchy:
     @cached_property
     def children(self) -> tuple[tuple[int, ...], ...]:
         """Children of each node, ascending."""
-        found: list[list[int]] = [[] for _ in range(self.n_nodes)]
+        children: list[list[int]] = [[] for _ in range(self.n_nodes)]
         for v, p in enumerate(self.parent[:-1].tolist()):
-            found[p].append(v)
-        return tuple(map(tuple, found))
+            children[p].append(v)
+        return tuple(map(tuple, children))
 
     @cached_property
     def only_child(self) -> npt.NDArray[np.int32]:

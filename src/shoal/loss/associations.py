@@ -229,8 +229,8 @@ def associations(
             len(trees) if max_length is None else max_length,
         )
 
-    found = over_blocks(run, [(i, i + 1) for i in range(len(parts))], threads)
-    nodes, value, covered, together = (np.concatenate([part[i] for part in found]) for i in range(4))
+    mined = over_blocks(run, [(i, i + 1) for i in range(len(parts))], threads)
+    nodes, value, covered, together = (np.concatenate([part[i] for part in mined]) for i in range(4))
     order = np.lexsort((value, *nodes.T[::-1], np.count_nonzero(nodes >= 0, axis=1)))
     return replace(empty, nodes=nodes[order], value=value[order], covered=covered[order], together=together[order])
 
@@ -273,10 +273,10 @@ def recount(rules: Associations, data: Records | Buckets, *, threads: int | None
             last,
         )
 
-    found = over_blocks(run, even_blocks(np.ones(len(combinations)), BLOCKS), threads)
+    counts = over_blocks(run, even_blocks(np.ones(len(combinations)), BLOCKS), threads)
     together = np.empty(len(rules), np.float64)
-    together[order] = np.concatenate([part[1] for part in found])
-    return replace(same, covered=np.concatenate([part[0] for part in found])[which], together=together)
+    together[order] = np.concatenate([part[1] for part in counts])
+    return replace(same, covered=np.concatenate([part[0] for part in counts])[which], together=together)
 
 
 def confidence_error(rules: Associations, published: Records | Buckets, *, threads: int | None = None) -> float:
@@ -287,9 +287,9 @@ def confidence_error(rules: Associations, published: Records | Buckets, *, threa
     return float((np.abs(there - rules.confidence) / rules.confidence).mean())
 
 
-def identification_error(original: Associations, found: Associations) -> IdentificationError:
+def identification_error(original: Associations, mined: Associations) -> IdentificationError:
     """Rules that a release shows wrongly, and that it hides. Mine both with the same hierarchies and thresholds."""
-    true, shown = original.keys(), found.keys()
+    true, shown = original.keys(), mined.keys()
     if not true:
         return IdentificationError(float("inf") if shown else 0.0, 0.0)
     return IdentificationError(len(shown - true) / len(true), len(true - shown) / len(true))

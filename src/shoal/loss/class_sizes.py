@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 
 def class_figures(sizes: npt.NDArray[np.int64], k: int, suppressed: int = 0) -> dict[str, Any]:
-    """What is told about classes of these sizes; `suppressed` rows of the original are not in any."""
+    """Figures about classes of these sizes; `suppressed` rows of the original are in none of them."""
     rows, classes = int(sizes.sum()), len(sizes)
     return {
         "classes": classes,
@@ -34,5 +34,5 @@ def discernibility(sizes: npt.NDArray[np.int64], suppressed: int = 0) -> int:
 
 def _counted(sizes: npt.NDArray[np.int64]) -> list[tuple[int, int]]:
     """How often each size occurs, as Python's numbers, which do not overflow."""
-    found, many = np.unique(sizes, return_counts=True)
-    return list(zip(found.tolist(), many.tolist(), strict=True))
+    distinct, many = np.unique(sizes, return_counts=True)
+    return list(zip(distinct.tolist(), many.tolist(), strict=True))

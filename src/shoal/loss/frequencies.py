@@ -29,8 +29,8 @@ class FrequencyError:
     @property
     def errors(self) -> npt.NDArray[np.float64]:
         """Per item |after - before| / before."""
-        found: npt.NDArray[np.float64] = np.abs(self.after - self.before) / np.maximum(self.before, 1)
-        return found
+        errors: npt.NDArray[np.float64] = np.abs(self.after - self.before) / np.maximum(self.before, 1)
+        return errors
 
     def to_dict(self) -> dict[str, Any]:
         """`mean` counts every item alike, `weighted` every occurrence; `exact` is the share of items whose count is right."""

@@ -53,8 +53,8 @@ class Pairs:
     @property
     def survives(self) -> npt.NDArray[np.bool_]:
         """Per pair, whether it is among as many most frequent pairs of the release; those on the bar are."""
-        found: npt.NDArray[np.bool_] = (self.after > 0) & (self.after >= self.bar * (1 - _CLOSE))
-        return found
+        survives: npt.NDArray[np.bool_] = (self.after > 0) & (self.after >= self.bar * (1 - _CLOSE))
+        return survives
 
     def to_dict(self) -> dict[str, Any]:
         errors = np.abs(self.after - self.before) / np.maximum(self.before, 1)
@@ -136,7 +136,7 @@ def rule_errors(
     true = confidence >= min_confidence * (1 - _CLOSE)
     there = after.support[after.atom[first]]
     suggested = np.divide(after_both, there, out=np.zeros(len(first)), where=there > 0)
-    found = true & _reaches(after_both, least) & (suggested >= min_confidence * (1 - _CLOSE))
+    seen = true & _reaches(after_both, least) & (suggested >= min_confidence * (1 - _CLOSE))
     shown = 0
     for a, b, estimate, many in after.blocks(np.array([least], np.float64)):
         kept = _reaches(estimate, least)
@@ -150,14 +150,14 @@ def rule_errors(
         int(true.sum()),
         float(errors.mean()) if len(errors) else 0.0,
         shown,
-        int(true.sum() - found.sum()),
-        shown - int(found.sum()),
+        int(true.sum() - seen.sum()),
+        shown - int(seen.sum()),
     )
 
 
 def _reaches(estimate: Floats, least: float) -> npt.NDArray[np.bool_]:
-    found: npt.NDArray[np.bool_] = estimate >= least * (1 - _CLOSE)
-    return found
+    reached: npt.NDArray[np.bool_] = estimate >= least * (1 - _CLOSE)
+    return reached
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,7 +204,7 @@ class _Atoms:
 
     def estimates(self, one: Ints, other: Ints) -> Floats:
         """The support that the release suggests for pairs of different items of these atoms."""
-        found = np.zeros(len(one), np.float64)
+        support = np.zeros(len(one), np.float64)
         order = np.argsort(one, kind="stable")
         distinct, first = np.unique(one[order], return_index=True)
         bounds = np.append(first, len(order))
@@ -212,9 +212,9 @@ class _Atoms:
             block = distinct[start : start + _BLOCK]
             dense = self._product(block).toarray()
             here = order[bounds[start] : bounds[min(start + _BLOCK, len(distinct))]]
-            found[here] = dense[np.searchsorted(block, one[here]), other[here]]
-        found[found < _CLOSE] = 0.0
-        return found
+            support[here] = dense[np.searchsorted(block, one[here]), other[here]]
+        support[support < _CLOSE] = 0.0
+        return support
 
     def _product(self, block: Ints) -> Any:
         """Estimates of the atoms of a block with all atoms, sparse."""

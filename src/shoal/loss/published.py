@@ -134,7 +134,7 @@ def _breadths_in_rows(original: Baskets, published: Baskets, meanings: TokenMean
     row = np.repeat(np.arange(len(original), dtype=np.int64), original.lengths)
     there = np.repeat(np.arange(len(published), dtype=np.int64), published.lengths) * n + published.items
     covered = np.zeros(len(there), np.bool_)
-    found = np.zeros(len(original.items), np.int64)
+    breadth = np.zeros(len(original.items), np.int64)
     ends = np.cumsum(many)
     start = 0
     while start < len(many):
@@ -150,9 +150,9 @@ def _breadths_in_rows(original: Baskets, published: Baskets, meanings: TokenMean
         covered[at[held]] = True
         narrowest = np.full(stop - start, np.iinfo(np.int64).max)
         np.minimum.at(narrowest, occurrence[held] - start, meanings.breadth[token[held]])
-        found[part] = np.where(narrowest == np.iinfo(np.int64).max, 0, narrowest)
+        breadth[part] = np.where(narrowest == np.iinfo(np.int64).max, 0, narrowest)
         start = stop
-    return found, int(np.count_nonzero(~covered))
+    return breadth, int(np.count_nonzero(~covered))
 
 
 def columns_loss(

@@ -161,8 +161,8 @@ def are(
 def _expected_in_buckets(
     published: Buckets, workload: Sequence[Query], original: Records | Baskets | None, threads: int | None
 ) -> Floats:
-    """Rows are exact but for the sensitive column: what meets the other conditions is counted by buckets, and every bucket has its share of
-    the values asked for."""
+    """Rows are exact except in the sensitive column: those that meet the other conditions are counted bucket by bucket, and each bucket has
+    its share of the values asked for."""
     domain = None if original is None else Records.of(original)
     if any(query.items for query in workload):
         raise InputError("a query asks for items; buckets have none")
@@ -191,12 +191,12 @@ def _expected_in_buckets(
 
 def _spread(published: Buckets) -> Column:
     """The values of the sensitive column as a column with a row for each: numbers, if they all are."""
-    found = Column.from_codes(
+    values = Column.from_codes(
         published.sensitive, "sensitive", np.arange(len(published.vocabulary)), published.vocabulary
     )
-    if found.values == published.vocabulary:
-        return found
-    return Column(found.name, found.role, np.arange(len(published.vocabulary), dtype=np.int32), published.vocabulary)
+    if values.values == published.vocabulary:
+        return values
+    return Column(values.name, values.role, np.arange(len(published.vocabulary), dtype=np.int32), published.vocabulary)
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,10 +225,10 @@ class _Labels:
             inside: npt.NDArray[np.bool_] = (condition.low <= self.numbers) & (self.numbers <= condition.high)
             return inside
         leaves = self.tree.labels[: self.tree.n_leaves]
-        found = np.fromiter((leaf in condition.values for leaf in leaves), np.bool_, len(leaves))
+        meeting = np.fromiter((leaf in condition.values for leaf in leaves), np.bool_, len(leaves))
         if self.numbers is not None:
-            found |= np.isin(self.numbers, _numbers(condition.values))
-        return found
+            meeting |= np.isin(self.numbers, _numbers(condition.values))
+        return meeting
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,10 +246,10 @@ class _Ranges:
         """Per published value, the chance that its number meets the condition."""
         if isinstance(condition, Between):
             return (1.0 - self.missing) * self._inside(condition.low, condition.high)
-        found = np.zeros(len(self.low), np.float64)
+        share = np.zeros(len(self.low), np.float64)
         for number in _numbers(condition.values):
-            found += self._inside(number, number)
-        return (1.0 - self.missing) * found + (self.missing if MISSING in condition.values else 0.0)
+            share += self._inside(number, number)
+        return (1.0 - self.missing) * share + (self.missing if MISSING in condition.values else 0.0)
 
     def _inside(self, low: float, high: float) -> Floats:
         """The share of each range that lies between the two numbers."""

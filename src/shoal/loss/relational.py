@@ -62,24 +62,24 @@ class Space:
         """The smallest box around the rows of each class."""
         pairs = np.unique(of_row.astype(np.int64) * max(1, len(self.points)) + self.tuple_of)
         group, point = np.divmod(pairs, max(1, len(self.points)))
-        found: npt.NDArray[np.int32] = boxes_around(self.metric, self.points[point], group, n_classes)
-        return found
+        around: npt.NDArray[np.int32] = boxes_around(self.metric, self.points[point], group, n_classes)
+        return around
 
     def legible(self, boxes: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
         """The boxes as they read: numbers with missing ones among them say the same, whatever the numbers are."""
-        found = boxes.copy()
+        legible = boxes.copy()
         for j, (kind, start) in enumerate(zip(self.kind.tolist(), self.start.tolist(), strict=True)):
             if not kind and np.isnan(self.number[start]):
-                low, high = found[:, j, 0], found[:, j, 1]
-                found[:, j, 1] = np.where((low == 0) & (high > 0), len(self.texts[j]), high)
-        return found
+                low, high = legible[:, j, 0], legible[:, j, 1]
+                legible[:, j, 1] = np.where((low == 0) & (high > 0), len(self.texts[j]), high)
+        return legible
 
     def boxes_of_tuples(self, tuples: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
         """The smallest box around distinct tuples."""
-        found: npt.NDArray[np.int32] = boxes_around(
+        around: npt.NDArray[np.int32] = boxes_around(
             self.metric, self.points[tuples], np.zeros(len(tuples), np.int64), 1
         )[0]
-        return found
+        return around
 
     def column_costs(self, boxes: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
         """NCP of each box in each column, before weights: (boxes, columns)."""

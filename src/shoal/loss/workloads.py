@@ -52,7 +52,7 @@ def random_workload(
     if n and not len(rows):
         raise InputError(f"no row holds {n_items} items to ask for; ask for fewer")
     rng = np.random.default_rng(seed)
-    found = []
+    queries = []
     for _ in range(n):
         row = int(rows[rng.integers(len(rows))])
         conditions: tuple[Between | Among, ...] = ()
@@ -64,8 +64,8 @@ def random_workload(
             sets = records.items
             held = sets.items[sets.offsets[row] : sets.offsets[row + 1]]
             items = frozenset(sets.vocabulary[i] for i in rng.choice(held, n_items, replace=False).tolist())
-        found.append(Query(conditions, items))
-    return tuple(found)
+        queries.append(Query(conditions, items))
+    return tuple(queries)
 
 
 def subset_workload(records: Records, n: int = 1000, *, dim: int, sel: float, seed: int = 0) -> tuple[Query, ...]:
@@ -83,15 +83,15 @@ def subset_workload(records: Records, n: int = 1000, *, dim: int, sel: float, se
     if n and not len(records):
         raise InputError("there are no rows to ask for")
     rng = np.random.default_rng(seed)
-    found: list[Query] = []
+    queries: list[Query] = []
     for _ in range(DRAWS):
         drawn = []
-        for _ in range(n - len(found)):
+        for _ in range(n - len(queries)):
             picked = np.sort(rng.choice(len(quasi), dim, replace=False)).tolist()
             drawn.append(Query(tuple(_subset(c, sel, rng) for c in (*(quasi[j] for j in picked), sensitive))))
-        found += [query for query, count in zip(drawn, answers(records, drawn), strict=True) if count]
-        if len(found) == n:
-            return tuple(found)
+        queries += [query for query, count in zip(drawn, answers(records, drawn), strict=True) if count]
+        if len(queries) == n:
+            return tuple(queries)
     raise InputError(
         f"hardly any row meets {dim} conditions on at most {sel:.0%} of the values; ask for a smaller dim or a larger sel"
     )

@@ -35,7 +35,7 @@ FAILING = [
     (KM | {"hierarchies": "tree.csv"}, "hierarchy tree.csv: 29 items are not among its leaves; add"),
     (KM | {"hierarchies": "twice.csv"}, "hierarchy file twice.csv: 1 value stands in two places; keep"),
     (KM | {"hierarchies": "forest.csv"}, "hierarchy file forest.csv: it has 2 roots; "),
-    (KM | {"hierarchies": "nested.json"}, "hierarchy file nested.json: a list inside a list is no node; "),
+    (KM | {"hierarchies": "nested.json"}, "hierarchy file nested.json: a list inside a list is not a node; "),
     (KM | {"hierarchies": "levels.csv"}, "hierarchy file levels.csv"),
     (KM | {"hierarchies": "circle.csv"}, "hierarchy file circle.csv: 2 labels stand in a circle"),
     (KM | {"hierarchies": "broken.json"}, "hierarchy file broken.json, line 1, column 24: not JSON (Expecting value)"),

@@ -37,7 +37,7 @@ def parse(text: str, place: str) -> Links:
 
 
 def _words(line: str) -> list[str]:
-    """What blanks part. Those of other scripts are part of a label, as they are of an item."""
+    """The words of a line. Blanks of other scripts belong to a label, as they do to an item."""
     return [word for word in _BLANKS.split(line) if word]
 
 

@@ -24,7 +24,7 @@ _SEPARATORS = ";\t,"
 _SPECIAL = re.compile(f'[{_SEPARATORS}"\r\n]')
 _SAMPLE = 200
 BLANKS = " \t\n\v\f\r"
-"""What does not count around a label, nor around an item: blanks of other scripts do."""
+"""Blanks that do not count around a label or an item; those of other scripts do."""
 
 
 @dataclass(frozen=True)

@@ -85,14 +85,14 @@ def is_json(text: str) -> bool:
 
 def _nodes(value: Any, where: str, place: str) -> list[tuple[str, Any]]:
     """The nodes that a JSON value stands for, each as its label and the value below it."""
-    found: list[tuple[str, Any]] = []
+    nodes: list[tuple[str, Any]] = []
     for part in value if isinstance(value, list) else [] if value is None else [value]:
         if isinstance(part, str) and part is not value:
-            found.append((part, None))
+            nodes.append((part, None))
         elif isinstance(part, _Object):
             entries = dict(part.pairs)
             named = isinstance(entries.get("name"), str)
-            found += [(entries["name"], entries.get("children"))] if named else part.pairs
+            nodes += [(entries["name"], entries.get("children"))] if named else part.pairs
         else:
             shown = (
                 "a list inside a list"
@@ -102,10 +102,10 @@ def _nodes(value: Any, where: str, place: str) -> list[tuple[str, Any]]:
                 else "a number or a constant"
             )
             raise InputError(
-                f"{place}: {shown} is no node{VALUES}; use a label, an object with name and children, or an object of labels",
+                f"{place}: {shown} is not a node{VALUES}; use a label, an object with name and children, or an object of labels",
                 values=[f"under {where}"],
             )
-    labels = [label for label, _ in found]
+    labels = [label for label, _ in nodes]
     if "" in labels:
         raise InputError(f"{place}: a label is empty{VALUES}; fill it in or remove the node", values=[f"under {where}"])
     if len(set(labels)) < len(labels):
@@ -114,4 +114,4 @@ def _nodes(value: Any, where: str, place: str) -> list[tuple[str, Any]]:
             f"{place}: {count_of(twins, 'label is', 'labels are')} given to two children of one node{VALUES}; rename or remove one",
             values=[f"under {where}", *twins],
         )
-    return found
+    return nodes

@@ -73,8 +73,8 @@ def values_key(project: Project, *, promise: bool = False) -> str:
     document = reading_document(project)
     about: list[Any] = [document if promise else document | {"guarantee": document.get("guarantee", {}).get("model")}]
     if data is not None:
-        found = data.stat()
-        about += [str(data), found.st_size, found.st_mtime_ns]
+        now = data.stat()
+        about += [str(data), now.st_size, now.st_mtime_ns]
     return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:24]
 
 
@@ -93,11 +93,11 @@ def read_values(plan: Plan) -> tuple[dict[str, Values], Baskets | None]:
     reading = {name: asked[name] for name in ("format", "items", "id", "separator", "drop", "numeric") if name in asked}
     source, _ = model_of(call.guarantee).read(call.data, call.guarantee, roles, reading)
     items = "+".join(plan.of_role("items")) or "items"
-    found = {column.name: Values.of_column(column) for column in source.records.of_role("quasi")}
+    values = {column.name: Values.of_column(column) for column in source.records.of_role("quasi")}
     if source.records.items is None:
-        return found, None
+        return values, None
     sets = source.records.items.parted(source.records.sensitive_items)[0]
-    return {items: Values.of_items(sets)} | found, sets
+    return {items: Values.of_items(sets)} | values, sets
 
 
 def values_text(values: Mapping[str, Values]) -> bytes:
@@ -124,8 +124,8 @@ def kept_values(project: Project, jobs: Jobs) -> dict[str, Values] | None:
     while len(_HELD) >= 2:
         _HELD.pop(next(iter(_HELD)), None)
     _HELD[key] = {
-        name: Values(tuple(found["names"]), np.array(found["counts"], np.int64), bool(found["numeric"]))
-        for name, found in document.items()
+        name: Values(tuple(kept["names"]), np.array(kept["counts"], np.int64), bool(kept["numeric"]))
+        for name, kept in document.items()
     }
     return _HELD[key]
 
@@ -139,11 +139,11 @@ def is_small(project: Project) -> bool:
 def keep_values(project: Project) -> None:
     """Reads the values and keeps them."""
     key = values_key(project)
-    found, _ = read_values(plan_of(moved(reading_document(project), project.folder, Path())))
+    values, _ = read_values(plan_of(moved(reading_document(project), project.folder, Path())))
     folder = trees_folder(project)
     for old in folder.glob("values-*.json"):
         old.unlink(missing_ok=True)
-    write_own(folder / f"values-{key}.json", values_text(found))
+    write_own(folder / f"values-{key}.json", values_text(values))
 
 
 def latest_job(project: Project, jobs: Jobs, learn: int | None = None) -> Job | None:
