@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from shoal.kernels.audit.exclusions import excluded_kinds
 from shoal.kernels.audit.lists import ascend
-from shoal.kernels.audit.numbered_rows import LONG, gathered, numbered_rows
-from shoal.kernels.audit.row_sets import equal_rows
-from shoal.kernels.audit.soundness import first_unsound_row
+from shoal.kernels.audit.numbered_rows import copy_behind, count_behind, numbered_rows
+from shoal.kernels.audit.row_sets import equal_rows, first_unsound_row
 from shoal.kernels.audit.threads import blocks_of_rows, blocks_of_work, in_threads
 
 sets = st.lists(st.sets(st.integers(0, 9), max_size=6), max_size=12)
@@ -68,27 +67,28 @@ def test_rows_are_laid_out_as_their_numbers_ascending(rows, seed):
     number, laid = layout_case(rows, seed)
     expected = [sorted(int(number[item]) for item in row) for row in rows]
     assert laid.tails.tolist() == [v for i, row in enumerate(expected) for v in (*row, -(i + 1))]
-    assert laid.support.tolist() == [sum(v in row for row in expected) for v in range(len(number))]
+    assert np.diff(laid.starts).tolist() == [sum(v in row for row in expected) for v in range(len(number))]
     assert laid.longest == max(map(len, rows), default=0)
 
 
-@given(sets, st.integers(0, 99), st.booleans())
-def test_what_stands_behind_a_number_is_gathered(rows, seed, long):
-    if long:  # beside rows that are copied whole
-        rows = [*rows, set(range(LONG + 30)), set(range(5, LONG + 9))]
+@given(sets, st.integers(0, 99))
+def test_what_stands_behind_a_number_is_copied_and_counted(rows, seed):
     number, laid = layout_case(rows, seed)
     expected = [sorted(int(number[item]) for item in row) for row in rows]
     n = len(number)
-    for first, last in ((0, n), (n // 3, n // 2 + 1), (0, min(n, 1))):
-        copies, starts, entries, _ = gathered(laid, first, min(last, n), 3)
-        for t in range(first, min(last, n)):
-            behind = [(i, row[row.index(t) + 1 :]) for i, row in enumerate(expected) if t in row]
-            places = entries[starts[t - first] : starts[t - first + 1]].tolist()
-            if len(behind) == 1:
-                assert places == [len(behind[0][1])]
-                continue
-            for place, (i, tail) in zip(places, behind, strict=True):
-                assert copies[place + 1 : place + 2 + len(tail)].tolist() == [*tail, -(i + 1)]
+    for t in range(n):
+        behind = [(i, row[row.index(t) + 1 :]) for i, row in enumerate(expected) if t in row]
+        assert laid.volume[t] == sum(len(tail) + 1 for _, tail in behind)
+        copies, places = np.empty(laid.volume[t] + 1, np.int32), np.empty(len(behind), np.int64)
+        copy_behind(laid, t, copies, places)
+        for source, before in ((copies, places), (laid.tails, laid.places[laid.starts[t] : laid.starts[t + 1]])):
+            for place, (i, tail) in zip(before.tolist(), behind, strict=True):
+                assert source[place + 1 : place + 2 + len(tail)].tolist() == [*tail, -(i + 1)]
+        count, touched, ends = np.zeros(n, np.int32), np.empty(n, np.int32), np.empty(len(behind), np.int64)
+        n_touched = count_behind(copies, places, ends, 0, len(behind), count, touched)
+        assert count.tolist() == [sum(v in tail for _, tail in behind) for v in range(n)]
+        assert sorted(touched[:n_touched].tolist()) == np.flatnonzero(count).tolist()
+        assert (-copies[ends] - 1).tolist() == [i for i, _ in behind]
 
 
 @given(sets)

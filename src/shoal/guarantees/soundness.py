@@ -17,7 +17,7 @@ from shoal.records.records import Records
 
 def check_sets(sets: Baskets, threads: int | None = None) -> None:
     """Raises unless every row is a set of named items, and no two items have the same name."""
-    from shoal.kernels.audit.soundness import first_unsound_row
+    from shoal.kernels.audit.row_sets import first_unsound_row
 
     offsets = sets.offsets
     if not len(offsets) or offsets[0] != 0 or offsets[-1] != len(sets.items):

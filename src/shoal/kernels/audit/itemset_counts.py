@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.kernels.audit.lists import longer
-from shoal.kernels.audit.numbered_rows import NumberedRows, gathered
+from shoal.kernels.audit.numbered_rows import NumberedRows, copy_behind, count_behind
 
 
 @nb.njit(cache=True, nogil=True)
@@ -54,32 +54,14 @@ def counted_itemsets(
     entry per row, 0 = not yet), the rows of rare and of unique itemsets of size exactly m are marked with m; call with
     m = 2, 3, ... so that each row gets the smallest size (m = 1 needs no walk).
     """
-    copies, starts, entries, stack = gathered(rows, first, last, m)
-    half = len(stack) // 2
-    where = (copies, starts, entries, stack[:half], stack[half:])
-    return count_gathered(*where, rows.support, first, last, k, m, keep, only_one, stop, exposed, unique)
+    return count_itemsets(rows, rows.room(first, last, m), first, last, k, m, keep, only_one, stop, exposed, unique)
 
 
 @nb.njit(cache=True, nogil=True)
-def count_gathered(
-    tails,
-    starts,
-    entries,
-    entry_pos,
-    entry_stop,
-    support_of,
-    first,
-    last,
-    k,
-    m,
-    keep,
-    only_one,
-    stop,
-    exposed,
-    unique,
-):
-    """As `counted_itemsets`, over gathered tails; `entry_pos` and `entry_stop` are room for the places of a prefix's rows in them."""
-    n_items = len(support_of)
+def count_itemsets(rows, room, first, last, k, m, keep, only_one, stop, exposed, unique):
+    copies, entry_pos, entry_stop = room
+    tails = rows.tails if m < 3 else copies
+    n_items = len(rows.volume)
     checked = np.zeros(m + 1, np.int64)
     rare = np.zeros(m + 1, np.int64)
     kept = 0
@@ -109,14 +91,19 @@ def count_gathered(
     for a in range(first, last):
         if only_one and stop[0]:
             break
-        n_first = support_of[a]
+        n_first = rows.starts[a + 1] - rows.starts[a]
         if n_first == 0:
             continue
         if n_first > len(entry_pos):
             entry_pos = np.empty(2 * n_first, np.int64)
             entry_stop = np.empty(2 * n_first, np.int64)
-        for i in range(n_first):
-            entry_pos[i] = entries[starts[a - first] + i]
+        if m < 3 or n_first == 1:
+            for i in range(n_first):
+                entry_pos[i] = rows.places[rows.starts[a] + i]
+        else:
+            if rows.volume[a] >= len(tails):
+                tails = np.empty(2 * rows.volume[a], np.int32)
+            copy_behind(rows, a, tails, entry_pos)
         # The virtual frame 0 has one child: the first item itself.
         child_item[0] = a
         child_from[0] = 0
@@ -155,23 +142,12 @@ def count_gathered(
                 continue
 
             if support == 1:
-                # Everything behind it may join or not: all have support 1. `gathered` left the length of it as the entry.
-                # (Deeper down, children of one row were settled by their parent.)
-                _add_binomials(checked, rare, size, m, entry_pos[begin], k > 1)
+                # Everything behind it may join or not: all have support 1. (Deeper down, children of one row were settled by their
+                # parent.)
+                _add_binomials(checked, rare, size, m, rows.volume[a] - 1, k > 1)
                 continue
 
-            n_touched = 0
-            for i in range(begin, end):
-                p = entry_pos[i] + 1
-                item = tails[p]
-                while item >= 0:
-                    if count[item] == 0:
-                        touched[n_touched] = item
-                        n_touched += 1
-                    count[item] += 1
-                    p += 1
-                    item = tails[p]
-                entry_stop[i] = p
+            n_touched = count_behind(tails, entry_pos, entry_stop, begin, end, count, touched)
 
             if size + 1 == m:
                 # Last level: the counters are the answer.

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.kernels.audit.lists import longer
-from shoal.kernels.audit.numbered_rows import numbered_rows
+from shoal.kernels.audit.numbered_rows import copy_behind, count_behind, numbered_rows
 from shoal.kernels.audit.threads import blocks_of_work, in_threads
 
 
@@ -25,73 +25,52 @@ def least_supports(
     threads: int | None = None,
 ) -> None:
     """Lower `least[row]` to the support of the rarest itemset of at most m items of the row. `rank` numbers items, rarest first."""
-    n_items = len(rank)
-    if not n_items:
+    if not len(rank):
         return
-    laid = numbered_rows(offsets, items, rank, threads)
-    starts, rows, places = occurrences(laid.offsets, laid.tails, n_items)
+    rows = numbered_rows(offsets, items, rank, threads)
+    size = min(m, rows.longest)
 
     def run(first: int, last: int) -> npt.NDArray[np.int64]:
         own = least.copy()
-        walk(laid.tails, starts, rows, places, own, first, last, min(m, laid.longest), n_items)
+        lower_least(rows, rows.room(first, last, size), own, first, last, size)
         return own
 
-    for own in in_threads(run, blocks_of_work(laid.volume + 1.0, 4), threads):
+    for own in in_threads(run, blocks_of_work(rows.volume + 1.0, 4), threads):
         np.minimum(least, own, out=least)
 
 
 @nb.njit(cache=True, nogil=True)
-def occurrences(offsets, tails, n_items):
-    """(starts, rows, places): item i stands in `rows[starts[i]:starts[i + 1]]`, at these places of `tails`."""
-    starts = np.zeros(n_items + 1, np.int64)
-    for row in range(len(offsets) - 1):
-        for p in range(offsets[row] + row, offsets[row + 1] + row):
-            starts[tails[p] + 1] += 1
-    for i in range(n_items):
-        starts[i + 1] += starts[i]
-    filled = np.empty(n_items, np.int64)
-    for i in range(n_items):
-        filled[i] = starts[i]
-    rows = np.empty(starts[n_items], np.int64)
-    places = np.empty(starts[n_items], np.int64)
-    for row in range(len(offsets) - 1):
-        for p in range(offsets[row] + row, offsets[row + 1] + row):
-            at = filled[tails[p]]
-            rows[at] = row
-            places[at] = p
-            filled[tails[p]] = at + 1
-    return starts, rows, places
-
-
-@nb.njit(cache=True, nogil=True)
-def walk(tails, starts, rows, places, least, first, last, m, n_items):
+def lower_least(rows, room, least, first, last, m):
     """Visit all itemsets of at most m items whose rarest item is in [first, last), and lower `least` for their rows.
 
     A prefix has its rows in a stretch of one stack. When it is opened, the extensions that have to be opened in turn get theirs behind
     it, bucketed by item.
     """
+    copies, places, ends = room
+    tails = rows.tails if m < 3 else copies
+    n_items = len(rows.volume)
     count = np.zeros(n_items, np.int64)
     slot = np.zeros(n_items, np.int64)
     touched = np.empty(n_items, np.int32)
-    entry_row = np.empty(4096, np.int64)
-    entry_place = np.empty(4096, np.int64)
     child_from = np.empty(1024, np.int64)
     child_to = np.empty(1024, np.int64)
     frame_next = np.zeros(m + 1, np.int64)
     frame_stop = np.zeros(m + 1, np.int64)
-    frame_entries = np.zeros(m + 1, np.int64)
+    frame_top = np.zeros(m + 1, np.int64)
     for a in range(first, last):
-        support = starts[a + 1] - starts[a]
-        if support > len(entry_row):
-            entry_row = longer(entry_row, support)
-            entry_place = longer(entry_place, support)
-        for i in range(support):
-            entry_row[i] = rows[starts[a] + i]
-            entry_place[i] = places[starts[a] + i]
-            least[entry_row[i]] = min(least[entry_row[i]], support)
+        support = rows.starts[a + 1] - rows.starts[a]
+        if support > len(places):
+            places, ends = longer(places, support), longer(ends, support)
+        if m < 3:
+            for i in range(support):
+                places[i] = rows.places[rows.starts[a] + i]
+        else:
+            if rows.volume[a] >= len(tails):
+                tails = np.empty(2 * rows.volume[a], np.int32)
+            copy_behind(rows, a, tails, places)
         # The virtual frame 0 has one child: the item itself.
         child_from[0], child_to[0] = 0, support
-        frame_next[0], frame_stop[0], frame_entries[0] = 0, 1, support
+        frame_next[0], frame_stop[0], frame_top[0] = 0, 1, support
         depth = 0
         while depth >= 0:
             if frame_next[depth] == frame_stop[depth]:
@@ -99,56 +78,40 @@ def walk(tails, starts, rows, places, least, first, last, m, n_items):
                 continue
             begin, end = child_from[frame_next[depth]], child_to[frame_next[depth]]
             frame_next[depth] += 1
-            size = depth + 1
+            n_touched = count_behind(tails, places, ends, begin, end, count, touched)
             is_open = False
             for i in range(begin, end):
-                is_open |= least[entry_row[i]] > 1
-            if size == m or not is_open:
-                continue
-            n_touched = 0
-            for i in range(begin, end):
-                p = entry_place[i] + 1
-                while tails[p] >= 0:
-                    if count[tails[p]] == 0:
-                        touched[n_touched] = tails[p]
-                        n_touched += 1
-                    count[tails[p]] += 1
-                    p += 1
-            for i in range(begin, end):
-                p = entry_place[i] + 1
-                row = entry_row[i]
-                while tails[p] >= 0:
-                    least[row] = min(least[row], count[tails[p]])
-                    p += 1
-            n_children, at = frame_stop[depth], frame_entries[depth]
-            if size + 1 < m:
-                if n_children + n_touched > len(child_from):
-                    child_from = longer(child_from, n_children + n_touched)
-                    child_to = longer(child_to, n_children + n_touched)
-                for t in range(n_touched):
-                    item = touched[t]
-                    slot[item] = -1
-                    if count[item] > 1:  # the row of a single one is at 1 now
-                        slot[item] = n_children
-                        child_from[n_children] = child_to[n_children] = at
-                        at += count[item]
-                        n_children += 1
-                if at > len(entry_row):
-                    entry_row = longer(entry_row, at)
-                    entry_place = longer(entry_place, at)
-                for i in range(begin, end):
-                    p = entry_place[i] + 1
-                    while tails[p] >= 0:
-                        s = slot[tails[p]]
-                        if s >= 0:
-                            entry_row[child_to[s]] = entry_row[i]
-                            entry_place[child_to[s]] = p
-                            child_to[s] += 1
-                        p += 1
+                row = -tails[ends[i]] - 1
+                lowest = min(least[row], end - begin)
+                for p in range(places[i] + 1, ends[i] if m > 1 else 0):
+                    lowest = min(lowest, count[tails[p]])
+                least[row] = lowest
+                is_open |= lowest > 1
+            goes_on = is_open and depth + 2 < m
+            n_children, top = frame_stop[depth], frame_top[depth]
+            if n_children + n_touched > len(child_from):
+                child_from = longer(child_from, n_children + n_touched)
+                child_to = longer(child_to, n_children + n_touched)
             for t in range(n_touched):
-                count[touched[t]] = 0
-            if size + 1 < m:
-                depth += 1
-                frame_next[depth] = frame_stop[depth - 1]
-                frame_stop[depth] = n_children
-                frame_entries[depth] = at
+                item = touched[t]
+                slot[item] = -1
+                if goes_on and count[item] > 1:  # the row of a single one is at 1 now
+                    slot[item] = n_children
+                    child_from[n_children] = child_to[n_children] = top
+                    top += count[item]
+                    n_children += 1
+                count[item] = 0
+            if n_children == frame_stop[depth]:
+                continue
+            if top > len(places):
+                places, ends = longer(places, top), longer(ends, top)
+            for i in range(begin, end):
+                for p in range(places[i] + 1, ends[i]):
+                    child = slot[tails[p]]
+                    if child >= 0:
+                        places[child_to[child]] = p
+                        child_to[child] += 1
+            depth += 1
+            frame_next[depth] = frame_stop[depth - 1]
+            frame_stop[depth] = n_children
+            frame_top[depth] = top

@@ -1,4 +1,5 @@
-"""Rows that are equal, told apart by looking at every item of them.
+"""Whether rows are sets at all (every row inside the data, its items ascending, none twice, each with a name), and which of them are
+equal, told apart by looking at every item of them.
 
 Each row looks for its class in a table of the first rows of classes, where its hash says to begin. It joins a class only if it has the
 very items of the class's first row, so a bad hash costs time and nothing else. The hash is keyed anew in every run: nobody can
@@ -12,6 +13,8 @@ import secrets
 import numba as nb
 import numpy as np
 import numpy.typing as npt
+
+from shoal.kernels.audit.threads import blocks_of_rows, in_threads
 
 
 def equal_rows(
@@ -83,3 +86,26 @@ def sensitive_per_run(offsets, items, order, bounds, n_items):
             for p in range(offsets[order[i]], offsets[order[i] + 1]):
                 count[items[p]] = 0
     return distinct, most
+
+
+def first_unsound_row(
+    offsets: npt.NDArray[np.int64], items: npt.NDArray[np.int32], n_items: int, threads: int | None = None
+) -> int:
+    """The first row that is not a set of items numbered from 0 to `n_items` - 1, or -1."""
+    blocks = blocks_of_rows(offsets, 8 if len(items) > 1 << 20 else 1)
+    unsound = in_threads(lambda a, b: int(look_at_rows(offsets, items, n_items, a, b)), blocks, threads)
+    return next((row for row in unsound if row >= 0), -1)
+
+
+@nb.njit(cache=True, nogil=True)
+def look_at_rows(offsets, items, n_items, first, last):
+    for row in range(first, last):
+        start, stop = offsets[row], offsets[row + 1]
+        if start < 0 or stop < start or stop > len(items):
+            return row
+        before = -1
+        for p in range(start, stop):
+            if items[p] <= before or items[p] >= n_items:
+                return row
+            before = items[p]
+    return -1

@@ -70,7 +70,7 @@ def _move(cells, ruled, left, cell, by):
         left.column[r] += by
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.njit(cache=True, nogil=True, inline="always")
 def _nit_of_one(cells, ruled, left, cell):
     """NIT of a group that consists of one row of the cell."""
     s, k = cells.value[cell], cells.kind[cell]
@@ -84,7 +84,7 @@ def _nit_of_one(cells, ruled, left, cell):
     return number
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.njit(cache=True, nogil=True, inline="always")
 def _fits(cells, members, size, cell):
     """Whether the rules let rows of this cell have the values of all members."""
     fits = True
@@ -114,7 +114,7 @@ def _holders(cells, ruled, n_ruled):
     return starts, holders
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.njit(cache=True, nogil=True, inline="always")
 def _added(left, hit, u, r):
     """Rows of value u that become incompatible when u is closed to a group that value number r of the ruled ones joins."""
     number = left.of_value[u] - hit.of_value[u]
@@ -464,7 +464,7 @@ def _append(chains, g, p):
     chains.tail[g] = p
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.njit(cache=True, nogil=True, inline="always")
 def _exchange(rows, p, s, k):
     """Whether the row at a place and one of value s and kind k can exchange their values."""
     return not rows.excluded[k, rows.value[p]] and not rows.excluded[rows.kind[p], s]

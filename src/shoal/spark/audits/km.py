@@ -25,7 +25,7 @@ from shoal.guarantees.km import COUNTED, KmAnonymity
 from shoal.guarantees.km_local import SPELLED_OUT, LocalKmAnonymity, _Published, nodes_of
 from shoal.kernels.audit.itemset_counts import counted_itemsets
 from shoal.kernels.audit.numbered_rows import numbered_rows
-from shoal.kernels.audit.soundness import first_unsound_row
+from shoal.kernels.audit.row_sets import first_unsound_row
 from shoal.kernels.audit.threads import blocks_of_work
 from shoal.records.baskets import Baskets
 from shoal.spark.data.executors import count_batch, count_keys, fetch, map_groups, map_rows
