@@ -12,6 +12,7 @@ keep the thread that watches the pipe from running.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import json
 import os
 import queue
@@ -272,8 +273,6 @@ def _end_with_parent() -> None:
     """Asks Linux to end this process when its parent ends."""
     parent = os.getppid()
     if sys.platform == "linux":
-        import ctypes
-
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
         if os.getppid() != parent:  # it ended in between
             os._exit(1)

@@ -14,6 +14,7 @@ from shoal.cli.terminal import (
     console,
     counted,
     duration,
+    on_command_line,
     print_json,
     printable,
     say,
@@ -100,7 +101,7 @@ def compare(
         results = run(wanted, folder, jobs=jobs, limit=limit, repeats=repeats, retry=retry, force=force, watch=watch)
     rows = rows_of(results)
     if rows:
-        write_files(results, rows)
+        write_files(results, rows, on_command_line)
     if json:
         print_json(document_of(results, rows))
     else:

@@ -132,7 +132,7 @@ class Study(ABC, Generic[K, T]):
     def has_failed(self, outcome: T) -> bool:
         return False
 
-    def kept(self, task: K) -> T | None:
+    def kept_outcome(self, task: K) -> T | None:
         """What the folder has of a cell."""
         document = self.folder.cell(task.key)
         return None if document is None else self.restore(task, document)
@@ -164,7 +164,7 @@ class _Cell(Generic[K]):
         self.child.ask(task.request)
         self._clock: float | None = None
 
-    def ended(self) -> tuple[bool, Answer | None]:
+    def look(self) -> tuple[bool, Answer | None]:
         """Whether it has ended, and with which answer."""
         for news in self.child.news():
             if isinstance(news, Answer):
@@ -198,14 +198,14 @@ class Run(Generic[K, T]):
         self.waiting = [number for number, outcome in enumerate(self.outcomes) if outcome is None][::-1]
 
     def _take(self, task: K) -> T | None:
-        outcome = self.study.kept(task)
+        outcome = self.study.kept_outcome(task)
         self.kept += outcome is not None
         return outcome
 
     def step(self, watch: Callable[[Tally], None] | None) -> None:
         """Takes in what is finished and starts what there is room for."""
         for number, cell in list(self.running.items()):
-            has_ended, answer = cell.ended()
+            has_ended, answer = cell.look()
             if not has_ended:
                 continue
             del self.running[number]

@@ -110,8 +110,8 @@ def task(key):
 def test_outcomes_are_read_as_they_were_kept(study, tmp_path):
     outcome = Outcome("0" * 32, "done", loss={"ncp": 0.25, "deleted": 0.0}, optimal=True, seconds=1.5, rows=3)
     study.folder.keep(outcome.key, study.document(task(outcome.key), outcome))
-    assert study.kept(task("0" * 32)) == outcome
-    assert list(study.kept(task("0" * 32)).loss) == ["ncp", "deleted"]
+    assert study.kept_outcome(task("0" * 32)) == outcome
+    assert list(study.kept_outcome(task("0" * 32)).loss) == ["ncp", "deleted"]
     assert os.listdir(tmp_path / "out" / "cells") == [f"{'0' * 32}.json"]
 
 
@@ -120,13 +120,13 @@ def test_outcomes_are_read_as_they_were_kept(study, tmp_path):
 )
 def test_a_damaged_cell_is_not_there(study, tmp_path, content):
     (tmp_path / "out" / "cells" / f"{'0' * 32}.json").write_bytes(content)
-    assert study.kept(task("0" * 32)) is None
+    assert study.kept_outcome(task("0" * 32)) is None
 
 
 def test_a_cell_under_another_name_is_not_taken(study):
     outcome = Outcome("0" * 32, "done")
     study.folder.keep("1" * 32, study.document(task(outcome.key), outcome))
-    assert study.kept(task("1" * 32)) is None
+    assert study.kept_outcome(task("1" * 32)) is None
 
 
 @given(

@@ -30,7 +30,7 @@ def test_every_source_is_here_made_up_or_absent_with_a_remedy():
 def test_a_file_in_the_folder_of_data_is_found_and_tells_its_content(tmp_path, monkeypatch):
     monkeypatch.setenv("SHOAL_DATA", str(tmp_path))
     (tmp_path / "retail.dat").write_text("1 2\n3\n2 3\n")
-    assert sources.found("retail") == (tmp_path / "retail.dat",)
+    assert sources.files_of("retail") == (tmp_path / "retail.dat",)
     assert (sources.label("retail"), sources.is_stand_in("retail")) == ("retail", False)
     assert sources.first_found("bms-pos", "retail") == "retail"
     assert sources.first_found("retail", "bms-pos") == "retail"
@@ -44,7 +44,7 @@ def test_files_of_one_source_are_needed_together(tmp_path, monkeypatch):
     (tmp_path / "diabetes130").mkdir()
     with gzip.open(tmp_path / "diabetes130" / "diabetes130.dat.gz", "wt") as file:
         file.write("1 2\n")
-    assert sources.found("diabetes-130") is None
+    assert sources.files_of("diabetes-130") is None
     with pytest.raises(InputError, match="is not on this machine"):
         sources.baskets("diabetes-130")
 

@@ -86,27 +86,23 @@ def label(value: Any, *, whole: bool = False) -> Any:
     return value
 
 
-def told_apart(cells: Sequence[Cell]) -> list[Cell]:
+def distinguish(cells: Sequence[Cell]) -> list[Cell]:
     """The same cells; where files in different folders have one name, their paths stand in the table instead."""
-    named: dict[str, dict[Any, set[str]]] = {"hierarchies": {}, "knowledge": {}}
+    paths: dict[tuple[str, Any], set[str]] = {}
     for cell in cells:
-        for name, known in named.items():
-            if name in cell.settings:
-                known.setdefault(cell.settings[name], set()).add(label(_given(cell, name), whole=True))
-    return [
-        replace(
-            cell,
-            settings={
-                name: label(_given(cell, name), whole=True) if len(named.get(name, {}).get(value, ())) > 1 else value
-                for name, value in cell.settings.items()
-            },
-        )
-        for cell in cells
-    ]
+        for name, path in _paths(cell).items():
+            paths.setdefault((name, cell.settings[name]), set()).add(path)
+
+    def ambiguous(cell: Cell) -> dict[str, str]:
+        return {name: path for name, path in _paths(cell).items() if len(paths[name, cell.settings[name]]) > 1}
+
+    return [replace(cell, settings={**cell.settings, **ambiguous(cell)}) for cell in cells]
 
 
-def _given(cell: Cell, name: str) -> Any:
-    return cell.document["hierarchies"] if name == "hierarchies" else cell.document["options"][name]
+def _paths(cell: Cell) -> dict[str, str]:
+    """The settings that name files, as whole paths."""
+    given = {"hierarchies": cell.document.get("hierarchies")} | dict(cell.document.get("options") or {})
+    return {name: label(given[name], whole=True) for name in ("hierarchies", "knowledge") if name in cell.settings}
 
 
 def _unnamed(weights: Mapping[str, Any]) -> str:

@@ -14,8 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from shoal.algorithms import entry
-from shoal.plan import Origin, Plan, call_of, plan_of
-from shoal.plan.running import in_terms_of
+from shoal.plan import Origin, Plan, plan_of
 from shoal.processes import Teller
 from shoal.records.storage.memory import resident_bytes
 from shoal.release import anonymize, check_files
@@ -44,15 +43,16 @@ def compute(request: Mapping[str, Any], tell: Teller) -> dict[str, Any]:
     now = resident_bytes()
     tell.note(started=True)
     check_files(plan)
-    with in_terms_of(plan):
-        facts = release_facts(plan, threads)
-    return facts | {"start_mb": None if now is None else round(now[0] / (1 << 20), 1), "warm": warm}
+    return release_facts(plan, threads) | {
+        "start_mb": None if now is None else round(now[0] / (1 << 20), 1),
+        "warm": warm,
+    }
 
 
 def release_facts(plan: Plan, threads: int) -> dict[str, Any]:
     """The release of a plan, in figures."""
-    call = call_of(plan)
-    release = anonymize(call.data, call.guarantee, **{"threads": threads, **call.arguments})
+    with plan.speaking():
+        release = anonymize(plan.data, plan.promise, **{"threads": threads, **plan.keywords()})
     classes = release.details.get("classes") or release.details.get("buckets") or {}
     return {
         "guarantee": str(release.guarantee),
@@ -65,7 +65,7 @@ def release_facts(plan: Plan, threads: int) -> dict[str, Any]:
         "peak_mb": release.peak_mb,
         "rows": release.rows,
         "classes": classes.get("count"),
-        "threads": call.arguments.get("threads", threads),
+        "threads": plan.options.threads or threads,
         "input_sha256": release.input_sha256,
     }
 
@@ -77,7 +77,7 @@ def _finite(value: Any) -> float | None:
 
 def warm_up(plan: Plan, threads: int) -> bool:
     """Runs the plan's algorithm on made-up rows. Whether that went to its end."""
-    guarantee = call_of(plan).guarantee
+    guarantee = plan.promise
     small: dict[str, Any] = {
         name: min(getattr(guarantee, name), 2) for name in ("k", "m", "l") if hasattr(guarantee, name)
     }

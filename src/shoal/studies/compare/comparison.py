@@ -9,7 +9,7 @@ from typing import Any
 
 from shoal.errors import InputError, ShoalError, Unreachable
 from shoal.kernels.parallel import default_threads
-from shoal.plan import Origin, call_of
+from shoal.plan import Origin
 from shoal.processes import Answer, Crash
 from shoal.release import check_files, check_hash
 from shoal.studies.compare.cell import (
@@ -139,7 +139,7 @@ def _contents(comparison: Comparison) -> Contents:
     if "knowledge" in comparison.axes:
         needed = needed.model_copy(update={"options": needed.options.model_copy(update={"knowledge": None})})
     check_files(needed)
-    return Contents(call_of(plan).data)
+    return Contents(plan.data)
 
 
 class CellStudy(Study[CellTask, Outcome]):

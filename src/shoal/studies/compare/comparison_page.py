@@ -13,6 +13,7 @@ from typing import Any
 
 from shoal import __version__
 from shoal.drawing.web_page import html_list, html_plots, html_table, web_page
+from shoal.errors import Wording, in_python, told
 from shoal.plan import plan_yaml
 from shoal.studies.compare.cell import DONE, WORDS
 from shoal.studies.compare.comparison import Results
@@ -35,24 +36,26 @@ MOST_PLANS = 200
 """Plans that a page carries; the command line prints any."""
 
 
-def write_files(results: Results, rows: Sequence[Row]) -> None:
-    """Writes them into the folder of the comparison, together, in place of those of an earlier run."""
+def write_files(results: Results, rows: Sequence[Row], wording: Wording = in_python) -> None:
+    """Writes them into the folder of the comparison, together, in place of those of an earlier run. The page mentions options in the
+    words of a face."""
     parquet = io.BytesIO()
     frame_of(rows).write_parquet(parquet)
-    contents = {"csv": csv_text(rows).encode(), "parquet": parquet.getvalue(), "html": page_of(results, rows)}
+    contents = {"csv": csv_text(rows).encode(), "parquet": parquet.getvalue(), "html": page_of(results, rows, wording)}
     Folder(results.folder).write({f"comparison.{ending}": content for ending, content in contents.items()})
 
 
-def page_of(results: Results, rows: Sequence[Row]) -> bytes:
+def page_of(results: Results, rows: Sequence[Row], wording: Wording = in_python) -> bytes:
     """The page."""
     reasons = reasons_of(rows)
     failures = f"<h2>Why cells failed</h2>\n{html_list(reasons)}" if reasons else ""
     made_by = f"<p>Made by shoal {escape(__version__)}.</p>\n"
-    parts = (_summary(results, rows), _table(results, rows), failures, _plots(results, rows), _plans(results), made_by)
+    summary, plans = _summary(results, rows, wording), _plans(results, wording)
+    parts = (summary, _table(results, rows), failures, _plots(results, rows), plans, made_by)
     return web_page(f"Comparison of {results.comparison.origin.name}", parts)
 
 
-def _summary(results: Results, rows: Sequence[Row]) -> str:
+def _summary(results: Results, rows: Sequence[Row], wording: Wording) -> str:
     cells = f"{len(results.tasks):,} cells: {results.done:,} audited releases, {results.failed:,} that cannot be"
     missing = f", {results.missing:,} not computed yet" if results.missing else ""
     texts = [
@@ -61,7 +64,7 @@ def _summary(results: Results, rows: Sequence[Row]) -> str:
         "ran once on a few made-up rows; memory is the most that the cell's own process held.",
         _gaps(rows),
     ]
-    notes = notes_of(results, rows)
+    notes = [told(note, wording) for note in notes_of(results, rows)]
     return "".join(f"<p>{escape(text)}</p>\n" for text in texts if text) + (html_list(notes) if notes else "")
 
 
@@ -139,12 +142,12 @@ def _plots(results: Results, rows: Sequence[Row]) -> str:
     return "".join(("<h2>Plots</h2>\n", *parts)) if parts else ""
 
 
-def _plans(results: Results) -> str:
+def _plans(results: Results, wording: Wording) -> str:
     origin = results.comparison.origin
-    name = escape(origin.name)
+    name, asked = escape(origin.name), escape(wording("print_plan", "ROW"))
     parts = [
         f"<h2>Plans</h2>\n<p>Each row is a plan that runs alone, from the folder of {name}: "
-        f"<code>shoal compare {name} --print-plan ROW &gt; cell.yaml</code>.</p>\n"
+        f"<code>shoal compare {name} {asked} &gt; cell.yaml</code>.</p>\n"
     ]
     first = {task.cell.identity: number for number, task in reversed([*enumerate(results.tasks, start=1)])}
     for cell in [cell for cell in results.comparison.cells if cell.identity in first][:MOST_PLANS]:

@@ -182,7 +182,7 @@ def _scatter(
     title: str, rows: Sequence[Row], axes: Sequence[str], measure: str, x: tuple[str, Callable[[Row], float]]
 ) -> str:
     label, at = x
-    labels = {(at(row), row["loss"][measure]): described(row, axes) for row in rows}
+    labels = {(at(row), row["loss"][measure]): description_of(row, axes) for row in rows}
     series = [
         Series(name, [(at(row), row["loss"][measure]) for row in part]) for name, part in by_algorithm(rows).items()
     ]
@@ -209,7 +209,7 @@ def name_of(measure: str) -> str:
     return known.get(measure, measure.upper() if len(measure) <= 3 else measure.replace("_", " "))
 
 
-def described(row: Row, axes: Sequence[str]) -> str:
+def description_of(row: Row, axes: Sequence[str]) -> str:
     """What sets a row apart: `aa, k=5, m=2`."""
     parts = [str(row["algorithm"])]
     parts += [f"{name}={row[name]}" for name in axes if name != "algorithm" and row.get(name) is not None]

@@ -8,15 +8,14 @@ less, or promises more and loses as little.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
 
 from shoal.errors import Message, option
 from shoal.records.formats.text import csv_cell, guard
 from shoal.studies.compare.cell import DONE, WORDS
 from shoal.studies.compare.comparison import Results
-
-if TYPE_CHECKING:
-    import polars as pl
 
 Row = dict[str, Any]
 
@@ -88,8 +87,6 @@ def cell_of(row: Row, column: str) -> Any:
 
 def frame_of(rows: Sequence[Row]) -> pl.DataFrame:
     """The table as a data frame."""
-    import polars as pl
-
     types: dict[str, Any] = {}
     data: dict[str, list[Any]] = {}
     for column in columns_of(rows):

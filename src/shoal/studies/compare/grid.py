@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import difflib
 import itertools
+import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
-from typing import Annotated, Any, get_args
+from functools import cache, partial
+from typing import Annotated, Any, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
@@ -28,11 +29,13 @@ from shoal.plan import Origin, Plan, json_schema, plan_of
 from shoal.plan.faults import fault
 from shoal.plan.model import Diversity, K, Km, Lm, Positive, Rt, RunOptions, Text
 from shoal.plan.parse import read_document
-from shoal.plan.places import line_of, sentence, shown
-from shoal.studies.compare.cell import Cell, told_apart
+from shoal.plan.places import line_of, shown
+from shoal.studies.compare.cell import Cell, distinguish
 
 MOST_CELLS = 100_000
 """More than anybody reads: a grid with a slip in it, rather."""
+
+T = TypeVar("T", bound=BaseModel)
 
 PROMISE = ("k", "m", "l")
 EVERYWHERE = ("unknown", "threads", "memory_limit")
@@ -102,12 +105,13 @@ def comparison_of(document: Any, origin: Origin | None = None) -> Comparison:
     if not isinstance(document, Mapping):
         plan_of(document, origin)  # which says what is wrong
     base = {key: value for key, value in document.items() if key not in ("compare", "outputs")}
-    grids = _grids(document.get("compare"), origin) if "compare" in document else [_Grid(("compare",), {})]
-    first = _filled(base, grids[0])
-    _check_structure({**first, "outputs": document.get("outputs")}, origin)
+    axes = _axes_in(document["compare"], origin) if "compare" in document else {("compare",): {}}
+    first = _filled(base, next(iter(axes.values())))
+    kind = _kind({**first, "outputs": document.get("outputs")}, origin)
     if "compare" not in document:
-        grids = [_Grid((), {"algorithm": tuple(ALGORITHMS[_kind(first)])})]
-    cells, left_out = _cells(base, grids, origin)
+        axes = {(): {"algorithm": tuple(ALGORITHMS[kind])}}
+    grids = [_Grid.of(place, one, base, origin) for place, one in axes.items()]
+    cells, left_out = _cells(grids, base, origin)
     sound = next((cell for cell in cells if cell.refused is None), None)
     if sound is None:
         plan_of(cells[0].document, origin)  # all are refused: the plan is wrong, and this says where
@@ -117,39 +121,51 @@ def comparison_of(document: Any, origin: Origin | None = None) -> Comparison:
         raise plan.refusal(
             ("engine",), "a comparison computes its cells on this machine; leave it out, or take engine: local"
         )
-    return Comparison(plan, tuple(cells), _axes(cells), _notes(left_out))
+    notes = tuple(
+        f"{option} is left out for {', '.join(names)}, which {'has' if len(names) == 1 else 'have'} no use for it"
+        for option, names in left_out.items()
+    )
+    return Comparison(plan, tuple(cells), _axes(cells), notes)
 
 
-@dataclass(frozen=True)
-class _Grid:
-    place: Place
-    axes: Mapping[str, tuple[Any, ...]]
+Axes = Mapping[str, tuple[Any, ...]]
 
 
-def _grids(given: Any, origin: Origin) -> list[_Grid]:
-    places: list[tuple[Place, Any]] = [(("compare",), given)]
+def _axes_in(given: Any, origin: Origin) -> dict[Place, Axes]:
+    """The axes of each grid, by its place."""
+    grids: dict[Place, Any] = {("compare",): given}
     if isinstance(given, list):
-        places = [(("compare", i), one) for i, one in enumerate(given)]
-    if given is None or not places:
-        raise InputError(
-            sentence(origin, ("compare",), "it is empty; give axes such as k: [2, 5, 10], or leave it out")
-        )
-    found = []
-    for place, one in places:
-        try:
-            model = grid_model().model_validate(one)
-        except ValidationError as error:
-            faults = [_fault(wrong, place, one) for wrong in error.errors(include_url=False)]
-            where, message = min(faults, key=lambda wrong: line_of(origin, wrong[0]) or 0)
-            raise InputError(sentence(origin, where, message)) from None
+        grids = {("compare", i): one for i, one in enumerate(given)}
+    if given is None or not grids:
+        raise _refusal(origin, ("compare",), "it is empty; give axes such as k: [2, 5, 10], or leave it out")
+    axes: dict[Place, Axes] = {}
+    for place, one in grids.items():
+        model = _validated(grid_model(), one, partial(_fault, place=place, document=one), origin)
         named = {name: getattr(model, name) for name in one}
-        found.append(_Grid(place, {name: tuple(values) for name, values in named.items() if values is not None}))
-    return found
+        axes[place] = {name: tuple(values) for name, values in named.items() if values is not None}
+    most = sum(math.prod(map(len, one.values())) for one in axes.values())
+    if most > MOST_CELLS:
+        raise _refusal(origin, ("compare",), f"it has {most:,} cells; give fewer values (at most {MOST_CELLS:,} cells)")
+    return axes
 
 
-def _fault(found: Any, place: Place, document: Any) -> tuple[Place, str]:
+def _validated(model: type[T], document: Any, fault_of: Callable[[Any], tuple[Place, str]], origin: Origin) -> T:
+    """A document as a model of pydantic; what comes first of what is wrong with it is refused with its place."""
+    try:
+        return model.model_validate(document)
+    except ValidationError as error:
+        faults = [fault_of(wrong) for wrong in error.errors(include_url=False)]
+        place, message = min(faults, key=lambda wrong: line_of(origin, wrong[0]) or 0)
+        raise _refusal(origin, place, message) from None
+
+
+def _refusal(origin: Origin, place: Place, message: str) -> InputError:
+    return InputError(message).worded(origin.mention).within(origin.where(place))
+
+
+def _fault(wrong: Any, place: Place, document: Any) -> tuple[Place, str]:
     """As `plan.faults.fault`, of what stands in a grid."""
-    kind, name = found["type"], str(found["loc"][0]) if found["loc"] else ""
+    kind, name = wrong["type"], str(wrong["loc"][0]) if wrong["loc"] else ""
     if kind == "extra_forbidden":
         known = list(grid_model().model_fields)
         near = difflib.get_close_matches(name, known, 1)
@@ -158,113 +174,29 @@ def _fault(found: Any, place: Place, document: Any) -> tuple[Place, str]:
     if kind == "too_short":
         return (*place, name), "it names no value; give a list such as [2, 5, 10], or leave it out"
     if kind == "list_type":
-        return (*place, name), f"it is {shown(found['input'])}; give a list of values, such as [{_example(name)}]"
-    where, message = fault(found, document if isinstance(document, Mapping) else {})
+        examples = {"algorithm": "exact, aa", "hierarchies": "balanced:5, frequency:5"}
+        example = examples.get(name, "2, 5, 10")
+        return (*place, name), f"it is {shown(wrong['input'])}; give a list of values, such as [{example}]"
+    where, message = fault(wrong, document if isinstance(document, Mapping) else {})
     return (*place, *where), message
 
 
-def _example(name: str) -> str:
-    return {"algorithm": "exact, aa", "hierarchies": "balanced:5, frequency:5"}.get(name, "2, 5, 10")
-
-
-def _filled(base: Mapping[str, Any], grid: _Grid) -> dict[str, Any]:
+def _filled(base: Mapping[str, Any], axes: Axes) -> dict[str, Any]:
     """The document with what its promise leaves to the grid: the largest value, for a cell that asks for too little is a row, too."""
     promise = base.get("guarantee")
     if not isinstance(promise, Mapping):
         return dict(base)
     missing = {
-        name: max(grid.axes[name])
+        name: max(axes[name])
         for name in PROMISE
-        if name in grid.axes and name not in promise and _has(promise.get("model"), name)
+        if name in axes and name not in promise and _has(promise.get("model"), name)
     }
     return {**base, "guarantee": {**promise, **missing}}
 
 
-def _check_structure(document: Mapping[str, Any], origin: Origin) -> None:
-    """Raises for keys and types that are wrong whatever the cell."""
-    try:
-        Plan.model_validate(dict(document))
-    except ValidationError as error:
-        faults = [fault(found, document) for found in error.errors(include_url=False)]
-        place, message = min(faults, key=lambda found: line_of(origin, found[0]) or 0)
-        raise InputError(message).worded(origin.mention).within(origin.where(place)) from None
-
-
-def _kind(document: Mapping[str, Any]) -> str:
-    return Plan.model_validate(dict(document)).kind
-
-
-def _cells(
-    base: Mapping[str, Any], grids: list[_Grid], origin: Origin
-) -> tuple[list[Cell], dict[str, dict[str, None]]]:
-    """The cells, each once, and per option the algorithms that have no use for it."""
-    found: list[Cell] = []
-    left_out: dict[str, dict[str, None]] = {}
-    plain = Origin(origin.name, origin.folder)
-    most = sum(_product(grid) for grid in grids)
-    if most > MOST_CELLS:
-        raise InputError(
-            sentence(origin, ("compare",), f"it has {most:,} cells; give fewer values (at most {MOST_CELLS:,} cells)")
-        )
-    algorithms: dict[str, Entry] = {}
-    for grid in grids:
-        filled = _filled(base, grid)
-        _check_structure(filled, origin)
-        kind = _kind(filled)
-        _check_axes(grid, filled, kind, origin)
-        algorithms |= {name: ALGORITHMS[kind][name] for name in _algorithms(filled, grid, kind)}
-    _check_options(base, algorithms, origin)
-    seen: set[Any] = set()
-    for grid in grids:
-        filled = _filled(base, grid)
-        for document in _documents(filled, grid, _kind(filled), left_out):
-            cell = Cell.of(document, plain)
-            if cell.identity not in seen:
-                seen.add(cell.identity)
-                found.append(cell)
-    return told_apart(found), left_out
-
-
-def _product(grid: _Grid) -> int:
-    size = 1
-    for values in grid.axes.values():
-        size *= len(values)
-    return size
-
-
-def _algorithms(document: Mapping[str, Any], grid: _Grid, kind: str) -> tuple[str, ...]:
-    return grid.axes.get("algorithm") or (document.get("algorithm") or next(iter(ALGORITHMS[kind])),)
-
-
-def _check_axes(grid: _Grid, document: Mapping[str, Any], kind: str, origin: Origin) -> None:
-    """Raises for axes of which no cell has a use: a slip, which would be a grid smaller than it looks."""
-    known, model = ALGORITHMS[kind], document["guarantee"]["model"]
-    algorithms = _algorithms(document, grid, kind)
-    for i, name in enumerate(algorithms):
-        if name not in known:
-            place = (*grid.place, "algorithm", i) if "algorithm" in grid.axes else ("algorithm",)
-            words = "tables" if kind == "table" else f"model {kind}"
-            raise InputError(
-                sentence(origin, place, f"{shown(name)} is not known for {words}; choose one of {', '.join(known)}")
-            )
-    takes = {option for name in algorithms for option in known[name].options} | {*EVERYWHERE}
-    for axis in grid.axes:
-        place = (*grid.place, axis)
-        if axis in PROMISE and not _has(model, axis):
-            raise InputError(sentence(origin, place, f"it has no meaning with model {model}; leave it out"))
-        if axis in RunOptions.model_fields and axis not in takes:
-            raise InputError(
-                sentence(origin, place, f"none of the algorithms ({', '.join(algorithms)}) takes it; leave it out")
-            )
-
-
-def _check_options(base: Mapping[str, Any], algorithms: Mapping[str, Entry], origin: Origin) -> None:
-    """Raises for an option of the plan that no cell of any grid has a use for."""
-    takes = {option for home in algorithms.values() for option in home.options} | {*EVERYWHERE}
-    for option, value in (base.get("options") or {}).items():
-        if value is not None and option not in takes:
-            message = f"none of the algorithms ({', '.join(algorithms)}) takes it; leave it out"
-            raise InputError(sentence(origin, ("options", option), message))
+def _kind(document: Mapping[str, Any], origin: Origin) -> str:
+    """The kind of plan that a document stands for. Raises for keys and types that are wrong whatever the cell."""
+    return _validated(Plan, dict(document), lambda wrong: fault(wrong, document), origin).kind
 
 
 def _has(model: Any, parameter: str) -> bool:
@@ -272,30 +204,76 @@ def _has(model: Any, parameter: str) -> bool:
     return isinstance(model, str) and model in known and parameter in known[model].model_fields
 
 
-def _documents(
-    base: Mapping[str, Any], grid: _Grid, kind: str, left_out: dict[str, dict[str, None]]
-) -> Iterator[dict[str, Any]]:
-    """The plans of a grid, in the order of its axes, the first changing slowest."""
-    axes = {"algorithm": _algorithms(base, grid, kind)} | dict(grid.axes)
-    order = [name for name in (*grid.axes, "algorithm") if name in axes]
-    order = list(dict.fromkeys(order))
-    for values in itertools.product(*(axes[name] for name in order)):
-        chosen = dict(zip(order, values, strict=True))
-        name = chosen.pop("algorithm")
-        takes = {*ALGORITHMS[kind][name].options, *EVERYWHERE}
-        document = {**base, "guarantee": dict(base["guarantee"]), "options": dict(base.get("options") or {})}
-        document["algorithm"] = name
-        for axis, value in chosen.items():
-            if axis in PROMISE:
-                document["guarantee"][axis] = value
-            elif axis == "hierarchies":
-                document[axis] = value
-            else:
-                document["options"][axis] = value
-        for option in [option for option in document["options"] if option not in takes]:
-            left_out.setdefault(option, {})[name] = None
-            del document["options"][option]
-        yield document
+@dataclass(frozen=True)
+class _Grid:
+    """A grid with the plan that it varies."""
+
+    axes: Axes
+    document: Mapping[str, Any]
+    algorithms: Mapping[str, Entry]
+
+    @classmethod
+    def of(cls, place: Place, axes: Axes, base: Mapping[str, Any], origin: Origin) -> _Grid:
+        """Raises for algorithms that there are not, and for axes of which no cell has a use: a slip, which would be a smaller grid than
+        it looks."""
+        document = _filled(base, axes)
+        kind, model = _kind(document, origin), document["guarantee"]["model"]
+        known = ALGORITHMS[kind]
+        names = axes.get("algorithm") or (document.get("algorithm") or next(iter(known)),)
+        for i, name in enumerate(names):
+            if name not in known:
+                at = (*place, "algorithm", i) if "algorithm" in axes else ("algorithm",)
+                words = "tables" if kind == "table" else f"model {kind}"
+                message = f"{shown(name)} is not known for {words}; choose one of {', '.join(known)}"
+                raise _refusal(origin, at, message)
+        grid = cls(axes, document, {name: known[name] for name in names})
+        for axis in axes:
+            if axis in PROMISE and not _has(model, axis):
+                raise _refusal(origin, (*place, axis), f"it has no meaning with model {model}; leave it out")
+            if axis in RunOptions.model_fields:
+                _check_taken(axis, grid.algorithms, (*place, axis), origin)
+        return grid
+
+    def documents(self, left_out: dict[str, dict[str, None]]) -> Iterator[dict[str, Any]]:
+        """The plans of the grid, in the order of its axes, the first changing slowest."""
+        axes = {**self.axes, "algorithm": tuple(self.algorithms)}
+        for values in itertools.product(*axes.values()):
+            chosen = dict(zip(axes, values, strict=True))
+            name = chosen.pop("algorithm")
+            options = dict(self.document.get("options") or {})
+            document = {**self.document, "guarantee": dict(self.document["guarantee"]), "algorithm": name}
+            for axis, value in chosen.items():
+                place = document["guarantee"] if axis in PROMISE else document if axis == "hierarchies" else options
+                place[axis] = value
+            useless = [option for option in options if option not in (*self.algorithms[name].options, *EVERYWHERE)]
+            for option in useless:
+                left_out.setdefault(option, {})[name] = None
+            yield document | {"options": {key: value for key, value in options.items() if key not in useless}}
+
+
+def _check_taken(option: str, algorithms: Mapping[str, Entry], place: Place, origin: Origin) -> None:
+    """Raises for an option that no algorithm has a use for."""
+    if option not in EVERYWHERE and not any(option in entry.options for entry in algorithms.values()):
+        message = f"none of the algorithms ({', '.join(algorithms)}) takes it; leave it out"
+        raise _refusal(origin, place, message)
+
+
+def _cells(
+    grids: list[_Grid], base: Mapping[str, Any], origin: Origin
+) -> tuple[list[Cell], dict[str, dict[str, None]]]:
+    """The cells, each once, and per option the algorithms that have no use for it."""
+    algorithms = {name: entry for grid in grids for name, entry in grid.algorithms.items()}
+    for option, value in (base.get("options") or {}).items():
+        if value is not None:
+            _check_taken(option, algorithms, ("options", option), origin)
+    cells: dict[str, Cell] = {}
+    left_out: dict[str, dict[str, None]] = {}
+    plain = Origin(origin.name, origin.folder)
+    for grid in grids:
+        for document in grid.documents(left_out):
+            cell = Cell.of(document, plain)
+            cells.setdefault(cell.identity, cell)
+    return distinguish(list(cells.values())), left_out
 
 
 def _axes(cells: list[Cell]) -> tuple[str, ...]:
@@ -309,10 +287,3 @@ def _axes(cells: list[Cell]) -> tuple[str, ...]:
         return len(having) < len(among) or len({repr(cell.settings[name]) for cell in having}) > 1
 
     return tuple(name for name in names if differs(name))
-
-
-def _notes(left_out: Mapping[str, Mapping[str, None]]) -> tuple[str, ...]:
-    return tuple(
-        f"{option} is left out for {', '.join(names)}, which {'has' if len(names) == 1 else 'have'} no use for it"
-        for option, names in left_out.items()
-    )

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import numpy.typing as npt
 
-if TYPE_CHECKING:
-    from shoal.records.records import Records
+from shoal.records.records import Column, Records
+from shoal.records.samples.quest import quest
 
 _SIZES = {"age": 74, "workclass": 8, "education": 16, "marital-status": 7, "race": 5, "sex": 2}
 _NEVER = (("workclass", 1, 12), ("education", 3, 5), ("education", 9, 2), ("sex", 1, 13), ("marital-status", 4, 7))
@@ -18,8 +16,6 @@ _USUAL = (0, 1, 3, 4)
 
 def census(n: int, seed: int) -> Records:
     """n rows with six columns and 14 occupations, of which five do not occur with some value of a column."""
-    from shoal.records.records import Column, Records
-
     rng = np.random.default_rng(seed)
     codes = {name: rng.choice(size, n, p=_falling(size)).astype(np.int32) for name, size in _SIZES.items()}
     job = rng.choice(14, n, p=_falling(14)).astype(np.int32)
@@ -37,9 +33,6 @@ def census(n: int, seed: int) -> Records:
 
 def patients(n: int, seed: int) -> Records:
     """n rows with race, gender and age, and items of the Quest generator in place of diagnoses."""
-    from shoal.records.records import Column, Records
-    from shoal.records.samples.quest import quest
-
     # A stream for each column, as the items have theirs: the first rows of more are those of fewer.
     race, gender, age = (np.random.default_rng((seed, number)) for number in range(3))
     ages = [f"[{low}-{low + 10})" for low in range(0, 100, 10)]

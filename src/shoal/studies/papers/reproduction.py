@@ -45,7 +45,7 @@ class Reproduction(Study[Task, list[Row]]):
 
     def missing(self, figures: Iterable[Figure]) -> list[Task]:
         """The measurements that the folder does not have."""
-        return [task for task in tasks_of(figures) if self.kept(task) is None]
+        return [task for task in tasks_of(figures) if self.kept_outcome(task) is None]
 
     def outcomes(
         self, figures: Sequence[Figure], jobs: int = 1, watch: Callable[[Tally], None] | None = None

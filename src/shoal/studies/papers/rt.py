@@ -56,15 +56,14 @@ def make_releases(
     rows: int | None,
     algorithms: list[str],
     k: int,
-    delta: float | None = None,
-    share: float | None = None,
     l: int | None = None,  # noqa: E741 (the papers' name)
     orderings: list[str] | None = None,
     queries: bool = True,
+    **bounds: float,
 ) -> list[Row]:
     """Each algorithm on one table: seconds, both losses, classes and query errors, or that there is no solution within the bound.
 
-    For TMERGE the bound may be given as a share of the UL before any merge; `l` asks for (k,l^m)-diversity.
+    The bound is `delta`, or for TMERGE a `share` of the UL before any merge; `l` asks for (k,l^m)-diversity.
     """
     records, trees = sources.rt_table(data, rows)
     promise: Any = shoal.RTAnonymity(min(k, len(records)), M)
@@ -76,8 +75,9 @@ def make_releases(
 
     small = _warm_up(release, records, algorithms, l)
     _errors(small, small, trees)
-    if share is not None:
-        delta = share * release(records, "rfirst", promise).loss["ul"]
+    delta = bounds.get("delta")
+    if "share" in bounds:
+        delta = bounds["share"] * release(records, "rfirst", promise).loss["ul"]
     measured: list[Row] = []
     for name in algorithms:
         for ordering in orderings or [""]:
@@ -99,7 +99,7 @@ def make_releases(
 
 def time_merges(data: str, rows: int | None, k: int) -> list[Row]:
     """Seconds of CLUSTER alone and of each RMERGE."""
-    measured = make_releases(data, rows, list(RMERGES), k, DELTA, queries=False)
+    measured = make_releases(data, rows, list(RMERGES), k, queries=False, delta=DELTA)
     records, specs = sources.rt_table(data, rows)
     trees = hierarchies(records, specs, None)
     promise = TableAnonymity(min(k, len(records)))

@@ -15,14 +15,21 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import numpy as np
 
 from shoal.errors import InputError
-
-if TYPE_CHECKING:
-    from shoal.hierarchy.tree import Hierarchy
-    from shoal.records.baskets import Baskets
-    from shoal.records.records import Column, Records
+from shoal.hierarchy.files import read_hierarchy
+from shoal.hierarchy.spec import column_hierarchy
+from shoal.hierarchy.tree import Hierarchy
+from shoal.records.baskets import Baskets
+from shoal.records.reading import read
+from shoal.records.record_reading import load_records
+from shoal.records.records import Column, Records
+from shoal.records.samples.datasets import DATASETS, listing
+from shoal.records.samples.grocery import grocery
+from shoal.records.samples.quest import quest
+from shoal.studies.papers import made_up
 
 SEED = 1
 """Of everything that is drawn by lot here."""
@@ -98,14 +105,12 @@ SOURCES: dict[str, Source] = {
 _GENERATED = ("grocery",)
 
 
-def found(name: str) -> tuple[Path, ...] | None:
+def files_of(name: str) -> tuple[Path, ...] | None:
     """The files of a source where they all are on this machine; none for what is generated anyway; None where one is missing."""
     if name in _GENERATED:
         return ()
     source = _named(name)
     if source.dataset is not None:
-        from shoal.records.samples.datasets import listing
-
         path = next(one.path for one in listing() if one.dataset.name == source.dataset)
         return None if path is None else (path,)
     folder = os.environ.get("SHOAL_DATA")
@@ -115,11 +120,11 @@ def found(name: str) -> tuple[Path, ...] | None:
 
 def first_found(*names: str) -> str:
     """The first that is here, else the last."""
-    return next((name for name in names if found(name) is not None), names[-1])
+    return next((name for name in names if files_of(name) is not None), names[-1])
 
 
 def is_stand_in(name: str) -> bool:
-    return found(name) is None and _named(name).stand_in is not None
+    return files_of(name) is None and _named(name).stand_in is not None
 
 
 def label(name: str) -> str:
@@ -135,28 +140,21 @@ def stand_in_note(name: str) -> str:
 
 def absence(name: str) -> str | None:
     """Why a source cannot be measured and what to do about it, or None where it can."""
-    if found(name) is not None or is_stand_in(name):
+    if files_of(name) is not None or is_stand_in(name):
         return None
     return f"{_named(name).title}: not on this machine. {_remedy(name)}"
 
 
 def identity(name: str) -> str:
     """What tells this version of the data from any other: the hash of its files, or that it is made up."""
-    files = found(name)
+    files = files_of(name)
     return "made up" if not files else " ".join(_hash(path) for path in files)
 
 
 def baskets(name: str, rows: int | None = None) -> Baskets:
     """The transactions of a source, all of them or the first so many."""
-    import numpy as np
-
-    files = found(name)
-    if not files:
-        whole = _made_up(name, rows)
-    else:
-        from shoal.records.reading import read
-
-        whole = read(files[0])
+    files = files_of(name)
+    whole = read(files[0]) if files else _made_up(name, rows)
     if rows is None or rows >= len(whole):
         return whole
     part = whole.take(np.arange(rows))
@@ -165,12 +163,8 @@ def baskets(name: str, rows: int | None = None) -> Baskets:
 
 def own_tree(name: str, vocabulary: tuple[str, ...]) -> Hierarchy:
     """The real hierarchy that comes with a data set."""
-    from shoal.hierarchy.files import read_hierarchy
-
-    files = found(name)
+    files = files_of(name)
     if name == "grocery":
-        from shoal.records.samples.grocery import grocery
-
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "grocery.csv"
             path.write_text("".join(";".join(steps) + "\n" for steps in grocery(1)[1]), encoding="utf-8")
@@ -185,13 +179,9 @@ def own_tree(name: str, vocabulary: tuple[str, ...]) -> Hierarchy:
 
 def adult(rows: int | None = None) -> tuple[Records, dict[str, Hierarchy]]:
     """The training rows of Adult that are complete in the seven columns of the Injector paper, and a hierarchy for each column."""
-    from shoal.records.records import Column, Records
-
-    files = found("adult")
+    files = files_of("adult")
     if files is None:
-        from shoal.studies.papers.made_up import census
-
-        records = census(min(rows or 30_718, 30_718), SEED)
+        records = made_up.census(min(rows or 30_718, 30_718), SEED)
         return records, _trees((column, None) for column in records.of_role("quasi"))
     with gzip.open(files[0], "rt") as file:
         table = [r for r in csv.DictReader(file) if not {"?", ""} & {r[name] for name in (*ADULT_QUASI, "occupation")}]
@@ -202,23 +192,15 @@ def adult(rows: int | None = None) -> tuple[Records, dict[str, Hierarchy]]:
 
 
 def _trees(columns: Iterable[tuple[Column, Path | None]]) -> dict[str, Hierarchy]:
-    from shoal.hierarchy.spec import column_hierarchy
-
     trees = {column.name: column_hierarchy(column, spec) for column, spec in columns}
     return {name: tree for name, tree in trees.items() if tree is not None}
 
 
 def rt_table(name: str, rows: int | None = None) -> tuple[Records, dict[str, str]]:
     """A table with items, or rows of it drawn at random (those of a smaller number are among those of a larger), and hierarchy specs."""
-    import numpy as np
-
-    files = found(name)
+    files = files_of(name)
     if files is None:
-        from shoal.studies.papers.made_up import patients
-
-        return patients(min(rows or 71_517, 71_517), SEED), {"age": "balanced:2"}
-    from shoal.records.record_reading import load_records
-
+        return made_up.patients(min(rows or 71_517, 71_517), SEED), {"age": "balanced:2"}
     records = load_records(files[0], items="items", **_ROLES[name]).records
     if rows is not None and rows < len(records):
         records = records.take(np.sort(np.random.default_rng(SEED).permutation(len(records))[:rows]))
@@ -227,12 +209,7 @@ def rt_table(name: str, rows: int | None = None) -> tuple[Records, dict[str, str
 
 def _made_up(name: str, rows: int | None) -> Baskets:
     """So many rows, of the Quest generator the first ones of all."""
-    from shoal.records.samples.datasets import DATASETS
-    from shoal.records.samples.quest import quest
-
     if name == "grocery":
-        from shoal.records.samples.grocery import grocery
-
         return grocery(10_000, seed=SEED)[0]
     source = _named(name)
     if source.stand_in is None or source.dataset is None:
@@ -244,8 +221,6 @@ def _made_up(name: str, rows: int | None) -> Baskets:
 
 
 def _remedy(name: str) -> str:
-    from shoal.records.samples.datasets import DATASETS
-
     source = _named(name)
     if source.dataset is None:
         return f"Put {', '.join(source.files)} into a folder and name it with SHOAL_DATA."
