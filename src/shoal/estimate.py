@@ -29,7 +29,6 @@ from shoal.hierarchy.spec import Values, resolve
 from shoal.models import Proposal, Roles, model_of
 from shoal.models.km import HIERARCHY, resolve_hierarchy
 from shoal.plan.model import Plan
-from shoal.plan.running import call_of, in_terms_of
 from shoal.processes import Teller
 from shoal.records.baskets import Baskets
 from shoal.records.records import Records
@@ -75,7 +74,7 @@ class Trials:
         """Trials on samples that grow: each as soon as it is there, until another would take too long, or all rows were tried."""
         ground = self._read(plan, tell)
         self.warm_up(plan, tell)
-        rows, spent, before = max(ROWS, GROWTH * int(getattr(call_of(plan).guarantee, "k", 0))), 0.0, 0.0
+        rows, spent, before = max(ROWS, GROWTH * int(getattr(plan.promise, "k", 0))), 0.0, 0.0
         while True:
             began = time.process_time()
             try:
@@ -111,17 +110,16 @@ class Trials:
     def trial(self, plan: Plan, tell: Teller, rows: int = ROWS) -> Estimate:
         """Loss, classes and raw risk of a sample of at most `rows` rows."""
         started = time.monotonic()
-        call = call_of(plan)
         ground = self._read(plan, tell)
-        whole, promise, threads = ground.whole, call.guarantee, call.arguments.get("threads")
+        whole, promise, threads = ground.whole, plan.promise, plan.keywords().get("threads")
         if ground.sensitive is not None:
             promise = replace(promise, sensitive=ground.sensitive)
         source = sample(whole, rows)
         if plan.kind == "km":  # its loss is about the leaves of the tree, not about the names of items
             source = replace(source, records=replace(source.records, items=_occurring(source.baskets)))
         tell.stage(f"Trying the promise on {len(source):,} rows", trying=True)
-        tree = self._hierarchy(plan, whole, dict(call.arguments))
-        with in_terms_of(plan):
+        tree = self._hierarchy(plan, whole, dict(plan.keywords()))
+        with plan.speaking():
             share = _share_of_k(promise, len(source), len(whole))
             try:
                 proposal = _proposal(plan, source, promise, tree, tell)
@@ -160,16 +158,15 @@ class Trials:
     def _read(self, plan: Plan, tell: Teller) -> Ground:
         """The data of a plan: those that were read last, if they are the same, in the same roles."""
         check_files(plan.model_copy(update={"outputs": None}))
-        call = call_of(plan)
-        asked = dict(call.arguments)
+        asked = dict(plan.keywords())
         reading = {name: asked[name] for name in _READING if name in asked}
         roles = [asked.get(name) for name in _ROLES]
-        mark = (plan.kind, _mark(call.data), _mark(roles[0]), repr(reading), repr(roles))
+        mark = (plan.kind, _mark(plan.data), _mark(roles[0]), repr(reading), repr(roles))
         if self._ground is None or self._ground[0] != mark:
             self._ground = self._tree = None  # before others take their place in memory
             tell.stage("Reading the data")
-            with in_terms_of(plan):
-                whole, guarantee = model_of(call.guarantee).read(call.data, call.guarantee, Roles(*roles), reading)
+            with plan.speaking():
+                whole, guarantee = model_of(plan.promise).read(plan.data, plan.promise, Roles(*roles), reading)
             self._ground = mark, Ground(whole, getattr(guarantee, "sensitive", None))
         return self._ground[1]
 
@@ -209,7 +206,7 @@ def sample(source: Source, rows: int, seed: int = SEED) -> Source:
 
 
 def _proposal(plan: Plan, source: Source, promise: Any, tree: Any, tell: Teller) -> Proposal:
-    asked = dict(call_of(plan).arguments)
+    asked = dict(plan.keywords())
     name, home = entry(plan.kind, plan.algorithm)
     given = {option: asked[option] for option in _RUN if option in asked}
     if "time_limit" in home.options:

@@ -61,13 +61,17 @@ _READING = ("format", "items", "id", "separator", "drop", "numeric")
 _ALGORITHM = ("suppress", "time_limit", "seed", "segments", "population", "generations", "threads")
 
 
-def run(plan: Plan, *, force: bool = False, progress: Progress | None = None) -> Release:
-    """The release of a plan, written to its outputs, if it has any."""
+Read = tuple[Source, Any]
+"""What was read for a plan, and its guarantee, which then knows what in the data is sensitive."""
+
+
+def run(plan: Plan, *, force: bool = False, progress: Progress | None = None, read: Read | None = None) -> Release:
+    """The release of a plan, written to its outputs, if it has any. `read` is what `read_for` gave, where that was done before."""
     if plan.on_spark:
         raise plan.refusal(("engine",), "this plan is for Spark: run it with shoal run, or take engine: local")
     targets = check_files(plan, force=force)
     with plan.speaking():
-        release = release_of(plan, progress)
+        release = release_of(plan, progress, read)
     check_hash(plan, release.input_sha256)
     if targets is not None:
         with plan.speaking():
@@ -96,14 +100,14 @@ def anonymize(
 anonymize.__signature__ = signature_of(anonymize, KEYWORDS)  # type: ignore[attr-defined]
 
 
-def release_of(plan: Plan, progress: Progress | None = None) -> Release:
+def release_of(plan: Plan, progress: Progress | None = None, read: Read | None = None) -> Release:
     """The release that a plan asks for; nothing is written."""
     started = time.monotonic()
     asked = plan.request
     given = {name: asked[name] for name in _ALGORITHM if asked[name] is not None}
     options = Options(**given, progress=progress)
     options.tell("reading", 0.0)
-    source, guarantee = read_for(plan)
+    source, guarantee = read or read_for(plan)
     proposal: Proposal = model_of(guarantee).proposal(source, guarantee, asked, options)
 
     options.tell("counting what the raw data gives away", 0.0)
@@ -142,15 +146,15 @@ def release_of(plan: Plan, progress: Progress | None = None) -> Release:
     )
 
 
-def read_for(plan: Plan) -> tuple[Source, Any]:
-    """What a plan reads, and the guarantee that it asks for, which then knows what in the data is sensitive."""
+def read_for(plan: Plan) -> Read:
+    """What a plan reads, and the guarantee that it asks for."""
     asked, guarantee = plan.request, plan.promise
     reading: dict[str, Any] = plan.reading()
     if asked["memory_limit"] is not None:
         how = (asked["algorithm"], plan.hierarchy)
         reading["memory_limit"] = scratch_for(asked["memory_limit"], asked["threads"], guarantee, *how)
     roles = Roles(plan.sensitive, *(plan.of_role(role) or None for role in ("quasi", "keep")))
-    read: tuple[Source, Any] = model_of(guarantee).read(plan.data, guarantee, roles, reading)
+    read: Read = model_of(guarantee).read(plan.data, guarantee, roles, reading)
     return read
 
 

@@ -9,13 +9,11 @@ from shoal.plan.ask import plan_from
 from shoal.plan.model import Plan, json_schema
 from shoal.plan.parse import plan_of, read_plan
 from shoal.plan.places import Origin
-from shoal.plan.running import call_of
 from shoal.plan.save import plan_yaml, relative_path
 
 __all__ = [
     "Origin",
     "Plan",
-    "call_of",
     "json_schema",
     "plan_from",
     "plan_of",

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from shoal.hierarchy.spec import is_made
-from shoal.plan import Plan, call_of
+from shoal.plan import Plan
 from shoal.records.columns import NO_COLUMN
 
 _SEVERAL = {"quasi": "--quasi", "keep": "--keep", "drop": "--drop"}
@@ -36,14 +36,13 @@ def command_of(plan: Plan, plan_file: str = "plan.yaml") -> str:
 
 def script_of(plan: Plan) -> str:
     """A Python script."""
-    call = call_of(plan)
-    promise = call.guarantee
+    promise = plan.promise
     name = type(promise).__name__
     numbers = ", ".join(f"{key}={getattr(promise, key)!r}" for key in ("k", "l", "m") if hasattr(promise, key))
     if getattr(promise, "missing", "unknown") != "unknown":
         numbers += f", missing={_literal(promise.missing)}"
-    asked = [repr(call.data), f"{name}({numbers})"]
-    asked += [f"{key}={_literal(value)}" for key, value in call.arguments.items()]
+    asked = [repr(plan.data), f"{name}({numbers})"]
+    asked += [f"{key}={_literal(value)}" for key, value in plan.keywords().items()]
     lines = [
         f"from shoal import {', '.join(sorted((name, 'anonymize'), key=str.lower))}",
         "",

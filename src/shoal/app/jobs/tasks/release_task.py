@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.app.project.wording import as_sentence, in_app
 from shoal.errors import InputError, ShoalError, told
-from shoal.plan import Plan, call_of
+from shoal.plan import Plan
 from shoal.processes import Teller
 from shoal.rehearsal import checked_plan
 from shoal.release import run
@@ -77,14 +77,9 @@ def look_at(plan: Plan, release: Release, folder: Path) -> dict[str, Any]:
     """Tables for the page, and the sizes of classes before and after."""
     from shoal.app.panels.result.run_tables import class_bins, class_sizes, write_tables
     from shoal.guarantees.diversity import BUCKET
-    from shoal.models import Roles, model_of
+    from shoal.release import read_for
 
-    call = call_of(plan)
-    roles = Roles(*(call.arguments.get(name) for name in ("sensitive", "quasi", "keep")))
-    names = ("format", "separator", "items", "id", "drop", "numeric")
-    reading = {name: call.arguments[name] for name in names if name in call.arguments}
-    source, _ = model_of(call.guarantee).read(call.data, call.guarantee, roles, reading)
-    original = source.rows
+    original = read_for(plan)[0].rows
     promise = release.guarantee
     least = int(promise.l if promise.model == "diversity" else promise.k)
     bucket = BUCKET if promise.model == "diversity" else None
@@ -102,14 +97,13 @@ def evaluated(plan: Plan, release: Release, rules: Path, tell: Teller) -> dict[s
     """What `shoal evaluate` says about the release and its original."""
     from shoal.evaluation.evaluation import evaluate
 
-    call = call_of(plan)
     names = ("quasi", "sensitive", "keep", "hierarchy", "unknown", "threads", "format", "separator", "items", "id")
-    asked = {name: call.arguments[name] for name in (*names, "drop", "numeric") if name in call.arguments}
+    asked = {name: plan.keywords()[name] for name in (*names, "drop", "numeric") if name in plan.keywords()}
     promise = plan.guarantee
     asked |= {name: value for name in ("k", "m") if (value := getattr(promise, name, None)) is not None}
     if "hierarchy" not in asked and plan.kind in ("km", "k"):
         asked["rules"] = rules
-    found = evaluate(call.data, release.published, same_order=plan.keep_order, progress=tell, **asked)
+    found = evaluate(plan.data, release.published, same_order=plan.keep_order, progress=tell, **asked)
     return found.to_dict()
 
 

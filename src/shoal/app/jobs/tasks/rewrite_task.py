@@ -14,7 +14,7 @@ from typing import Any
 from shoal.app.jobs.tasks.release_task import CERTIFICATE, check_name, write_pages
 from shoal.app.project.own_files import read_json
 from shoal.errors import InputError
-from shoal.plan import Plan, call_of
+from shoal.plan import Plan
 from shoal.processes import Teller
 
 _ID = re.compile(r"[0-9]{13}-[a-f0-9]{8}")
@@ -65,7 +65,7 @@ def _again(plan: Plan, data: Path, content: dict[str, Any]) -> Any:
         raise InputError(GONE)
     guarantee, how = guarantee_of(content), reading_of(content)
     if sensitive_items_of(content):
-        how["sensitive"] = call_of(plan).arguments["sensitive"]
+        how["sensitive"] = plan.keywords()["sensitive"]
     roles = {name: how.pop(name, None) for name in ("sensitive", "quasi", "keep")}
     source, guarantee = model_of(guarantee).read(data, guarantee, Roles(**roles), how)
     if source.sha256 != content["output"]["sha256"]:

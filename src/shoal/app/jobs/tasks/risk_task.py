@@ -16,7 +16,7 @@ from shoal.attacks.prosecutor import prosecutor
 from shoal.drawing.risk_plots import exposure_plot
 from shoal.evaluation.column_risk import column_risk
 from shoal.evaluation.raw_profile import profile_of
-from shoal.plan import Plan, call_of
+from shoal.plan import Plan
 from shoal.processes import Teller
 from shoal.records.reading import load
 from shoal.records.record_reading import load_records, mark_sensitive
@@ -55,10 +55,10 @@ def work(plan: Plan, folder: Path, tell: Teller, *, k: int = 5, key: str = "") -
 
 def _read(plan: Plan) -> tuple[Source, int]:
     """What others may know, and how many sensitive items were left out of it."""
-    call, quasi = call_of(plan), plan.of_role("quasi")
-    reading = {name: call.arguments[name] for name in _READING if name in call.arguments}
-    source = load_records(call.data, quasi=quasi, **reading) if quasi else load(call.data, **reading)
-    if (sensitive := call.arguments.get("sensitive")) is None:
+    quasi = plan.of_role("quasi")
+    reading = {name: plan.keywords()[name] for name in _READING if name in plan.keywords()}
+    source = load_records(plan.data, quasi=quasi, **reading) if quasi else load(plan.data, **reading)
+    if (sensitive := plan.keywords().get("sensitive")) is None:
         return source, 0
     records: Records = mark_sensitive(source.records, sensitive)
     assert records.items is not None

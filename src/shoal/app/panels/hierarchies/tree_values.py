@@ -19,7 +19,7 @@ from shoal.app.jobs.queue import LIVE, Job, Jobs
 from shoal.app.project.own_files import own_folder, read_json, write_own
 from shoal.app.project.project import Project, moved
 from shoal.hierarchy.spec import Values
-from shoal.plan import Plan, call_of, plan_of
+from shoal.plan import Plan, plan_of
 
 if TYPE_CHECKING:
     from shoal.records.baskets import Baskets
@@ -85,13 +85,9 @@ def trees_folder(project: Project) -> Path:
 
 def read_values(plan: Plan) -> tuple[dict[str, Values], Baskets | None]:
     """The values of all columns that are generalized, as a release reads them, and the sets."""
-    from shoal.models import Roles, model_of
+    from shoal.release import read_for
 
-    call = call_of(plan)
-    asked = call.arguments
-    roles = Roles(*(asked.get(name) for name in ("sensitive", "quasi", "keep")))
-    reading = {name: asked[name] for name in ("format", "items", "id", "separator", "drop", "numeric") if name in asked}
-    source, _ = model_of(call.guarantee).read(call.data, call.guarantee, roles, reading)
+    source, _ = read_for(plan)
     items = "+".join(plan.of_role("items")) or "items"
     values = {column.name: Values.of_column(column) for column in source.records.of_role("quasi")}
     if source.records.items is None:

@@ -62,10 +62,8 @@ def brief(project: Project) -> list[Line]:
 
 def promise_words(project: Project) -> str:
     """The promise of the draft in the guarantee's own words, or, while the plan is incomplete, its figures."""
-    from shoal.plan import call_of
-
     try:
-        return str(call_of(project.plan()).guarantee.promise()[0])
+        return str(project.plan().promise.promise()[0])
     except InputError:
         return short_promise(project.draft.get("guarantee") or {}) or "none yet"
 
