@@ -10,7 +10,8 @@ import pytest
 
 from serving import until
 from shoal.app.jobs.queue import Jobs
-from shoal.app.panels.promise import estimates, promises
+from shoal.app.panels.promise import estimates
+from shoal.app.project import promises
 from shoal.app.project.drafts import begin
 from shoal.app.project.workspace import Workspace
 from shoal.errors import Unreachable

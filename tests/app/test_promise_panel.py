@@ -10,13 +10,15 @@ import pytest
 
 from serving import until
 from shoal.algorithms import ALGORITHMS
-from shoal.app.panels.promise import estimates, promises
-from shoal.app.panels.promise.knobs import KNOBS
+from shoal.app.panels.promise import estimates
 from shoal.app.panels.promise.promise_words import ALGORITHM_WORDS, MODELS
+from shoal.app.project import promises
 from shoal.app.project.drafts import begin, set_role
+from shoal.app.project.knobs import KNOBS
 from shoal.app.project.workspace import Workspace
 from shoal.errors import InputError
 from shoal.estimate import Trials, sample
+from shoal.guarantees.registry import GUARANTEES
 from shoal.plan import plan_of
 from shoal.processes import Teller
 
@@ -45,7 +47,7 @@ def test_every_algorithm_and_knob_has_words():
     for kind, words in ALGORITHM_WORDS.items():
         assert list(words) == list(ALGORITHMS[kind])
     for model in MODELS:
-        assert set(model.knobs) <= set(KNOBS)
+        assert set(GUARANTEES[model.kind].numbers) <= set(KNOBS)
         assert all((model.stops, model.not_stops, model.changes, model.paper))
 
 
@@ -119,10 +121,10 @@ def test_what_a_missing_sensitive_value_is_can_be_said_where_it_counts():
     promises.turn(document, "l", 2)
     assert promises.counts_missing(document)
     assert promises.guarantee_of(document).missing == promises.missing_of(document) == "unknown"
-    assert "missing ones not counted" in promises.promise_of(document)[1]
+    assert "missing ones not counted" in promises.guarantee_of(document).promise()[1]
     promises.read_missing(document, "value")
     assert plan_of(document).guarantee.missing == promises.guarantee_of(document).missing == "value"
-    assert "a missing value counted as one of them" in promises.promise_of(document)[1]
+    assert "a missing value counted as one of them" in promises.guarantee_of(document).promise()[1]
     promises.turn(document, "l", 1)
     assert not promises.counts_missing(document)
     assert "missing" not in document["guarantee"]
@@ -163,8 +165,8 @@ def test_the_heading_calls_the_promise_as_the_certificate_does(table, monkeypatc
         promises.choose_algorithm(document, name)
         assert str(promises.guarantee_of(document)) == formal
         assert Trials().trial(plan_of(document), Teller(lambda facts: None))["guarantee"] == formal
-        assert "0 rules" not in "".join(promises.promise_of(document))
-    assert "knows all that the data show of the kind" not in promises.promise_of(document)[0]
+        assert "0 rules" not in "".join(promises.guarantee_of(document).promise())
+    assert "knows all that the data show of the kind" not in promises.guarantee_of(document).promise()[0]
 
 
 @pytest.fixture(scope="module")

@@ -10,11 +10,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from shoal.algorithms import ALGORITHMS
 from shoal.app.project.project import Project
+from shoal.app.project.promises import choose_model, kind_of, put_trees, trees_of, usual_kind
 from shoal.app.project.wording import as_sentence
 from shoal.errors import InputError
-from shoal.plan.draft import K, L, M, draft
+from shoal.plan.draft import draft
 from shoal.records.columns import NO_COLUMN
 from shoal.records.formats.oddities import A_WORKBOOK, WORKBOOKS
 from shoal.records.layout import format_of
@@ -47,7 +47,7 @@ def begin(project: Project, data: Path, format: str | None = None, separator: st
     def put(document: dict[str, Any]) -> None:
         document.clear()
         document |= {"version": 1, "input": source, "columns": {guess.name: guess.role for guess in found.guesses}}
-        document |= promise_for(document, guesses)
+        _choose_usual(project, document)
         document["outputs"] = {"data": _output(data.name, found.format)}
 
     project.change(put)
@@ -67,13 +67,9 @@ def set_roles(project: Project, columns: Iterable[str], role: str | None) -> Non
         _fit_separator(document, project.settings.get("separator"))
         _fit_numeric(document)
         if not project.settings.get("promise_chosen"):
-            chosen = document.get("hierarchies")
-            for key in ("hierarchies", "guarantee", "algorithm"):
-                document.pop(key, None)
-            document |= promise_for(document, project.settings.get("guesses", {}))
-            _keep_trees(document, chosen)
+            _choose_usual(project, document)
         else:
-            _drop_trees(document)
+            put_trees(document, kind_of(document) or "k", trees_of(document))
 
     project.change(put)
 
@@ -107,50 +103,16 @@ def _fit_separator(document: dict[str, Any], mark: str | None) -> None:
         document["input"].setdefault("separator", mark)
 
 
-def _keep_trees(document: dict[str, Any], chosen: Any) -> None:
-    """Trees that were chosen stay those of columns that are still generalized."""
-    found = document.get("hierarchies")
-    if isinstance(chosen, str) and isinstance(found, str):
-        document["hierarchies"] = chosen
-    elif isinstance(chosen, dict) and not isinstance(found, str) and "quasi" in document["columns"].values():
-        document["hierarchies"] = (found or {}) | chosen
-        _drop_trees(document)
-
-
-def _drop_trees(document: dict[str, Any]) -> None:
-    """A column that is no longer generalized has no tree."""
-    trees, columns = document.get("hierarchies"), document["columns"]
-    if isinstance(trees, dict):
-        items = "+".join(name for name, role in columns.items() if role == "items")
-        left = {name: spec for name, spec in trees.items() if name == items or columns.get(name) == "quasi"}
-        document.pop("hierarchies")
-        document |= {"hierarchies": left} if left else {}
-
-
-def promise_for(document: dict[str, Any], guesses: dict[str, Any]) -> dict[str, Any]:
-    """The promise, hierarchies and algorithm that fit the roles of a document, until the user decides."""
-    columns = document.get("columns") or {}
-    roles = set(columns.values())
-    model = "k"
-    if "items" in roles or not columns:
-        model = "rt" if "quasi" in roles else "k" if "sensitive" in roles else "km"
-    promise: dict[str, Any] = {"model": model, "k": K}
-    if model in ("km", "rt"):
-        promise["m"] = M
-    elif "sensitive" in roles:
-        promise["l"] = L
-    kind = "table" if model == "k" and "quasi" in roles else model
-    found: dict[str, Any] = {}
-    shapes = {
-        name: guess["hierarchy"]
-        for name, guess in guesses.items()
-        if guess.get("hierarchy") and columns.get(name) == "quasi"
-    }
-    if model == "km":
-        found["hierarchies"] = "frequency:5"
-    elif shapes:
-        found["hierarchies"] = shapes
-    return found | {"guarantee": promise, "algorithm": next(iter(ALGORITHMS[kind]))}
+def _choose_usual(project: Project, document: dict[str, Any]) -> None:
+    """The promise, hierarchies and algorithm that fit the roles, until the user decides. Trees that were chosen stay."""
+    kind, columns = usual_kind(document), document["columns"]
+    for key in ("guarantee", "algorithm"):
+        document.pop(key, None)
+    if isinstance(document.get("hierarchies"), str) and kind != "km":
+        del document["hierarchies"]
+    guesses = project.settings.get("guesses", {})
+    shapes = {name: guess["hierarchy"] for name, guess in guesses.items() if guess.get("hierarchy") and name in columns}
+    choose_model(document, kind, {"hierarchies": shapes})
 
 
 def _output(name: str, form: str) -> str:

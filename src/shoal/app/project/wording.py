@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from shoal.app.panels.promise.knobs import KNOBS
+from shoal.app.project.knobs import KNOBS
 from shoal.errors import Message, ShoalError, told
 from shoal.options import Place
 from shoal.plan import Origin
@@ -43,8 +43,8 @@ class PageOrigin(Origin):
     """A plan that the user made by clicking: no message speaks of its file, its lines or its keys."""
 
     def where(self, place: Place = ()) -> str:
-        if place[:1] == ("columns",) and len(place) > 1:
-            return f"Column “{place[1]}”: "
+        if place[:1] == ("columns",):
+            return f"Column “{place[1]}”: " if len(place) > 1 else ""
         if len(place) > 1 and place[0] in ("guarantee", "options", "input", "outputs"):
             return f"{in_app(str(place[1]), None)}: "
         return f"{dotted(place).capitalize()}: " if place else ""

@@ -11,10 +11,10 @@ from typing import Any
 from nicegui import ui
 
 from shoal.app.panels import Panel, needs_data
-from shoal.app.panels.promise import promises
 from shoal.app.panels.promise.estimating import OFTEN, Estimating
-from shoal.app.panels.promise.knobs import KNOBS
 from shoal.app.panels.promise.promise_words import ALGORITHM_WORDS, MODELS, Model
+from shoal.app.project import promises
+from shoal.app.project.knobs import KNOBS
 from shoal.app.project.project import Project
 from shoal.app.server.shell import View
 from shoal.app.widgets import components as parts
@@ -179,7 +179,7 @@ class Desk:
             return
         with parts.card(f"What you promise: {guarantee}") as card:
             card.props["aria-live"] = "polite"
-            for sentence in promises.promise_of(document):
+            for sentence in guarantee.promise():
                 parts.text(sentence, "p", "sh-promise")
             if promises.kind_of(document) in ("table", "rt", "lm", "diversity"):
                 parts.term(

@@ -20,12 +20,6 @@ class Model:
     paper: str
     notes: str
     """The page of the documentation with how Shoal reads the paper."""
-    knobs: tuple[str, ...]
-
-    @property
-    def model(self) -> str:
-        """As plans write it."""
-        return "k" if self.kind == "table" else self.kind
 
 
 MODELS = (
@@ -38,7 +32,6 @@ MODELS = (
         "Items become categories of a hierarchy, where they must.",
         "Terrovitis, Mamoulis, Kalnis: Privacy-preserving Anonymization of Set-valued Data, VLDB 2008",
         "papers/km-2008",
-        ("k", "m"),
     ),
     Model(
         "k",
@@ -49,7 +42,6 @@ MODELS = (
         "Items are added to rows and removed from them until at least k rows are equal.",
         "Lin, Liu, Fournier-Viger, Hong: PTA, an Efficient System for Anonymizing Transaction Databases, 2017",
         "papers/pta-2017",
-        ("k", "l"),
     ),
     Model(
         "table",
@@ -60,7 +52,6 @@ MODELS = (
         "Values of these columns become ranges or categories.",
         "Samarati, Sweeney 1998; l: Machanavajjhala and others 2006; the clusters: Poulis and others 2013",
         "papers/rt-2013",
-        ("k", "l"),
     ),
     Model(
         "rt",
@@ -71,7 +62,6 @@ MODELS = (
         "Rows with similar columns are published alike in them; items become groups inside each such class.",
         "Poulis, Loukides, Gkoulalas-Divanis, Skiadopoulos: Anonymizing Data with Relational and Transaction Attributes, 2013",
         "papers/rt-2013",
-        ("k", "m"),
     ),
     Model(
         "lm",
@@ -82,7 +72,6 @@ MODELS = (
         "As before; classes grow until no sensitive item stands in more than 1 of l rows.",
         "Poulis, Loukides, Gkoulalas-Divanis, Skiadopoulos 2013, section 5",
         "papers/rt-2013",
-        ("k", "m", "l"),
     ),
     Model(
         "diversity",
@@ -94,7 +83,6 @@ MODELS = (
         "Rows are put into buckets; inside each, the sensitive values are dealt anew.",
         "Li, Li: Injector, Mining Background Knowledge for Data Anonymization, CERIAS Tech Report 2008-29",
         "papers/injector-2008",
-        ("l",),
     ),
 )
 """In the order in which they are shown."""

@@ -15,10 +15,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from shoal.algorithms import ALGORITHMS
 from shoal.app.jobs.queue import Job
 from shoal.app.panels.hierarchies.column_tree import spec_words
 from shoal.app.project.project import Project, moved
+from shoal.app.project.promises import algorithm_of
 from shoal.drawing.bars import Bar, bars
 from shoal.drawing.charts import Series, line_chart, scatter_chart
 from shoal.errors import InputError
@@ -83,12 +83,8 @@ def _trees(given: Any) -> str:
 
 def algorithm_words(document: Mapping[str, Any]) -> str:
     """The algorithm, and what was set for it."""
-    model = (document.get("guarantee") or {}).get("model")
-    columns = document.get("columns") or {}
-    kind = "table" if model == "k" and "quasi" in columns.values() else model
-    given = document.get("algorithm") or next(iter(ALGORITHMS.get(str(kind), {})), "none yet")
-    options = document.get("options") or {}
-    return f"{given}" + (f" ({', '.join(f'{name} {value}' for name, value in options.items())})" if options else "")
+    options = ", ".join(f"{name} {value}" for name, value in (document.get("options") or {}).items())
+    return (algorithm_of(document) or "none yet") + (f" ({options})" if options else "")
 
 
 def is_of_draft(project: Project, job: Job) -> bool:

@@ -1,0 +1,251 @@
+"""Promises in a draft: which kinds fit the roles of its columns, what can be set in it, and how it changes from one kind to another.
+
+All that is changed is the document of a plan. What a kind takes, and how it is made, says `shoal.guarantees.registry`; whether all of it
+fits together, a plan.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from shoal.algorithms import ALGORITHMS
+from shoal.app.project.knobs import KNOBS
+from shoal.app.project.wording import ROLES, PageOrigin, as_sentence
+from shoal.errors import InputError
+from shoal.guarantees.missing import UNKNOWN
+from shoal.guarantees.registry import GUARANTEES, guarantee_from, kind_for
+from shoal.models.km import HIERARCHY
+from shoal.plan import plan_of
+from shoal.plan.draft import L
+from shoal.records.knowledge import Rules
+
+Document = dict[str, Any]
+
+NUMBERS = ("k", "m", "l")
+"""Of a promise, in the order in which they are shown."""
+_LEAST_L = {"lm": 2, "diversity": 2}
+
+
+def of_role(document: Mapping[str, Any], role: str) -> list[str]:
+    """The columns with a role."""
+    return [name for name, given in (document.get("columns") or {}).items() if given == role]
+
+
+def kind_of(document: Mapping[str, Any]) -> str | None:
+    """The kind of promise that a draft has chosen."""
+    model = (document.get("guarantee") or {}).get("model")
+    kind = kind_for(str(model), has_quasi=bool(of_role(document, "quasi")))
+    return kind if kind in GUARANTEES else None
+
+
+def usual_kind(document: Mapping[str, Any]) -> str:
+    """The kind of promise that fits the roles of a draft, until the user decides."""
+    roles = set((document.get("columns") or {}).values())
+    if "items" in roles or not roles:
+        return "rt" if "quasi" in roles else "k" if "sensitive" in roles else "km"
+    return "table" if "quasi" in roles else "k"
+
+
+def misfit(kind: str, document: Mapping[str, Any], aside: Mapping[str, Any] = {}) -> str | None:
+    """Why a kind cannot be had with the roles of a draft, in a sentence with the remedy; None if it can."""
+    takes, columns = GUARANTEES[kind].roles, document.get("columns")
+    if "quasi" in takes and not of_role(document, "quasi"):
+        return "It is about columns that others may know, and no column has that role."
+    if "items" in takes and columns and not of_role(document, "items"):
+        return "It is about sets, and no column is a set of items."
+    for role in ROLES:
+        if role not in (*takes, "drop") and (names := of_role(document, role)):
+            has = "has" if len(names) == 1 else "have"
+            return f"It has no use for the role “{ROLES[role][0]}”, which {_listed(names)} {has}. Change that in Data."
+    if kind == "lm" and not (_is_sensitive(document) or aside.get("sensitive_items")):
+        return "It needs items that others want to learn: name them under Sensitive items, or give a column of them that role in Data."
+    changed = copy.deepcopy({name: part for name, part in document.items() if name != "outputs"})
+    choose_model(changed, kind, aside)
+    try:
+        plan_of(changed, PageOrigin())
+    except InputError as error:
+        return as_sentence(error)
+    return None
+
+
+def choose_model(document: Document, kind: str, aside: Mapping[str, Any]) -> dict[str, Any]:
+    """Puts a kind of promise into a draft. Numbers that both have stay; hierarchies and options that it has no use for go, and are
+    returned to be put aside. `aside` is what earlier changes took: what fits comes back."""
+    old = dict(document.get("guarantee") or {})
+    taken = {name: old[name] for name in NUMBERS if name in old}
+    trees = dict(aside.get("hierarchies") or {}) | trees_of(document)
+    if kind in ("km", "table", "diversity"):
+        for name in ("sensitive_items", "sensitive_file"):
+            if name in document:
+                taken[name] = document.pop(name)
+    elif not _is_sensitive(document) and aside.get("sensitive_items"):
+        document["sensitive_items"] = aside["sensitive_items"]
+    fresh: dict[str, Any] = {"model": "k" if kind == "table" else kind}
+    for name, usual in GUARANTEES[kind].numbers.items():
+        fresh[name] = max(int(least_of(kind, name)), old.get(name, aside.get(name, usual)))
+    if kind in ("k", "table"):
+        fresh["l"] = old.get("l", aside.get("l", L)) if _is_sensitive(document) else 1
+    document["guarantee"] = fresh
+    document["algorithm"] = next(iter(ALGORITHMS[kind]))
+    put_trees(document, kind, trees)
+    if kind in ("table", "diversity"):
+        document.get("input", {}).pop("separator", None)  # there are no cells to part
+    fit_options(document)
+    return dict(aside) | taken | {"hierarchies": trees}
+
+
+def choose_algorithm(document: Document, name: str) -> None:
+    document["algorithm"] = name
+    fit_options(document)
+
+
+def fit_options(document: Document) -> None:
+    """Takes away the options that the chosen algorithm has no use for."""
+    kind = kind_of(document)
+    if kind is None:
+        return
+    entry = ALGORITHMS[kind].get(algorithm_of(document))
+    fits = {*(entry.options if entry else ()), "threads", *(() if kind == "k" else ("unknown",))}
+    options = {name: value for name, value in (document.get("options") or {}).items() if name in fits}
+    document.pop("options", None)
+    if options:
+        document["options"] = options
+
+
+def algorithm_of(document: Mapping[str, Any]) -> str:
+    """The algorithm of a plan; the first of its model unless it says otherwise."""
+    kind = kind_of(document)
+    return str(document.get("algorithm") or (next(iter(ALGORITHMS[kind])) if kind else ""))
+
+
+def knobs_of(document: Mapping[str, Any]) -> list[str]:
+    """What can be turned: the numbers of the promise, then those of the algorithm."""
+    kind = kind_of(document)
+    if kind is None:
+        return []
+    names = [name for name in NUMBERS if name in GUARANTEES[kind].numbers]
+    if kind in ("k", "table") and not _is_sensitive(document):
+        names.remove("l")  # nothing is sensitive: there is nothing to be different
+    entry = ALGORITHMS[kind].get(algorithm_of(document))
+    return names + [name for name in ("delta", "suppress", "min_exp") if entry and name in entry.options]
+
+
+def value_of(document: Mapping[str, Any], name: str) -> float:
+    """What a knob stands at, the default where the plan does not say."""
+    if name in NUMBERS:
+        found = (document.get("guarantee") or {}).get(name)
+        return float(GUARANTEES[kind_of(document) or "km"].numbers.get(name, 1) if found is None else found)
+    found = (document.get("options") or {}).get(name)
+    return float(KNOBS[name].default(algorithm_of(document)) if found is None else found)
+
+
+def least_of(kind: str, name: str) -> float:
+    """The least that a knob can be set to."""
+    return float(_LEAST_L.get(kind, 1)) if name == "l" else KNOBS[name].low
+
+
+def turn(document: Document, name: str, value: float) -> None:
+    """Sets a knob. It is kept within what the plan allows."""
+    knob = KNOBS[name]
+    value = min(knob.most, max(least_of(kind_of(document) or "", name), value))
+    if name in NUMBERS:
+        document.setdefault("guarantee", {})[name] = round(value)
+        if not counts_missing(document):
+            document["guarantee"].pop("missing", None)
+    else:
+        document.setdefault("options", {})[name] = round(value, 4)
+
+
+def missing_of(document: Mapping[str, Any]) -> Any:
+    """What a missing sensitive value is read as."""
+    return (document.get("guarantee") or {}).get("missing") or UNKNOWN
+
+
+def counts_missing(document: Mapping[str, Any]) -> bool:
+    """Whether it makes a difference what a missing sensitive value is."""
+    kind = kind_of(document)
+    return kind == "diversity" or (kind == "table" and _is_sensitive(document) and value_of(document, "l") > 1)
+
+
+def read_missing(document: Document, reading: str) -> None:
+    """Says what a missing sensitive value is; the safe reading needs no word."""
+    promise = document.setdefault("guarantee", {})
+    promise.pop("missing", None)
+    if reading != UNKNOWN:
+        promise["missing"] = reading
+
+
+def guarantee_of(document: Mapping[str, Any]) -> Any:
+    """The guarantee itself, which has its promise and its limits in words; None while no kind is chosen."""
+    kind = kind_of(document)
+    if kind is None:
+        return None
+    facts: dict[str, Any] = {name: int(value_of(document, name)) for name in GUARANTEES[kind].numbers}
+    if counts_missing(document):
+        facts["missing"] = missing_of(document)
+    guarantee = guarantee_from(kind, facts)
+    if kind == "k":
+        marked = document.get("sensitive_items") or of_role(document, "sensitive")
+        return replace(guarantee, sensitive=frozenset(sensitive_names(marked) if isinstance(marked, str) else marked))
+    entry = ALGORITHMS[kind].get(algorithm_of(document))
+    if kind == "diversity" and entry and "min_exp" in entry.options:  # the release will find rules in the data
+        none, number, sure = np.zeros(0, np.int32), np.zeros(0), np.zeros(0, bool)
+        rules = Rules({}, "", (), np.zeros((0, 0), np.int32), none, number, number, sure, sure)
+        return replace(guarantee, rules=rules)
+    return guarantee
+
+
+def sensitive_names(text: str) -> list[str]:
+    """Items that a user has typed, with commas or line breaks between them; each once."""
+    names = (part.strip() for part in text.replace("\n", ",").split(","))
+    return list(dict.fromkeys(name for name in names if name))
+
+
+def takes_sensitive_items(document: Mapping[str, Any]) -> bool:
+    """Whether naming sensitive items makes a difference: sets are published, and no column has them already."""
+    columns = document.get("columns")
+    has_sets = bool(of_role(document, "items")) or not columns
+    return has_sets and not of_role(document, "sensitive") and not document.get("sensitive_file")
+
+
+def name_sensitive(document: Document, names: list[str]) -> None:
+    """Says which items are sensitive. A number of different ones that nobody can have any more goes back to 1."""
+    document.pop("sensitive_items", None)
+    if names:
+        document["sensitive_items"] = names
+    elif (document.get("guarantee") or {}).get("model") == "k":
+        document["guarantee"]["l"] = 1
+
+
+def _is_sensitive(document: Mapping[str, Any]) -> bool:
+    return bool(of_role(document, "sensitive") or document.get("sensitive_items") or document.get("sensitive_file"))
+
+
+def trees_of(document: Mapping[str, Any]) -> dict[str, str]:
+    """The hierarchies by column. Those of items go by their column, several columns joined by +, and nothing where there are none."""
+    given = document.get("hierarchies")
+    return {"+".join(of_role(document, "items")): given} if isinstance(given, str) else dict(given or {})
+
+
+def put_trees(document: Document, kind: str, trees: Mapping[str, str]) -> None:
+    """Puts those hierarchies into a draft that its promise has a use for."""
+    document.pop("hierarchies", None)
+    items = "+".join(of_role(document, "items"))
+    if kind == "km":
+        document["hierarchies"] = trees.get(items, HIERARCHY)
+        return
+    fits = {*of_role(document, "quasi"), *((items,) if kind in ("rt", "lm") else ())} if kind != "k" else set()
+    if found := {name: spec for name, spec in trees.items() if name in fits}:
+        document["hierarchies"] = found
+
+
+def _listed(names: list[str]) -> str:
+    shown = [f"“{name}”" for name in names[:3]]
+    if len(names) > 3:
+        return f"{', '.join(shown)} and {len(names) - 3} more"
+    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
