@@ -2,10 +2,13 @@
 
 An item published as itself costs 0, as a node with u leaves below it u / |I|, and a dropped one 1, what the root would
 cost. The loss of a release weighs each item by its occurrences in the original data (section 3.3 of the 2008 paper). Whole
-numbers are kept as long as possible: `node_cost` is NCP times |I| times occurrences, so equal losses compare equal.
+numbers are kept as long as possible: a search goes by NCP times |I| times occurrences (`NCP`), so equal losses compare equal.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -22,9 +25,25 @@ def leaf_occurrences(hierarchy: Hierarchy, baskets: Baskets) -> npt.NDArray[np.i
     return occurrences
 
 
-def node_cost(hierarchy: Hierarchy, occurrences: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Per node: leaves below it times occurrences below it, 0 for a node with a single leaf. `occurrences` is per leaf."""
-    return np.where(hierarchy.leaf_count > 1, hierarchy.leaf_count * hierarchy.sums(occurrences), 0)
+@dataclass(frozen=True, eq=False)
+class NCP:
+    """NCP as the price of a search: times |I|, for each occurrence."""
+
+    hierarchy: Hierarchy
+
+    @cached_property
+    def as_node(self) -> npt.NDArray[np.int64]:
+        return np.where(self.hierarchy.leaf_count > 1, self.hierarchy.leaf_count, 0)
+
+    @property
+    def deletion(self) -> int:
+        return self.hierarchy.n_leaves
+
+    def of_nodes(self, occurrences: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        return self.as_node * self.hierarchy.sums(occurrences)
+
+    def share(self, price: float, occurrences: int) -> float:
+        return price / max(1, self.hierarchy.n_leaves * occurrences)
 
 
 def ncp(cut: Cut, occurrences: npt.NDArray[np.int64], deleted: npt.NDArray[np.int64] | None = None) -> dict[str, float]:
@@ -32,25 +51,21 @@ def ncp(cut: Cut, occurrences: npt.NDArray[np.int64], deleted: npt.NDArray[np.in
 
     `occurrences` is per leaf, `deleted` the part of them that single deletions took besides what the cut drops.
     """
-    total = int(occurrences.sum())
-    if total == 0:
-        return {"ncp": 0.0, "generalized": 0.0, "deleted": 0.0}
-    leaves = cut.hierarchy.n_leaves
+    price, total = NCP(cut.hierarchy), int(occurrences.sum())
     kept = np.where(cut.node >= 0, occurrences - (0 if deleted is None else deleted), 0)
-    below = cut.hierarchy.leaf_count[np.maximum(cut.node, 0)]
-    cost = int(np.where(below > 1, below * kept, 0).sum())
+    cost = int((price.as_node[np.maximum(cut.node, 0)] * kept).sum())
     gone = total - int(kept.sum())
     return {
-        "ncp": (cost + gone * leaves) / (leaves * total),
-        "generalized": cost / (leaves * total),
-        "deleted": gone / total,
+        "ncp": price.share(cost + gone * price.deletion, total),
+        "generalized": price.share(cost, total),
+        "deleted": gone / max(1, total),
     }
 
 
 def local_ncp(hierarchy: Hierarchy, node: npt.NDArray[np.int32]) -> dict[str, float]:
     """The same loss where every occurrence has a node of its own, `node[i]`, as under local recoding."""
-    below = hierarchy.leaf_count[node]
-    lost = int(np.where(below > 1, below, 0).sum()) / max(1, hierarchy.n_leaves * len(node))
+    price = NCP(hierarchy)
+    lost = price.share(int(price.as_node[node].sum()), len(node))
     return {"ncp": lost, "generalized": lost, "deleted": 0.0}
 
 

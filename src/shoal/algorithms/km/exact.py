@@ -67,7 +67,7 @@ def exact_on(problem: Counts, options: Options, started: float) -> Recoding:
                     # Not even dropping as much as allowed helps: the root is all that is left.
                     raise _Infeasible
                 rounds += 1
-                loss = program.bound / max(1, hierarchy.n_leaves * total)
+                loss = problem.price.share(program.bound, total)
                 doing = _standing(depth, hierarchy.height, known, loss)
                 options.tell(doing, depth / (hierarchy.height + 1), best=known, bound=loss)
                 breaches = _breaches(problem, answer)
@@ -77,7 +77,7 @@ def exact_on(problem: Counts, options: Options, started: float) -> Recoding:
             cost = _cost(problem, answer)
             if cost <= best_cost:
                 best, best_cost = Cut(hierarchy, answer), cost
-            known = best_cost / max(1, hierarchy.n_leaves * total)
+            known = problem.price.share(best_cost, total)
         optimal = True
     except _Infeasible:
         optimal = True
@@ -85,8 +85,7 @@ def exact_on(problem: Counts, options: Options, started: float) -> Recoding:
     except _Expired:
         pass
     loss = ncp(best, problem.occurrences)["ncp"]
-    scale = max(1, hierarchy.n_leaves * total)
-    bound = loss if optimal else min(loss, program.bound / scale)
+    bound = loss if optimal else min(loss, problem.price.share(program.bound, total))
     return Recoding(
         best,
         problem.vocabulary,
@@ -135,7 +134,7 @@ class _Program:
         parent[: h.n_nodes] = g.parent
         if self.dropping:
             self.weight[h.n_nodes :] = h.sums(g.occurrences)[top]
-            price[h.n_nodes :] = self.weight[h.n_nodes :] * h.n_leaves - g.cost[top]
+            price[h.n_nodes :] = self.weight[h.n_nodes :] * g.price.deletion - g.cost[top]
             parent[top] = h.n_nodes + np.arange(len(top))
             price[h.root] = 0
         self.price, self.depth, self.parent = price, depth, parent
@@ -260,7 +259,7 @@ def _breaches(problem: Counts, node: npt.NDArray[np.int32]) -> npt.NDArray[np.in
 
 
 def _cost(problem: Counts, node: npt.NDArray[np.int32]) -> int:
-    dropped = int(problem.occurrences[node < 0].sum()) * problem.hierarchy.n_leaves
+    dropped = int(problem.occurrences[node < 0].sum()) * problem.price.deletion
     return dropped + int(problem.cost[np.unique(node[node >= 0])].sum())
 
 

@@ -85,7 +85,7 @@ def hybrid(baskets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarchy, optio
     best, tried = _search(problem, rival.cut, budget, options, is_late)
     facts = {"moves": tried, "exact": without}
     bound = least_loss(problem)
-    if without * max(1, hierarchy.n_leaves * total) <= best.loss:
+    if without <= problem.price.share(best.loss, total):
         return replace(rival, algorithm="hybrid", optimal=None, bound=bound, facts=facts, notes=())
     return Recoding(
         Cut(hierarchy, best.node),
@@ -107,8 +107,8 @@ def least_loss(problem: Problem) -> float:
     node = np.arange(h.n_leaves, dtype=np.int32)
     while (rare := (problem.support[node] < problem.k) & (h.parent[node] >= 0)).any():
         node[rare] = h.parent[node[rare]]
-    price = np.where(h.leaf_count[node] > 1, h.leaf_count[node], 0)
-    return int((price * problem.occurrences).sum()) / max(1, h.n_leaves * int(problem.occurrences.sum()))
+    least = int((problem.price.as_node[node] * problem.occurrences).sum())
+    return problem.price.share(least, int(problem.occurrences.sum()))
 
 
 def _search(
@@ -196,8 +196,7 @@ class _Search:
 
     def _keep(self, state: _State, share: float) -> None:
         self.best = min(self.best, state, key=lambda s: s.loss)
-        scale = max(1, self.problem.hierarchy.n_leaves * int(self.problem.occurrences.sum()))
-        lost = self.best.loss / scale
+        lost = self.problem.price.share(self.best.loss, int(self.problem.occurrences.sum()))
         self.options.tell(f"{self.tried:,} moves tried, {lost:.2%} lost", share, best=lost)
 
 
@@ -250,7 +249,7 @@ class _State:
         h, baskets = problem.hierarchy, problem.baskets
         rarity = np.empty(h.n_nodes, np.int32)
         rarity[np.argsort(-problem.support, kind="stable")] = np.arange(h.n_nodes, dtype=np.int32)
-        self.prices = Prices(np.where(h.leaf_count > 1, h.leaf_count, 0), h.n_leaves, rarity)
+        self.prices = Prices(problem.price.as_node, problem.price.deletion, rarity)
         size = len(baskets.items) + len(baskets)
         tok, weight, alive = np.full(size, -1, np.int32), np.zeros(size, np.int32), np.zeros(size, np.bool_)
         self.rows = TokenRows(baskets.offsets, tok, weight, alive, problem.leaf_rows, problem.k, problem.m)

@@ -30,7 +30,7 @@ from shoal.hierarchy.tree import Hierarchy
 from shoal.kernels.itemsets.prefixes import laid_out
 from shoal.kernels.itemsets.rare_sets import mark_exposed
 from shoal.kernels.parallel import over_blocks
-from shoal.price.ncp import leaf_occurrences
+from shoal.price.ncp import NCP, leaf_occurrences
 from shoal.records.baskets import Baskets
 
 MOST_PARTS = 64
@@ -61,13 +61,13 @@ def lra(baskets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarchy, options:
         other = _refined(problem, parts, clock)
         if other.cost < best.cost:
             best, used = other, len(parts)
-    scale = max(1, hierarchy.n_leaves * baskets.occurrences)
+    of_cut = problem.price.share(start.cost, baskets.occurrences)
     return LocalRecoding(
         hierarchy,
         best.node,
         baskets.vocabulary,
         algorithm="lra",
-        facts={"parts": used, "moves": best.moves, "ncp_of_cut": start.cost / scale, "cut_optimal": whole.optimal},
+        facts={"parts": used, "moves": best.moves, "ncp_of_cut": of_cut, "cut_optimal": whole.optimal},
         notes=("stopped by the time limit: a longer run may lose less",) if clock.expired else (),
     )
 
@@ -124,6 +124,7 @@ class Splitting:
 
     def __init__(self, baskets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarchy, options: Options) -> None:
         self.baskets, self.guarantee, self.hierarchy = baskets, guarantee, hierarchy
+        self.price = NCP(hierarchy)
         self.options = replace(options, suppress=0.0, time_limit=None, progress=None)
         self.filled = baskets.lengths > 0
         self.work = 0
@@ -134,9 +135,8 @@ class Splitting:
         self.work += baskets.occurrences
         if node is None:
             node = exact(baskets, self.guarantee, self.hierarchy, self.options).cut.lowest().node
-        below = self.hierarchy.leaf_count[node]
         used = leaf_occurrences(self.hierarchy, baskets)
-        return Part(rows, node, int(np.where(below > 1, below * used, 0).sum()))
+        return Part(rows, node, int((self.price.as_node[node] * used).sum()))
 
     def partitions(
         self, whole: Part, most: int, most_work: int, goes_on: Callable[[float], bool]

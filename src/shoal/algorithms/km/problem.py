@@ -22,7 +22,8 @@ from shoal.kernels.itemsets import rare_sets as kernels
 from shoal.kernels.itemsets.nodes import LeafRows, joint_support, node_supports, rows_by_position
 from shoal.kernels.itemsets.prefixes import laid_out
 from shoal.kernels.parallel import even_blocks, even_row_blocks, over_blocks
-from shoal.price.ncp import node_cost
+from shoal.price import Price
+from shoal.price.ncp import NCP
 from shoal.records.baskets import Baskets
 
 MOST_PER_TOKEN = 256
@@ -42,7 +43,9 @@ class Counts(Protocol):
     parent: npt.NDArray[np.int32]
     occurrences: npt.NDArray[np.int64]
     """Per leaf, how often its item occurs."""
+    price: Price
     cost: npt.NDArray[np.int64]
+    """Per node, what its items cost when they are published as it."""
     support: npt.NDArray[np.int64]
     """Per node, transactions that hold something under it."""
     pulse: Callable[[float], None] | None
@@ -71,7 +74,8 @@ class Problem:
         check_reachable(guarantee, len(baskets) - baskets.empty)
         self.occurrences = np.zeros(hierarchy.n_leaves, np.int64)
         self.occurrences[self.leaf] = baskets.supports()
-        self.cost = node_cost(hierarchy, self.occurrences)
+        self.price: Price = NCP(hierarchy)
+        self.cost = self.price.of_nodes(self.occurrences)
         parts = over_blocks(
             lambda a, b: node_supports(baskets.offsets, baskets.items, self.leaf, self.parent, a, b),
             even_row_blocks(baskets.offsets, 4),

@@ -78,7 +78,7 @@ class Refinement:
         h, baskets = problem.hierarchy, problem.baskets
         self.problem, self.hierarchy, self.baskets = problem, h, baskets
         self.node = node.copy()
-        self.width = np.where(h.leaf_count > 1, h.leaf_count, 0)
+        self.width = problem.price.as_node
         self.row = np.repeat(np.arange(len(baskets), dtype=np.int32), baskets.lengths)
         # Occurrences by their leaf's place in depth-first order: those below any node are one stretch.
         self.position = h.span[: h.n_leaves, 0][problem.leaf].astype(np.int32)[baskets.items]

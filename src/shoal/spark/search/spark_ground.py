@@ -18,7 +18,8 @@ from shoal.guarantees.km import KmAnonymity
 from shoal.hierarchy.tree import Hierarchy
 from shoal.kernels.itemsets.nodes import node_supports, rows_by_position
 from shoal.kernels.itemsets.rare_sets import rare_sets
-from shoal.price.ncp import node_cost
+from shoal.price import Price
+from shoal.price.ncp import NCP
 from shoal.spark.data.executors import count_keys, total_batch
 from shoal.spark.data.packing import Ints, Longs, frozen, pieces
 from shoal.spark.data.sets import SparkSets
@@ -39,7 +40,8 @@ class SparkGround:
         check_reachable(guarantee, len(sets) - sets.empty)
         self.occurrences = np.zeros(hierarchy.n_leaves, np.int64)
         self.occurrences[self.leaf] = sets.supports()
-        self.cost = node_cost(hierarchy, self.occurrences)
+        self.price: Price = NCP(hierarchy)
+        self.cost = self.price.of_nodes(self.occurrences)
         self.support = count_keys(sets.rows, _node_supports, hierarchy.n_nodes, leaf=self.leaf, parent=self.parent)
 
     def rare_sets(self, node: Ints, up_to: int) -> Ints:
