@@ -180,7 +180,7 @@ def test_results_are_kept_by_content(workspace):
         first = kept.ask(jobs, project, "risk", key, document, {"k": 5})
         assert kept.ask(jobs, project, "risk", key, document, {"k": 5}).id == first.id
         until(lambda: (jobs.tick(), jobs.get(project, first.id).status == "done")[1])
-        assert kept.kept(jobs, project, "risk", key).result["profile"]["rows"] == 90
+        assert kept.job_of(jobs, project, "risk", key).result["profile"]["rows"] == 90
         assert contents.key_of(project, document, k=5) == key != contents.key_of(project, document, k=6)
         (workspace.folder / "people.csv").write_text(PEOPLE + "x,1,M,A,1\n")
         assert contents.key_of(project, document, k=5) != key

@@ -16,7 +16,7 @@ KEPT = 16
 """Ended jobs of a task that stay; older ones make room."""
 
 
-def kept(jobs: Jobs, project: Project, task: str, key: str) -> Job | None:
+def job_of(jobs: Jobs, project: Project, task: str, key: str) -> Job | None:
     """The newest job of a task with a key that has ended, or is on its way; what was cancelled was never asked for."""
     for job in jobs.of(project, task):
         if job.about.get("options", {}).get("key") == key and job.status != "cancelled":
@@ -28,7 +28,7 @@ def ask(
     jobs: Jobs, project: Project, task: str, key: str, document: Mapping[str, Any], options: Mapping[str, Any]
 ) -> Job:
     """The job of a key: the one that is kept, or a new one. Others of the task that wait or run are ended."""
-    found = kept(jobs, project, task, key)
+    found = job_of(jobs, project, task, key)
     if found is not None:
         return found
     forget_live(jobs, project, task)

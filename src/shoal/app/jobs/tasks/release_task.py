@@ -12,18 +12,19 @@ import os
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from shoal.app.panels.result.run_tables import class_bins, class_sizes, write_tables
 from shoal.app.project.wording import as_sentence, in_app
+from shoal.certificate.document import certificate_file
+from shoal.certificate.sign import Signer
 from shoal.errors import InputError, ShoalError, told
+from shoal.evaluation.evaluation import evaluate as evaluation_of
+from shoal.guarantees.diversity import BUCKET
 from shoal.plan import Plan
 from shoal.processes import Teller
 from shoal.rehearsal import checked_plan
-from shoal.release import run
-
-if TYPE_CHECKING:
-    from shoal.certificate.sign import Signer
-    from shoal.release import Release
+from shoal.release import Release, read_for, run
 
 CERTIFICATE, RULES, REPORT = "certificate.json", "rules.csv", "report.json"
 STAGES = ("Checking the plan", "Making the release", "Measuring what it cost")
@@ -49,7 +50,7 @@ def work(plan: Plan, folder: Path, tell: Teller, *, evaluate: bool = True) -> di
         tell.stage(STAGES[2])
         looked = look_at(plan, release, folder)
         try:
-            evaluation = evaluated(plan, release, folder / RULES, tell)
+            evaluation = evaluation_facts(plan, release, folder / RULES, tell)
         except ShoalError as error:
             why_not = as_sentence(error)
     return {
@@ -75,10 +76,6 @@ def check_name(name: str) -> None:
 
 def look_at(plan: Plan, release: Release, folder: Path) -> dict[str, Any]:
     """Tables for the page, and the sizes of classes before and after."""
-    from shoal.app.panels.result.run_tables import class_bins, class_sizes, write_tables
-    from shoal.guarantees.diversity import BUCKET
-    from shoal.release import read_for
-
     original = read_for(plan)[0].rows
     promise = release.guarantee
     least = int(promise.l if promise.model == "diversity" else promise.k)
@@ -93,24 +90,21 @@ def look_at(plan: Plan, release: Release, folder: Path) -> dict[str, Any]:
     }
 
 
-def evaluated(plan: Plan, release: Release, rules: Path, tell: Teller) -> dict[str, Any]:
+def evaluation_facts(plan: Plan, release: Release, rules: Path, tell: Teller) -> dict[str, Any]:
     """What `shoal evaluate` says about the release and its original."""
-    from shoal.evaluation.evaluation import evaluate
-
+    given = plan.keywords()
     names = ("quasi", "sensitive", "keep", "hierarchy", "unknown", "threads", "format", "separator", "items", "id")
-    asked = {name: plan.keywords()[name] for name in (*names, "drop", "numeric") if name in plan.keywords()}
+    asked = {name: given[name] for name in (*names, "drop", "numeric") if name in given}
     promise = plan.guarantee
     asked |= {name: value for name in ("k", "m") if (value := getattr(promise, name, None)) is not None}
     if "hierarchy" not in asked and plan.kind in ("km", "k"):
         asked["rules"] = rules
-    found = evaluate(plan.data, release.published, same_order=plan.keep_order, progress=tell, **asked)
-    return found.to_dict()
+    evaluation = evaluation_of(plan.data, release.published, same_order=plan.keep_order, progress=tell, **asked)
+    return evaluation.to_dict()
 
 
 def write_pages(folder: Path, vouching: Signer | None = None) -> None:
     """The certificate once more, as a page, and as a PDF where that can be set."""
-    from shoal.certificate.document import certificate_file
-
     content = json.loads((folder / CERTIFICATE).read_bytes())
     if "signature" in content and vouching is None:  # what is signed is signed as it stands
         return

@@ -13,9 +13,16 @@ from typing import Any
 
 from shoal.app.jobs.tasks.release_task import CERTIFICATE, check_name, write_pages
 from shoal.app.project.own_files import read_json
+from shoal.certificate.document import certificate_file
+from shoal.certificate.facts import certificate_bytes
+from shoal.certificate.sign import signer
+from shoal.certificate.terms import guarantee_of, reading_of, sensitive_items_of
 from shoal.errors import InputError
+from shoal.guarantees.audit import Audit
+from shoal.models import Proposal, Roles, model_of
 from shoal.plan import Plan
 from shoal.processes import Teller
+from shoal.release import Release
 
 _ID = re.compile(r"[0-9]{13}-[a-f0-9]{8}")
 GONE = "the run that this release comes from is gone; run it again"
@@ -23,10 +30,6 @@ GONE = "the run that this release comes from is gone; run it again"
 
 def work(plan: Plan, folder: Path, tell: Teller, *, job: str, name: str) -> dict[str, Any]:
     """`job` is the run in the same project, `name` the file to be written; its ending tells the format."""
-    from shoal.certificate.document import certificate_file
-    from shoal.certificate.facts import certificate_bytes
-    from shoal.certificate.sign import signer
-
     check_name(name)
     made = folder.parent.parent / job
     output = read_json(made / "result.json").get("release", {}).get("output")
@@ -54,18 +57,13 @@ def work(plan: Plan, folder: Path, tell: Teller, *, job: str, name: str) -> dict
     }
 
 
-def _again(plan: Plan, data: Path, content: dict[str, Any]) -> Any:
+def _again(plan: Plan, data: Path, content: dict[str, Any]) -> Release:
     """The release that a certificate is about, from its file. What its algorithm knew is in the certificate, and stays there."""
-    from shoal.certificate.terms import guarantee_of, reading_of, sensitive_items_of
-    from shoal.guarantees.audit import Audit
-    from shoal.models import Proposal, Roles, model_of
-    from shoal.release import Release
-
     if not content or not data.is_file():
         raise InputError(GONE)
     guarantee, how = guarantee_of(content), reading_of(content)
     if sensitive_items_of(content):
-        how["sensitive"] = plan.keywords()["sensitive"]
+        how["sensitive"] = plan.sensitive
     roles = {name: how.pop(name, None) for name in ("sensitive", "quasi", "keep")}
     source, guarantee = model_of(guarantee).read(data, guarantee, Roles(**roles), how)
     if source.sha256 != content["output"]["sha256"]:
