@@ -43,7 +43,7 @@ FORMATS = {
     "parent-child": Format(parent_child.parse, parent_child.render, parent_child.ONE_ROOT),
     "json": Format(nested.parse, nested.render, nested.ONE_ROOT),
 }
-_NOT_TEXT = re.compile("[\0\ud800-\udfff]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _PACK: dict[str, Callable[[bytes], bytes]] = {
     ".gz": lambda data: gzip.compress(data, mtime=0),
     ".zst": lambda data: bytes(pa.compress(data, codec="zstd", asbytes=True)),
@@ -104,7 +104,7 @@ def hierarchy_text(hierarchy: Hierarchy, format: str, name: str = "hierarchy") -
     if hierarchy.n_nodes == 1:
         raise InputError(f"hierarchy {hierarchy.source}: a single node without a root above it cannot be written")
     text = _format(format).render(hierarchy, name)
-    if _NOT_TEXT.search(text):
+    if "\0" in text or (not text.isascii() and _SURROGATE.search(text)):
         raise InputError(f"hierarchy {hierarchy.source}: its labels hold characters that a UTF-8 text file cannot")
     return text
 

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice, repeat
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from shoal.errors import VALUES, InputError
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from _csv import Reader
 
 _SEPARATORS = ";\t,"
-_SPECIAL = re.compile(f'[{_SEPARATORS}"\r\n]')
+_SPECIAL = frozenset(_SEPARATORS + '"\r\n')
 _SAMPLE = 200
 BLANKS = " \t\n\v\f\r"
 """Blanks that do not count around a label or an item; those of other scripts do."""
@@ -69,16 +68,17 @@ def cells_for(labels: Sequence[str], what: str) -> Sequence[str]:
     A cell that is empty or has blanks around it would not be read back as it was, so it is refused; `what` begins the message. Mostly
     there is nothing to refuse and nothing to quote, which one look at all labels together shows.
     """
-    if not all(labels) or list(map(str.strip, labels, repeat(BLANKS))) != list(labels):
-        bad = [label for label in labels if not label or label != label.strip(BLANKS)]
+    joined = "".join(labels)
+    suspect = not all(labels) or any(blank in joined for blank in BLANKS)
+    if suspect and (bad := [label for label in labels if not label or label != label.strip(BLANKS)]):
         raise InputError(
             f"{what}: {count_of(bad, 'label is', 'labels are')} empty or surrounded by blanks{VALUES}; rename them, "
             "or write json",
             values=[repr(label) for label in bad],
         )
-    if not _SPECIAL.search("".join(labels)):
+    if not any(mark in joined for mark in _SPECIAL):
         return labels
-    return ['"' + label.replace('"', '""') + '"' if _SPECIAL.search(label) else label for label in labels]
+    return ['"' + label.replace('"', '""') + '"' if _SPECIAL.intersection(label) else label for label in labels]
 
 
 def _reader(text: str, separator: str) -> Reader:
