@@ -94,7 +94,7 @@ def navigation(names: list[str]) -> Nav:
     ordered = {head: taken(*(f"{folder}/{stem}.md" for stem in stems)) for head, (folder, stems) in FIRST.items()}
     ordered["Guides"] += taken(*(name for name in left if name.startswith("guide/")))
     ordered["Papers"] += taken(*(name for name in left if name.startswith("papers/")))
-    ordered["Reference"] = taken("reference.md", "formats.md", "threats.md", "security.md")
+    ordered["Reference"] = taken("glossary.md", "reference.md", "formats.md", "threats.md", "security.md")
     ordered["Measured"] = taken("results.md", "rivals.md")
     ordered["Decisions"] = taken("decisions/README.md", *(name for name in left if name.startswith("decisions/")))
     changes = taken("changes.md")
