@@ -55,7 +55,7 @@ def section_learning() -> list[Row]:
 
 def case_learning(transactions: int) -> Row:
     """Learned hierarchies: growth on Quest data, learned:5, m = 2"""
-    from shoal.algorithms.km.learning import learned
+    from shoal.algorithms.km.learning import learned_tree
     from shoal.algorithms.recoding import Options
     from shoal.guarantees.km import KmAnonymity
     from shoal.records.samples.quest import quest
@@ -63,7 +63,7 @@ def case_learning(transactions: int) -> Row:
     baskets = quest(transactions, length=10, items=1000, seed=1)
     promise = KmAnonymity(max(2, transactions // 8_000), 2)
     warm_up()
-    took, tree = timed(lambda: learned(baskets, 5, promise, Options()), 0.5, 3)
+    took, tree = timed(lambda: learned_tree(baskets, 5, promise, Options()), 0.5, 3)
     _, loss = optimum(baskets, promise, tree)
     return {
         "transactions": f"{transactions:,}",

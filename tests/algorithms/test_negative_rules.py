@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive_buckets
-from shoal.algorithms.buckets.negative_rules import marked, needed_rows, negative_rules, value_hierarchies
-from shoal.algorithms.buckets.rule_files import edited, rule_edits, rule_lines
+from shoal.algorithms.buckets.negative_rules import mark_redundant, needed_rows, negative_rules, value_hierarchies
+from shoal.algorithms.buckets.rule_files import apply_edits, rule_edits, rule_lines
 from shoal.errors import InputError
 from shoal.guarantees.diversity import kinds_of_rows
 from shoal.hierarchy.columns import interval_tree
@@ -113,7 +113,7 @@ def test_rules_are_those_of_the_definition(table, min_exp, min_conf, max_length)
         ):
             nodes = tuple(None if v < 0 else v for v in key[0])
             assert (support, exceptions) == pytest.approx(found[nodes, rules.values[key[1]]])
-    assert as_set(marked(all_rules).take(marked(all_rules).redundant)) == follow
+    assert as_set(mark_redundant(all_rules).take(mark_redundant(all_rules).redundant)) == follow
 
 
 @given(tables(), st.sampled_from([0.3, 0.6]))
@@ -257,7 +257,7 @@ def test_an_owner_adds_and_strikes_rules():
         hierarchies,
         records["disease"],
     )
-    changed = edited(rules, edits, records)
+    changed = apply_edits(rules, edits, records)
     assert [str(rule) for rule in changed] == ["sex=M => not Ovarian Cancer", "sex=F => not Prostate Cancer"]
     assert [rule.given for rule in changed] == [False, True]
     assert [rule.support for rule in changed] == [6, 3]
@@ -271,7 +271,7 @@ def test_striking_a_rule_leaves_the_more_special_ones():
     edits = rule_edits(
         ['{"if": {"sex": "M"}, "never": "Ovarian Cancer", "strike": true}'], hierarchies, records["disease"]
     )
-    changed = edited(rules, edits)
+    changed = apply_edits(rules, edits)
     assert len(changed) == len(rules) - 1
     special = [rule for rule in changed if rule.value == "Ovarian Cancer" and rule.conditions.get("sex") == "M"]
     assert special
@@ -308,7 +308,7 @@ def test_a_rule_that_is_not_there_cannot_be_struck():
     hierarchies = value_hierarchies(records, {})
     edits = rule_edits(['{"if": {"sex": "F"}, "never": "Flu", "strike": true}'], hierarchies, records["disease"])
     with pytest.raises(InputError, match="not among the rules"):
-        edited(negative_rules(records, hierarchies, min_exp=0.75), edits)
+        apply_edits(negative_rules(records, hierarchies, min_exp=0.75), edits)
 
 
 FIGURE_3 = {

@@ -29,7 +29,7 @@ from shoal.kernels.classes.bounds import nearest_sum
 from shoal.kernels.classes.centres import class_centres
 from shoal.kernels.classes.exchange import CLASSES, improve
 from shoal.kernels.classes.gray import gray_order
-from shoal.kernels.classes.majority import joined, left
+from shoal.kernels.classes.majority import join_row, leave_row
 from shoal.kernels.classes.orders import dense_gray_order, tree_order
 from shoal.kernels.classes.splitting import best_split
 from shoal.records.baskets import Baskets
@@ -86,11 +86,11 @@ def test_loss_is_kept_as_rows_join_and_leave(rows, random):
         away = [i for i in range(len(rows)) if i not in inside]
         if away and (not inside or random.random() < 0.6):
             i = random.choice(away)
-            loss, major = joined(offsets, items, i, count, having, 0, len(inside), loss, major)
+            loss, major = join_row(offsets, items, i, count, having, 0, len(inside), loss, major)
             inside.append(i)
         else:
             i = random.choice(inside)
-            loss, major = left(offsets, items, i, count, having, 0, len(inside), loss, major)
+            loss, major = leave_row(offsets, items, i, count, having, 0, len(inside), loss, major)
             inside.remove(i)
         members = [rows[j] for j in inside]
         assert loss == (naive_split.loss(members) if members else 0)

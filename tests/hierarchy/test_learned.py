@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from random_trees import leaves_below
 from shoal.algorithms.km.exact import exact
-from shoal.algorithms.km.learning import WAYS, candidates, grown, learned
+from shoal.algorithms.km.learning import WAYS, candidates, grow_groups, learned_tree
 from shoal.algorithms.recoding import Options
 from shoal.errors import InputError
 from shoal.guarantees.km import KmAnonymity
@@ -45,9 +45,9 @@ def loss(baskets, tree, promise):
 @given(ROWS, st.integers(2, 6), st.none() | st.builds(KmAnonymity, st.integers(1, 6), st.integers(1, 4)))
 def test_a_learned_tree_is_valid_for_any_data(rows, n, promise):
     baskets = Baskets.from_rows(rows)
-    tree = learned(baskets, n, promise)
+    tree = learned_tree(baskets, n, promise)
     assert_valid(tree, baskets.vocabulary, n)
-    again = learned(baskets, n, promise, Options(threads=1))
+    again = learned_tree(baskets, n, promise, Options(threads=1))
     assert again.labels == tree.labels
     assert np.array_equal(again.parent, tree.parent)
 
@@ -68,7 +68,7 @@ def test_the_optimum_is_at_most_what_the_tree_was_chosen_for(rows, n, k, m):
 def test_grown_groups_keep_their_promises_one_inside_the_other(rows, way, k):
     baskets = Baskets.from_rows(rows)
     promises = (KmAnonymity(k, 1), KmAnonymity(k, 2), KmAnonymity(k, 3))
-    partitions, _ = grown(baskets, way, promises)
+    partitions, _ = grow_groups(baskets, way, promises)
     for promise, partition in zip(promises, partitions, strict=True):
         published = Baskets.from_rows([{str(partition[baskets.vocabulary.index(i)]) for i in row} for row in baskets])
         assert promise.audit(published).holds or len(set(partition.tolist())) == 1
@@ -153,10 +153,10 @@ def test_names_that_never_occur_do_not_make_learning_slow(monkeypatch):
     monkeypatch.setattr(learning._Groups, "_merge", lambda self, pairs: rounds.append(len(pairs)) or merge(self, pairs))
     for way in WAYS:
         for unused in (0, 500):
-            grown(with_unused_names(rows, unused), way, (KmAnonymity(5, 2),))
+            grow_groups(with_unused_names(rows, unused), way, (KmAnonymity(5, 2),))
     assert len(rounds) < 60
     baskets = with_unused_names(rows, 500)
-    assert_valid(learned(baskets, 3, KmAnonymity(5, 2)), baskets.vocabulary, 3)
+    assert_valid(learned_tree(baskets, 3, KmAnonymity(5, 2)), baskets.vocabulary, 3)
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=60), st.integers(2, 5))
@@ -171,7 +171,7 @@ def test_the_spec_needs_somebody_who_learns():
     baskets = Baskets.from_rows([{"a", "b"}, {"a", "c"}])
     with pytest.raises(InputError, match="learned from rows of items"):
         resolve("learned:3", Values.of_items(baskets))
-    tree = resolve("learned:3", Values.of_items(baskets), learn=lambda n: learned(baskets, n))
+    tree = resolve("learned:3", Values.of_items(baskets), learn=lambda n: learned_tree(baskets, n))
     assert_valid(tree, baskets.vocabulary, 3)
     for spec in ("learned", "learned:1", "learned:x"):
         with pytest.raises(InputError, match="is not complete"):
@@ -185,7 +185,7 @@ def test_odd_data_has_a_tree_too(rows):
     baskets = Baskets.from_rows(rows)
     for n in (2, 5, 1000):
         for promise in (None, KmAnonymity(5, 2), KmAnonymity(1, 1), KmAnonymity(50, 3)):
-            assert_valid(learned(baskets, n, promise), baskets.vocabulary, n)
+            assert_valid(learned_tree(baskets, n, promise), baskets.vocabulary, n)
 
 
 @pytest.mark.parametrize("m", [2, 3])
@@ -196,5 +196,5 @@ def test_the_optimum_is_lower_than_under_frequency_on_public_data(name, m):
     from shoal.records.reading import read
 
     baskets, promise = read(DATA / name), KmAnonymity(5, m)
-    ours = loss(baskets, learned(baskets, 5, promise), promise)
+    ours = loss(baskets, learned_tree(baskets, 5, promise), promise)
     assert ours < 0.75 * loss(baskets, frequency_tree(baskets.vocabulary, baskets.supports(), 5), promise)

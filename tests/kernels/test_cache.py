@@ -61,11 +61,11 @@ def test_a_user_without_a_home_and_without_the_right_to_write_counts_all_the_sam
         os.setgroups([])
         os.setresgid(65534, 65534, 65534)
         os.setresuid(65534, 65534, 65534)
-        from shoal.kernels import kept
+        from shoal.kernels import are_kept
         from shoal.kernels.classes.bitmaps import ones
 
         assert ones(7) == 3
-        assert not kept()
+        assert not are_kept()
         print(os.environ["NUMBA_CACHE_DIR"])
     """
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("NUMBA", "XDG"))}

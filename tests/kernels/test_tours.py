@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive_transactions as naive
-from shoal.kernels.classes.evolution import cross, drawn, evolved_loop, loop_length
+from shoal.kernels.classes.evolution import cross, draw, evolved_loop, loop_length
 from shoal.kernels.classes.tours import neighbour_lists, shortest_loop
 
 
@@ -78,11 +78,11 @@ def test_evolution_finds_the_way_around_a_circle():
 def test_draws_are_splitmix64_and_even():
     state = np.array([1234567], np.uint64)
     # The first outputs of SplitMix64 for this seed are 6457827717110365317 and 3203168211198807973.
-    assert [drawn(state, 1000), drawn(state, 1000)] == [
+    assert [draw(state, 1000), draw(state, 1000)] == [
         6457827717110365317 * 1000 >> 64,
         3203168211198807973 * 1000 >> 64,
     ]
-    counts = np.bincount([drawn(state, 7) for _ in range(7000)], minlength=7)
+    counts = np.bincount([draw(state, 7) for _ in range(7000)], minlength=7)
     assert counts.min() > 850
     assert counts.max() < 1150
 

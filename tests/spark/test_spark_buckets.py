@@ -19,7 +19,7 @@ import shoal.spark
 from shoal.algorithms import algorithm
 from shoal.algorithms.buckets import eligibility
 from shoal.algorithms.buckets import negative_rules as local
-from shoal.algorithms.buckets.rule_files import counted, rule_edits, rule_lines
+from shoal.algorithms.buckets.rule_files import rule_edits, rule_lines, with_counts
 from shoal.algorithms.recoding import Options
 from shoal.errors import InputError, Unreachable
 from shoal.guarantees.diversity import MatchingDiversity, kinds_of_rows
@@ -130,7 +130,7 @@ def test_the_rows_of_added_rules_are_counted_as_locally(table):
     records, grown = table
     found = local.negative_rules(records, grown, min_exp=0.3, min_conf=0.6, max_length=2)
     unknown = replace(found, support=np.full(len(found), np.nan), exceptions=np.zeros(len(found)))
-    same_rules(counted(unknown, records), mining.count_covered(pretended_records(records), unknown))
+    same_rules(with_counts(unknown, records), mining.count_covered(pretended_records(records), unknown))
 
 
 def cells_of(records, known):

@@ -172,12 +172,12 @@ def duration(seconds: float) -> str:
 
 def announce_compilation() -> None:
     """Says once after an install why the first run takes longer."""
-    from shoal.kernels import compiled, kept
+    from shoal.kernels import are_compiled, are_kept
 
-    if not kept():
+    if not are_kept():
         say(
             "compiling the counting kernels for this run alone, for neither the package's folder nor your cache may be written; "
             "NUMBA_CACHE_DIR names a folder of yours to keep them in"
         )
-    elif not compiled():
+    elif not are_compiled():
         say("compiling the counting kernels, once after an install (about ten seconds)")

@@ -18,14 +18,14 @@ from shoal.errors import InputError
 _SETTING = "NUMBA_CACHE_DIR"
 
 
-def compiled() -> bool:
+def are_compiled() -> bool:
     """Whether machine code from an earlier run is at hand; if not, the first call takes several seconds longer."""
-    from shoal.kernels.itemsets.prefixes import recode_block
+    beside = Path(__file__).parent / "itemsets" / "__pycache__"
+    homes = [beside, *(home for place in _places() for home in Path(place).glob("itemsets_*"))]
+    return any(any(home.glob("prefixes.recode_block-*.nbi")) for home in homes)
 
-    return any(Path(recode_block.stats.cache_path or "").glob("prefixes.recode_block-*.nbi"))
 
-
-def kept() -> bool:
+def are_kept() -> bool:
     """Whether machine code is there for the next run, too."""
     return _temporary is None
 

@@ -17,7 +17,7 @@ from shoal.algorithms import algorithm, entry
 from shoal.algorithms.buckets.bucketization import Bucketization, chances, figures
 from shoal.algorithms.buckets.eligibility import known_values
 from shoal.algorithms.buckets.negative_rules import negative_rules, value_hierarchies
-from shoal.algorithms.buckets.rule_files import edited, rule_edits
+from shoal.algorithms.buckets.rule_files import apply_edits, rule_edits
 from shoal.algorithms.recoding import Options
 from shoal.certificate.disclosure import Figure, disclose
 from shoal.errors import InputError, option
@@ -186,7 +186,7 @@ def knowledge(
     mined = mined.take(known_values(sensitive_column(records), missing)[mined.value])
     if knowledge is None:
         return mined
-    return edited(mined, edits_of(records, trees, knowledge), records, count=count)
+    return apply_edits(mined, edits_of(records, trees, knowledge), records, count=count)
 
 
 def possible_pairs(buckets: Buckets) -> Records:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Required, TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -31,35 +31,27 @@ SLACK = 1e-9
 """Relative, for supports that reach a bound by logarithms exactly."""
 
 
+class Asked(TypedDict, total=False):
+    """Which rules are asked for, as `search_for` describes it."""
+
+    min_exp: Required[float]
+    min_conf: float
+    max_length: int | None
+    fuzzy: Mapping[str, float] | None
+    redundant: bool
+
+
 def negative_rules(
     records: Records,
     hierarchies: Mapping[str, Hierarchy] | None = None,
     *,
-    min_exp: float,
-    min_conf: float = 1.0,
-    max_length: int | None = None,
-    fuzzy: Mapping[str, float] | None = None,
-    redundant: bool = False,
     threads: int | None = None,
     progress: Callable[[float], None] | None = None,
+    **asked: Unpack[Asked],
 ) -> Rules:
-    """All rules with an expectation of at least `min_exp` and a confidence of at least `min_conf`, the most general first.
-
-    Conditions are nodes of the hierarchies of quasi columns (flat ones where none is given), at most `max_length` of them in a rule.
-    `fuzzy` gives numeric columns whose nodes are fuzzy, with the distance over which membership fades out. Rules that follow from
-    more general ones are left out, or with `redundant` kept and marked.
-    """
+    """All rules with an expectation of at least `min_exp` and a confidence of at least `min_conf`, the most general first."""
     column = sensitive_column(records)
-    search = search_for(
-        records,
-        hierarchies,
-        np.bincount(column.codes, minlength=len(column.values)),
-        min_exp=min_exp,
-        min_conf=min_conf,
-        max_length=max_length,
-        fuzzy=fuzzy,
-        redundant=redundant,
-    )
+    search = search_for(records, hierarchies, np.bincount(column.codes, minlength=len(column.values)), **asked)
     above = search.above
     if not search.names or not len(records):
         return search.rules([])
@@ -74,7 +66,7 @@ def negative_rules(
 
     def run(first: int, last: int) -> Any:
         a, low, high = parts[first]
-        return search.mined(tuple(range(a, len(codes))), codes[a:], sensitive, weight, low, high)
+        return search.mine(tuple(range(a, len(codes))), codes[a:], sensitive, weight, low, high)
 
     return search.rules(over_blocks(run, [(i, i + 1) for i in range(len(parts))], threads, progress))
 
@@ -127,7 +119,7 @@ class Search:
             found.append(np.bincount(above.node[part], times * above.share[part], minlength=nodes).astype(np.float64))
         return found
 
-    def mined(
+    def mine(
         self,
         attributes: tuple[int, ...],
         codes: npt.NDArray[np.int32],
@@ -190,7 +182,12 @@ def search_for(
     fuzzy: Mapping[str, float] | None = None,
     redundant: bool = False,
 ) -> Search:
-    """The search of `negative_rules`, from how many rows have each sensitive value. Of the records themselves, only values count."""
+    """The search of `negative_rules`, from how many rows have each sensitive value. Of the records themselves, only values count.
+
+    Conditions are nodes of the hierarchies of quasi columns (flat ones where none is given), at most `max_length` of them in a rule.
+    `fuzzy` gives numeric columns whose nodes are fuzzy, with the distance over which membership fades out. Rules that follow from
+    more general ones are left out, or with `redundant` kept and marked.
+    """
     _check(min_exp, min_conf, max_length)
     column = sensitive_column(records)
     trees = value_hierarchies(records, hierarchies or {})
@@ -242,7 +239,7 @@ def value_hierarchies(records: Records, given: Mapping[str, Hierarchy]) -> dict[
     return found
 
 
-def marked(rules: Rules) -> Rules:
+def mark_redundant(rules: Rules) -> Rules:
     """The same rules, the most general first, with those marked that follow from others. Each rule is kept once."""
     follows = _follows(rules.hierarchies, rules.nodes, rules.value, None, None)
     _, first = np.unique(np.column_stack((rules.nodes, rules.value)), axis=0, return_index=True)

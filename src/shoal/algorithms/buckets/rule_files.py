@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.algorithms.buckets.negative_rules import marked
+from shoal.algorithms.buckets.negative_rules import mark_redundant
 from shoal.errors import VALUES, InputError, listed
 from shoal.hierarchy.tree import Hierarchy
 from shoal.limits import unique_keys
@@ -102,7 +102,7 @@ def rule_edits(
     )
 
 
-def edited(
+def apply_edits(
     rules: Rules,
     edits: RuleEdits,
     records: Records | None = None,
@@ -129,9 +129,9 @@ def edited(
     if len(added) and count is not None:
         added = count(added)
     elif len(added) and records is not None:
-        added = counted(added, records)
+        added = with_counts(added, records)
     left = rules.take(kept)
-    return marked(
+    return mark_redundant(
         replace(
             left,
             nodes=np.concatenate((left.nodes, added.nodes)),
@@ -144,7 +144,7 @@ def edited(
     )
 
 
-def counted(rules: Rules, records: Records) -> Rules:
+def with_counts(rules: Rules, records: Records) -> Rules:
     """The same rules with the rows that they cover and their exceptions counted on records. For few rules: each takes a pass."""
     place = {name: code for code, name in enumerate(records[rules.sensitive].values)}
     never = [place.get(rules.values[value], -1) for value in rules.value.tolist()]
@@ -189,7 +189,7 @@ def _rules(
     found: list[tuple[list[int], int, float, float]], hierarchies: Mapping[str, Hierarchy], sensitive: Column
 ) -> Rules:
     n = len(found)
-    return marked(
+    return mark_redundant(
         Rules(
             hierarchies,
             sensitive.name,

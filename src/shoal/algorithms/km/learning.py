@@ -68,7 +68,9 @@ class Candidate:
     loss: float
 
 
-def learned(baskets: Baskets, n: int, promise: KmAnonymity | None = None, options: Options | None = None) -> Hierarchy:
+def learned_tree(
+    baskets: Baskets, n: int, promise: KmAnonymity | None = None, options: Options | None = None
+) -> Hierarchy:
     """The tree of at most n children per node that loses least for the promise, of all constructions."""
     options = options or Options()
     return min(candidates(baskets, n, promise, options), key=lambda candidate: candidate.loss).tree
@@ -82,7 +84,7 @@ def learner(
     def learn(n: int) -> Hierarchy:
         if not baskets.vocabulary:  # empty transactions only: one name that never occurs serves them all
             return mass_tree(("*",), np.zeros(1, np.int64), n)
-        return learned(baskets, n, promise, options)
+        return learned_tree(baskets, n, promise, options)
 
     return learn
 
@@ -101,7 +103,7 @@ def candidates(baskets: Baskets, n: int, promise: KmAnonymity | None, options: O
     if choice:
         for way in WAYS:
             options.tell(f"learning a hierarchy by {way.name}", len(found) / (len(WAYS) + 1))
-            partitions, losses = grown(baskets, way, promises, options.threads)
+            partitions, losses = grow_groups(baskets, way, promises, options.threads)
             tree = tree_of_groups(vocabulary, supports, partitions, n, source)
             if baskets.occurrences <= JUDGED:
                 losses = [_optimum(baskets, p, tree, options.threads) for p in promises]
@@ -117,7 +119,7 @@ def candidates(baskets: Baskets, n: int, promise: KmAnonymity | None, options: O
     return found
 
 
-def grown(
+def grow_groups(
     baskets: Baskets, way: Way, promises: Sequence[KmAnonymity], threads: int | None = None
 ) -> tuple[list[npt.NDArray[np.int64]], list[float]]:
     """For each promise, the weakest first, the group of every item when it was first kept, and what these groups lose (NCP)."""

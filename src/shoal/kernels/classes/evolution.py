@@ -16,7 +16,7 @@ MUTATED = 20
 
 
 @nb.njit(cache=True, nogil=True)
-def drawn(state, n):
+def draw(state, n):
     """A number from 0 to n - 1 (n below 2^31); moves the state on."""
     state[0] += np.uint64(0x9E3779B97F4A7C15)
     z = state[0]
@@ -55,9 +55,9 @@ def cross(one, other, low, high, inside, child):
 @nb.njit(cache=True, nogil=True)
 def fittest(lengths, state):
     """The shortest of a few loops drawn at random."""
-    best = drawn(state, len(lengths))
+    best = draw(state, len(lengths))
     for _ in range(RIVALS - 1):
-        rival = drawn(state, len(lengths))
+        rival = draw(state, len(lengths))
         if lengths[rival] < lengths[best]:
             best = rival
     return best
@@ -77,7 +77,7 @@ def evolved_loop(distance, population, generations, seed):
     for one in range(population):
         for i in range(n):
             # Each new node changes places with one before it: a uniform shuffle.
-            j = drawn(state, i + 1)
+            j = draw(state, i + 1)
             parents[one, i] = parents[one, j]
             parents[one, j] = i
         lengths[one] = loop_length(distance, parents[one])
@@ -94,16 +94,16 @@ def evolved_loop(distance, population, generations, seed):
         for one in range(1, population):
             child = children[one]
             mother = parents[fittest(lengths, state)]
-            low, high = drawn(state, n), drawn(state, n) + 1
+            low, high = draw(state, n), draw(state, n) + 1
             if low >= high:
                 low, high = high - 1, low + 1
-            if drawn(state, 100) < CROSSED:
+            if draw(state, 100) < CROSSED:
                 cross(mother, parents[fittest(lengths, state)], low, high, inside, child)
             else:
                 for i in range(n):
                     child[i] = mother[i]
-            if drawn(state, 100) < MUTATED:
-                low, high = drawn(state, n), drawn(state, n)
+            if draw(state, 100) < MUTATED:
+                low, high = draw(state, n), draw(state, n)
                 if low > high:
                     low, high = high, low
                 while low < high:

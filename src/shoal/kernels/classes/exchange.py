@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.kernels.classes.bitmaps import ones
-from shoal.kernels.classes.majority import joined, left
+from shoal.kernels.classes.majority import join_row, leave_row
 
 CLASSES = np.int64(1 << 13)
 """No group has more classes than this."""
@@ -150,7 +150,7 @@ def improve(offsets, items, bitmaps, n_items, k, order, bounds, first, last, tri
 @nb.njit(cache=True, nogil=True)
 def enter(g, i, c):
     """Row i joins class c."""
-    g.loss[c], g.major[c] = joined(
+    g.loss[c], g.major[c] = join_row(
         g.offsets, g.items, g.rows[i], g.counts, g.having, c, g.size[c], g.loss[c], g.major[c]
     )
     g.of[i] = c
@@ -163,7 +163,9 @@ def enter(g, i, c):
 def leave(g, i):
     """Row i leaves its class."""
     c = g.of[i]
-    g.loss[c], g.major[c] = left(g.offsets, g.items, g.rows[i], g.counts, g.having, c, g.size[c], g.loss[c], g.major[c])
+    g.loss[c], g.major[c] = leave_row(
+        g.offsets, g.items, g.rows[i], g.counts, g.having, c, g.size[c], g.loss[c], g.major[c]
+    )
     g.size[c] -= 1
     last = g.member[c, g.size[c]]
     g.member[c, g.slot[i]] = last
@@ -267,7 +269,7 @@ def centre_lists(g):
 
 
 @nb.njit(cache=True, nogil=True)
-def ranked(found, cost, n_found, c, price):
+def rank_class(found, cost, n_found, c, price):
     """One more class among the nearest, ascending by cost; returns how many there are."""
     if n_found < len(found):
         n_found += 1
@@ -313,7 +315,7 @@ def nearest(g, lists, plain, i, a, widest, saved, found, cost):
         worst = saved
         for c in range(len(score)):
             if score[c] < worst and 0 < size[c] < widest:
-                n_found = ranked(found, cost, n_found, np.int64(c), np.int64(score[c]))
+                n_found = rank_class(found, cost, n_found, np.int64(c), np.int64(score[c]))
                 if n_found == len(found):
                     worst = cost[len(found) - 1]
         return n_found
@@ -332,12 +334,12 @@ def nearest(g, lists, plain, i, a, widest, saved, found, cost):
         d = length + g.major[c] - lists.score[c]
         lists.score[c] = 0
         if d < worst and c != a and 0 < g.size[c] < widest:
-            n_found = ranked(found, cost, n_found, np.int64(c), np.int64(d))
+            n_found = rank_class(found, cost, n_found, np.int64(c), np.int64(d))
             if n_found == len(found):
                 worst = cost[len(found) - 1]
     if plain != a and 0 < g.size[plain] < widest:
         # The best for a row that shares nothing with any centre.
-        n_found = ranked(found, cost, n_found, np.int64(plain), np.int64(length + g.major[plain]))
+        n_found = rank_class(found, cost, n_found, np.int64(plain), np.int64(length + g.major[plain]))
     return n_found
 
 

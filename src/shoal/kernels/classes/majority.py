@@ -12,7 +12,7 @@ import numba as nb
 
 
 @nb.njit(cache=True, nogil=True)
-def joined(offsets, items, row, count, having, c, size, loss, major):
+def join_row(offsets, items, row, count, having, c, size, loss, major):
     """(loss, majority items) of class c after the row joins its `size` rows.
 
     count[c, x] rows of the class have item x, and having[c, y] items are held by y rows, y > 0.
@@ -39,7 +39,7 @@ def joined(offsets, items, row, count, having, c, size, loss, major):
 
 
 @nb.njit(cache=True, nogil=True)
-def left(offsets, items, row, count, having, c, size, loss, major):
+def leave_row(offsets, items, row, count, having, c, size, loss, major):
     """(loss, majority items) of class c after the row leaves its `size` rows: `joined` backwards."""
     size -= 1
     for p in range(offsets[row], offsets[row + 1]):

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.kernels.classes.bitmaps import ones
-from shoal.kernels.classes.majority import joined, left
+from shoal.kernels.classes.majority import join_row, leave_row
 from shoal.kernels.parallel import over_blocks
 
 FINE = 32
@@ -99,7 +99,7 @@ def window_losses(offsets, items, bitmaps, order, n_items, points, ends, longest
             if words:
                 loss -= without(bitmaps, order[low], bits, planes, high - low)
             else:
-                loss, major = left(offsets, items, order[low], count, having, 0, high - low, loss, major)
+                loss, major = leave_row(offsets, items, order[low], count, having, 0, high - low, loss, major)
             low += 1
         b = ends[i]
         n_ends = 0
@@ -114,14 +114,14 @@ def window_losses(offsets, items, bitmaps, order, n_items, points, ends, longest
                 if words:
                     loss += within(bitmaps, order[high], bits, planes, high - low)
                 else:
-                    loss, major = joined(offsets, items, order[high], count, having, 0, high - low, loss, major)
+                    loss, major = join_row(offsets, items, order[high], count, having, 0, high - low, loss, major)
                 high += 1
             while high > end:
                 high -= 1
                 if words:
                     loss -= without(bitmaps, order[high], bits, planes, high + 1 - low)
                 else:
-                    loss, major = left(offsets, items, order[high], count, having, 0, high + 1 - low, loss, major)
+                    loss, major = leave_row(offsets, items, order[high], count, having, 0, high + 1 - low, loss, major)
             losses[at + i - first, t] = loss
 
 

@@ -224,7 +224,7 @@ def _mine_task(table: pa.Table, search: Search, tasks: list[Task]) -> pa.Table:
     key = key[order]
     codes, sensitive = np.ascontiguousarray(key[:, :-1].T), np.ascontiguousarray(key[:, -1])
     weight = table["count"].to_numpy()[order].astype(np.float64)
-    nodes, value, support, exceptions = search.mined(task.attributes, codes, sensitive, weight, task.low, task.high)
+    nodes, value, support, exceptions = search.mine(task.attributes, codes, sensitive, weight, task.low, task.high)
     return pa.table(
         {
             "nodes": equal_lists(nodes),
