@@ -15,9 +15,9 @@ import shoal
 from certificate_cases import CASES, provoking_folder, released
 from shoal import Baskets, InputError, KmAnonymity
 from shoal.certificate.document import read_certificate
+from shoal.certificate.page import page, page_with, split_page
 from shoal.certificate.pdf import attached_facts, typeset
 from shoal.certificate.sections import plain_text, sections
-from shoal.certificate.webpage import page, page_with, split_page
 from shoal.drawing.bars import Bar, bars
 from shoal.evaluation import raw_risk
 from shoal.evaluation.raw_risk import affordable

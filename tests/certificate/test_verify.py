@@ -19,9 +19,9 @@ from shoal import InputError, KmAnonymity
 from shoal.certificate import sign as signing
 from shoal.certificate.document import read_certificate
 from shoal.certificate.facts import canonical, certificate_bytes
+from shoal.certificate.page import page_with, split_page
 from shoal.certificate.pdf import typeset
 from shoal.certificate.sign import new_key, public_key, signature_holds, signer
-from shoal.certificate.webpage import page_with, split_page
 from shoal.release import Targets, verify
 
 FORMS = ("json", "html", "pdf")

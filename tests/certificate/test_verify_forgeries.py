@@ -15,9 +15,9 @@ from certificate_cases import provoking_folder, released
 from shoal import InputError, KmAnonymity
 from shoal.certificate.document import certificate_file, certificate_in
 from shoal.certificate.facts import canonical, certificate_bytes
+from shoal.certificate.page import page_with
 from shoal.certificate.sign import is_weak, new_key, public_key, signature_holds, signer
 from shoal.certificate.statements import StatedRules
-from shoal.certificate.webpage import page_with
 from shoal.release import verify
 
 ROWS = [["milk", "nappies"]] * 6 + [["milk", "brie"]] * 2 + [["milk"]] * 3

@@ -12,7 +12,7 @@ from certificate_cases import CASES, provoking_folder, released, verifying
 from shoal import InputError, release
 from shoal.certificate.document import certificate_file, certificate_in
 from shoal.certificate.facts import certificate_bytes
-from shoal.certificate.webpage import page, page_with
+from shoal.certificate.page import page, page_with
 
 GONE = object()
 

@@ -18,7 +18,8 @@ from importlib.util import find_spec
 from typing import Any
 
 from shoal import __version__
-from shoal.certificate import pdf, webpage
+from shoal.certificate import page as webpage
+from shoal.certificate import pdf
 from shoal.certificate.checks import Check
 from shoal.certificate.facts import FORMAT, FORMATS, PARTS, canonical, certificate_bytes
 from shoal.certificate.sections import plain_text

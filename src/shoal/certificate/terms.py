@@ -2,38 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from shoal.errors import InputError
-from shoal.guarantees.diversity import MatchingDiversity
-from shoal.guarantees.k import KAnonymity
-from shoal.guarantees.km import KmAnonymity
 from shoal.guarantees.km_local import LocalKmAnonymity
-from shoal.guarantees.lm import LmDiversity
-from shoal.guarantees.rt import RTAnonymity
-from shoal.guarantees.table import TableAnonymity
+from shoal.guarantees.registry import GUARANTEES, MODELS, guarantee_from, kind_for
 from shoal.records.storage.digest import DIGEST
 
 
 def guarantee_of(content: Mapping[str, Any]) -> Any:
     """The guarantee that a certificate is about."""
     facts = content["guarantee"]
-    known: dict[Any, tuple[Callable[..., Any], tuple[str, ...]]] = {
-        "km": (LocalKmAnonymity if facts.get("local") else KmAnonymity, ("k", "m")),
-        "k": (TableAnonymity if "quasi" in roles_in(content).values() else KAnonymity, ("k", "l")),
-        "rt": (RTAnonymity, ("k", "m")),
-        "lm": (LmDiversity, ("k", "l", "m")),
-        "diversity": (MatchingDiversity, ("l",)),
-    }
-    if facts.get("model") not in known:
+    if facts.get("model") not in MODELS:
         raise InputError(
             f"the certificate promises {facts.get('name')!r}, which this version does not know; update shoal"
         )
-    make, names = known[facts["model"]]
+    kind = kind_for(facts["model"], has_quasi="quasi" in roles_in(content).values())
+    numbers = {name: facts.get(name) for name in GUARANTEES[kind].numbers}
+    if None in numbers.values():
+        raise InputError("the certificate lacks a number of its promise; give the file that shoal wrote")
+    if kind == "km" and facts.get("local"):
+        return LocalKmAnonymity(**numbers)
     # A certificate that does not say how missing values were read is held to the safe reading.
-    read_as = {"missing": facts["missing"]} if "missing" in facts and hasattr(make, "missing") else {}
-    return make(*(facts.get(name) for name in names), **read_as)
+    read_as = {"missing": facts["missing"]} if "missing" in facts and GUARANTEES[kind].reads_missing else {}
+    return guarantee_from(kind, numbers | read_as)
 
 
 def reading_of(content: Mapping[str, Any]) -> dict[str, Any]:
@@ -41,35 +34,35 @@ def reading_of(content: Mapping[str, Any]) -> dict[str, Any]:
     by_role: dict[str, list[str]] = {}
     for column, role in roles_in(content).items():
         by_role.setdefault(role, []).append(column)
-    found: dict[str, Any] = {role: tuple(by_role[role]) for role in ("quasi", "keep") if role in by_role}
+    reading: dict[str, Any] = {role: tuple(by_role[role]) for role in ("quasi", "keep") if role in by_role}
     # One column is named by itself: models that take items by name tell a column from them by that.
     for role, name in (("sensitive", "sensitive"), ("sensitive items", "sensitive"), ("items", "items")):
         if role in by_role:
-            found[name] = by_role[role][0] if len(by_role[role]) == 1 else tuple(by_role[role])
+            reading[name] = by_role[role][0] if len(by_role[role]) == 1 else tuple(by_role[role])
     output = content["output"]
     if "numeric" in output:
         if not isinstance(output["numeric"], list) or not all(isinstance(name, str) for name in output["numeric"]):
             raise InputError("the certificate does not say which columns are numeric; give the file that shoal wrote")
-        found["numeric"] = tuple(output["numeric"])
-    return found | {name: output[name] for name in ("format", "separator", "id", "items") if name in output}
+        reading["numeric"] = tuple(output["numeric"])
+    return reading | {name: output[name] for name in ("format", "separator", "id", "items") if name in output}
 
 
 def sensitive_items_of(content: Mapping[str, Any]) -> int:
     """Sensitive items that stand among the others: how many, for which is not said."""
     if "sensitive items" in roles_in(content).values():
         return 0
-    told = content["output"].get("sensitive_items", content["guarantee"].get("sensitive_items", 0))
-    if type(told) is not int or told < 0:
-        raise InputError(f"the certificate counts {told!r} sensitive items; give the file that shoal wrote")
-    return told
+    stated = content["output"].get("sensitive_items", content["guarantee"].get("sensitive_items", 0))
+    if type(stated) is not int or stated < 0:
+        raise InputError(f"the certificate counts {stated!r} sensitive items; give the file that shoal wrote")
+    return stated
 
 
 def known_by_rows(content: Mapping[str, Any]) -> bool:
     """Whether the data are known by their rows, wherever they lie, as what Spark wrote; otherwise by the bytes of a file."""
-    told = content["output"].get("digest")
-    if told not in (None, DIGEST):
-        raise InputError(f"the hash in the certificate is {told!r}, which this version does not know; update shoal")
-    return told is not None
+    stated = content["output"].get("digest")
+    if stated not in (None, DIGEST):
+        raise InputError(f"the hash in the certificate is {stated!r}, which this version does not know; update shoal")
+    return stated is not None
 
 
 def roles_in(content: Mapping[str, Any]) -> dict[str, str]:

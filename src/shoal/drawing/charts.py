@@ -30,6 +30,8 @@ class Series:
     name: str
     points: Sequence[Point]
     dashed: bool = False
+    labels: Mapping[Point, str] | None = None
+    """What points say, unless their name and their figures."""
 
 
 @dataclass(frozen=True)
@@ -81,17 +83,15 @@ def line_chart(
     steps: Sequence[str] | None = None,
 ) -> str:
     """Lines with a marker at every point. `steps` names the places 0, 1, 2, ... where x is no number; `percent` shows shares."""
-    known = _known(series, log_x=log_x and steps is None, log_y=log_y)
-    across = _Axis.over(
-        [at for one in known for at, _ in one.points],
-        LEFT + 12,
-        WIDTH - RIGHT - 12,
-        log=log_x and steps is None,
-        from_zero=False,
-    )
-    upward = _upward(known, log_y)
-    frame = _frame(title, x, y, across, upward, percent=percent, steps=steps, used=_used(known), lines=len(known))
-    return _drawn(title, (*frame, *_lines(series, known, across, upward, percent=percent), *_legend(known)), len(known))
+    paper = _Paper(series, log_x and steps is None, log_y, percent)
+    used = sorted({at for at, _ in paper.points})
+    parts = paper.frame(title, x, y, paper.marks(steps, used), is_empty=not used)
+    for number, one in enumerate(series):
+        dashes = ' stroke-dasharray="6 4"' if one.dashed else ""
+        path = "".join(paper.strokes(number))
+        parts.append(f'<path d="{path}" fill="none" stroke="{_colour(number)}" stroke-width="2"{dashes}/>')
+        parts += paper.markers(number)
+    return paper.picture(title, parts)
 
 
 def scatter_chart(
@@ -100,141 +100,125 @@ def scatter_chart(
     y: str,
     series: Sequence[Series],
     *,
-    labels: Mapping[Point, str] | None = None,
     log_x: bool = False,
     log_y: bool = False,
     percent: bool = False,
     front: bool = False,
 ) -> str:
     """Points. With `front`, the staircase under which there are none: of all points, those that no other beats in both x and y."""
-    known = _known(series, log_x=log_x, log_y=log_y)
-    across = _Axis.over(
-        [at for one in known for at, _ in one.points], LEFT + 12, WIDTH - RIGHT - 12, log=log_x, from_zero=False
-    )
-    upward = _upward(known, log_y)
-    parts = _frame(title, x, y, across, upward, percent=percent, steps=None, used=None, lines=len(known))
+    paper = _Paper(series, log_x, log_y, percent)
+    parts = paper.frame(title, x, y, paper.marks(), is_empty=not series)
     if front:
-        parts.append(_staircase(front_of([point for one in known for point in one.points]), across, upward))
-    for number, one in enumerate(known):
-        for point in one.points:
-            said = (labels or {}).get(point) or f"{one.name}: {_figure(point[0])}, {_figure(point[1], percent)}"
-            parts.append(_marker(number, across.place(point[0]), upward.place(point[1]), said))
-    return _drawn(title, (*parts, *_legend(known)), len(known))
+        parts.append(paper.staircase(front_of(paper.points)))
+    for number in range(len(series)):
+        parts += paper.markers(number)
+    return paper.picture(title, parts)
 
 
 def front_of(points: Sequence[Point]) -> list[Point]:
     """The points that no other beats: from left to right, each lower than all before it."""
-    best, found = math.inf, []
+    best, front = math.inf, list[Point]()
     for at, value in sorted(set(points)):
         if value < best:
             best = value
-            found.append((at, value))
-    return found
+            front.append((at, value))
+    return front
 
 
-def _known(series: Sequence[Series], *, log_x: bool, log_y: bool) -> list[Series]:
-    def told(point: Point) -> bool:
-        at, value = point
-        return abs(at) < MOST and abs(value) < MOST and (at > LEAST or not log_x) and (value > LEAST or not log_y)
+class _Paper:
+    """What is drawn, and where on the paper it stands."""
 
-    return [Series(one.name, [point for point in one.points if told(point)], one.dashed) for one in series]
+    def __init__(self, series: Sequence[Series], log_x: bool, log_y: bool, percent: bool) -> None:
+        def can_be_drawn(point: Point) -> bool:
+            at, value = point
+            return abs(at) < MOST and abs(value) < MOST and (at > LEAST or not log_x) and (value > LEAST or not log_y)
 
+        self.series, self.percent = series, percent
+        self.drawn = [[point for point in one.points if can_be_drawn(point)] for one in series]
+        self.points = [point for points in self.drawn for point in points]
+        across, upward = ([point[i] for point in self.points] for i in (0, 1))
+        self.across = _Axis.over(across, LEFT + 12, WIDTH - RIGHT - 12, log=log_x, from_zero=False)
+        self.upward = _Axis.over(upward, HEIGHT - BOTTOM, TOP + 6, log=log_y, from_zero=True)
 
-def _used(series: Sequence[Series]) -> list[float]:
-    return sorted({at for one in series for at, _ in one.points})
+    def place(self, point: Point) -> Point:
+        return self.across.place(point[0]), self.upward.place(point[1])
 
-
-def _upward(known: Sequence[Series], log: bool) -> _Axis:
-    return _Axis.over(
-        [value for one in known for _, value in one.points], HEIGHT - BOTTOM, TOP + 6, log=log, from_zero=True
-    )
-
-
-def _frame(
-    title: str,
-    x: str,
-    y: str,
-    across: _Axis,
-    upward: _Axis,
-    *,
-    percent: bool,
-    steps: Sequence[str] | None,
-    used: Sequence[float] | None,
-    lines: int,
-) -> list[str]:
-    floor, wall = HEIGHT - BOTTOM, WIDTH - RIGHT
-    parts = [f'<text x="{LEFT}" y="18" font-size="14" font-weight="600">{escape(title)}</text>']
-    for tick in upward.ticks():
-        at = upward.place(tick)
+    def frame(self, title: str, x: str, y: str, marks: Sequence[tuple[float, str]], *, is_empty: bool) -> list[str]:
+        floor, wall = HEIGHT - BOTTOM, WIDTH - RIGHT
+        parts = [f'<text x="{LEFT}" y="18" font-size="14" font-weight="600">{escape(title)}</text>']
+        for tick in self.upward.ticks():
+            at = self.upward.place(tick)
+            parts.append(
+                f'<path d="M{LEFT} {at}H{wall}" stroke="currentColor" stroke-opacity=".15"/>'
+                f'<text x="{LEFT - 8}" y="{at + 4}" text-anchor="end">{_figure(tick, self.percent)}</text>'
+            )
+        for tick, name in marks:
+            at = self.across.place(tick)
+            parts.append(
+                f'<path d="M{at} {floor}v5" stroke="currentColor" stroke-opacity=".5"/>'
+                f'<text x="{at}" y="{floor + 18}" text-anchor="middle">{escape(name)}</text>'
+            )
+        middle = (TOP + floor) / 2
         parts.append(
-            f'<path d="M{LEFT} {at}H{wall}" stroke="currentColor" stroke-opacity=".15"/>'
-            f'<text x="{LEFT - 8}" y="{at + 4}" text-anchor="end">{_figure(tick, percent)}</text>'
+            f'<path d="M{LEFT} {floor}H{wall}" stroke="currentColor" stroke-opacity=".5"/>'
+            f'<text x="{(LEFT + wall) / 2}" y="{HEIGHT - 8}" text-anchor="middle">{escape(x)}</text>'
+            f'<text transform="translate(16 {middle}) rotate(-90)" text-anchor="middle">{escape(y)}</text>'
         )
-    for tick, name in _marks(across, steps, used):
-        at = across.place(tick)
-        parts.append(
-            f'<path d="M{at} {floor}v5" stroke="currentColor" stroke-opacity=".5"/>'
-            f'<text x="{at}" y="{floor + 18}" text-anchor="middle">{escape(name)}</text>'
-        )
-    middle = (TOP + floor) / 2
-    parts.append(
-        f'<path d="M{LEFT} {floor}H{wall}" stroke="currentColor" stroke-opacity=".5"/>'
-        f'<text x="{(LEFT + wall) / 2}" y="{HEIGHT - 8}" text-anchor="middle">{escape(x)}</text>'
-        f'<text transform="translate(16 {middle}) rotate(-90)" text-anchor="middle">{escape(y)}</text>'
-    )
-    if not lines or used == []:
-        parts.append(f'<text x="{(LEFT + wall) / 2}" y="{middle}" text-anchor="middle">nothing to show</text>')
-    return parts
+        if is_empty:
+            parts.append(f'<text x="{(LEFT + wall) / 2}" y="{middle}" text-anchor="middle">nothing to show</text>')
+        return parts
 
-
-def _marks(across: _Axis, steps: Sequence[str] | None, used: Sequence[float] | None) -> list[tuple[float, str]]:
-    """Where the lower edge is marked: at the values that were measured where they are few and apart, else at round ones."""
-    if steps is not None:
-        places = [(float(place), _short(name)) for place, name in enumerate(steps)]
-        return [(place, name) for place, name in places if across.low <= place <= across.high]
-    if used and len(used) <= 12:
-        kept: list[tuple[float, str]] = []
+    def marks(self, steps: Sequence[str] | None = None, used: Sequence[float] = ()) -> list[tuple[float, str]]:
+        """Where the lower edge is marked: at the values that were measured where they are few and apart, else at round ones."""
+        if steps is not None:
+            places = [(float(place), _short(name)) for place, name in enumerate(steps)]
+            return [(place, name) for place, name in places if self.across.low <= place <= self.across.high]
+        if not used or len(used) > 12:
+            return [(tick, _figure(tick)) for tick in self.across.ticks()]
+        marks: list[tuple[float, str]] = []
         for value in used:
-            if not kept or across.place(value) - across.place(kept[-1][0]) >= 7 * len(_figure(value)) + 8:
-                kept.append((value, _figure(value)))
-        return kept
-    return [(tick, _figure(tick)) for tick in across.ticks()]
+            room = 7 * len(_figure(value)) + 8
+            if not marks or self.across.place(value) - self.across.place(marks[-1][0]) >= room:
+                marks.append((value, _figure(value)))
+        return marks
+
+    def strokes(self, number: int) -> Iterator[str]:
+        """The line through a series, which is broken where a point cannot be drawn."""
+        there, pen = set(self.drawn[number]), "M"
+        for point in self.series[number].points:
+            if point in there:
+                at, height = self.place(point)
+                yield f"{pen}{at} {height}"
+            pen = "L" if point in there else "M"
+
+    def staircase(self, front: Sequence[Point]) -> str:
+        places = [self.place(point) for point in front]
+        path = "".join(
+            f"{'M' if not n else 'H'}{at}{' ' if not n else 'V'}{height}" for n, (at, height) in enumerate(places)
+        )
+        return f'<path d="{path}" fill="none" stroke="currentColor" stroke-opacity=".45" stroke-dasharray="3 3"/>'
+
+    def markers(self, number: int) -> Iterator[str]:
+        one = self.series[number]
+        for point in self.drawn[number]:
+            figures = f"{one.name}: {_figure(point[0])}, {_figure(point[1], self.percent)}"
+            yield _marker(number, *self.place(point), (one.labels or {}).get(point) or figures)
+
+    def picture(self, title: str, parts: Sequence[str]) -> str:
+        """The whole, with a legend where there are several series."""
+        lines = len(self.series) if len(self.series) > 1 else 0
+        height = HEIGHT + (8 + LEGEND_LINE * math.ceil(lines / 3) if lines else 0)
+        legend = "".join(_legend(number, one.name) for number, one in enumerate(self.series[:lines]))
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" role="img" '
+            f'fill="currentColor" font-family="sans-serif" font-size="12"><title>{escape(title)}</title>'
+            f"{''.join(parts)}{legend}</svg>"
+        )
 
 
-def _lines(
-    series: Sequence[Series], known: Sequence[Series], across: _Axis, upward: _Axis, *, percent: bool
-) -> Iterator[str]:
-    for number, (whole, one) in enumerate(zip(series, known, strict=True)):
-        there = set(one.points)
-        path, pen = [], "M"
-        for at, value in whole.points:
-            if (at, value) not in there:
-                pen = "M"
-                continue
-            path.append(f"{pen}{across.place(at)} {upward.place(value)}")
-            pen = "L"
-        dashes = ' stroke-dasharray="6 4"' if one.dashed else ""
-        yield f'<path d="{"".join(path)}" fill="none" stroke="{_colour(number)}" stroke-width="2"{dashes}/>'
-        for at, value in one.points:
-            said = f"{one.name}: {_figure(at)}, {_figure(value, percent)}"
-            yield _marker(number, across.place(at), upward.place(value), said)
-
-
-def _staircase(front: Sequence[Point], across: _Axis, upward: _Axis) -> str:
-    places = [(across.place(at), upward.place(value)) for at, value in front]
-    path = "".join(
-        f"{'M' if not n else 'H'}{at}{' ' if not n else 'V'}{height}" for n, (at, height) in enumerate(places)
-    )
-    return f'<path d="{path}" fill="none" stroke="currentColor" stroke-opacity=".45" stroke-dasharray="3 3"/>'
-
-
-def _legend(known: Sequence[Series]) -> Iterator[str]:
-    if len(known) < 2:
-        return
-    for number, one in enumerate(known):
-        column, line = number % 3, number // 3
-        x, y = LEFT + column * 190, HEIGHT + 12 + line * LEGEND_LINE
-        yield _marker(number, x, y - 4, one.name) + f'<text x="{x + 10}" y="{y}">{escape(_short(one.name, 26))}</text>'
+def _legend(number: int, name: str) -> str:
+    x, y = LEFT + number % 3 * 190, HEIGHT + 12 + number // 3 * LEGEND_LINE
+    return _marker(number, x, y - 4, name) + f'<text x="{x + 10}" y="{y}">{escape(_short(name, 26))}</text>'
 
 
 def _marker(number: int, x: float, y: float, said: str) -> str:
@@ -246,14 +230,6 @@ def _marker(number: int, x: float, y: float, said: str) -> str:
     )[(number + number // len(COLOURS)) % 4]
     name = shape[1:].split(" ", 1)[0]
     return f'{shape} fill="{_colour(number)}"><title>{escape(said)}</title></{name}>'
-
-
-def _drawn(title: str, parts: Sequence[str], lines: int) -> str:
-    height = HEIGHT + (8 + LEGEND_LINE * math.ceil(lines / 3) if lines > 1 else 0)
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" role="img" '
-        f'fill="currentColor" font-family="sans-serif" font-size="12"><title>{escape(title)}</title>{"".join(parts)}</svg>'
-    )
 
 
 def _colour(number: int) -> str:

@@ -25,14 +25,14 @@ pre { font-size: .8rem; overflow-x: auto; border-left: 3px solid var(--line); pa
 """
 
 
-def web_page(title: str, parts: Iterable[str]) -> bytes:
+def web_page(title: str, parts: Iterable[str], style: str = _STYLE) -> bytes:
     """A page from parts that are HTML already."""
     heading = escape(title)
     head = (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n',
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n",
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n<meta name="referrer" content="no-referrer">\n',
-        f"<title>{heading}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n<h1>{heading}</h1>\n",
+        f"<title>{heading}</title>\n<style>{style}</style>\n</head>\n<body>\n<h1>{heading}</h1>\n",
     )
     return "".join((*head, *parts, "</body>\n</html>\n")).encode()
 
@@ -51,6 +51,15 @@ def html_table(
     )
     top = cells("th", head, ' scope="col"')
     return f"<table>\n<thead><tr>{top}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>\n"
+
+
+def html_facts(rows: Iterable[Sequence[str]]) -> str:
+    """A table without a head, whose rows are named by their first cells."""
+    body = "".join(
+        f'<tr><th scope="row">{escape(name)}</th>{"".join(f"<td>{escape(cell)}</td>" for cell in cells)}</tr>\n'
+        for name, *cells in rows
+    )
+    return f"<table>\n<tbody>\n{body}</tbody>\n</table>\n"
 
 
 def html_list(texts: Iterable[str]) -> str:

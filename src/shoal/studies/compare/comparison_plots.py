@@ -184,10 +184,10 @@ def _scatter(
     label, at = x
     labels = {(at(row), row["loss"][measure]): description_of(row, axes) for row in rows}
     series = [
-        Series(name, [(at(row), row["loss"][measure]) for row in part]) for name, part in by_algorithm(rows).items()
+        Series(name, [(at(row), row["loss"][measure]) for row in part], labels=labels)
+        for name, part in by_algorithm(rows).items()
     ]
-    percent = measure in PERCENT
-    return scatter_chart(title, label, name_of(measure), series, labels=labels, percent=percent, front=True)
+    return scatter_chart(title, label, name_of(measure), series, percent=measure in PERCENT, front=True)
 
 
 def by_algorithm(rows: Sequence[Row]) -> dict[str, list[Row]]:

@@ -277,13 +277,12 @@ def compared(jobs: Sequence[Job]) -> str | None:
             labels[point] = f"{labels[point]}; {told}" if point in labels else told
     if not points:
         return None
-    series = [Series(name, sorted(set(found))) for name, found in sorted(points.items())]
+    series = [Series(name, sorted(set(found)), labels=labels) for name, found in sorted(points.items())]
     return scatter_chart(
         "Loss against guarantee",
         "chance of a right guess that the promise leaves (1 in k)",
         "share lost",
         series,
-        labels=labels,
         log_x=True,
         percent=True,
         front=len(series) == 1,

@@ -12,6 +12,7 @@ from html import escape
 from typing import Any
 
 from shoal.certificate.sections import Block, Plot, Points, Table, Text, sections, title, verdict
+from shoal.drawing.web_page import html_facts, html_list, html_table, web_page
 from shoal.errors import InputError
 
 _OPEN = b'<script type="application/json" id="shoal-certificate">'
@@ -34,18 +35,11 @@ svg { max-width: 100%; height: auto; }
 
 def page(content: Mapping[str, Any]) -> bytes:
     """The page without its block of facts."""
-    heading = escape(title(content))
-    parts = [
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n',
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n",
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n<meta name="referrer" content="no-referrer">\n',
-        f"<title>{heading}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n<h1>{heading}</h1>\n",
-        f'<p class="verdict{"" if content["holds"] else " broken"}">{escape(verdict(content))}</p>\n',
-    ]
+    parts = [f'<p class="verdict{"" if content["holds"] else " broken"}">{escape(verdict(content))}</p>\n']
     for section in sections(content):
         parts.append(f"<h2>{escape(section.title)}</h2>\n")
         parts += map(_block, section.blocks)
-    return "".join((*parts, "</body>\n</html>\n")).encode()
+    return web_page(title(content), parts, _STYLE)
 
 
 def page_with(text: bytes, content: Mapping[str, Any]) -> bytes:
@@ -71,16 +65,8 @@ def _block(block: Block) -> str:
         case Text(text):
             return f"<p>{escape(text)}</p>\n"
         case Points(points):
-            return "<ul>\n" + "".join(f"<li>{escape(point)}</li>\n" for point in points) + "</ul>\n"
+            return html_list(points)
         case Plot(svg):
             return f"<p>{svg}</p>\n"
         case Table(rows, header):
-            head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in header)
-            top = f"<thead><tr>{head}</tr></thead>\n" if head else ""
-            body = "".join(_row(row, named=not header) for row in rows)
-            return f"<table>\n{top}<tbody>\n{body}</tbody>\n</table>\n"
-
-
-def _row(row: tuple[str, ...], *, named: bool) -> str:
-    first = f'<th scope="row">{escape(row[0])}</th>' if named else f"<td>{escape(row[0])}</td>"
-    return f"<tr>{first}{''.join(f'<td>{escape(cell)}</td>' for cell in row[1:])}</tr>\n"
+            return html_table(header, rows) if header else html_facts(rows)
