@@ -12,6 +12,7 @@ import pytest
 
 import shoal
 from database_server import PASSWORD
+from shoal import publish
 from shoal.cli import main
 from shoal.errors import InputError
 from shoal.records.database import rows as databases
@@ -60,7 +61,7 @@ def answered(ask, statement):
 )
 def test_a_lost_connection_leaves_nothing(server, visits, ask, release, tmp_path, monkeypatch, how, when):
     if when == "while rows are sent":
-        honest = databases.record_rows
+        honest = publish.table_rows
 
         def cut_rows(*given):
             rows, layout = honest(*given)
@@ -73,7 +74,7 @@ def test_a_lost_connection_leaves_nothing(server, visits, ask, release, tmp_path
 
             return databases.Rows(rows.schema, batches(), rows.types), layout
 
-        monkeypatch.setattr(databases, "record_rows", cut_rows)
+        monkeypatch.setattr(publish, "table_rows", cut_rows)
     elif when == "while it is read again":
         batches = DatabaseInput._batches
         monkeypatch.setattr(DatabaseInput, "_batches", lambda self, wanted: (cut(ask, how), batches(self, wanted))[1])
