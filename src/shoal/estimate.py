@@ -26,14 +26,14 @@ from shoal.algorithms.recoding import Options
 from shoal.errors import ShoalError, Unreachable
 from shoal.evaluation.raw_risk import raw_risk
 from shoal.hierarchy.spec import Values, resolve
-from shoal.models import Proposal, Roles, model_of
+from shoal.models import Proposal, model_of
 from shoal.models.km import HIERARCHY, resolve_hierarchy
 from shoal.plan.model import Plan
 from shoal.processes import Teller
 from shoal.records.baskets import Baskets
 from shoal.records.records import Records
 from shoal.records.source import Source
-from shoal.release import audited_source, check_files
+from shoal.release import audited_source, check_files, read_for
 
 ROWS = 2_000
 """The first sample, and the least."""
@@ -46,8 +46,6 @@ SEARCH = 1.0
 """Seconds of search, for algorithms that can be told."""
 WARM_UP = 100
 """Rows of the trial that loads the kernels, so that no measured one has to."""
-_READING = ("format", "items", "id", "separator", "drop", "numeric")
-_ROLES = ("sensitive", "quasi", "keep")
 _RUN = ("suppress", "seed", "segments", "population", "generations", "threads")
 
 Estimate = dict[str, Any]
@@ -111,14 +109,14 @@ class Trials:
         """Loss, classes and raw risk of a sample of at most `rows` rows."""
         started = time.monotonic()
         ground = self._read(plan, tell)
-        whole, promise, threads = ground.whole, plan.promise, plan.keywords().get("threads")
+        whole, promise, threads = ground.whole, plan.promise, plan.options.threads
         if ground.sensitive is not None:
             promise = replace(promise, sensitive=ground.sensitive)
         source = sample(whole, rows)
         if plan.kind == "km":  # its loss is about the leaves of the tree, not about the names of items
             source = replace(source, records=replace(source.records, items=_occurring(source.baskets)))
         tell.stage(f"Trying the promise on {len(source):,} rows", trying=True)
-        tree = self._hierarchy(plan, whole, dict(plan.keywords()))
+        tree = self._hierarchy(plan, whole)
         with plan.speaking():
             share = _share_of_k(promise, len(source), len(whole))
             try:
@@ -158,24 +156,22 @@ class Trials:
     def _read(self, plan: Plan, tell: Teller) -> Ground:
         """The data of a plan: those that were read last, if they are the same, in the same roles."""
         check_files(plan.model_copy(update={"outputs": None}))
-        asked = dict(plan.keywords())
-        reading = {name: asked[name] for name in _READING if name in asked}
-        roles = [asked.get(name) for name in _ROLES]
-        mark = (plan.kind, _mark(plan.data), _mark(roles[0]), repr(reading), repr(roles))
+        roles = (plan.of_role("quasi"), plan.of_role("keep"), plan.sensitive)
+        mark = (plan.kind, _mark(plan.data), _mark(plan.sensitive), repr(plan.reading()), repr(roles))
         if self._ground is None or self._ground[0] != mark:
             self._ground = self._tree = None  # before others take their place in memory
             tell.stage("Reading the data")
             with plan.speaking():
-                whole, guarantee = model_of(plan.promise).read(plan.data, plan.promise, Roles(*roles), reading)
+                whole, guarantee = read_for(plan)
             self._ground = mark, Ground(whole, getattr(guarantee, "sensitive", None))
         return self._ground[1]
 
-    def _hierarchy(self, plan: Plan, whole: Source, asked: dict[str, Any]) -> Any:
+    def _hierarchy(self, plan: Plan, whole: Source) -> Any:
         """What the proposal gets: a tree of items is read, or made from their frequency, once, for the whole file, as the release will do.
 
         One that is to be learned is learned from the sample.
         """
-        given, unknown = asked.get("hierarchy"), asked.get("unknown")
+        given, unknown = plan.hierarchy, plan.options.unknown
         items = whole.records.items_name
         spec = given if plan.kind == "km" else given.get(items) if isinstance(given, dict) else None
         if plan.kind not in ("km", "rt", "lm") or (isinstance(spec, str) and spec.startswith("learned:")):
@@ -206,12 +202,12 @@ def sample(source: Source, rows: int, seed: int = SEED) -> Source:
 
 
 def _proposal(plan: Plan, source: Source, promise: Any, tree: Any, tell: Teller) -> Proposal:
-    asked = dict(plan.keywords())
+    asked = plan.request
     name, home = entry(plan.kind, plan.algorithm)
-    given = {option: asked[option] for option in _RUN if option in asked}
+    given = {option: asked[option] for option in _RUN if asked[option] is not None}
     if "time_limit" in home.options:
-        given["time_limit"] = min(SEARCH, asked.get("time_limit", SEARCH))
-    request = dict.fromkeys(type(plan.options).model_fields) | asked | {"algorithm": name, "hierarchy": tree}
+        given["time_limit"] = min(SEARCH, asked["time_limit"] or SEARCH)
+    request = asked | {"algorithm": name, "hierarchy": tree}
     proposal: Proposal = model_of(promise).proposal(source, promise, request, Options(**given, progress=tell))
     return proposal
 

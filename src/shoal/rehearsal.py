@@ -22,7 +22,7 @@ from shoal.models.buckets import edits_of, hierarchies
 from shoal.models.km import HIERARCHY, resolve_hierarchy
 from shoal.plan.model import Plan
 from shoal.plan.places import sentence
-from shoal.release import check_files, check_hash, read_for
+from shoal.release import Read, check_files, check_hash, read_for
 
 if TYPE_CHECKING:
     from shoal.algorithms.recoding import Progress
@@ -67,7 +67,9 @@ class Checked:
     """Per column that has one (`items` for the items of a file of sets), where its hierarchy comes from."""
     estimate: Estimate
     input_sha256: str
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...]
+    read: Read = field(repr=False)
+    """What was read, for the run that follows."""
 
     def to_dict(self) -> dict[str, Any]:
         """For --json."""
@@ -126,6 +128,7 @@ def checked_plan(plan: Plan, *, force: bool = False, progress: Progress | None =
         _estimate(plan, source, baskets),
         source.sha256,
         source.notes,
+        (source, guarantee),
     )
 
 

@@ -183,7 +183,7 @@ def test_jobs_of_an_app_that_is_no_more_are_interrupted(workspace, jobs, project
 
 
 def test_what_was_done_before_the_last_look_is_kept_as_the_app_ends(jobs, project):
-    job = jobs.submit(project, options={"evaluate": False})
+    job = jobs.submit(project, options={"measure": False})
     jobs.tick()
     until(lambda: jobs.get(project, job.id).status == "done", 120)  # and nobody has looked after it since
     jobs.close()

@@ -42,6 +42,7 @@ from shoal.app.panels.result.run_tables import (
 from shoal.app.project.workspace import Workspace
 from shoal.errors import InputError
 from shoal.plan import plan_of, read_plan
+from shoal.release import run as run_plan
 
 SETS = [[f"i{(i * i + 3 * j) % 11}" for j in range(1 + i % 4)] for i in range(90)]
 TEXT = "items\n" + "\n".join("|".join(dict.fromkeys(row)) for row in SETS) + "\n"
@@ -262,7 +263,7 @@ def test_the_recipe_makes_the_same_release_again(done, monkeypatch):
     found = recipe(workspace, run, "again.csv")
     monkeypatch.chdir(workspace.folder)
     Path("plan.yaml").write_text(found.plan)
-    release = run(read_plan("plan.yaml"), force=True)
+    release = run_plan(read_plan("plan.yaml"), force=True)
     assert release.loss == run.result["release"]["loss"]
     assert Path("again.csv").is_file()
     assert "sets.csv --output again.csv" in found.command

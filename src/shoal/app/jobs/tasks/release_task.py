@@ -19,19 +19,21 @@ from shoal.app.project.wording import as_sentence, in_app
 from shoal.certificate.document import certificate_file
 from shoal.certificate.sign import Signer
 from shoal.errors import InputError, ShoalError, told
-from shoal.evaluation.evaluation import evaluate as evaluation_of
+from shoal.evaluation.evaluation import evaluate
 from shoal.guarantees.diversity import BUCKET
 from shoal.plan import Plan
 from shoal.processes import Teller
+from shoal.records.baskets import Baskets
+from shoal.records.records import Records
 from shoal.rehearsal import checked_plan
-from shoal.release import Release, read_for, run
+from shoal.release import Release, run
 
 CERTIFICATE, RULES, REPORT = "certificate.json", "rules.csv", "report.json"
 STAGES = ("Checking the plan", "Making the release", "Measuring what it cost")
 """In the order in which they come."""
 
 
-def work(plan: Plan, folder: Path, tell: Teller, *, evaluate: bool = True) -> dict[str, Any]:
+def work(plan: Plan, folder: Path, tell: Teller, *, measure: bool = True) -> dict[str, Any]:
     if plan.outputs is None:
         raise InputError("the plan names no file for the release; choose its format")
     tell.stage(STAGES[0])
@@ -43,14 +45,15 @@ def work(plan: Plan, folder: Path, tell: Teller, *, evaluate: bool = True) -> di
     named |= {"rules": str(folder / RULES), "report": str(folder / REPORT)}
     asked = plan.model_copy(update={"outputs": plan.outputs.model_copy(update=named)})
     tell.stage(STAGES[1])
-    release = run(asked, progress=tell)
+    release = run(asked, progress=tell, read=checked.read)
     write_pages(folder)
     evaluation, why_not, looked = None, None, {}
-    if evaluate:
+    if measure:
         tell.stage(STAGES[2])
-        looked = look_at(plan, release, folder)
+        original = checked.read[0].rows
+        looked = look_at(original, release, folder)
         try:
-            evaluation = evaluation_facts(plan, release, folder / RULES, tell)
+            evaluation = _evaluation(plan, original, release, folder / RULES, tell)
         except ShoalError as error:
             why_not = as_sentence(error)
     return {
@@ -74,9 +77,8 @@ def check_name(name: str) -> None:
         raise InputError(f"{name}: the app has a file of that name itself; give the release another name")
 
 
-def look_at(plan: Plan, release: Release, folder: Path) -> dict[str, Any]:
+def look_at(original: Baskets | Records, release: Release, folder: Path) -> dict[str, Any]:
     """Tables for the page, and the sizes of classes before and after."""
-    original = read_for(plan)[0].rows
     promise = release.guarantee
     least = int(promise.l if promise.model == "diversity" else promise.k)
     bucket = BUCKET if promise.model == "diversity" else None
@@ -90,17 +92,15 @@ def look_at(plan: Plan, release: Release, folder: Path) -> dict[str, Any]:
     }
 
 
-def evaluation_facts(plan: Plan, release: Release, rules: Path, tell: Teller) -> dict[str, Any]:
+def _evaluation(plan: Plan, original: Baskets | Records, release: Release, rules: Path, tell: Teller) -> dict[str, Any]:
     """What `shoal evaluate` says about the release and its original."""
-    given = plan.keywords()
-    names = ("quasi", "sensitive", "keep", "hierarchy", "unknown", "threads", "format", "separator", "items", "id")
-    asked = {name: given[name] for name in (*names, "drop", "numeric") if name in given}
-    promise = plan.guarantee
-    asked |= {name: value for name in ("k", "m") if (value := getattr(promise, name, None)) is not None}
+    keywords = plan.keywords()
+    names = ("quasi", "sensitive", "keep", "hierarchy", "unknown", "threads")
+    asked: Any = {name: keywords[name] for name in names if name in keywords}
+    asked |= {name: value for name in ("k", "m") if (value := getattr(plan.guarantee, name, None)) is not None}
     if "hierarchy" not in asked and plan.kind in ("km", "k"):
         asked["rules"] = rules
-    evaluation = evaluation_of(plan.data, release.published, same_order=plan.keep_order, progress=tell, **asked)
-    return evaluation.to_dict()
+    return evaluate(original, release.published, same_order=plan.keep_order, progress=tell, **asked).to_dict()
 
 
 def write_pages(folder: Path, vouching: Signer | None = None) -> None:
