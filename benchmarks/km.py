@@ -39,7 +39,7 @@ def best_rival(data_name: str, m: int) -> tuple[float, float]:
 
 
 def data(name: str) -> Any:
-    from shoal.records.reading import read
+    from shoal.records.source import read
 
     root = folder()
     assert root is not None

@@ -99,17 +99,17 @@ def _way(data: str, limit: str | None) -> Row:
     from shoal.algorithms.recoding import Options
     from shoal.guarantees.km import KmAnonymity
     from shoal.hierarchy.build import frequency_tree
-    from shoal.records.reading import load
+    from shoal.records.source import load_sets
     from shoal.records.writing import write
 
     started, promise = time.monotonic(), KmAnonymity(K, M)
-    baskets = load(data, memory_limit=limit).baskets
+    baskets = load_sets(data, memory_limit=limit).baskets
     recoding = exact(baskets, promise, frequency_tree(baskets.vocabulary, baskets.supports(), 5), Options())
     published = recoding.apply(baskets).shuffled()
     audit = promise.audit(published)
     out = Path(data).with_name("out.dat")
     write(published, out, force=True)
-    again = load(out, memory_limit=published.scratch).baskets
+    again = load_sets(out, memory_limit=published.scratch).baskets
     seconds = time.monotonic() - started
     if again != published:
         raise RuntimeError("what was written reads as other rows")

@@ -35,7 +35,7 @@ def records_of(name: str, n: int | None = None) -> Any:
     """The table, or n of its rows drawn at random; the rows of a smaller n are among those of a larger one, as in the paper."""
     import numpy as np
 
-    from shoal.records.record_reading import load_records
+    from shoal.records.source import load_records
 
     root = folder()
     assert root is not None

@@ -25,7 +25,7 @@ SWEEPS = {
 
 
 def baskets_of(name: str) -> Any:
-    from shoal.records.reading import read
+    from shoal.records.source import read
 
     root = folder()
     assert root is not None

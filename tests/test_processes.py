@@ -15,7 +15,7 @@ from serving import until
 from shoal import processes
 from shoal.errors import VALUES, InputError, Unavailable, Unreachable, option
 from shoal.processes import Answer, Child, GivenUp, Teller, answer_to
-from shoal.records.columns import NoRoleError
+from shoal.records.roles import NoRoleError
 
 
 def double(request, tell):

@@ -31,9 +31,8 @@ if TYPE_CHECKING:
     from shoal.plan import Plan, read_plan
     from shoal.records.baskets import Baskets
     from shoal.records.formats.frames import to_arrow, to_pandas, to_polars
-    from shoal.records.reading import read
-    from shoal.records.record_reading import load_records
     from shoal.records.records import Records
+    from shoal.records.source import load_records, read
     from shoal.records.writing import write
     from shoal.release import Release, anonymize, audit, resolve_hierarchy, run, verify
 
@@ -91,8 +90,7 @@ _HOMES = {
     "shoal.hierarchy.tree": ("Hierarchy",),
     "shoal.plan": ("Plan", "read_plan"),
     "shoal.records.baskets": ("Baskets",),
-    "shoal.records.reading": ("read",),
-    "shoal.records.record_reading": ("load_records",),
+    "shoal.records.source": ("load_records", "read"),
     "shoal.records.records": ("Records",),
     "shoal.records.formats.frames": ("to_arrow", "to_pandas", "to_polars"),
     "shoal.records.writing": ("write",),

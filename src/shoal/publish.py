@@ -21,16 +21,14 @@ from shoal.certificate.facts import ROWS_HASHED, Making, Published
 from shoal.certificate.facts import certificate as certificate_of
 from shoal.certificate.owner import has_key, key_path, owner_files, report_bytes
 from shoal.certificate.sign import signer
-from shoal.errors import InputError, Message, ShoalError, Unavailable, option
+from shoal.errors import InputError, Message, option
 from shoal.limits import limited_inputs
 from shoal.plan.model import Plan
-from shoal.records.baskets import Baskets
 from shoal.records.database.address import file_of, is_address
-from shoal.records.database.rows import basket_flags, table_rows
+from shoal.records.database.rows import table_rows
 from shoal.records.database.write import TableTarget, check_table, same_file
 from shoal.records.formats.text import csv_cell, escape_guard
-from shoal.records.layout import CELLED, DATABASES, Layout, layout_for
-from shoal.records.reading import load
+from shoal.records.layout import DATABASES, Layout, layout_for
 from shoal.records.records import Records
 from shoal.records.set_cells import parting_mark
 from shoal.records.storage.publication import (
@@ -218,38 +216,11 @@ def _read_again(release: Release, path: Any, layout: Layout) -> tuple[dict[str, 
     Raises unless the file holds exactly the rows that passed the audit. A token of which every occurrence was deleted is not
     among them. What was written here is no stranger's: it may be as large as it is.
     """
-    with limited_inputs(sys.maxsize):
-        return _found_again(release, path, layout)
-
-
-def _found_again(release: Release, path: Any, layout: Layout) -> tuple[dict[str, str], Told]:
     sets = Records.of(release.published).items
     names = () if sets is None else sets.vocabulary
-    tokens = written_tokens(names, layout)
-    as_written = dict(zip(names, tokens, strict=True))
-    if isinstance(release.published, Records):
+    as_written = dict(zip(names, written_tokens(names, layout), strict=True))
+    with limited_inputs(sys.maxsize):
         return as_written, flags_to_read(path, release.published, layout)
-    return as_written, _flags_to_read(release, path, layout, release.published, tokens)
-
-
-def _flags_to_read(release: Release, path: Any, layout: Layout, expected: Baskets, tokens: tuple[str, ...]) -> Told:
-    if tokens != expected.vocabulary or not expected.supports().all():
-        expected = Baskets.from_codes(expected.lengths, expected.items, tokens)
-    if layout.format in DATABASES:
-        return basket_flags(path, expected, _ways_to_read(layout))
-    reading = ""
-    for flags, options in _ways_to_read(layout):
-        try:
-            found = load(path, format=layout.format, memory_limit=expected.scratch, **options).baskets
-        except Unavailable:
-            raise
-        except InputError as error:
-            reading = f"cannot be read again ({error})"
-            continue
-        if found == expected:
-            return flags
-        reading = f"reads as other {found!r} than the {expected!r} that passed the audit"
-    raise ShoalError(f"what was written {reading}; this is a bug in Shoal, please report it; nothing was published")
 
 
 def _reading(release: Release, layout: Layout, flags: Told) -> dict[str, Any]:
@@ -310,18 +281,6 @@ def _writing_notes(targets: Targets, notes: tuple[str, ...], rules_note: str, ke
     if key_was_made:
         found.append(f"your key for the hashes in certificates was made in {key_path()}; keep it, and keep it secret")
     return tuple(found)
-
-
-def _ways_to_read(layout: Layout) -> list[tuple[Told, dict[str, Any]]]:
-    """Options that may read what was written in this layout, with what a reader must be told, the fewest first."""
-    if layout.format == "long" or layout.id is not None:
-        id = layout.id or "id"
-        return [((("id", id),), {"id": id})]
-    ways: list[tuple[Told, dict[str, Any]]] = [((), {})]
-    if layout.format in CELLED:
-        ways.append(((("separator", layout.separator),), {"separator": layout.separator}))
-        ways.append(((*ways[-1][0], ("items", layout.items)), {**ways[-1][1], "items": layout.items}))
-    return ways
 
 
 @contextlib.contextmanager

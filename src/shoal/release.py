@@ -37,16 +37,16 @@ from shoal.plan.model import Plan
 from shoal.plan.places import shown
 from shoal.publish import Targets, Written, targets_of, write
 from shoal.records.baskets import Baskets
-from shoal.records.columns import is_header, its_columns, listed
-from shoal.records.database.address import address_of, is_address, queried, without_password
+from shoal.records.database.address import address_of, is_address, with_query, without_password
 from shoal.records.formats.peek import column_names
 from shoal.records.layout import CELLED, Layout
 from shoal.records.records import Records
-from shoal.records.source import Source
+from shoal.records.roles import is_header, its_columns, name_list
+from shoal.records.source import Source, fingerprint
 from shoal.records.storage.digest import row_digest
 from shoal.records.storage.memory import peak_bytes
 from shoal.records.storage.scratch import Scratch
-from shoal.records.storage.streams import display_name, fingerprint
+from shoal.records.storage.streams import display_name
 
 __all__ = ["Release", "Targets", "Written", "anonymize", "audit", "resolve_hierarchy", "run", "shuffled", "verify"]
 
@@ -190,7 +190,7 @@ def audit(
 def read_to_audit(data: Any, guarantee: Any, keywords: Mapping[str, Any]) -> tuple[Source, Any]:
     """What an audit looks at, and the guarantee against an attacker with the knowledge that is given."""
     asked: dict[str, Any] = dict(keywords)
-    data = queried(data, asked.get("query"))
+    data = with_query(data, asked.get("query"))
     reading = {name: asked[name] for name in _READING if asked.get(name) is not None}
     if asked.get("memory_limit") is not None:
         reading["memory_limit"] = scratch_for(asked["memory_limit"], asked.get("threads"), guarantee)
@@ -448,7 +448,7 @@ def _check_columns(plan: Plan) -> None:
     without = [column for column in columns if column not in plan.columns]
     if without:
         taken = ", ".join((*GUARANTEES[plan.kind].roles, "drop"))
-        which = listed(without) if is_header(columns, list(plan.columns)) else f"{len(without):,} columns"
+        which = name_list(without) if is_header(columns, list(plan.columns)) else f"{len(without):,} columns"
         raise plan.refusal(("columns",), f"{which} of {name} stand without a role; give each one of {taken}")
 
 

@@ -198,9 +198,9 @@ def test_a_release_tells_what_became_of_what(tmp_path):
     written = release.write(tmp_path / "out.csv", rules=tmp_path / "rules.csv")
     assert (tmp_path / "rules.csv").read_text().startswith("item,published,rows\n")
     tree = balanced_tree(baskets.vocabulary, 3)
-    from shoal.records.reading import load
+    from shoal.records.source import load_sets
 
-    again = load(written.targets.data, separator=written.layout.separator).baskets
+    again = load_sets(written.targets.data, separator=written.layout.separator).baskets
     assert informed(KmAnonymity(4, 2), tree).audit(again).holds
 
 
@@ -220,10 +220,10 @@ def test_larger_data_keeps_the_promise(seed, k, m):
 
 @pytest.mark.skipif(not DATA, reason="SHOAL_DATA is not set")
 def test_local_recoding_loses_less_than_half_of_the_optimal_cut_on_groceries():
-    from shoal.records.reading import load
+    from shoal.records.source import load_sets
 
     folder = Path(DATA) / "groceries"
-    baskets = load(folder / "groceries.dat.gz").baskets
+    baskets = load_sets(folder / "groceries.dat.gz").baskets
     release = anonymize(baskets, KmAnonymity(5, 2), hierarchy=folder / "groceries_hierarchy.csv", algorithm="lra")
     assert release.loss["ncp"] < 0.5 * release.details["local"]["ncp_of_cut"]
 

@@ -144,7 +144,7 @@ from shoal.algorithms.km.problem import Problem
 from shoal.algorithms.recoding import Options
 from shoal.guarantees.km import KmAnonymity
 from shoal.hierarchy.build import frequency_tree
-from shoal.records.reading import read
+from shoal.records.source import read
 baskets, promise = read(sys.argv[1], memory_limit=limit), KmAnonymity(20, 2)
 recoding = exact(baskets, promise, frequency_tree(baskets.vocabulary, baskets.supports(), 5), Options(threads=2))
 audit = promise.audit(recoding.apply(baskets).shuffled(), threads=2)

@@ -110,9 +110,9 @@ def test_a_crowd_larger_than_the_sample_asks_for_a_larger_sample(tmp_path, monke
 
 
 def test_a_sample_keeps_the_names_of_the_whole(sets):
-    from shoal.records.reading import load
+    from shoal.records.source import load_sets
 
-    whole = load("sets.csv", items="items", separator="|")
+    whole = load_sets("sets.csv", items="items", separator="|")
     assert sample(whole, 50).baskets.vocabulary == whole.baskets.vocabulary
 
 

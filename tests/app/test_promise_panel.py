@@ -217,9 +217,9 @@ def test_a_file_that_is_small_enough_is_taken_whole(table, monkeypatch):
 
 
 def test_a_sample_is_drawn_once_and_for_all(table):
-    from shoal.records.reading import load
+    from shoal.records.source import load_sets
 
-    whole = load(str(table / "people.csv"), items="codes", separator="|", drop=("age", "sex", "pay"))
+    whole = load_sets(str(table / "people.csv"), items="codes", separator="|", drop=("age", "sex", "pay"))
     one, other = sample(whole, 50), sample(whole, 50)
     assert one.baskets == other.baskets
     assert one.baskets.vocabulary == whole.baskets.vocabulary

@@ -91,7 +91,7 @@ def test_the_items_lose_together_what_the_release_lost(algorithm, k):
 
 
 def test_items_of_tables_lose_together_what_the_release_lost():
-    from shoal.records.record_reading import load_records
+    from shoal.records.source import load_records
 
     ages, sexes = ([values[i % len(values)] for i in range(len(SETS))] for values in (list(range(20, 27)), "MF"))
     rows = pa.table({"age": ages, "sex": sexes, "items": [list(dict.fromkeys(row)) for row in SETS]})

@@ -278,7 +278,7 @@ def test_a_fault_of_ours_is_told_by_its_kind_and_place(files, run, monkeypatch):
 
 
 def test_a_first_line_with_numbers_is_no_header_whatever_was_named():
-    from shoal.records.columns import FirstLine, is_header
+    from shoal.records.roles import FirstLine, is_header
 
     assert is_header(FirstLine(("name", "age", "ill")), ["ages"])
     assert not is_header(FirstLine((CANARY, "34", "f")), ["34"])

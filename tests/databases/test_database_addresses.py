@@ -10,7 +10,7 @@ from shoal.records.database.address import (
     address_of,
     is_address,
     moved,
-    queried,
+    with_query,
     without_password,
 )
 from shoal.records.database.read import RowHash
@@ -90,7 +90,7 @@ def test_no_password_is_shown(secret):
 
 def test_a_query_travels_in_the_address_and_comes_back_whole():
     asked = "SELECT \"a+b\" FROM t -- 100% & more?\nWHERE x = 'é;'; "
-    text = queried("postgresql://u:p@h/db?sslmode=require", asked)
+    text = with_query("postgresql://u:p@h/db?sslmode=require", asked)
     address = address_of(text)
     assert address.query == asked.strip().rstrip(";")
     assert address_of(address.shown).query == address.query
@@ -100,9 +100,9 @@ def test_a_query_travels_in_the_address_and_comes_back_whole():
 
 def test_a_query_needs_a_database_without_a_table():
     with pytest.raises(InputError, match="for databases"):
-        queried("visits.csv", "SELECT 1")
+        with_query("visits.csv", "SELECT 1")
     with pytest.raises(InputError, match="names a table"):
-        queried("sqlite:a.db?table=t", "SELECT 1")
+        with_query("sqlite:a.db?table=t", "SELECT 1")
 
 
 def test_files_of_sqlite_move_with_a_plan():

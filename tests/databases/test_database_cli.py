@@ -11,7 +11,7 @@ from database_server import PASSWORD
 from shoal.cli import main
 from shoal.errors import InputError
 from shoal.plan import plan_from, plan_of, read_plan
-from shoal.records.storage.streams import fingerprint
+from shoal.records.source import fingerprint
 
 FLAGS = [
     "--model",

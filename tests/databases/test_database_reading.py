@@ -6,11 +6,9 @@ import pytest
 import shoal
 from shoal.errors import InputError
 from shoal.plan.draft import draft, draft_yaml
-from shoal.records.database.address import queried
+from shoal.records.database.address import with_query
 from shoal.records.formats.peek import column_names
-from shoal.records.reading import load
-from shoal.records.record_reading import load_records
-from shoal.records.storage.streams import fingerprint
+from shoal.records.source import fingerprint, load_records, load_sets
 
 OTHERS = "id,age,sex,paid,share,insured,seen,at"
 
@@ -73,7 +71,7 @@ def test_a_query_is_read_as_a_table_is(server, visits):
     # A comment at the end does not swallow what is put around the query.
     baskets = shoal.read(server.address(), query=asked.replace(";", ""))
     assert len(baskets) == 40
-    assert column_names(queried(server.address(), asked.replace(";", ""))) == ["Codes of, one"]
+    assert column_names(with_query(server.address(), asked.replace(";", ""))) == ["Codes of, one"]
 
 
 @pytest.mark.parametrize(
@@ -107,14 +105,14 @@ def test_schemas_and_quoted_names_are_found(server, ask):
 
 def test_long_tables_are_grouped(server, ask, visits):
     ask(f"CREATE TABLE {visits}_long AS SELECT id, unnest(codes) AS code FROM {visits}")
-    long = load(server.address(f"{visits}_long"), id="id")
+    long = load_sets(server.address(f"{visits}_long"), id="id")
     assert sorted(long.baskets.rows()) == sorted(shoal.read(server.address(visits), items="codes", drop=OTHERS).rows())
     assert long.layout.id == "id"
 
 
 def test_the_hash_is_of_all_rows_and_columns_whatever_is_used(server, ask, visits):
     address = server.address(visits)
-    first = load(address, items="codes", drop=OTHERS).sha256
+    first = load_sets(address, items="codes", drop=OTHERS).sha256
     assert (
         load_records(address, quasi="age", items="codes", drop=OTHERS.replace("age,", "")).sha256
         == fingerprint(address)

@@ -9,7 +9,7 @@ import pytest
 
 import shoal
 from shoal.errors import InputError, ShoalError
-from shoal.records.record_reading import load_records
+from shoal.records.source import load_records
 from shoal.release import anonymize
 
 ROLES = {"quasi": "age,sex", "items": "codes", "drop": "id"}

@@ -56,8 +56,7 @@ def read_data(path: str, folder: Path) -> None:
     """All ways in which a file of data is read."""
     from shoal.app.widgets.preview import Preview
     from shoal.plan.draft import draft
-    from shoal.records.reading import load
-    from shoal.records.record_reading import load_records
+    from shoal.records.source import load_records, load_sets
 
     def looked_at() -> None:
         preview = Preview(Path(path))
@@ -65,9 +64,9 @@ def read_data(path: str, folder: Path) -> None:
         preview.rows()
 
     _ignoring_refusals(
-        lambda: load(path),
-        lambda: load(path, items="items", drop="age,sex,ill"),
-        lambda: load(path, id="id"),
+        lambda: load_sets(path),
+        lambda: load_sets(path, items="items", drop="age,sex,ill"),
+        lambda: load_sets(path, id="id"),
         lambda: load_records(path, quasi="age,sex", items="items", sensitive="ill"),
         lambda: load_records(path, keep="age", drop="sex,items,ill"),
         lambda: draft(path),
@@ -110,11 +109,10 @@ def read_lists(path: str, folder: Path) -> None:
     """Everything that is given as a list in a file."""
     from shoal.evaluation.between import rules_file, workload_file
     from shoal.models.buckets import edits_of, hierarchies
-    from shoal.records.reading import load
-    from shoal.records.record_reading import load_records, mark_sensitive
+    from shoal.records.source import load_records, load_sets, mark_sensitive
 
     table = load_records(folder / "table.csv", quasi="age,sex", sensitive="ill", drop="items").records
-    baskets = load(folder / "table.csv", items="items", drop="age,sex,ill").baskets
+    baskets = load_sets(folder / "table.csv", items="items", drop="age,sex,ill").baskets
     _ignoring_refusals(
         lambda: rules_file(path),
         lambda: workload_file(path),

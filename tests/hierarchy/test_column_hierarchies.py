@@ -15,8 +15,8 @@ from shoal.hierarchy.build import mask_tree
 from shoal.hierarchy.columns import interval_tree
 from shoal.hierarchy.spec import Values, column_hierarchy, resolve
 from shoal.hierarchy.tree import Hierarchy
-from shoal.records.record_reading import load_records
 from shoal.records.records import Column
+from shoal.records.source import load_records
 
 
 def column(*texts, numeric=None):

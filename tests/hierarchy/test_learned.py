@@ -193,7 +193,7 @@ def test_odd_data_has_a_tree_too(rows):
 def test_the_optimum_is_lower_than_under_frequency_on_public_data(name, m):
     if not (DATA / name).exists():
         pytest.skip("SHOAL_DATA does not name a folder with it")
-    from shoal.records.reading import read
+    from shoal.records.source import read
 
     baskets, promise = read(DATA / name), KmAnonymity(5, m)
     ours = loss(baskets, learned_tree(baskets, 5, promise), promise)

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from shoal.errors import InputError
-from shoal.records.reading import read
 from shoal.records.samples.datasets import DATASETS, Dataset, checked, get, listing
+from shoal.records.source import read
 
 TINY = b"1 2 3\n2 3\n1\n1 4\n"
 """Four transactions, four items, the longest of three."""

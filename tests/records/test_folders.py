@@ -12,8 +12,7 @@ import shoal
 from shoal import InputError
 from shoal.records.formats.folders import Entry, beside, data_files, entries_of
 from shoal.records.formats.peek import column_names
-from shoal.records.reading import load
-from shoal.records.record_reading import load_records
+from shoal.records.source import load_records, load_sets
 
 
 @pytest.fixture
@@ -38,9 +37,9 @@ def test_files_are_read_one_after_the_other_by_name(folder):
     assert rows_of(folder) == [["a", "b"], [], ["b"], ["c"], []]
     assert rows_of(f"{folder}/") == rows_of(folder)
     assert column_names(folder) == ["items"]
-    source = load(folder)
+    source = load_sets(folder)
     assert (source.name, source.layout.format) == ("public", "parquet")
-    assert load(f"{folder}/").sha256 == source.sha256
+    assert load_sets(f"{folder}/").sha256 == source.sha256
     assert shoal.audit(folder, shoal.KmAnonymity(1, 2)).holds
 
 
@@ -53,11 +52,11 @@ def test_tables_are_read_with_their_roles(tmp_path):
 
 
 def test_the_hash_is_of_names_and_bytes_of_the_data_alone(folder):
-    before = load(folder).sha256
+    before = load_sets(folder).sha256
     (folder / ".hidden").write_text("other")
-    assert load(folder).sha256 == before
+    assert load_sets(folder).sha256 == before
     (folder / "part-1.snappy.parquet").rename(folder / "part-2.snappy.parquet")
-    assert load(folder).sha256 != before
+    assert load_sets(folder).sha256 != before
 
 
 @pytest.mark.parametrize(

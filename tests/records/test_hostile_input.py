@@ -25,8 +25,7 @@ from shoal.limits import DEFAULT, VARIABLE, checked_limit, input_limit, limited_
 from shoal.records.baskets import Baskets
 from shoal.records.formats import columnar
 from shoal.records.formats.peek import column_names
-from shoal.records.reading import load, read
-from shoal.records.record_reading import load_records, mark_sensitive
+from shoal.records.source import load_records, load_sets, mark_sensitive, read
 from shoal.records.storage.streams import Input
 
 
@@ -96,7 +95,7 @@ def test_no_change_to_a_columnar_file_crashes_its_reader(data, tmp_path_factory)
         )
         changed[at : at + len(what)] = what
     path = put(tmp_path_factory.mktemp("x"), f"x.{form}", bytes(changed))
-    for reading in (lambda: load(path, items="items", drop="n"), lambda: column_names(path)):
+    for reading in (lambda: load_sets(path, items="items", drop="n"), lambda: column_names(path)):
         with contextlib.suppress(InputError):
             reading()
 
@@ -238,10 +237,10 @@ def test_a_small_file_of_many_rows_is_refused(how, tmp_path):
     path = bomb_of_rows(400_000, tmp_path)
     long = pa.table({"id": np.arange(400_000), "item": pa.array(["a"] * 400_000)})
     reading = {
-        "sets": lambda: load(path),
+        "sets": lambda: load_sets(path),
         "table": lambda: load_records(path, items="items"),
         "json": lambda: load_records(put(tmp_path, "x.jsonl.gz", gzip.compress(b'{"x": "a"}\n' * 400_000)), quasi="x"),
-        "long": lambda: load(put(tmp_path, "long.parquet", parquet_file(long, row_group_size=50_000)), id="id"),
+        "long": lambda: load_sets(put(tmp_path, "long.parquet", parquet_file(long, row_group_size=50_000)), id="id"),
     }
     with limited_inputs("12MB"), pytest.raises(InputError, match="takes more than 12 MB of memory"):
         reading[how]()

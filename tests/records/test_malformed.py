@@ -14,7 +14,7 @@ import pytest
 from pyarrow import parquet
 
 from shoal.errors import InputError
-from shoal.records.reading import load, read
+from shoal.records.source import load_sets, read
 from shoal.records.storage import streams
 
 
@@ -428,7 +428,7 @@ def test_ids_that_have_no_text_form_are_refused():
 def test_rows_have_no_columns_to_choose():
     assert "leave out items, id, separator and drop" in refusal([["a"]], items="x")
     with pytest.raises(InputError):
-        load(np.array([[1.5]]))
+        load_sets(np.array([[1.5]]))
 
 
 def test_text_that_is_not_utf8_inside_parquet_is_refused(tmp_path):

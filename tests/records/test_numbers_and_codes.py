@@ -14,8 +14,8 @@ import shoal
 from shoal.cli import app
 from shoal.evaluation.raw_profile import profile
 from shoal.plan.draft import draft, draft_yaml
-from shoal.records.columns import numeric_columns
-from shoal.records.record_reading import load_records
+from shoal.records.roles import numeric_columns
+from shoal.records.source import load_records
 from shoal.records.values import kind_of
 
 NUMBERS = [

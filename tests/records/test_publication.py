@@ -276,7 +276,7 @@ def test_the_way_to_handle_signals_is_given_back(tmp_path):
 
 
 def test_a_large_write_is_streamed_in_blocks(tmp_path, monkeypatch):
-    monkeypatch.setattr("shoal.records.writing._BLOCK", 7)
+    monkeypatch.setattr("shoal.records.records._OCCURRENCES", 7)
     rng = np.random.default_rng(3)
     rows = [set(rng.integers(0, 50, rng.integers(0, 12)).tolist()) for _ in range(500)]
     baskets = Baskets.from_rows(rows)

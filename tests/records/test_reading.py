@@ -23,10 +23,8 @@ from pyarrow import parquet
 import naive_records
 from shoal.records.baskets import Baskets
 from shoal.records.layout import Layout
-from shoal.records.reading import load, read
-from shoal.records.source import Source
+from shoal.records.source import Source, fingerprint, load_sets, read
 from shoal.records.storage import streams
-from shoal.records.storage.streams import fingerprint
 
 
 @pytest.fixture(scope="module")
@@ -145,7 +143,7 @@ def test_public_data_have_their_published_size():
 
 
 def test_the_only_column_of_a_csv_holds_the_sets(tmp_path):
-    source = load(put(tmp_path, "x.csv", "basket\na b\n\nb\n"))
+    source = load_sets(put(tmp_path, "x.csv", "basket\na b\n\nb\n"))
     assert sets(source.baskets) == [{"a", "b"}, set(), {"b"}]
     assert source.layout == Layout("csv", items="basket")
 
@@ -182,7 +180,7 @@ def test_nothing_is_guessed_about_types(tmp_path):
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
 def test_quotes_line_breaks_and_any_delimiter_are_read(delimiter, tmp_path):
     rows = [("age", "items"), ("4", '"a|b,c;d"'), ("5", '"say ""x""|two\nlines"'), ("6", ""), ('"7"', "b")]
-    source = load(put(tmp_path, "x.csv", "".join(f"{delimiter.join(row)}\r\n" for row in rows)), drop=["age"])
+    source = load_sets(put(tmp_path, "x.csv", "".join(f"{delimiter.join(row)}\r\n" for row in rows)), drop=["age"])
     assert sets(source.baskets) == [{"a", "b,c;d"}, {'say "x"', "two\nlines"}, set(), {"b"}]
     assert source.layout == Layout("csv", separator="|", delimiter=delimiter)
 
@@ -200,7 +198,7 @@ def test_an_apostrophe_is_a_character(tmp_path):
 
 def test_columns_are_chosen_by_name(tmp_path):
     path = put(tmp_path, "x.csv", "id, codes,age\n1,a b,30\n2,c,40\n")
-    source = load(path, items="codes", drop=("id", "age"))
+    source = load_sets(path, items="codes", drop=("id", "age"))
     assert sets(source.baskets) == [{"a", "b"}, {"c"}]
     assert source.layout.items == "codes"
 
@@ -237,7 +235,7 @@ def test_csv_reads_as_the_naive_reader_reads_it(cells, folder):
 
 def test_rows_of_a_long_table_are_grouped_in_order_of_first_appearance(tmp_path):
     path = put(tmp_path, "x.csv", "visit,code\n9,whole milk\n4,b\n9,a\n7,\n4,b\n7,\n4,\n")
-    source = load(path, id="visit")
+    source = load_sets(path, id="visit")
     assert list(source.baskets) == [{"whole milk", "a"}, {"b"}, set()]
     assert source.baskets.duplicates == 1
     assert source.layout == Layout("long", items="code", id="visit")
@@ -265,11 +263,12 @@ def test_long_tables_read_as_the_naive_reader_reads_them(pairs, folder):
 
 
 def test_json_lines_are_lists_or_objects(tmp_path):
-    bare = load(put(tmp_path, "x.jsonl", '["a", 7]\n[]\n\nnull\n[-0, 0]\n'))
+    bare = load_sets(put(tmp_path, "x.jsonl", '["a", 7]\n[]\n\nnull\n[-0, 0]\n'))
     assert sets(bare.baskets) == [{"a", "7"}, set(), set(), {"0", "-0"}]
     assert bare.layout == Layout("jsonl", items="")
-    named = load(
-        put(tmp_path, "y.jsonl", '{"id": 1, "items": ["b"]}\r\n{"items": null, "id": 2}\r\n{"id": 3}\r\n'), drop="id"
+    named = load_sets(
+        put(tmp_path, "y.jsonl", '{"id": 1, "items": ["b"]}\r\n{"items": null, "id": 2}\r\n{"id": 3}\r\n'),
+        drop="id",
     )
     assert sets(named.baskets) == [{"b"}, set(), set()]
     assert named.layout == Layout("jsonl")
@@ -330,7 +329,7 @@ def test_list_columns_of_any_text_are_sets(kind, form, tmp_path):
         make = pa.ipc.new_file if form == "arrow" else pa.ipc.new_stream
         with make(path, table.schema) as writer:
             writer.write_table(table, max_chunksize=3)
-    source = load(path, drop="n")
+    source = load_sets(path, drop="n")
     assert sets(source.baskets) == EXPECTED
     assert source.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
 
@@ -394,7 +393,7 @@ TABLE = pa.table({"items": pa.array(LISTS)})
     ids=lambda data: type(data).__name__,
 )
 def test_frames_arrow_data_and_rows_are_read(data):
-    source = load(data)
+    source = load_sets(data)
     assert sets(source.baskets) == EXPECTED[: len(source.baskets)]
     assert source.layout.format == "arrow"
     assert source.sha256 == fingerprint(source.baskets)
@@ -433,7 +432,7 @@ def test_packed_files_are_known_by_their_first_bytes_and_may_have_several_member
         gzip.compress(part) if codec == "gzip" else pa.compress(part, codec, asbytes=True)
         for part in (b"1 2\n3", b" 4\n")
     )
-    source = load(put(tmp_path, "x.dat", first + second))
+    source = load_sets(put(tmp_path, "x.dat", first + second))
     assert sets(source.baskets) == [{"1", "2"}, {"3", "4"}]
     assert source.layout.compression == {"gzip": "gz", "zstd": "zst"}[codec]
     assert source.sha256 == hashlib.sha256(first + second).hexdigest()
@@ -441,10 +440,10 @@ def test_packed_files_are_known_by_their_first_bytes_and_may_have_several_member
 
 def test_a_hash_is_that_of_the_raw_bytes(tmp_path):
     path = put(tmp_path, "x.dat", "1 2\n3\n")
-    source = load(path)
+    source = load_sets(path)
     assert source.baskets == read(path)
     assert source == Source("x.dat", source.records, hashlib.sha256(b"1 2\n3\n").hexdigest(), Layout("dat"))
-    assert fingerprint(path) == load(path).sha256
+    assert fingerprint(path) == load_sets(path).sha256
 
 
 def test_the_hash_of_baskets_tells_rows_names_and_items_apart():
@@ -458,7 +457,7 @@ def test_standard_input_is_fimi_text_unless_told_otherwise(monkeypatch):
         monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(data)))
 
     feed(b"1 2\n")
-    source = load("-")
+    source = load_sets("-")
     assert (sets(source.baskets), source.name, source.sha256) == (
         [{"1", "2"}],
         "standard input",
@@ -469,7 +468,7 @@ def test_standard_input_is_fimi_text_unless_told_otherwise(monkeypatch):
     whole = io.BytesIO()
     parquet.write_table(TABLE, whole)
     feed(whole.getvalue())
-    source = load("-")
+    source = load_sets("-")
     assert sets(source.baskets) == EXPECTED
     assert source.sha256 == hashlib.sha256(whole.getvalue()).hexdigest()
 

@@ -20,8 +20,8 @@ from shoal.records.baskets import Baskets
 from shoal.records.formats import jsonl
 from shoal.records.formats.frames import to_arrow, to_pandas, to_polars
 from shoal.records.layout import Layout
-from shoal.records.record_reading import load_records, mark_sensitive
 from shoal.records.records import MISSING, Column, Records, same_records
+from shoal.records.source import load_records, mark_sensitive
 from shoal.records.storage import streams
 from shoal.records.writing import flags_to_read, settled_layout, write, write_to, written_records
 

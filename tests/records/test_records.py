@@ -20,9 +20,8 @@ from pyarrow import parquet
 from shoal.errors import InputError
 from shoal.records.baskets import Baskets
 from shoal.records.layout import Layout
-from shoal.records.record_reading import load_records, mark_sensitive, records_fingerprint
 from shoal.records.records import MISSING, Column, Records, same_records
-from shoal.records.storage.streams import fingerprint
+from shoal.records.source import fingerprint, load_records, mark_sensitive
 from shoal.records.values import is_number, ordering
 
 CSV = "id,age,sex,town,items\n1,39,F,00501,a b\n2,,M,10001,\n3,22,F,00501,b c\n"
@@ -113,7 +112,7 @@ def test_python_objects_have_a_hash_of_what_they_hold(table):
     assert (source.name, source.layout) == ("the DataFrame", Layout("arrow", types=(("x", "text"),)))
     assert source.sha256 == load_records(frame.to_pandas(), quasi="x", items="items").sha256
     assert source.sha256 != load_records(frame, keep="x", items="items").sha256
-    assert source.sha256 == records_fingerprint(source.records) == load_records(source.records).sha256
+    assert source.sha256 == fingerprint(source.records) == load_records(source.records).sha256
 
 
 def test_roles_may_be_texts_with_commas(table):
@@ -420,9 +419,7 @@ def test_json_values_of_any_kind(table):
 def test_sets_that_do_not_fit():
     assert "column 's' holds lists" in refusal(pa.table({"s": [["a"]]}), sensitive="s")
     assert "is of type int64, which holds no sets; give lists or text" in refusal(pa.table({"s": [1]}), items="s")
-    assert "its sets stand in lists; leave out separator=" in refusal(
-        pa.table({"s": [["a"]]}), items="s", separator="|"
-    )
+    assert "column 's' holds lists; leave out separator=" in refusal(pa.table({"s": [["a"]]}), items="s", separator="|")
     assert "row 2 holds an item that is missing" in refusal(pa.table({"s": [["a"], [None]]}), items="s")
 
 

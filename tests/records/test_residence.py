@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from shoal.records.baskets import Baskets
 from shoal.records.formats import decoder as columnar_decoder
-from shoal.records.reading import load
+from shoal.records.source import load_sets
 from shoal.records.storage import memory as residence
 from shoal.records.storage.scratch import LEAST, Scratch
 from shoal.records.writing import write
@@ -77,7 +77,7 @@ def test_threads_write_and_read_on_while_pages_go():
 UNWATCHED = """
 import json
 import numpy as np
-from shoal.records import residence
+from shoal.records.storage import memory as residence
 from shoal.records.storage.scratch import Scratch
 residence._watch = lambda: None
 array = Scratch(4096).mapped(20_000_000, np.int32)
@@ -103,7 +103,7 @@ def test_given_back_pages_are_no_longer_in_memory():
 WHOLE = """
 import json, re, sys
 import numpy as np
-from shoal.records import residence
+from shoal.records.storage import memory as residence
 from shoal.records.storage.scratch import Scratch
 scratch = Scratch.of(sys.argv[1])
 arrays = [scratch.mapped(100_000_000, np.int32) for _ in range(3)]
@@ -133,7 +133,7 @@ def test_the_resident_size_stays_below_the_limit_with_arrays_that_are_larger():
 FORKED = """
 import os
 import numpy as np
-from shoal.records import residence
+from shoal.records.storage import memory as residence
 from shoal.records.storage.scratch import Scratch
 array = Scratch(4096).mapped(1000, np.int32)
 array[:] = 3
@@ -169,7 +169,7 @@ def test_an_input_that_is_mapped_gives_its_pages_back_too(tmp_path, monkeypatch,
         columnar_decoder.serve(io.BytesIO(json.dumps(asked | {"frugal": frugal}).encode() + b"\n"), answers)
         assert answers.getvalue().endswith(b'{"end": 3}\n')
         assert given_back == ([(mmap.MADV_DONTNEED, path.stat().st_size)] if frugal else [])
-    assert load(path, memory_limit=Scratch.of("1GB")).baskets == load(path).baskets
+    assert load_sets(path, memory_limit=Scratch.of("1GB")).baskets == load_sets(path).baskets
 
 
 def test_where_the_system_does_not_tell_nothing_is_watched(monkeypatch):

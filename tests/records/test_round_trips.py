@@ -15,7 +15,7 @@ from shoal.records.baskets import Baskets
 from shoal.records.formats import delimited
 from shoal.records.formats.frames import to_arrow, to_pandas, to_polars
 from shoal.records.layout import Layout
-from shoal.records.reading import load, read
+from shoal.records.source import load_sets, read
 from shoal.records.storage import streams
 from shoal.records.writing import with_separator, write, write_to, written_tokens
 
@@ -54,7 +54,7 @@ def test_names_survive_every_format(name, rows, folder):
             write(baskets, path, layout=layout, force=True)
         return
     used = write(baskets, path, layout=layout, force=True)
-    source = load(path, separator=used.separator if used.format in ("csv", "tsv") else None, id=used.id)
+    source = load_sets(path, separator=used.separator if used.format in ("csv", "tsv") else None, id=used.id)
     assert source.layout == used
     assert source.baskets == as_written(baskets, used)
     if used.format in ("jsonl", "parquet", "arrow"):

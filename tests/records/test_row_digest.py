@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from shoal.ordering import natural_order
 from shoal.records.baskets import Baskets
-from shoal.records.record_reading import load_records
 from shoal.records.records import Column, Records
+from shoal.records.source import load_records
 from shoal.records.storage import digest as module
 from shoal.records.storage.digest import row_digest
 

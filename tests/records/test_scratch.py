@@ -21,7 +21,7 @@ from pyarrow import parquet
 from shoal.errors import InputError
 from shoal.limits import size_in_bytes
 from shoal.records.baskets import Baskets
-from shoal.records.reading import load, read
+from shoal.records.source import load_sets, read
 from shoal.records.storage import streams
 from shoal.records.storage.scratch import LEAST, Scratch, scratch_of
 from shoal.records.writing import write
@@ -132,8 +132,8 @@ def test_readers_give_the_same_with_and_without_a_limit(tmp_path_factory, data, 
     with pytest.MonkeyPatch.context() as patch:
         if form in ("dat", "jsonl"):  # cut into many stretches, between lines
             patch.setattr(streams, "BLOCK", block)
-        free = load(path, **how)
-        limited = load(path, memory_limit=TINY, **how)
+        free = load_sets(path, **how)
+        limited = load_sets(path, memory_limit=TINY, **how)
     assert limited.baskets == free.baskets
     assert limited.sha256 == free.sha256
     assert limited.layout == free.layout
@@ -144,7 +144,7 @@ def test_readers_give_the_same_with_and_without_a_limit(tmp_path_factory, data, 
 def test_repeats_are_folded_and_named_items_renamed(tmp_path):
     path = tmp_path / "data.dat"
     path.write_text("@ITEM=1=milk\n1 1 3 -1 -2\n\n3 1 1 -1 -2\n")
-    free, limited = load(path).baskets, load(path, memory_limit=TINY).baskets
+    free, limited = load_sets(path).baskets, load_sets(path, memory_limit=TINY).baskets
     assert limited == free
     assert limited.duplicates == free.duplicates == 2
     assert limited.empty == 1
@@ -179,8 +179,8 @@ def test_a_row_group_that_does_not_fit_is_named(tmp_path):
     cells = [[f"item {i} {j}" for j in range(20)] for i in range(100)]
     parquet.write_table(pa.table({"items": cells}), path, row_group_size=50)
     with pytest.raises(InputError, match=r"row group 1 takes .* in one piece"):
-        load(path, memory_limit=Scratch(4096))
-    assert load(path, memory_limit=Scratch(1 << 21)).baskets == read(path)
+        load_sets(path, memory_limit=Scratch(4096))
+    assert load_sets(path, memory_limit=Scratch(1 << 21)).baskets == read(path)
 
 
 def test_a_vocabulary_that_does_not_fit_is_named_with_the_limit_that_it_needs(tmp_path):
@@ -189,7 +189,7 @@ def test_a_vocabulary_that_does_not_fit_is_named_with_the_limit_that_it_needs(tm
     with pytest.raises(
         InputError, match=r"its 1,000 different items do not fit .* raise the limit to 4\d\d MB or more"
     ):
-        load(path, memory_limit=Scratch(1 << 16))
+        load_sets(path, memory_limit=Scratch(1 << 16))
 
 
 def in_scratch(baskets: Baskets, scratch: Scratch = TINY) -> Baskets:

@@ -27,8 +27,8 @@ from shoal.guarantees.table import TableAnonymity
 from shoal.hierarchy.build import balanced_tree
 from shoal.records.baskets import Baskets
 from shoal.records.buckets import Buckets
-from shoal.records.record_reading import load_records
 from shoal.records.records import Column, Records, same_records
+from shoal.records.source import load_records
 from shoal.spark.audits import audit_rows, km
 from shoal.spark.data import executors
 from shoal.spark.data.frame_records import FrameRoles, code_records, local_records

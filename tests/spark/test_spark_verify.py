@@ -19,8 +19,7 @@ import shoal.spark
 from shoal.certificate.facts import canonical, certificate_bytes
 from shoal.certificate.sign import new_key, public_key, signature_holds
 from shoal.errors import InputError
-from shoal.records.reading import load
-from shoal.records.record_reading import load_records
+from shoal.records.source import load_records, load_sets
 from shoal.records.storage.digest import DIGEST, row_digest
 from shoal.release import verify as verify_here
 from shoal.spark.data import spark_session as session_module
@@ -143,7 +142,7 @@ def test_rows_hash_alike_there_and_here(spark, tmp_path, seed):
     df.repartition(3).write.parquet(f"{tmp_path}/sets")
     df = frame_of(spark, f"{tmp_path}/sets")
     sets, _ = read_frame(df.select("items"), shoal.KmAnonymity(2, 2), FrameRoles())
-    assert row_digest(load(tmp_path / "sets", items="items", drop="a,b,c,d").baskets) == sets.digest()
+    assert row_digest(load_sets(tmp_path / "sets", items="items", drop="a,b,c,d").baskets) == sets.digest()
     sets.forget()
     for with_items, guarantee in ((False, shoal.TableAnonymity(2)), (True, shoal.RTAnonymity(2, 2))):
         own = df if with_items else df.drop("items")

@@ -17,7 +17,7 @@ from shoal.certificate.facts import canonical
 from shoal.certificate.owner import has_key, hmac_of, key_id, owner_key
 from shoal.certificate.sign import is_weak, public_key, signature_holds
 from shoal.errors import InputError, Message, option
-from shoal.records.storage.streams import Input
+from shoal.records.source import fingerprint
 
 Path = str | os.PathLike[str]
 
@@ -95,8 +95,7 @@ def original_check(content: Mapping[str, Any], original: Path) -> Check:
         raise InputError("the certificate holds no hash of its input; leave out the original")
     if key is None or key_id(key) != used:
         raise InputError(f"only the owner's key {used} tells which input it was; name its file in SHOAL_KEY")
-    with Input(original) as opened:
-        same = compare_digest(hmac_of(opened.sha256(), key).encode(), str(stated).encode("utf-8", "replace"))
+    same = compare_digest(hmac_of(fingerprint(original), key).encode(), str(stated).encode("utf-8", "replace"))
     if same:
         return Check("original", True, "the release was made from this very input")
     return Check("original", False, "the release was made from another input, or from one that was no file")

@@ -23,6 +23,7 @@ from shoal.records.database.address import is_address
 from shoal.records.formats.folders import Entry, beside, entries_of
 from shoal.records.formats.peek import column_names
 from shoal.records.roles import texts_of
+from shoal.records.source import fingerprint
 from shoal.records.storage.journal import settle
 from shoal.records.storage.streams import Input, display_name
 
@@ -202,6 +203,8 @@ def _file_sha256(data: Path, by_rows: bool) -> str | None:
             if opened.is_folder:
                 _ = opened.files  # raises if there are none
         return None
+    if is_address(where):
+        return fingerprint(where)
     with Input(data) as opened:
         if opened.is_folder:
             raise InputError(f"{opened.name}: it is a folder, and the certificate is about a file; name the file")

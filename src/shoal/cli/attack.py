@@ -86,11 +86,11 @@ def attack(
     [bold]shoal attack buckets.csv --raw adult.csv --quasi age,sex --sensitive occupation --l 3[/bold]
     """
     from shoal.guarantees.diversity import BUCKET
-    from shoal.records.database.address import queried
+    from shoal.records.database.address import with_query
     from shoal.records.formats.peek import column_names
 
     check_plot(plot)
-    data = queried(data, given.pop("query", None))
+    data = with_query(data, given.pop("query", None))
     given.pop("input_limit", None)
     if BUCKET in column_names(data, given.get("format")):
         _refuse(

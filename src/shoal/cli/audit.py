@@ -67,7 +67,7 @@ def audit(
 
     [bold]shoal audit public.csv --k 5 --m 2[/bold]
     """
-    from shoal.records.database.address import queried, without_password
+    from shoal.records.database.address import with_query, without_password
     from shoal.release import audited_source, read_to_audit
 
     guarantee = options.promise(given, kind)
@@ -83,7 +83,7 @@ def audit(
         source, guarantee = read_to_audit(data, guarantee, given)
         verdict = audited_source(source, guarantee, threads=given.get("threads"), progress=tell)
     if json:
-        read = without_password(queried(data, given.get("query")))
+        read = without_password(with_query(data, given.get("query")))
         print_json(verdict.to_dict() | {"input": read, "input_sha256": source.sha256, "rows": len(source)})
     else:
         show_audit(verdict, len(source), console())

@@ -105,10 +105,10 @@ def evaluate(
     """
     from shoal.drawing.risk_plots import before_after_plot
     from shoal.evaluation.evaluation import evaluate as evaluated
-    from shoal.records.database.address import queried
+    from shoal.records.database.address import with_query
 
     check_plot(plot)
-    original = queried(original, given.pop("query", None))
+    original = with_query(original, given.pop("query", None))
     given.pop("input_limit", None)
     terms: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
     said: dict[str, Any] = {}

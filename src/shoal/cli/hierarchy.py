@@ -73,7 +73,7 @@ def build(
     from shoal.guarantees.km import KmAnonymity
     from shoal.hierarchy.files import write_hierarchy
     from shoal.models.km import HIERARCHY
-    from shoal.records.reading import read
+    from shoal.records.source import read
 
     options.check_apart_from(output, data)
     baskets = read(data, **{name: given[name] for name in options.SETS if name in given})
@@ -185,7 +185,7 @@ def convert(
 def _baskets(data: str | None, given: dict[str, Any]) -> Baskets | None:
     if data is None:
         return None
-    from shoal.records.reading import read
+    from shoal.records.source import read
 
     return read(data, **{name: given[name] for name in options.SETS if name in given})
 

@@ -59,10 +59,10 @@ def profile(
     """
     from shoal.drawing.risk_plots import exposure_plot
     from shoal.evaluation.raw_profile import profile as profiled
-    from shoal.records.database.address import queried
+    from shoal.records.database.address import with_query
 
     check_plot(plot)
-    data = queried(data, given.pop("query", None))
+    data = with_query(data, given.pop("query", None))
     given.pop("input_limit", None)
     announce_compilation()
     with progress() as tell:

@@ -59,10 +59,10 @@ def rules(
     from shoal.guarantees.diversity import MatchingDiversity
     from shoal.models import Roles
     from shoal.models import buckets as model
-    from shoal.records.database.address import queried, without_password
+    from shoal.records.database.address import with_query, without_password
     from shoal.records.storage.publication import Publication
 
-    data = queried(data, given.get("query"))
+    data = with_query(data, given.get("query"))
     if output is not None:
         options.check_output(output, force, data, given.get("knowledge"), *options.spec_files(given))
     announce_compilation()

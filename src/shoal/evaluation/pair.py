@@ -33,14 +33,11 @@ from shoal.loss.queries import Query
 from shoal.options import Reading
 from shoal.records.baskets import Baskets
 from shoal.records.buckets import Buckets
-from shoal.records.columns import OR_QUASI, Choice, NoRoleError, comma_parts, set_column
 from shoal.records.formats.peek import column_names, source_name
 from shoal.records.layout import GUARDED
-from shoal.records.reading import load
-from shoal.records.record_reading import load_records, mark_sensitive
 from shoal.records.records import Records
-from shoal.records.roles import texts_of
-from shoal.records.source import Source
+from shoal.records.roles import OR_QUASI, NoRoleError, SetRoles, comma_parts, texts_of
+from shoal.records.source import Source, load_records, load_sets, mark_sensitive
 
 
 @dataclass(frozen=True)
@@ -114,7 +111,7 @@ class Reader:
                     f"{option(name)} is for the columns of tables; name what an attacker may know with {option('quasi')}"
                 )
         try:
-            return load(data, **asked)
+            return load_sets(data, **asked)
         except NoRoleError as error:
             raise error.within("", OR_QUASI) from None
 
@@ -129,7 +126,7 @@ class Reader:
         placed = set(_parts((*self.quasi, *self.keep, *texts_of(self.sensitive), *dropped)))
         sets = asked.get("items") or ("items" if "items" in columns and "items" not in placed else None)
         if not self.quasi and sets is None:
-            sets = set_column(columns, Choice(None, None, None, (*named, *dropped)), source_name(data))
+            sets = SetRoles(drop=(*named, *dropped)).set_column(columns, source_name(data))
         if sets is not None:
             asked["items"] = sets
         keep = self.keep

@@ -18,11 +18,9 @@ from shoal.hierarchy.spec import Values, resolve
 from shoal.hierarchy.tree import Hierarchy
 from shoal.options import Reading, check_keywords
 from shoal.records.baskets import Baskets
-from shoal.records.columns import OR_QUASI, NoRoleError
 from shoal.records.formats.peek import column_names
-from shoal.records.reading import load
-from shoal.records.record_reading import load_records
-from shoal.records.source import Source
+from shoal.records.roles import OR_QUASI, NoRoleError
+from shoal.records.source import Source, load_records, load_sets
 from shoal.records.values import Kind, kind_of
 
 
@@ -114,7 +112,7 @@ def _sets(data: Any, reading: Reading) -> Source:
         raise InputError(f"{option('numeric')} is for the columns of tables; a file of sets has none")
     asked: dict[str, Any] = {name: value for name, value in reading.items() if name not in ("quasi", "keep")}
     try:
-        return load(data, **asked)
+        return load_sets(data, **asked)
     except NoRoleError as error:
         raise error.within("", OR_QUASI) from None
 

@@ -17,9 +17,8 @@ from shoal.certificate.owner import OWNER
 from shoal.errors import InputError, option
 from shoal.guarantees.audit import Audit
 from shoal.records.baskets import Baskets
-from shoal.records.reading import load
 from shoal.records.records import Records
-from shoal.records.source import Source
+from shoal.records.source import Source, load_sets
 
 _HOMES = {
     "km": "shoal.models.km",
@@ -146,7 +145,7 @@ def basket_source(data: Any, reading: Mapping[str, Any]) -> Source:
     """The sets of data without columns to be published."""
     if "numeric" in reading:
         raise InputError(f"{option('numeric')} is for the columns of tables; a file of sets has none")
-    source = load(data, **reading)
+    source = load_sets(data, **reading)
     if not len(source.baskets):
         raise InputError(f"{source.name} has no transactions; there is nothing to publish")
     return source

@@ -29,10 +29,9 @@ from shoal.models import Proposal, Roles
 from shoal.records.buckets import Buckets, sensitive_column
 from shoal.records.formats.peek import column_names
 from shoal.records.knowledge import Rules
-from shoal.records.record_reading import load_records
 from shoal.records.records import Column, Records
 from shoal.records.set_cells import check_single_values
-from shoal.records.source import Source
+from shoal.records.source import Source, load_records
 from shoal.records.storage.streams import display_name, list_lines
 
 MIN_EXP = 0.9

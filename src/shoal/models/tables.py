@@ -27,10 +27,9 @@ from shoal.loss.relational import ANYTHING
 from shoal.models import Proposal, Roles, basket_details, basket_notes
 from shoal.price.ncp import published_ncp
 from shoal.records.formats.peek import column_names
-from shoal.records.record_reading import load_records, mark_sensitive
 from shoal.records.records import Records
 from shoal.records.set_cells import check_single_values
-from shoal.records.source import Source
+from shoal.records.source import Source, load_records, mark_sensitive
 
 WORTH_A_LOOK = 0.2
 """Items that lose more than this under a hierarchy are worth trying without one."""

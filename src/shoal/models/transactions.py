@@ -18,10 +18,9 @@ from shoal.guarantees.k import KAnonymity
 from shoal.models import Proposal, Roles, basket_details, basket_notes, basket_source
 from shoal.price.edits import Edits, edits
 from shoal.records.baskets import Baskets
-from shoal.records.columns import Choice, set_column
 from shoal.records.formats.peek import column_names, source_name
-from shoal.records.record_reading import load_records, mark_sensitive
-from shoal.records.source import Source
+from shoal.records.roles import SetRoles, texts_of
+from shoal.records.source import Source, load_records, mark_sensitive
 
 CENTRES = "Items were added and removed: a published row is the centre of a class, not what one person had."
 
@@ -50,8 +49,8 @@ def read(data: Any, guarantee: KAnonymity, roles: Roles, reading: Mapping[str, A
 
 def _set_column(data: Any, sensitive: str, asked: Mapping[str, Any]) -> str:
     """The column with the items: the one that is named, or the only one left, or the one called `items`."""
-    choice = Choice(asked.get("items"), None, None, (sensitive, *asked.get("drop", ())))
-    return set_column(column_names(data, asked.get("format")), choice, source_name(data))
+    roles = SetRoles(asked.get("items"), drop=(sensitive, *texts_of(asked.get("drop"))))
+    return roles.set_column(column_names(data, asked.get("format")), source_name(data))
 
 
 def proposal(source: Source, guarantee: KAnonymity, request: Mapping[str, Any], options: Options) -> Proposal:

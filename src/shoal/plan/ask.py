@@ -20,11 +20,11 @@ from shoal.plan.model import Plan
 from shoal.plan.parse import plan_of
 from shoal.plan.places import Asked, Origin
 from shoal.plan.save import relative_path
-from shoal.records.columns import Choice, comma_parts, named_columns, numeric_columns, set_column
-from shoal.records.database.address import is_address, queried, without_password
+from shoal.records.database.address import is_address, with_query, without_password
 from shoal.records.formats.peek import column_names, source_name
 from shoal.records.layout import format_of
 from shoal.records.records import Records
+from shoal.records.roles import SetRoles, comma_parts, named_columns, numeric_columns
 
 OUTPUTS = {"output": "data", "certificate": "certificate", "rules": "rules", "report": "report", "sign": "sign"}
 """What is written, by option, and its key in a plan."""
@@ -63,7 +63,7 @@ def plan_from(data: Any, guarantee: Any, *, folder: str = "", to_save: bool = Tr
         return relative_path(without_password(text), folder)
 
     path = place(data, ("input", "path"), "the data")
-    source = queried(data, given.get("query"))
+    source = with_query(data, given.get("query"))
     kind = kind_of(guarantee)
     names = _header(source, kind, given, to_save)
     columns, sensitive = _roles(names, kind, given, guarantee)
@@ -176,7 +176,7 @@ def _complete(columns: dict[str, str], names: Sequence[str], kind: str, source: 
         id = next((name for name, role in columns.items() if role == "id"), None)
         apart = tuple(name for name, role in columns.items() if role in ("drop", "sensitive"))
         with contextlib.suppress(InputError):
-            columns[set_column(names, Choice(None, id, None, apart), source)] = "items"
+            columns[SetRoles(id=id, drop=apart).set_column(names, source)] = "items"
 
 
 def _specs(given: Any, columns: Mapping[str, str], place: Callable[[Any, Place, str], str]) -> Any:

@@ -8,10 +8,10 @@ from shoal.guarantees.registry import GUARANTEES
 from shoal.options import Place
 from shoal.plan.model import Diversity, K, Plan
 from shoal.plan.places import dotted, shown
-from shoal.records.columns import listed
-from shoal.records.database.address import address_of, is_address, queried
+from shoal.records.database.address import address_of, is_address, with_query
 from shoal.records.layout import format_of
 from shoal.records.records import Records
+from shoal.records.roles import name_list
 
 
 def check_combinations(plan: Plan) -> None:
@@ -52,7 +52,7 @@ def _check_addresses(plan: Plan) -> None:
                 f"{address.shown}: a plan is no place for a password; leave it out, and give it in PGPASSWORD or ~/.pgpass",
             )
     try:
-        queried(plan.input.path, plan.input.query)
+        with_query(plan.input.path, plan.input.query)
     except InputError as error:
         raise plan.refused(("input", "query"), error) from None
     outputs = plan.outputs
@@ -192,7 +192,7 @@ def _check_hierarchies(plan: Plan) -> None:
             if name not in known:
                 raise plan.refusal(
                     ("hierarchies", name),
-                    f"there is no such column that is generalized; there are {listed(sorted(known))}",
+                    f"there is no such column that is generalized; there are {name_list(sorted(known))}",
                 )
     asked = plan.options.transaction
     if asked in ("aa", "exact") and not (isinstance(given, str) or (given and set(given) - {*plan.of_role("quasi")})):
@@ -210,7 +210,7 @@ def _check_weights(plan: Plan) -> None:
     for name in weights:
         if name not in quasi:
             raise plan.refusal(
-                ("options", "weights", name), f"there is no such quasi column; there are {listed(sorted(quasi))}"
+                ("options", "weights", name), f"there is no such quasi column; there are {name_list(sorted(quasi))}"
             )
     if not any(weights.get(name, 1) for name in quasi):
         raise plan.refusal(("options", "weights"), "they are all 0; give one column at least more than 0")

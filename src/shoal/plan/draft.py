@@ -21,22 +21,21 @@ import yaml
 from shoal.algorithms import ALGORITHMS
 from shoal.errors import InputError, option
 from shoal.plan import relative_path
-from shoal.records.columns import check_repeats
-from shoal.records.database.address import address_of, is_address, queried, refuse_format, without_password
+from shoal.records.assemble import is_list
+from shoal.records.database.address import address_of, is_address, refuse_format, with_query, without_password
 from shoal.records.database.read import DatabaseInput
-from shoal.records.formats.peek import column_names
+from shoal.records.formats.peek import column_names, table_in
 from shoal.records.layout import FORMATS, SEPARATORS, format_of
-from shoal.records.record_reading import file_table
-from shoal.records.roles import Roles
-from shoal.records.storage.streams import Input, display_name, fingerprint
-from shoal.records.tables import is_list
+from shoal.records.roles import check_repeats
+from shoal.records.source import fingerprint
+from shoal.records.storage.streams import Input, display_name
 from shoal.records.tokens import as_text, cell_tokens
 from shoal.records.values import Kind, is_number, kind_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from shoal.records.tables import Table
+    from shoal.records.assemble import Table
 
 ROWS = 100_000
 """Rows that are looked at."""
@@ -132,7 +131,7 @@ def draft(path: str, *, format: str | None = None, query: str | None = None, bin
 
 def _database_draft(path: str, format: str | None, query: str | None, bind: bool) -> Draft:
     """The draft for a table or a query of a database, its address without a password."""
-    address = queried(path, query)
+    address = with_query(path, query)
     refuse_format(address, format)
     with DatabaseInput(address) as opened:
         looked = _looks_at(opened.table, opened.table.columns, opened.name)
@@ -220,7 +219,7 @@ def _looks(path: str, form: str) -> tuple[list[Look], int, bool]:
     """Counts of each column, the rows that were looked at, and whether they are all."""
     columns = column_names(path, form)
     with Input(path) as opened:
-        table = file_table(opened, "csv" if form == "long" else form, Roles(keep=tuple(columns)))[0]
+        table = table_in(opened, form, columns)
         return _looks_at(table, columns, opened.name)
 
 

@@ -35,8 +35,8 @@ from shoal.options import (
     help_of,
 )
 from shoal.plan.places import Asked, Origin, in_plan
-from shoal.records.columns import NO_COLUMN
-from shoal.records.database.address import is_address, moved, queried
+from shoal.records.database.address import is_address, moved, with_query
+from shoal.records.roles import NO_COLUMN
 
 Text = Annotated[str, Field(min_length=1, pattern=r"^[^\x00]*$")]
 Positive = Annotated[int, Field(ge=1, le=LARGEST)]
@@ -257,7 +257,7 @@ class Plan(_Part):
     def data(self) -> Any:
         """What is read: a path, an address with the query that is asked there, or what is in memory."""
         held = self._memory.get(("input", "path"))
-        return queried(self.path_of(self.input.path) if held is None else held, self.input.query)
+        return with_query(self.path_of(self.input.path) if held is None else held, self.input.query)
 
     @property
     def promise(self) -> Any:

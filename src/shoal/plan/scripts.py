@@ -13,7 +13,7 @@ from typing import Any
 
 from shoal.hierarchy.spec import is_made
 from shoal.plan import Plan
-from shoal.records.columns import NO_COLUMN
+from shoal.records.roles import NO_COLUMN
 
 _SEVERAL = {"quasi": "--quasi", "keep": "--keep", "drop": "--drop"}
 _PAIRS = {"weights": "--weight", "item_weights": "--item-weight", "fuzzy": "--fuzzy"}

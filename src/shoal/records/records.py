@@ -18,7 +18,7 @@ from shoal.errors import InputError
 from shoal.records.baskets import Baskets, row_blocks
 from shoal.records.values import MISSING, NumberError, ordering
 
-__all__ = ["MISSING", "ROLES", "Column", "Records", "same_records"]
+__all__ = ["MISSING", "ROLES", "Column", "Records", "same_records", "same_sets"]
 
 _BLOCK = 1 << 17  # rows of a table that are put together at a time
 _OCCURRENCES = 1 << 20  # and items in them
@@ -178,7 +178,7 @@ def same_records(one: Records, other: Records) -> bool:
         and one.sensitive_name == other.sensitive_name
         and len(one) == len(other)
         and all(_same_column(a, b) for a, b in zip(one.columns, other.columns, strict=True))
-        and _same_sets(one, other)
+        and same_sets(one, other)
     )
 
 
@@ -188,7 +188,8 @@ def _same_column(one: Column, other: Column) -> bool:
     return one.role == other.role and np.array_equal(lookup[one.codes], other.codes)
 
 
-def _same_sets(one: Records, other: Records) -> bool:
+def same_sets(one: Records, other: Records) -> bool:
+    """Whether two tables have the same sets, of which the same items are sensitive."""
     if one.items is None or other.items is None:
         return one.items is other.items
     same = one.items == other.items or _in_order(one.items) == _in_order(other.items)

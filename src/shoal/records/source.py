@@ -1,21 +1,70 @@
-"""What was read, and from where: one noun for sets and tables, files, databases and Python objects."""
+"""Reading data: one way for sets and tables, from files, standard input, databases and Python objects.
+
+The format comes from the file's name unless it is given. What is read comes with how it stood there, so that a release can be written
+the same way, and with the hash of its bytes. A file of sets is Records without columns, whose items are the sets: what tells it from a
+table is only which roles its columns have.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import hashlib
+import json
+import os
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
+from shoal.errors import VALUES, InputError, option
+from shoal.limits import limited_inputs
+from shoal.records.assemble import Assembled, SetRows, Table, assemble
 from shoal.records.baskets import Baskets
-from shoal.records.layout import Layout
+from shoal.records.database.address import is_address, refuse_format, with_query
+from shoal.records.database.read import DatabaseInput, Identity
+from shoal.records.formats.columnar import columnar_table
+from shoal.records.formats.dat import dat_rows
+from shoal.records.formats.delimited import delimited_table, refuse_missing_header
+from shoal.records.formats.frames import object_rows, object_table
+from shoal.records.formats.jsonl import jsonl_table
+from shoal.records.layout import FORMATS, Layout, format_of
 from shoal.records.records import Records
+from shoal.records.roles import Roles, SetRoles, comma_parts, texts_of
+from shoal.records.storage.scratch import Scratch, reading_into
+from shoal.records.storage.streams import BLANKS, Input, list_lines
 
-if TYPE_CHECKING:
-    from shoal.records.database.read import Identity
+_LACKS = {
+    "dat": ("FIMI text has no columns", ("items", "id", "separator", "drop")),
+    "jsonl": ("JSON lines hold lists", ("id", "separator")),
+}
+"""What sets in some formats have no use for, and why."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How data are read: all that a caller says about them. What is left open is found out where the data leave no doubt."""
+
+    roles: SetRoles | Roles = SetRoles()  # noqa: RUF009 - it is frozen
+    """Of the columns: for sets alone which one holds them, for a table that of each."""
+    format: str | None = None
+    separator: str | None = None
+    """What parts the items inside a cell."""
+    numeric: tuple[str, ...] | None = None
+    """The columns that hold numbers; None finds out by their values."""
+    query: str | None = None
+    """What to ask of a database whose address names no table."""
+    memory_limit: int | str | Scratch | None = None
+    """Beyond it, what is read and what is made from it lie in scratch files."""
+    input_limit: int | str | None = None
+    """The most memory that what is read may take: 2 GB, or 64 times the size of the file, unless it is given."""
+
+    @property
+    def is_of_sets(self) -> bool:
+        """Whether nothing but sets is read."""
+        return isinstance(self.roles, SetRoles)
 
 
 @dataclass(frozen=True)
 class Source:
-    """What was read, and from where. A file of sets is Records without columns, whose items are the sets."""
+    """What was read, and from where."""
 
     name: str
     """What messages call it: the file's name without folders."""
@@ -41,3 +90,264 @@ class Source:
     def rows(self) -> Baskets | Records:
         """What an audit looks at: the sets where there is nothing else, or the whole table."""
         return self.baskets if self.records.holds_sets_alone else self.records
+
+
+def read(
+    source: Any,
+    *,
+    format: str | None = None,
+    items: str | None = None,
+    id: str | None = None,
+    separator: str | None = None,
+    drop: str | Collection[str] = (),
+    query: str | None = None,
+    memory_limit: int | str | None = None,
+    input_limit: int | str | None = None,
+) -> Baskets:
+    """The baskets in a file, in standard input (`-`), in a table of a database, in a data frame or in any iterable of rows of names.
+
+    `items` names the column with the sets, `id` the column that holds a long table together, `separator` what parts the items
+    inside a cell, `drop` the columns to leave out, `query` what to ask of a database whose address names no table. All are found out
+    where the data leave no doubt. With a `memory_limit` such as `2GB`, what is read from a file and what is made from it lie in scratch
+    files. `input_limit` is the most memory that what is read may take: 2 GB, or 64 times the size of the file, unless it is given.
+    """
+    roles = SetRoles(items, id, texts_of(drop))
+    return load(source, Reading(roles, format, separator, None, query, memory_limit, input_limit)).baskets
+
+
+def load_records(
+    source: Any,
+    *,
+    items: str | Sequence[str] = (),
+    quasi: str | Sequence[str] = (),
+    sensitive: str | Sequence[str] = (),
+    sensitive_sets: str | None = None,
+    keep: str | Sequence[str] = (),
+    drop: str | Sequence[str] = (),
+    numeric: str | Collection[str] | None = None,
+    format: str | None = None,
+    separator: str | None = None,
+    query: str | None = None,
+    input_limit: int | str | None = None,
+) -> Source:
+    """The records in a file, in standard input (`-`), in a database or in a data frame, with how they stood there and their hash.
+
+    Every column has one role. `items` are sets: several such columns make one domain, of items called `column.item`. `sensitive`
+    columns hold one value per row; what is named there and is no column marks items, as `mark_sensitive` does. `sensitive_sets` is a
+    column of sets of sensitive items, which join the items and are marked.
+    `drop` is for identifiers: never read, never kept. `numeric` names the numeric columns; None finds them out by their values.
+    `separator` parts the items of cells, `query` is asked of a database, `input_limit` is as for `read`.
+    Names are given one by one or with commas between them.
+    """
+    roles = Roles(*map(texts_of, (quasi, items, sensitive, sensitive_sets, keep, drop)))
+    said = None if numeric is None else texts_of(numeric)
+    return load(source, Reading(roles, format, separator, said, query, input_limit=input_limit))
+
+
+def load_sets(
+    source: Any, *, items: str | None = None, id: str | None = None, drop: str | Collection[str] = (), **how: Any
+) -> Source:
+    """As `read`, with how the sets stood there and the hash of the input; `how` is as for `Reading`."""
+    return load(source, Reading(SetRoles(items, id, texts_of(drop)), **how))
+
+
+def load(data: Any, reading: Reading) -> Source:
+    """The records in a file, in standard input (`-`), in a database or in a Python object, with how they stood there and their hash."""
+    with limited_inputs(reading.input_limit):
+        if reading.separator == "":
+            raise InputError("the separator between items is empty; give at least one character")
+        data = with_query(data, reading.query)
+        if reading.memory_limit is None:
+            return _load(data, reading)
+        limit = reading.memory_limit
+        scratch = limit if isinstance(limit, Scratch) else Scratch.of(limit)
+        _check_limit(data)
+        with reading_into(scratch):
+            return _load(data, reading)
+
+
+def _load(data: Any, reading: Reading) -> Source:
+    if isinstance(data, Records) and (data.holds_sets_alone or not reading.is_of_sets):
+        if replace(reading, format=None, query=None, input_limit=None) != Reading(type(reading.roles)()):
+            raise InputError("Records have their roles already; give them alone")
+        return Source("the Records", data, fingerprint(data), Layout("arrow", data.items_name))
+    if isinstance(data, Baskets) and reading.is_of_sets:
+        return Source("the Baskets", Records((), data), fingerprint(data), Layout("arrow"))
+    if is_address(data):
+        refuse_format(data, reading.format)
+        with DatabaseInput(data) as opened:
+            return _of_database(opened, reading)
+    if isinstance(data, DatabaseInput):  # it was opened already
+        return _of_database(data, reading)
+    if reading.format not in (None, *FORMATS):
+        raise InputError(f"format {reading.format!r} is not known; take one of {', '.join(reading.roles.formats)}")
+    if isinstance(data, str | os.PathLike):
+        with Input(data) as file:
+            return _of_file(file, reading)
+    return _of_object(data, reading)
+
+
+def _check_limit(data: Any) -> None:
+    """Raises for what is not read piece by piece."""
+    if is_address(data):
+        raise InputError(
+            "a memory limit is for files, for what the driver of a database holds is not ours to limit; "
+            "write the table to a Parquet file, or leave out the limit"
+        )
+    if not isinstance(data, str | os.PathLike):
+        raise InputError("a memory limit is for files, and these rows are in memory already; leave it out")
+
+
+def _of_file(opened: Input, reading: Reading) -> Source:
+    form, roles = _format(opened, reading), reading.roles
+    if reading.is_of_sets:
+        reason, options = _LACKS.get(form, ("", ()))
+        given = [option(name) for name in options if getattr(roles, name, None) or getattr(reading, name, None)]
+        if given:
+            raise InputError(f"{opened.name}: {reason}; leave out {' and '.join(given)}")
+        if form == "long" and roles.id is None:
+            raise InputError(
+                f"{opened.name}: a long table needs the column that holds a transaction together; pass {option('id')}"
+            )
+    table = file_table(opened, form, roles)
+    found = _assembled(table, reading)
+    records, separator = found.records, found.separator
+    if reading.is_of_sets and form in ("csv", "tsv", "long"):
+        if roles.items is None and isinstance(table, Table) and len(table.columns) == 1:
+            assert records.items is not None
+            refuse_missing_header(records.items_name, separator, records.items.vocabulary, opened.name)
+        form = form if roles.id is None else "long"
+    elif reading.is_of_sets:
+        separator = " "
+    layout = Layout(form, records.items_name, separator, roles.id, opened.compression, table.delimiter, found.types)
+    return Source(opened.name, records, opened.sha256(), layout, notes=found.notes)
+
+
+def _format(opened: Input, reading: Reading) -> str:
+    """The format that is asked for, or that the name or the first bytes tell; sets from standard input are FIMI text unless these do."""
+    form = reading.format or format_of(opened.name)[0]
+    if form is None and opened.magic in ("parquet", "arrow"):
+        form = opened.magic
+    if form is None and reading.is_of_sets and opened.name == "standard input":
+        form = "dat"
+    formats = ", ".join(reading.roles.formats)
+    if form is None:
+        raise InputError(
+            f"{opened.name}: its name does not tell a format; pass {option('format')} with one of {formats}"
+        )
+    if form not in reading.roles.formats:
+        reason = "FIMI text has no columns" if form == "dat" else "a long table has several rows about one person"
+        raise InputError(f"{opened.name}: {reason}, so that they cannot have roles; give one of {formats}")
+    return form
+
+
+def file_table(opened: Input, form: str, roles: SetRoles | Roles) -> Table | SetRows:
+    """The table in a file, or its rows where these are sets."""
+    if form == "dat":
+        return dat_rows(opened)
+    if form == "jsonl":
+        return jsonl_table(opened, roles)
+    if form in ("parquet", "arrow"):
+        if opened.compression:
+            raise InputError(f"{opened.name}: {form} packs its own columns; unpack the .{opened.compression} first")
+        return columnar_table(opened, form)
+    return delimited_table(opened, "\t" if form == "tsv" else None)
+
+
+def _of_database(opened: DatabaseInput, reading: Reading) -> Source:
+    found = _assembled(opened.table, reading)
+    layout = opened.layout(found.records.items_name, found.separator, reading.roles.id)
+    return Source(opened.name, found.records, opened.sha256(), layout, opened.identity, found.notes)
+
+
+def _of_object(data: Any, reading: Reading) -> Source:
+    name = f"the {type(data).__name__}"
+    table: Table | SetRows | None = object_table(data, name, of_sets=reading.is_of_sets)
+    if table is None and not reading.is_of_sets:
+        raise InputError(f"{name} has no columns; give a path, a data frame or an Arrow table")
+    if table is None:
+        if reading.roles != SetRoles() or reading.separator is not None:
+            raise InputError(
+                f"{name}: rows of items have no columns and no cells; leave out items, id, separator and drop"
+            )
+        table = object_rows(data, name)
+    found = _assembled(table, reading)
+    records = found.records
+    if reading.is_of_sets:
+        assert records.items is not None
+        return Source(name, records, fingerprint(records.items), Layout("arrow", records.items_name))
+    layout = Layout("arrow", records.items_name, found.separator, types=found.types)
+    return Source(name, records, fingerprint(records), layout, notes=found.notes)
+
+
+def _assembled(table: Table | SetRows, reading: Reading) -> Assembled:
+    """The records of a table. What is said to be sensitive and is no column is a name of items, or a file with such names."""
+    roles, marked = reading.roles, tuple[str, ...]()
+    if isinstance(roles, Roles) and isinstance(table, Table):
+        roles, marked = roles.sensitive_apart(table.columns)
+    found = assemble(table, roles, reading.numeric, reading.separator)
+    if not marked:
+        return found
+    try:
+        return replace(found, records=mark_sensitive(found.records, marked))
+    except InputError as error:
+        raise error.within(f"{table.source}: ") from None
+
+
+def mark_sensitive(data: Records | Baskets, names: str | os.PathLike[str] | Iterable[str]) -> Records:
+    """The same sets with some of their items sensitive: given one by one, with commas between them, or as a file with one name per line."""
+    records = Records.of(data)
+    if records.items is None:
+        raise InputError(
+            f"there are no items among which some could be sensitive; name the set column with {option('items')}"
+        )
+    if records.sensitive_name is not None:
+        raise InputError(
+            f"the sensitive items stand in column {records.sensitive_name!r}; move others there, too, or leave out {option('sensitive')}"
+        )
+    known = set(records.items.vocabulary)
+    given = [names] if isinstance(names, str | os.PathLike) else list(names)
+    marked = [name for text in given for name in item_names(text, known)]
+    unknown = [name for name in dict.fromkeys(marked) if name not in known]
+    if unknown:
+        raise InputError(
+            f"{len(unknown):,} of the sensitive items that are named do not occur in the data{VALUES}; check the spelling, or leave out "
+            "what is not there",
+            values=unknown,
+        )
+    return replace(records, sensitive_items=records.sensitive_items | set(marked))
+
+
+def item_names(text: str | os.PathLike[str], known: Collection[str]) -> list[str]:
+    """The names in a text or, where it is no item but a file, in its lines."""
+    if text in known:
+        return [str(text)]
+    if isinstance(text, os.PathLike) or os.path.isfile(text):
+        names = [line.strip(BLANKS) for line in list_lines(text, "a list of items")]
+        return [name for name in names if name]
+    return comma_parts(text)
+
+
+def fingerprint(data: str | os.PathLike[str] | Baskets | Records) -> str:
+    """The SHA-256 of a file's bytes, of the rows of a table in a database, or of a canonical form of what came from neither."""
+    if is_address(data):
+        with DatabaseInput(str(data)) as table:
+            return table.sha256()
+    if isinstance(data, str | os.PathLike):
+        with Input(data) as opened:
+            return opened.sha256()
+    if isinstance(data, Baskets):
+        digest = hashlib.sha256(b"shoal baskets 1\n")
+        digest.update(json.dumps([len(data), *data.vocabulary]).encode())
+        digest.update(data.offsets.astype("<i8", copy=False).data)
+        digest.update(data.items.astype("<i4", copy=False).data)
+        return digest.hexdigest()
+    digest = hashlib.sha256(b"shoal records 1\n")
+    for column in data.columns:
+        digest.update(json.dumps([column.name, column.role, *column.values]).encode())
+        digest.update(column.codes.astype("<i4", copy=False).data)
+    if data.items is not None:
+        marks = [data.items_name, data.sensitive_name, *sorted(data.sensitive_items)]
+        digest.update(json.dumps(marks).encode())
+        digest.update(fingerprint(data.items).encode())
+    return digest.hexdigest()

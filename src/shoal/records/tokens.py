@@ -59,44 +59,49 @@ def row_of(position: int, lengths: npt.NDArray[np.int64]) -> int:
     return int(np.searchsorted(np.cumsum(lengths), position, side="right"))
 
 
-def baskets_of(
-    stretches: Iterable[Tokens], source: str, renamed: Mapping[str, str] | None = None, room: Room | None = None
-) -> Baskets:
-    """The baskets that the stretches make together, if there is room for them; `renamed` gives some names another form."""
-    scratch = reading_scratch()
-    if scratch is not None:
-        return _spooled_baskets(stretches, source, renamed, scratch)
-    lengths, codes, dictionaries = [], [], []
-    for tokens in stretches:
-        if room is not None:
-            room.take(tokens.size)
-        lengths.append(tokens.lengths)
-        codes.append(compact_codes(tokens.names))
-        dictionaries.append(tokens.names.dictionary)
-    if not sum(map(len, lengths)):
-        raise InputError(f"{source} has no transactions; check that it is the right file")
-    names, joined = joined_codes(codes, dictionaries, source)
-    return Baskets.from_blocks(list(zip(lengths, joined, strict=True)), _renamed(names, renamed, source))
+class SetGatherer:
+    """Baskets in the making: takes one stretch of rows after the other, as long as there is room for them."""
 
+    def __init__(self, source: str, room: Room | None = None) -> None:
+        self._source, self._room = source, room
+        self._stretches: list[tuple[npt.NDArray[np.int64], npt.NDArray[np.unsignedinteger], pa.Array]] = []
+        self._scratch = reading_scratch()
+        if self._scratch is not None:  # then nothing but the distinct names stays in memory
+            self._lengths, self._codes = self._scratch.spool(np.int64), self._scratch.spool(np.int32)
+            self._names = pa.array([], pa.large_string())
 
-def _spooled_baskets(
-    stretches: Iterable[Tokens], source: str, renamed: Mapping[str, str] | None, scratch: Scratch
-) -> Baskets:
-    """As `baskets_of`, with nothing but the distinct names in memory."""
-    lengths, codes = scratch.spool(np.int64), scratch.spool(np.int32)
-    names = pa.array([], pa.large_string())
-    for tokens in stretches:
+    def add(self, tokens: Tokens) -> None:
+        """Takes the next rows."""
+        if self._scratch is not None:
+            self._spool(tokens, self._scratch)
+            return
+        if self._room is not None:
+            self._room.take(tokens.size)
+        self._stretches.append((tokens.lengths, compact_codes(tokens.names), tokens.names.dictionary))
+
+    def _spool(self, tokens: Tokens, scratch: Scratch) -> None:
         here = tokens.names.dictionary
-        new = here.filter(pc.invert(pc.is_in(here, names)))
+        new = here.filter(pc.invert(pc.is_in(here, self._names)))
         if len(new):
-            names = pa.concat_arrays([names, new.unique()])
-            scratch.check_names(len(names), names.nbytes, source)
-        place = pc.index_in(here, names).to_numpy().astype(np.int32)
-        lengths.append(tokens.lengths)
-        codes.append(place[tokens.codes])
-    if not lengths.size:
-        raise InputError(f"{source} has no transactions; check that it is the right file")
-    return Baskets.from_codes(lengths.array(), codes.array(), _renamed(_texts(names, source), renamed, source))
+            self._names = pa.concat_arrays([self._names, new.unique()])
+            scratch.check_names(len(self._names), self._names.nbytes, self._source)
+        place = pc.index_in(here, self._names).to_numpy().astype(np.int32)
+        self._lengths.append(tokens.lengths)
+        self._codes.append(place[tokens.codes])
+
+    def baskets(self, renamed: Mapping[str, str] | None = None) -> Baskets:
+        """The baskets that all stretches make together; `renamed` gives some names another form. The gatherer takes no more."""
+        if not (
+            self._lengths.size if self._scratch is not None else sum(len(lengths) for lengths, *_ in self._stretches)
+        ):
+            raise InputError(f"{self._source} has no transactions; check that it is the right file")
+        if self._scratch is not None:
+            names = _renamed(_texts(self._names, self._source), renamed, self._source)
+            return Baskets.from_codes(self._lengths.array(), self._codes.array(), names)
+        lengths, codes, dictionaries = map(list, zip(*self._stretches, strict=True))
+        self._stretches.clear()
+        names, joined = joined_codes(codes, dictionaries, self._source)
+        return Baskets.from_blocks(list(zip(lengths, joined, strict=True)), _renamed(names, renamed, self._source))
 
 
 def _renamed(names: list[str], renamed: Mapping[str, str] | None, source: str) -> list[str]:

@@ -12,24 +12,22 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import BinaryIO
 
 from shoal.errors import VALUES, InputError, ShoalError, Unavailable
 from shoal.records.baskets import Baskets
+from shoal.records.database.read import DatabaseInput
 from shoal.records.formats.columnar import write_columnar
 from shoal.records.formats.dat import dat_text
 from shoal.records.formats.delimited import cutting_test, delimited_text, is_looked_for_first, long_text
 from shoal.records.formats.jsonl import jsonl_text
 from shoal.records.formats.text import guard, guard_in_set, packed_output
 from shoal.records.layout import CELLED, DATABASES, FORMATS_WITH_COLUMNS, GUARDED, SEPARATORS, Layout, layout_for
-from shoal.records.record_reading import load_records, mark_sensitive
-from shoal.records.records import Column, Records, same_records
-from shoal.records.roles import SENSITIVE_MARKS
+from shoal.records.records import Column, Records, same_records, same_sets
+from shoal.records.roles import SENSITIVE_MARKS, Roles, SetRoles, flag_of
+from shoal.records.source import Reading, load, mark_sensitive
 from shoal.records.storage.publication import Publication, StagedFile, Target, display_name, writing_errors
 from shoal.records.storage.streams import BLANKS
-
-if TYPE_CHECKING:
-    from shoal.records.database.read import DatabaseInput
 
 Told = tuple[tuple[str, str], ...]
 """What a reader of a file must be told: options by name, each with its text."""
@@ -222,34 +220,47 @@ def _written_column(column: Column, name: str, form: Callable[[str], str], targe
     return Column.from_codes(name, column.role, column.codes, values, numeric=False)
 
 
-def flags_to_read(written: str | os.PathLike[str] | DatabaseInput, records: Records, layout: Layout) -> Told:
-    """What a reader of a written file or table must be told. Raises unless it then holds exactly these records.
+def flags_to_read(written: str | os.PathLike[str] | DatabaseInput, rows: Baskets | Records, layout: Layout) -> Told:
+    """What a reader of a written file or table must be told. Raises unless it then holds exactly these rows.
 
     Which items among others are sensitive is not in the file, and not in the flags.
     """
-    expected = written_records(records, layout)
-    reading = ""
-    for flags, options in _ways_to_read(expected, layout):
+    expected = written_records(rows, layout)
+    fault = ""
+    for flags, reading in _ways_to_read(expected, layout):
         try:
-            # Values are compared as texts: no spelling of a number is taken for another.
-            found = load_records(written, format=layout.format, numeric=(), **options).records
+            found = load(written, reading).records
             if expected.sensitive_name is None and found.items is not None:
-                found = mark_sensitive(
-                    found, [name for name in found.items.vocabulary if name in expected.sensitive_items]
-                )
+                marked = [name for name in found.items.vocabulary if name in expected.sensitive_items]
+                found = mark_sensitive(found, marked)
         except Unavailable:
             raise
         except InputError as error:
-            reading = f"cannot be read again ({error})"
+            fault = f"cannot be read again ({error})"
             continue
-        if same_records(found, expected):
+        if (same_sets if reading.is_of_sets else same_records)(found, expected):
             return flags
-        reading = f"reads as other {found!r} than the {expected!r} that passed the audit"
-    raise ShoalError(f"what was written {reading}; this is a bug in Shoal, please report it; nothing was published")
+        seen, passed = (found.items, expected.items) if reading.is_of_sets else (found, expected)
+        fault = f"reads as other {seen!r} than the {passed!r} that passed the audit"
+    raise ShoalError(f"what was written {fault}; this is a bug in Shoal, please report it; nothing was published")
 
 
-def _ways_to_read(records: Records, layout: Layout) -> list[tuple[Told, dict[str, Any]]]:
-    """Options that may read what was written, with what a reader must be told, the fewest first."""
+def _ways_to_read(records: Records, layout: Layout) -> list[tuple[Told, Reading]]:
+    """Ways that may read what was written, with what a reader must be told, the fewest first."""
+    form = None if layout.format in DATABASES else layout.format
+    parted = (("separator", layout.separator),)
+    if records.holds_sets_alone:
+        limit = None if records.items is None else records.items.scratch
+        if layout.format == "long" or layout.id is not None:
+            id = layout.id or "id"
+            return [((("id", id),), Reading(SetRoles(id=id), form, memory_limit=limit))]
+        reading = Reading(format=form, memory_limit=limit)
+        ways: list[tuple[Told, Reading]] = [((), reading)]
+        if layout.format in CELLED:
+            told = replace(reading, separator=layout.separator)
+            named = replace(told, roles=SetRoles(layout.items))
+            ways += [(parted, told), ((*parted, ("items", layout.items)), named)]
+        return ways
     roles: dict[str, list[str]] = {}
     for column in records.columns:
         roles.setdefault(column.role, []).append(column.name)
@@ -257,17 +268,12 @@ def _ways_to_read(records: Records, layout: Layout) -> list[tuple[Told, dict[str
         roles["items"] = [records.items_name]
         if records.sensitive_name is not None:
             roles["sensitive_sets"] = [records.sensitive_name]
-    options: dict[str, Any] = {role: names for role, names in roles.items() if role != "sensitive_sets"}
-    if "sensitive_sets" in roles:
-        options["sensitive_sets"] = roles["sensitive_sets"][0]
-    flags = tuple(
-        ("sensitive" if role == "sensitive_sets" else role, text)
-        for role, names in roles.items()
-        for text in _flag_texts(names, records.names)
-    )
-    ways: list[tuple[Told, dict[str, Any]]] = [(flags, options)]
+    flags = tuple((flag_of(role), text) for role, names in roles.items() for text in _flag_texts(names, records.names))
+    # Values are compared as texts: no spelling of a number is taken for another.
+    reading = Reading(Roles(**{role: tuple(names) for role, names in roles.items()}), form, numeric=())
+    ways = [(flags, reading)]
     if layout.format in CELLED and records.items is not None:
-        ways.append(((*flags, ("separator", layout.separator)), options | {"separator": layout.separator}))
+        ways.append(((*flags, *parted), replace(reading, separator=layout.separator)))
     return ways
 
 

@@ -20,10 +20,9 @@ from shoal.certificate.terms import known_by_rows
 from shoal.certificate.verification import Subject, Verification, folder_check, verification
 from shoal.errors import InputError, option
 from shoal.models import with_knowledge
-from shoal.records.columns import listed
 from shoal.records.formats.folders import data_files
-from shoal.records.record_reading import item_names
-from shoal.records.roles import texts_of
+from shoal.records.roles import name_list, texts_of
+from shoal.records.source import item_names
 from shoal.records.storage.streams import display_name
 from shoal.spark.audits import audit_rows, check_auditable
 from shoal.spark.data.frame_records import FrameRoles
@@ -104,7 +103,7 @@ def _frame(session: SparkSession, place: str) -> DataFrame:
     stored = Files(session).parquet_columns(place)
     frame = frame_of(session, place)
     if tuple(frame.columns) != stored:
-        raise InputError(f"its files hold the columns {listed(stored)}, and Spark shows {listed(frame.columns)}")
+        raise InputError(f"its files hold the columns {name_list(stored)}, and Spark shows {name_list(frame.columns)}")
     return frame
 
 
@@ -129,7 +128,7 @@ def _recheck(
     if missing:
         raise InputError(f"there is no column {missing[0]!r}")
     if len(items) > 1:
-        raise InputError(f"the items stand in several columns ({listed(items)}), which Spark does not write")
+        raise InputError(f"the items stand in several columns ({name_list(items)}), which Spark does not write")
     roles = FrameRoles(items[0] if items else None, quasi, sensitive, keep, numeric=how.get("numeric"))
     seen, guarantee = read_frame(df, guarantee, roles)
     try:

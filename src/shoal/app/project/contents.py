@@ -25,7 +25,7 @@ def key_of(project: Project, document: Mapping[str, Any], **besides: Any) -> str
 
 def _hash(project: Project, path: Path) -> str | None:
     """The hash of a file's bytes. It is remembered for as long as size, time and place of the file stay the same."""
-    from shoal.records.storage.streams import fingerprint
+    from shoal.records.source import fingerprint
 
     try:
         found = path.resolve(strict=True)

@@ -15,9 +15,9 @@ from shoal.app.project.promises import choose_model, kind_of, put_trees, trees_o
 from shoal.app.project.wording import as_sentence
 from shoal.errors import InputError
 from shoal.plan.draft import draft
-from shoal.records.columns import NO_COLUMN
 from shoal.records.formats.oddities import A_WORKBOOK, WORKBOOKS
 from shoal.records.layout import format_of
+from shoal.records.roles import NO_COLUMN
 
 
 def begin(project: Project, data: Path, format: str | None = None, separator: str | None = None) -> None:

@@ -94,11 +94,9 @@ class Preview:
                     lines = [line.decode() for line in block.data.splitlines() if line.strip()]
                     yield pa.record_batch({"items": pa.array(lines, pa.string())})
                 return
-            from shoal.records.record_reading import file_table
-            from shoal.records.roles import Roles
+            from shoal.records.formats.peek import table_in
 
-            form = "csv" if self.format == "long" else self.format
-            yield from file_table(opened, form, Roles(keep=tuple(self.columns)))[0].batches(columns)
+            yield from table_in(opened, self.format, self.columns).batches(columns)
 
 
 def _columns(path: Path, form: str) -> list[str]:

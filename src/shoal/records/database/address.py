@@ -158,7 +158,7 @@ def without_password(text: Any) -> Any:
     return address_of(text).shown
 
 
-def queried(data: Any, query: str | None) -> Any:
+def with_query(data: Any, query: str | None) -> Any:
     """The data with the query that is asked of it, as one address."""
     if query is None:
         return data

@@ -22,12 +22,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.errors import InputError, option
-from shoal.records.columns import check_repeats
+from shoal.records.assemble import Table, is_list
 from shoal.records.database.address import Address, address_of
 from shoal.records.database.session import Session, literal, quoted
 from shoal.records.layout import Layout
+from shoal.records.roles import check_repeats
 from shoal.records.storage.journal import settle
-from shoal.records.tables import Table, is_list
 from shoal.records.tokens import as_text, is_text
 
 _TYPES = {

@@ -8,27 +8,23 @@ A long table has a row per number of a transaction and item.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.errors import InputError, ShoalError, Unavailable
+from shoal.errors import InputError
 from shoal.records.baskets import Baskets
-from shoal.records.columns import Choice
-from shoal.records.database.read import DatabaseInput
 from shoal.records.database.write import Rows
 from shoal.records.formats.delimited import set_separators
 from shoal.records.formats.frames import Frame
 from shoal.records.layout import Layout
-from shoal.records.reading import database_sets
 from shoal.records.records import Column, Records
 from shoal.records.tokens import as_text
 from shoal.records.values import MISSING
-from shoal.records.writing import Told, settled_layout, written_records
+from shoal.records.writing import settled_layout, written_records
 
 _ARROW = {
     "smallint": pa.int16(),
@@ -62,25 +58,6 @@ def table_rows(rows: Baskets | Records, layout: Layout, target: str) -> tuple[Ro
     if layout.format == "postgresql" or written.items is None:
         return Rows(frame.schema, frame.batches(), types), layout
     return _joined(frame, set_separators(written, layout)), layout
-
-
-def basket_flags(written: DatabaseInput, expected: Baskets, ways: Sequence[tuple[Told, Mapping[str, Any]]]) -> Told:
-    """What a reader of a written table must be told. Raises unless it then holds exactly these sets."""
-    reading = ""
-    for flags, options in ways:
-        try:
-            found = database_sets(
-                written, Choice(options.get("items"), options.get("id"), options.get("separator"), ())
-            )
-        except Unavailable:
-            raise
-        except InputError as error:
-            reading = f"cannot be read again ({error})"
-            continue
-        if found.baskets == expected:
-            return flags
-        reading = f"reads as other {found.baskets!r} than the {expected!r} that passed the audit"
-    raise ShoalError(f"what was written {reading}; this is a bug in Shoal, please report it; nothing was published")
 
 
 def _joined(frame: Frame, separators: Sequence[str]) -> Rows:

@@ -23,15 +23,15 @@ from pyarrow import parquet
 
 from shoal.errors import InputError, option
 from shoal.limits import input_limit, shown_size
-from shoal.records.columns import listed
+from shoal.records.assemble import Table
 from shoal.records.formats.frames import Frame
 from shoal.records.formats.text import arrow_sink
 from shoal.records.layout import Layout
 from shoal.records.records import Records
+from shoal.records.roles import name_list
 from shoal.records.storage.publication import StagedFile
 from shoal.records.storage.scratch import reading_scratch
 from shoal.records.storage.streams import Input
-from shoal.records.tables import Table
 
 _CODE = Path(__file__).with_name("decoder.py")
 _NAMES = {"parquet": "Parquet", "arrow": "Arrow"}
@@ -47,12 +47,12 @@ def columnar_table(source: Input, form: str) -> Table:
         return _folder_table(source, source.files)
     held = None if os.path.isfile(source.source) and os.fspath(source.source) != "-" else _held(source)
     with _decoder() as decoder:
-        head = decoder.asked(source, form, held, None)
+        head = decoder.ask(source, form, held, None)
         decoder.end(source, form)
 
     def batches(wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
         with _decoder() as decoder:
-            decoder.asked(source, form, held, list(wanted))
+            decoder.ask(source, form, held, list(wanted))
             yield from decoder.batches(source, form)
 
     return Table(head["columns"], batches, source.name, rows=head["rows"], room=source.room)
@@ -74,25 +74,25 @@ def write_columnar(file: BinaryIO | StagedFile, records: Records, layout: Layout
 def _folder_table(source: Input, names: Sequence[str]) -> Table:
     """The files of a folder one after the other. All have the columns of the first: none is left unseen."""
 
-    def opened(name: str) -> Table:
+    def table_in(name: str) -> Table:
         with Input(os.path.join(source.source, name)) as file:
             file.name = f"{source.name}/{name}"
             return columnar_table(file, "parquet")
 
-    first = opened(names[0])
+    first = table_in(names[0])
     rows = first.rows or 0
     for name in names[1:]:
-        own = opened(name)
+        own = table_in(name)
         if list(own.columns) != list(first.columns):
             raise InputError(
-                f"{source.name}: {name} has other columns ({listed(own.columns)}) than {names[0]} ({listed(first.columns)}); "
+                f"{source.name}: {name} has other columns ({name_list(own.columns)}) than {names[0]} ({name_list(first.columns)}); "
                 "give files of one table"
             )
         rows += own.rows or 0
 
     def batches(wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
         for name in names:
-            yield from opened(name).batches(wanted)
+            yield from table_in(name).batches(wanted)
 
     return Table(first.columns, batches, source.name, rows=rows, room=source.room)
 
@@ -123,7 +123,7 @@ class _Decoder:
         self.idle = True
         """Whether it has answered all that it was asked."""
 
-    def asked(self, source: Input, form: str, held: bytes | None, columns: list[str] | None) -> dict[str, Any]:
+    def ask(self, source: Input, form: str, held: bytes | None, columns: list[str] | None) -> dict[str, Any]:
         """What it says first about a file, which is its columns."""
         scratch = reading_scratch()
         piece = input_limit() // _PIECE if scratch is None else min(input_limit() // _PIECE, scratch.working // 4)

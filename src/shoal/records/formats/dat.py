@@ -15,12 +15,12 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.errors import InputError
-from shoal.records.baskets import Baskets
+from shoal.records.assemble import SetRows
 from shoal.records.formats.text import SetText, text_blocks
 from shoal.records.layout import Layout
 from shoal.records.records import Records
 from shoal.records.storage.streams import Input, TextBlock
-from shoal.records.tokens import Tokens, baskets_of, row_of
+from shoal.records.tokens import Tokens, row_of
 
 _COMMENT = re.compile(rb"^[#%] [^\n]*(?:\n|\Z)", re.MULTILINE)
 _HEAD = re.compile(rb"(?:@CONVERTED_FROM|@ITEM=|[#%] )[^\n]*(?:\n|\Z)")
@@ -29,10 +29,10 @@ _LONE_RETURN = re.compile(rb"\r(?=[^\r\n])")
 _FIRST_LINE = re.compile(rb"\S[^\n]*")
 
 
-def read_dat(source: Input) -> Baskets:
-    """The baskets in FIMI or SPMF text."""
+def dat_rows(source: Input) -> SetRows:
+    """The sets in FIMI or SPMF text."""
     names: dict[str, str] = {}
-    return baskets_of(_stretches(source, names), source.name, names, source.room)
+    return SetRows(_stretches(source, names), source.name, renamed=names, room=source.room)
 
 
 def dat_text(records: Records, layout: Layout) -> Iterator[memoryview]:

@@ -19,14 +19,13 @@ import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
 from shoal.errors import InputError, option
+from shoal.records.assemble import Table
 from shoal.records.baskets import Baskets
-from shoal.records.columns import FirstLine
 from shoal.records.formats.text import SetText, ValueText, bytes_of, csv_cell, text_blocks
 from shoal.records.layout import SEPARATORS, Layout
 from shoal.records.records import Records
-from shoal.records.roles import SENSITIVE_MARKS
+from shoal.records.roles import SENSITIVE_MARKS, FirstLine
 from shoal.records.storage.streams import BLANKS, BLOCK, Input, TextBlock
-from shoal.records.tables import Table
 
 _QUOTED = re.compile(r'"[^"]*"')
 _OPEN_QUOTE = re.compile(r'(?:^|[,;\t])"[^"]*$')
@@ -38,8 +37,8 @@ _HEADER_LINES = 50  # how far the end of a quoted name is looked for
 _LIMIT = 1 << 30  # Arrow asks for blocks of this size and takes the smaller ones it is given
 
 
-def delimited_table(source: Input, delimiter: str | None) -> tuple[Table, str]:
-    """The table in CSV text, and what parts its columns (looked for in the header line unless given)."""
+def delimited_table(source: Input, delimiter: str | None) -> Table:
+    """The table in CSV text. What parts its columns is looked for in the header line unless given."""
     blocks = source.text_blocks()
     first = next((block for block in blocks if block.data), None)  # a byte order mark alone leaves an empty one
     if first is None:
@@ -57,7 +56,7 @@ def delimited_table(source: Input, delimiter: str | None) -> tuple[Table, str]:
         for batch in _parsed(feed, source.name, separator, header, names):
             yield batch.rename_columns(list(wanted))
 
-    return Table(FirstLine(columns), batches, source.name, None, room=source.room), delimiter
+    return Table(FirstLine(columns), batches, source.name, None, room=source.room, delimiter=delimiter)
 
 
 def refuse_missing_header(column: str, separator: str, vocabulary: Collection[str], source: str) -> None:

@@ -15,11 +15,10 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.errors import InputError
+from shoal.records.assemble import SetRows, Table
 from shoal.records.baskets import Baskets
-from shoal.records.columns import Choice
 from shoal.records.records import Column, Records
-from shoal.records.tables import Table, table_sets
-from shoal.records.tokens import Tokens, baskets_of, row_of
+from shoal.records.tokens import Tokens, row_of
 from shoal.records.values import MISSING
 
 if TYPE_CHECKING:
@@ -31,22 +30,14 @@ _PandasArray = Callable[[Any, int, str], pa.Array]
 _ROWS = 1 << 17  # rows of Python objects that are strung together at a time
 
 
-def object_sets(data: Any, choice: Choice) -> tuple[Baskets, str]:
-    """The sets in a Python object, and the name of the column that held them."""
-    source = f"the {type(data).__name__}"
-    table = object_table(data, source, _pandas_array)
-    if table is None:
-        if choice != Choice():
-            raise InputError(
-                f"{source}: rows of items have no columns and no cells; leave out items, id, separator and drop"
-            )
-        return baskets_of(_row_tokens(data, source), source), "items"
-    found = table_sets(table, choice)
-    return found.baskets, found.items
+def object_rows(data: Any, source: str) -> SetRows:
+    """The sets in an iterable of rows of names."""
+    return SetRows(_row_tokens(data, source), source)
 
 
-def object_table(data: Any, source: str, array: _PandasArray) -> Table | None:
-    """The object as a table, or none if it is an iterable of rows; `array` turns a pandas column into an Arrow one."""
+def object_table(data: Any, source: str, *, of_sets: bool = False) -> Table | None:
+    """The object as a table, or none if it is an iterable of rows; `of_sets` if nothing but sets is to be read from it."""
+    array = _pandas_array if of_sets else _pandas_values
     if type(data).__module__.partition(".")[0] == "pandas" and (hasattr(data, "iloc") or hasattr(data, "to_frame")):
         frame = data if hasattr(data, "columns") else data.to_frame("items")
         return Table(
@@ -100,7 +91,7 @@ def _pandas_array(column: Any, rows_before: int, source: str) -> pa.Array:
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
 
 
-def pandas_values(column: Any, rows_before: int, source: str) -> pa.Array:
+def _pandas_values(column: Any, rows_before: int, source: str) -> pa.Array:
     """A pandas column of a table with roles: as `_pandas_array`, but objects may also be single values, of several types."""
     if column.dtype != object:
         return _pandas_array(column, rows_before, source)

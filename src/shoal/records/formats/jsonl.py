@@ -20,15 +20,14 @@ from pyarrow import json as arrow_json
 
 from shoal.errors import InputError, option
 from shoal.limits import unique_keys
-from shoal.records.baskets import Baskets
-from shoal.records.columns import Choice, check_roles, listed, set_column
+from shoal.records.assemble import MIXED, NUMBER, SetRows, Table, is_list
 from shoal.records.formats.frames import typed_values
 from shoal.records.formats.text import SetText, ValueText, text_blocks
 from shoal.records.layout import Layout
 from shoal.records.records import Column, Records
+from shoal.records.roles import Roles, SetRoles, check_roles, name_list
 from shoal.records.storage.streams import Input, TextBlock
-from shoal.records.tables import MIXED, NUMBER, Table, is_list
-from shoal.records.tokens import Tokens, as_text, baskets_of, is_text, list_tokens, row_of
+from shoal.records.tokens import Tokens, as_text, is_text, list_tokens
 from shoal.records.values import MISSING
 
 _SAMPLE = 20  # objects that show which type each field has
@@ -38,45 +37,91 @@ _DEEP = 64
 """Brackets in a line that Arrow is given: it has no limit to depth of its own, and would use up the stack."""
 
 
+def jsonl_table(source: Input, roles: Roles | SetRoles) -> Table | SetRows:
+    """The objects of JSON lines as a table, or, where sets alone are asked for, the lists in one of their fields or instead of them."""
+    if isinstance(roles, Roles):
+        return _objects_table(source, roles.names_to_read)
+    fields = _Fields(source.name, roles)
+    return SetRows(_set_tokens(source, fields), source.name, lambda: fields.items or "", room=source.room)
+
+
 @dataclass
 class _Fields:
-    """What is known so far about the objects of a file."""
+    """What is known so far about the objects of a file of sets."""
 
     source: str
-    choice: Choice
+    roles: SetRoles
     items: str | None = None
     """The field with the sets; none as long as only lists were seen."""
     seen: set[str] = field(default_factory=set)
 
     def add(self, names: Collection[str]) -> None:
         """Takes note of an object's fields. Unless it was asked for, the first object shows which of them holds the sets."""
-        drop = self.choice.dropped(names)
+        drop = self.roles.dropped_columns(names)
         if self.items is None and names:
             present = tuple(name for name in drop if name in names)
-            self.items = self.choice.items or set_column(list(names), Choice(drop=present), self.source)
+            self.items = self.roles.items or SetRoles(drop=present).set_column(list(names), self.source)
         self.seen.update(names)
         check_roles([name for name in names if name != self.items and name not in drop], self.source)
 
+    def list_in(self, value: Any, where: str) -> list[str] | None:
+        """The names in what a line holds: the list, or that in its field."""
+        if isinstance(value, dict):
+            self.add(value)
+            value = value.get(self.items or "")
+        if value is None:
+            return None
+        if not isinstance(value, list):
+            raise InputError(f"{where} holds no list of items; give a list, or an object with the list in a field")
+        return _item_names(value, where)
+
     def check(self) -> None:
         """Raises if an option named a field that no line has."""
-        drop = self.choice.dropped(self.seen)
-        for name, role in ((self.choice.items, "items"), *((name, "drop") for name in drop)):
+        drop = self.roles.dropped_columns(self.seen)
+        for name, role in ((self.roles.items, "items"), *((name, "drop") for name in drop)):
             if name is not None and name not in self.seen:
                 raise InputError(
-                    f"{self.source}: no line has a field {name!r} for {option(role)}; its fields are {listed(sorted(self.seen))}"
+                    f"{self.source}: no line has a field {name!r} for {option(role)}; its fields are {name_list(sorted(self.seen))}"
                 )
 
 
-def read_jsonl(source: Input, choice: Choice) -> tuple[Baskets, str]:
-    """The baskets in JSON lines, and the field that held them (empty if every line was a bare list)."""
-    fields = _Fields(source.name, choice)
-    baskets = baskets_of(_stretches(source, fields), source.name, room=source.room)
-    fields.check()
-    return baskets, fields.items or ""
+def _set_tokens(source: Input, fields: _Fields) -> Iterator[Tokens]:
+    """The sets, block by block."""
+    is_empty = True
+    for block in source.text_blocks():
+        if block.data.strip():
+            is_empty = False
+            lists = _arrow_lists(block, fields)
+            if lists is None:
+                lists = _line_fields(block, fields.source, frozenset([""]), {}, fields).arrays[""]
+            yield list_tokens(lists, fields.source)
+    if not is_empty:
+        fields.check()
 
 
-def objects_table(source: Input, wanted: Collection[str]) -> Table:
-    """The objects of JSON lines as a table, of which only the wanted fields are kept. A field that a line lacks is missing there.
+def _arrow_lists(block: TextBlock, fields: _Fields) -> pa.Array | None:
+    """The sets of a block as Arrow reads them, or none if it does not take every line for exactly one set."""
+    text, column = block.data.strip(), ""
+    if text.startswith(b"{"):
+        if fields.items is None:
+            fields.add(_names_of_first_object(text))
+        if fields.items is None:
+            return None
+        column = fields.items
+    else:
+        text = b'{"":' + text.replace(b"\n", b'}\n{"":') + b"}"
+    seen: dict[str, None] = {}
+    found = _arrow_fields(text, frozenset([column]), seen)
+    lists = None if found is None else found.arrays.get(column)
+    if lists is None or not is_list(lists.type):
+        return None
+    if column:
+        fields.add(seen)
+    return lists
+
+
+def _objects_table(source: Input, wanted: Collection[str]) -> Table:
+    """The objects as a table, of which only the wanted fields are kept. A field that a line lacks is missing there.
 
     All lines are looked at, for any of them may have a field of its own.
     """
@@ -85,7 +130,8 @@ def objects_table(source: Input, wanted: Collection[str]) -> Table:
     blocks = []
     for block in source.text_blocks():
         if block.data.strip():
-            blocks.append(_arrow_fields(block, kept, seen) or _line_fields(block, source.name, kept, seen))
+            found = _arrow_fields(block.data.strip(), kept, seen) or _line_fields(block, source.name, kept, seen)
+            blocks.append(found)
             source.room.take(sum(array.nbytes for array in blocks[-1].arrays.values()))
     if not blocks:
         raise InputError(f"{source.name} has no rows; check that it is the right file")
@@ -132,9 +178,8 @@ def _type_of(name: str, blocks: Sequence[_Block], source: str) -> str | None:
     return MIXED
 
 
-def _arrow_fields(block: TextBlock, wanted: frozenset[str], seen: dict[str, None]) -> _Block | None:
+def _arrow_fields(text: bytes, wanted: frozenset[str], seen: dict[str, None]) -> _Block | None:
     """The objects of a block, and their wanted fields as Arrow reads them; none if it might not read them as they stand."""
-    text = block.data.strip()
     if not _is_plain(text):
         return None
     kinds: dict[str, pa.DataType] = {}
@@ -183,8 +228,13 @@ def _lacks_names(array: pa.Array) -> bool:
     return is_text and bool(pc.any(pc.equal(items, "")).as_py())
 
 
-def _line_fields(block: TextBlock, source: str, wanted: frozenset[str], seen: dict[str, None]) -> _Block:
-    """As `_arrow_fields`, line by line, with every fault named: lists of names, or single values as text."""
+def _line_fields(
+    block: TextBlock, source: str, wanted: frozenset[str], seen: dict[str, None], sets: _Fields | None = None
+) -> _Block:
+    """As `_arrow_fields`, line by line, with every fault named: lists of names, or single values as text.
+
+    Where the lines are `sets`, they stand in a field without a name.
+    """
     objects: list[dict[str, Any]] = []
     numbers: list[int] = []
     known: Collection[str] = ()
@@ -192,7 +242,9 @@ def _line_fields(block: TextBlock, source: str, wanted: frozenset[str], seen: di
         if line.strip():
             where = f"{source}: line {number}"
             found = _parsed(line, where)
-            if not isinstance(found, dict):
+            if sets is not None:
+                found = {"": sets.list_in(found, where)}
+            elif not isinstance(found, dict):
                 raise InputError(f"{where} holds no object; give each line one object with the columns as its fields")
             if found.keys() != known:
                 known = found.keys()
@@ -215,9 +267,9 @@ def _holds(values: Iterable[Any], text: str) -> bool:
 
 
 def _field_array(name: str, values: list[Any], numbers: list[int], source: str) -> pa.Array:
-    """A field of all objects of a block, from what JSON made of it."""
+    """A field of all objects of a block, from what JSON made of it; that of sets has no name."""
     kinds = set(map(type, values)) - {type(None)}
-    if kinds == {list}:
+    if kinds == {list} or not (kinds or name):
         lists = [
             None if items is None else _item_names(items, f"{source}: line {number}")
             for number, items in zip(numbers, values, strict=True)
@@ -246,48 +298,6 @@ def _bare(values: Iterable[Any]) -> frozenset[str]:
     return frozenset(text for value in values if isinstance(value, bool | _Number) and (text := _value_text(value)))
 
 
-def _stretches(source: Input, fields: _Fields) -> Iterator[Tokens]:
-    for block in source.text_blocks():
-        if block.data.strip():
-            yield _arrow_tokens(block, fields) or _line_tokens(block, fields)
-
-
-def _arrow_tokens(block: TextBlock, fields: _Fields) -> Tokens | None:
-    """The sets of a block as Arrow reads them, or none if it does not take every line for exactly one set."""
-    text = block.data.strip()
-    if not _is_plain(text):
-        return None
-    rows = text.count(b"\n") + 1
-    column = ""
-    if text.startswith(b"{"):
-        if fields.items is None:
-            fields.add(_names_of_first_object(text))
-        if fields.items is None:
-            return None
-        column = fields.items
-    else:
-        text = b'{"":' + text.replace(b"\n", b'}\n{"":') + b"}"
-    for kind in (pa.string(), pa.int64()):
-        schema = pa.schema([(column, pa.list_(kind))])
-        try:
-            table = arrow_json.read_json(
-                pa.BufferReader(text),
-                arrow_json.ReadOptions(use_threads=False, block_size=len(text) + 1),
-                arrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="infer"),
-            )
-        except pa.ArrowException:
-            continue
-        if len(table) != rows or table.column(column).null_count == rows:  # else the field may not be there at all
-            return None
-        if column:
-            fields.add(table.column_names)
-        try:
-            return list_tokens(table.column(column).combine_chunks(), fields.source)
-        except InputError:  # a missing or empty item
-            return None
-    return None
-
-
 def _is_plain(text: bytes) -> bool:
     """Whether Arrow can be trusted with the text: no line is deep, and no integer would read as another than it is written."""
     if re.search(rb"-0(?![0-9.eE])", text):  # it would be 0
@@ -305,42 +315,6 @@ def _names_of_first_object(text: bytes) -> list[str]:
         return list(json.loads(text.partition(b"\n")[0]))
     except (ValueError, RecursionError):
         return []
-
-
-def _line_tokens(block: TextBlock, fields: _Fields) -> Tokens:
-    """The sets of a block line by line, with every fault named."""
-    counts: list[int] = []
-    flat: list[str] = []
-    numbers: list[int] = []
-    for number, line in enumerate(block.data.split(b"\n"), block.line):
-        if line.strip():
-            items = _items_of(line, number, fields)
-            counts.append(len(items))
-            flat.extend(items)
-            numbers.append(number)
-    lengths = np.array(counts, np.int64)
-    try:
-        names = pa.array(flat, pa.large_string())
-    except UnicodeEncodeError as error:
-        number = numbers[row_of(flat.index(error.object), lengths)]
-        raise InputError(
-            f"{fields.source}: line {number} holds half a surrogate pair; correct its \\u escape"
-        ) from None
-    return Tokens(lengths, names.dictionary_encode())
-
-
-def _items_of(line: bytes, number: int, fields: _Fields) -> list[str]:
-    """The items of one line."""
-    where = f"{fields.source}: line {number}"
-    value = _parsed(line, where)
-    if isinstance(value, dict):
-        fields.add(value)
-        value = value.get(fields.items or "")
-    if value is None:
-        return []
-    if not isinstance(value, list):
-        raise InputError(f"{where} holds no list of items; give a list, or an object with the list in a field")
-    return _item_names(value, where)
 
 
 def _parsed(line: bytes, where: str) -> Any:

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
+from shoal.records.assemble import Table
 from shoal.records.database.address import is_address
+from shoal.records.database.read import DatabaseInput
+from shoal.records.formats.frames import object_table
 from shoal.records.layout import format_of
+from shoal.records.roles import Roles
+from shoal.records.source import file_table
 from shoal.records.storage.streams import Input, display_name
 
 
@@ -16,17 +22,13 @@ def column_names(source: Any, format: str | None = None) -> list[str]:
     There are none for what has no columns, and for standard input, which is read once.
     """
     if not isinstance(source, str | os.PathLike):
-        from shoal.records.formats.frames import object_table, pandas_values
-
         if not (hasattr(source, "columns") or hasattr(source, "schema")):
             return []
-        table = object_table(source, source_name(source), pandas_values)
+        table = object_table(source, source_name(source))
         return [] if table is None else list(table.columns)
     if is_address(source):
-        from shoal.records.database.read import DatabaseInput
-
-        with DatabaseInput(os.fspath(source)) as opened_table:
-            return list(opened_table.table.columns)
+        with DatabaseInput(os.fspath(source)) as database:
+            return list(database.table.columns)
     if os.fspath(source) == "-":
         return []
     form = format or format_of(os.fspath(source))[0]
@@ -34,11 +36,15 @@ def column_names(source: Any, format: str | None = None) -> list[str]:
         form = form or (opened.magic if opened.magic in ("parquet", "arrow") else None)
         if form in (None, "dat"):
             return []
-        from shoal.records.record_reading import file_table
-        from shoal.records.roles import Roles
-
-        columns = file_table(opened, "csv" if form == "long" else form, Roles())[0].columns
+        columns = table_in(opened, form).columns
         return columns if isinstance(columns, list) else list(columns)  # a first line stays one
+
+
+def table_in(opened: Input, form: str, columns: Sequence[str] = ()) -> Table:
+    """The table in a file that has columns, which may be asked for these."""
+    table = file_table(opened, "csv" if form == "long" else form, Roles(keep=tuple(columns)))
+    assert isinstance(table, Table)
+    return table
 
 
 def source_name(source: Any) -> str:

@@ -288,7 +288,7 @@ def checked(name: str, path: Path | str) -> dict[str, Any]:
 
     The average is shown but not compared: papers round it, and some count repeated items.
     """
-    from shoal.records.reading import read  # brings Arrow, which a listing need not wait for
+    from shoal.records.source import read  # brings Arrow, which a listing need not wait for
 
     dataset = _named(name)
     baskets = read(path)

@@ -11,14 +11,13 @@ import contextlib
 import functools
 import hashlib
 import io
-import json
 import os
 import stat
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 from shoal.errors import InputError, Unavailable, option
 from shoal.limits import Room, input_limit, part_limit, read_part, room_for, shown_size
@@ -27,9 +26,6 @@ from shoal.records.database.address import address_of, is_address
 from shoal.records.formats.folders import data_files, entries_of, folder_sha256
 from shoal.records.layout import format_of
 from shoal.records.storage.journal import settle
-
-if TYPE_CHECKING:
-    from shoal.records.baskets import Baskets
 
 BLOCK = 8 << 20
 """Bytes in a block of lines: large enough for whole-array work, small enough for its temporary arrays to be cheap."""
@@ -90,16 +86,14 @@ class Input:
         self.name = display_name(source)
         settle(source)
         self._stands: tuple[int, ...] | None = None
-        self.is_folder = not is_address(source) and os.path.isdir(source)
+        self.is_folder = os.path.isdir(source)
         if os.fspath(source) == "-" and sys.stdin is None:
             raise InputError("standard input is closed; pipe the data into it, or name a file")
-        if is_address(source):  # it has no bytes; what is asked of it is its hash
-            self._raw: BinaryIO = io.BytesIO()
-            self._head, self.magic, self.compression = b"", None, None
-            return
         if self.is_folder:
-            self._raw, self._head = io.BytesIO(), b""
-            self.magic, self.compression = "parquet", None
+            self._raw: BinaryIO = io.BytesIO()
+            self._head = b""
+            self.magic: str | None = "parquet"
+            self.compression: str | None = None
             return
         with reading_errors(source):
             self._raw = sys.stdin.buffer if os.fspath(source) == "-" else open(source, "rb")  # noqa: SIM115
@@ -182,9 +176,7 @@ class Input:
         return data
 
     def sha256(self) -> str:
-        """The hash of the raw bytes (of a folder, of those of its files), or of the rows of a table in a database. Reads what is left."""
-        if is_address(self.source):
-            return fingerprint(self.source)
+        """The hash of the raw bytes, of a folder of those of its files. Reads what is left."""
         with reading_errors(self.source):
             if self.is_folder:
                 return folder_sha256(self.source, self.files)
@@ -274,20 +266,3 @@ def list_text(path: str | os.PathLike[str], what: str) -> str:
 def list_lines(path: str | os.PathLike[str], what: str) -> list[str]:
     """The lines of such a file. Nothing but a line feed ends a line: others may stand inside a name."""
     return [line.removesuffix("\r") for line in list_text(path, what).split("\n")]
-
-
-def fingerprint(source: str | os.PathLike[str] | Baskets) -> str:
-    """The SHA-256 of a file's bytes, or of a canonical form of rows and baskets that did not come from a file."""
-    if is_address(source):
-        from shoal.records.database.read import DatabaseInput
-
-        with DatabaseInput(str(source)) as table:
-            return table.sha256()
-    if isinstance(source, str | os.PathLike):
-        with Input(source) as opened:
-            return opened.sha256()
-    digest = hashlib.sha256(b"shoal baskets 1\n")
-    digest.update(json.dumps([len(source), *source.vocabulary]).encode())
-    digest.update(source.offsets.astype("<i8", copy=False).data)
-    digest.update(source.items.astype("<i4", copy=False).data)
-    return digest.hexdigest()

@@ -18,10 +18,10 @@ import pyarrow.compute as pc
 
 from shoal.errors import InputError
 from shoal.ordering import natural_order
+from shoal.records.assemble import number_notes
 from shoal.records.baskets import Baskets
-from shoal.records.columns import check_numeric, numeric_columns
-from shoal.records.record_tables import number_notes
 from shoal.records.records import MISSING, Column, Records
+from shoal.records.roles import check_numeric, numeric_columns
 from shoal.records.storage.digest import record_hash
 from shoal.records.tokens import as_text
 from shoal.records.values import NumberError, ordering

@@ -12,8 +12,7 @@ from shoal.guarantees.diversity import BUCKET
 from shoal.guarantees.k import KAnonymity
 from shoal.guarantees.km import KmAnonymity
 from shoal.guarantees.missing import check_named
-from shoal.records.columns import named_columns
-from shoal.records.roles import Roles
+from shoal.records.roles import Roles, named_columns
 from shoal.records.set_cells import check_single_values
 from shoal.spark.data.frame_records import FrameRoles, SparkRecords, code_records
 from shoal.spark.data.sets import SparkSets, check_known, check_session, encode_sets, item_names, items_column

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from shoal.errors import VALUES, InputError
 from shoal.ordering import natural_order
-from shoal.records.columns import comma_parts
+from shoal.records.roles import comma_parts
 from shoal.records.storage.digest import groups_for, set_hashes, whole_digest
 from shoal.spark.data.executors import fetch, map_groups, map_rows, store
 from shoal.spark.data.packing import MOST, PACKED, Ints, Longs, Marks, offsets_of, pack, pieces, row_of

@@ -28,10 +28,9 @@ from shoal.guarantees.diversity import BUCKET, MatchingDiversity
 from shoal.hierarchy.tree import Hierarchy
 from shoal.models import buckets
 from shoal.records.buckets import sensitive_column
-from shoal.records.columns import named_columns
 from shoal.records.knowledge import Rules
 from shoal.records.records import Records
-from shoal.records.roles import Roles
+from shoal.records.roles import Roles, named_columns
 from shoal.spark.data.executors import map_groups, map_rows, store
 from shoal.spark.data.frame_records import (
     CODED,

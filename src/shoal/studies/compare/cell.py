@@ -20,7 +20,7 @@ from shoal.errors import InputError
 from shoal.hierarchy.spec import is_made
 from shoal.plan import Origin, Plan, plan_of
 from shoal.records.layout import format_of
-from shoal.records.storage.streams import fingerprint
+from shoal.records.source import fingerprint
 
 FORMAT = 1
 """Of the files in which outcomes are kept."""

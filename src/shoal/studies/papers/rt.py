@@ -23,7 +23,7 @@ from shoal.guarantees.table import TableAnonymity
 from shoal.loss.queries import are
 from shoal.loss.workloads import random_workload
 from shoal.models.tables import hierarchies
-from shoal.records.record_reading import mark_sensitive
+from shoal.records.source import mark_sensitive
 from shoal.studies.papers import measure, sources
 from shoal.studies.papers.figure import CANNOT, Cell, Claim, Figure, Finding, Judge, Mode, Panel, Row, claim
 from shoal.studies.papers.findings import below, lines, of_all, pairs, runs, share_of, spread, values

@@ -23,12 +23,11 @@ from shoal.hierarchy.files import read_hierarchy
 from shoal.hierarchy.spec import column_hierarchy
 from shoal.hierarchy.tree import Hierarchy
 from shoal.records.baskets import Baskets
-from shoal.records.reading import read
-from shoal.records.record_reading import load_records
 from shoal.records.records import Column, Records
 from shoal.records.samples.datasets import DATASETS, listing
 from shoal.records.samples.grocery import grocery
 from shoal.records.samples.quest import quest
+from shoal.records.source import load_records, read
 from shoal.studies.papers import made_up
 
 SEED = 1

@@ -18,10 +18,8 @@ from shoal.evaluation.column_risk import column_risk
 from shoal.evaluation.raw_profile import profile_of
 from shoal.plan import Plan
 from shoal.processes import Teller
-from shoal.records.reading import load
-from shoal.records.record_reading import load_records, mark_sensitive
 from shoal.records.records import Records
-from shoal.records.source import Source
+from shoal.records.source import Source, load_records, load_sets, mark_sensitive
 from shoal.release import check_files
 
 LARGEST_M = 4
@@ -57,7 +55,7 @@ def _read(plan: Plan) -> tuple[Source, int]:
     """What others may know, and how many sensitive items were left out of it."""
     quasi = plan.of_role("quasi")
     reading = {name: plan.keywords()[name] for name in _READING if name in plan.keywords()}
-    source = load_records(plan.data, quasi=quasi, **reading) if quasi else load(plan.data, **reading)
+    source = load_records(plan.data, quasi=quasi, **reading) if quasi else load_sets(plan.data, **reading)
     if (sensitive := plan.keywords().get("sensitive")) is None:
         return source, 0
     records: Records = mark_sensitive(source.records, sensitive)

@@ -22,9 +22,9 @@ from shoal.app.widgets import components as parts
 from shoal.app.widgets.leafing import leaves, rows_of
 from shoal.app.widgets.preview import MOST_COLUMNS, PAGE, Preview
 from shoal.errors import InputError
-from shoal.records.columns import NO_COLUMN
 from shoal.records.formats.oddities import Oddity, oddity, rewrite
 from shoal.records.layout import FORMATS, SEPARATORS
+from shoal.records.roles import NO_COLUMN
 
 AT_ONCE = 40
 """Columns that are listed at a time."""

@@ -1,14 +1,16 @@
-"""The records in a table, whatever the table came in.
+"""Records put together from a table, whatever it came in.
 
-It is read once, batch by batch. Each single-valued column becomes codes over its distinct texts (a text is compared once per
-batch and never again), each set column becomes Baskets, and all item columns together make one domain of items, as the first
-footnote of the paper on RT-datasets has it.
+A table is its column names and a stream of record batches; only the columns that are needed are asked for, and it is read once. Each
+single-valued column becomes codes over its distinct texts (a text is compared once per batch and never again), each column of sets
+becomes Baskets, and all item columns together make one domain of items, as the first footnote of the paper on RT-datasets has it. Sets
+stand as lists, or as text with a separator inside the cell, or, in a long table, as one row per id and item.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,59 +18,116 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.errors import InputError, Message, option
+from shoal.limits import Room
 from shoal.records.baskets import Baskets
-from shoal.records.columns import check_numeric, listed, numeric_columns
 from shoal.records.records import Column, Records
-from shoal.records.roles import SENSITIVE_MARKS, Roles
-from shoal.records.tables import MIXED, SetColumn, Table, is_list
-from shoal.records.tokens import Tokens, as_text, baskets_of, compact_codes, is_text, joined_codes, memory_of
+from shoal.records.roles import SENSITIVE_MARKS, Roles, SetRoles, check_numeric, name_list, numeric_columns
+from shoal.records.tokens import (
+    MARKS,
+    SetGatherer,
+    Tokens,
+    as_text,
+    cell_tokens,
+    compact_codes,
+    grouped_baskets,
+    guessed_separator,
+    is_text,
+    item_names,
+    joined_codes,
+    list_tokens,
+    memory_of,
+)
 from shoal.records.values import MISSING, is_number, kind_of, same_numbers
 
+NUMBER = "number"
+"""The type of a column of numbers that are texts without quotes, as in JSON: of any size, and spelled in any way."""
+MIXED = "mixed"
+"""The type of a column that holds texts as well as numbers or truth values."""
 _NEARLY = 0.9  # from this share of numbers on, a column that is not numeric deserves a word
 
 
 @dataclass(frozen=True)
-class TableRecords:
+class Table:
+    """A table that has not been read yet."""
+
+    columns: Sequence[str]
+    batches: Callable[[Sequence[str]], Iterator[pa.RecordBatch]]
+    """The rows, batch by batch, with the given columns alone."""
+    source: str
+    types: Mapping[str, str] | None = field(default_factory=dict)
+    """What columns hold (`text`, `boolean`, `NUMBER`, `MIXED`) where their arrays do not tell; None for a format without types."""
+    rows: int | None = None
+    """How many rows there are, where the file says so."""
+    room: Room | None = None
+    """The memory that what is read may take."""
+    delimiter: str = ","
+    """What parts its columns, in text."""
+
+
+@dataclass(frozen=True)
+class SetRows:
+    """Rows that have not been read yet, each of them a set."""
+
+    tokens: Iterator[Tokens]
+    source: str
+    name: Callable[[], str] = lambda: "items"
+    """The field that held the sets, known when all are read."""
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    """Other names of items, known when all are read."""
+    room: Room | None = None
+    delimiter: str = ","
+
+
+@dataclass(frozen=True)
+class Assembled:
     """The records of a table, and how they stood in it."""
 
     records: Records
-    separator: str
+    separator: str = " "
     """What parted the items of cells."""
-    notes: tuple[str, ...]
-    types: tuple[tuple[str, str], ...]
+    notes: tuple[str, ...] = ()
+    types: tuple[tuple[str, str], ...] = ()
     """What columns of single values hold, where the format tells."""
 
 
-def table_records(table: Table, asked: Roles, numeric: tuple[str, ...] | None, separator: str | None) -> TableRecords:
+def assemble(
+    table: Table | SetRows, asked: Roles | SetRoles, numeric: tuple[str, ...] | None, separator: str | None
+) -> Assembled:
     """The records of a table whose columns have the roles that are asked for."""
     source = table.source
+    if isinstance(table, SetRows):
+        sets_alone = SetGatherer(source, table.room)
+        for tokens in table.tokens:
+            sets_alone.add(tokens)
+        return Assembled(Records((), sets_alone.baskets(table.renamed), table.name()))
     roles = asked.of(table.columns, source)
+    if asked.id is not None:
+        if separator is not None:
+            raise InputError(
+                f"{source}: a long table has one item per row; leave out {option('separator')} or {option('id')}"
+            )
+        tokens_of_ids = _long_tokens(table, roles.items[0], asked.id)
+        return Assembled(Records((), grouped_baskets(tokens_of_ids, source, table.room), roles.items[0]))
     single = [name for name in table.columns if name in (*roles.quasi, *roles.sensitive, *roles.keep)]
     numbers = numeric_columns(numeric, table.columns)
     check_numeric(numbers, single, source)
-    values = [_Values(name, source) for name in single]
-    remedy = "give lists or text"
-    sets = [SetColumn(name, source, separator, remedy=remedy) for name in roles.items]
-    apart = separator if separator != " " else None
-    sets += [SetColumn(name, source, apart, marks=SENSITIVE_MARKS, remedy=remedy) for name in roles.sensitive_sets]
-    stretches: list[list[Tokens]] = [[] for _ in sets]
+    values = [_ValueColumn(name, source, table.room) for name in single]
+    marks = [separator] * len(roles.items) + [separator if separator != " " else None] * len(roles.sensitive_sets)
+    sets = [
+        _SetColumn(name, table, mark, is_alone=isinstance(asked, SetRoles), is_sensitive=name in roles.sensitive_sets)
+        for name, mark in zip((*roles.items, *roles.sensitive_sets), marks, strict=True)
+    ]
     rows = 0
-    for batch in table.batches([*single, *roles.items, *roles.sensitive_sets]):
-        for place, column in enumerate(values):
-            size = column.add(batch.column(place))
-            if table.room is not None:
-                table.room.take(size)
-        for place, sets_column in enumerate(sets):
-            tokens = sets_column.tokens(batch.column(len(values) + place))
-            if table.room is not None:
-                table.room.take(tokens.size)
-            stretches[place].append(tokens)
+    every: list[_ValueColumn | _SetColumn] = [*values, *sets]
+    for batch in table.batches([each.name for each in every]):
+        for each, cells in zip(every, batch.columns, strict=True):
+            each.add(cells)
         rows += len(batch)
     if not rows:
-        raise InputError(f"{source} has no rows; check that it is the right file")
+        raise InputError(f"{source} has no {asked.noun}; check that it is the right file")
     # Cells of a sensitive column may hold sets as well.
     if separator is not None and not roles.sensitive and all(column.holds_lists for column in sets):
-        what = "its sets stand in lists" if sets else "it has no set column"
+        what = f"column {sets[0].name!r} holds lists" if sets else "it has no set column"
         raise InputError(f"{source}: {what}; leave out {option('separator')}")
 
     types = _types(values, table)
@@ -83,42 +142,41 @@ def table_records(table: Table, asked: Roles, numeric: tuple[str, ...] | None, s
     for column in values:
         wanted = None if numbers is None else column.name in numbers
         columns.append(column.column(role_of[column.name], wanted))
-    counts = [np.bincount(column.codes, minlength=len(column.values)) for column in columns]
     notes = tuple(
         note
-        for column, rows_of in zip(columns, counts, strict=True)
-        for note in number_notes(column, rows_of, numbers is not None)
+        for column in columns
+        for note in number_notes(column, np.bincount(column.codes, minlength=len(column.values)), numbers is not None)
     )
     if not sets:
-        return TableRecords(Records(tuple(columns)), separator or " ", notes, tuple(types.items()))
-    baskets = [baskets_of(stretch, source) for stretch in stretches]
+        return Assembled(Records(tuple(columns)), separator or " ", notes, tuple(types.items()))
+    baskets = [column.baskets() for column in sets]
     own = len(roles.items)
-    folded, name = _one_domain(baskets[:own], roles.items, source)
+    items, name = _one_domain(baskets[:own], roles.items, source)
     marked: frozenset[str] = frozenset()
     if roles.sensitive_sets:
-        folded, marked = _with_sensitive(folded, baskets[own], name, roles.sensitive_sets[0], source)
+        items, marked = _with_sensitive(items, baskets[own], name, roles.sensitive_sets[0], source)
     records = Records(
         tuple(columns),
-        folded,
+        items,
         _unused(name, table.columns, roles.items),
         marked,
         next(iter(roles.sensitive_sets), None),
     )
-    return TableRecords(records, sets[0].separator or " ", notes, tuple(types.items()))
+    return Assembled(records, sets[0].separator or " ", notes, tuple(types.items()))
 
 
-class _Values:
+class _ValueColumn:
     """The cells of a single-valued column, batch by batch."""
 
-    def __init__(self, name: str, source: str) -> None:
+    def __init__(self, name: str, source: str, room: Room | None) -> None:
         self.name = name
-        self._source = source
+        self._source, self._room = source, room
         self._codes: list[npt.NDArray[np.unsignedinteger]] = []
         self._dictionaries: list[pa.Array] = []
         self._types: list[str] = []
 
-    def add(self, cells: pa.Array) -> int:
-        """Takes the next cells, and returns the bytes of memory that they need."""
+    def add(self, cells: pa.Array) -> None:
+        """Takes the next cells."""
         if is_list(cells.type):
             raise InputError(
                 f"{self._source}: column {self.name!r} holds lists, not single values; "
@@ -133,7 +191,8 @@ class _Values:
         self._codes.append(compact_codes(encoded))
         self._dictionaries.append(encoded.dictionary)
         self._types.append("text" if is_text(cells.type) else "boolean" if pa.types.is_boolean(cells.type) else "")
-        return memory_of(encoded)
+        if self._room is not None:
+            self._room.take(memory_of(encoded))
 
     @property
     def type(self) -> str:
@@ -164,11 +223,86 @@ class _Values:
             raise error.within(f"{self._source}: ") from None
 
 
+class _SetColumn:
+    """The sets of one column, batch by batch.
+
+    What parts the items of cells is, unless given, what the first cells show; later ones must not contradict.
+    """
+
+    def __init__(self, name: str, table: Table, separator: str | None, *, is_alone: bool, is_sensitive: bool) -> None:
+        self.name = name
+        self.separator = separator
+        self.holds_lists = False
+        self._source = table.source
+        self._marks = SENSITIVE_MARKS if is_sensitive else MARKS
+        self._remedy = "give lists or text" + (f", or pass {option('id')} if every row is one item" if is_alone else "")
+        self._is_given = separator is not None
+        self._rows = 0
+        self._gathered = SetGatherer(table.source, table.room)
+        self.baskets = self._gathered.baskets
+
+    def add(self, values: pa.Array) -> None:
+        """Takes the sets of the next rows."""
+        if is_list(values.type):
+            self.holds_lists = True
+            tokens = list_tokens(values, self._source, self._rows)
+        elif is_text(values.type) or pa.types.is_null(values.type):
+            cells = as_text(values)
+            if not self._is_given:
+                self._look(cells)
+            tokens = cell_tokens(cells, self.separator or (" " if " " in self._marks else None))
+        else:
+            raise InputError(
+                f"{self._source}: column {self.name!r} is of type {values.type}, which holds no sets; {self._remedy}"
+            )
+        self._rows += len(values)
+        self._gathered.add(tokens)
+
+    def _look(self, cells: pa.Array) -> None:
+        mark = guessed_separator(cells, self._marks)
+        if mark and self.separator is None:
+            self.separator = mark
+        elif mark and self._marks.index(mark) < self._marks.index(self.separator or mark):
+            row = self._rows + pc.match_substring(cells, mark).index(True).as_py() + 1
+            raise InputError(
+                f"{self._source}: row {row:,} holds {mark!r}, but items were parted by {self.separator!r} before; "
+                f"say with {option('separator')} what parts them"
+            )
+
+
+def _long_tokens(table: Table, column: str, id: str) -> Iterator[tuple[pa.DictionaryArray, Tokens]]:
+    """Ids and items batch by batch; a row without an item has length 0."""
+    rows = 0
+    for batch in table.batches([id, column]):
+        ids, items = batch.columns
+        if is_list(items.type):
+            raise InputError(
+                f"{table.source}: column {column!r} holds lists, not single items; leave out {option('id')} and drop {id!r}"
+            )
+        try:
+            ids = pc.ascii_trim_whitespace(as_text(ids))
+        except pa.ArrowException:
+            raise InputError(
+                f"{table.source}: column {id!r} is of type {ids.type}, which holds no ids; give text or whole numbers"
+            ) from None
+        missing = pc.fill_null(pc.equal(ids, ""), True).index(True).as_py()
+        if missing >= 0:
+            raise InputError(f"{table.source}: row {rows + missing + 1:,} has no {id!r}; give it one or remove it")
+        if is_text(items.type):
+            items = pc.ascii_trim_whitespace(as_text(items))
+            held = pc.fill_null(pc.not_equal(items, ""), False)
+        else:
+            held = items.is_valid()
+        lengths = held.to_numpy(zero_copy_only=False).astype(np.int64)
+        yield ids.dictionary_encode(), Tokens(lengths, item_names(items.filter(held), table.source))
+        rows += len(ids)
+
+
 def _texts_in(names: pa.Array) -> list[str]:
     return [text for text in names.to_pylist() if text != MISSING]
 
 
-def _types(columns: Sequence[_Values], table: Table) -> dict[str, str]:
+def _types(columns: Sequence[_ValueColumn], table: Table) -> dict[str, str]:
     """What columns hold, where the format tells."""
     if table.types is None:
         return {}
@@ -223,7 +357,7 @@ def _one_domain(parts: Sequence[Baskets], columns: Sequence[str], source: str) -
     names = [[f"{column}.{item}" for item in part.vocabulary] for part, column in zip(parts, columns, strict=True)]
     _refuse_common(
         names,
-        f"{source}: a name stands for items of two columns, with the column before it; rename one of {listed(columns)}",
+        f"{source}: a name stands for items of two columns, with the column before it; rename one of {name_list(columns)}",
     )
     return _side_by_side(parts, names), "+".join(columns)
 
@@ -266,3 +400,15 @@ def _unused(name: str, columns: Sequence[str], items: Sequence[str]) -> str:
     while name in columns and name not in items:
         name += "+"
     return name
+
+
+def is_list(kind: Any) -> bool:
+    """Whether a column of this type holds lists."""
+    types = pa.types
+    return bool(
+        types.is_list(kind)
+        or types.is_large_list(kind)
+        or types.is_fixed_size_list(kind)
+        or types.is_list_view(kind)
+        or types.is_large_list_view(kind)
+    )
