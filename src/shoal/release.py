@@ -18,7 +18,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from shoal.algorithms.recoding import Options, Progress
+from shoal.algorithms.recoding import Options, Progress, listener
 from shoal.certificate.facts import Published
 from shoal.certificate.verification import Subject, Verification, verification
 from shoal.errors import InputError, ShoalError
@@ -105,7 +105,7 @@ def release_of(plan: Plan, progress: Progress | None = None, read: Read | None =
     started = time.monotonic()
     asked = plan.request
     given = {name: asked[name] for name in _ALGORITHM if asked[name] is not None}
-    options = Options(**given, progress=progress)
+    options = Options(**given, progress=listener(progress))
     options.tell("reading", 0.0)
     source, guarantee = read or read_for(plan)
     proposal: Proposal = model_of(guarantee).proposal(source, guarantee, asked, options)

@@ -407,8 +407,8 @@ SOURCES = Path(shoal.__file__).parent
 def test_searches_take_promises_from_the_guarantees_and_nothing_else(room):
     """The contracts keep the audit from the search's code; this keeps the search from the audit's.
 
-    What a missing value means is part of a promise. Buckets of very many kinds of rows ask the audit itself whether they are done. (An audit
-    that a release holds has been made already.)
+    What a missing value means is part of a promise. Buckets of very many kinds of rows ask the audit itself whether they are done. (An
+    audit that a release holds has been made already.)
     """
     for path in sorted((SOURCES / room).rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):

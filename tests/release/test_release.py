@@ -449,3 +449,10 @@ def test_hierarchies_resolve_without_a_release():
     tree = shoal.resolve_hierarchy("balanced:2", Baskets.from_rows(ROWS))
     assert tree.n_leaves == 4
     assert os.fspath(tree.source) == "balanced:2"
+
+
+def test_a_plain_callback_hears_what_is_going_on():
+    heard = []
+    shoal.anonymize(ROWS, KmAnonymity(5, 2), hierarchy=SHOP, progress=lambda doing, share: heard.append(doing))
+    assert "reading" in heard
+    assert "auditing" in heard

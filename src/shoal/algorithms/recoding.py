@@ -7,7 +7,8 @@ recodings of their own; all of them are an `Outcome`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import inspect
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
@@ -31,6 +32,20 @@ class Progress(Protocol):
     """
 
     def __call__(self, doing: str, share: float, *, best: float | None = None, bound: float | None = None) -> None: ...
+
+
+def listener(progress: Callable[..., Any] | None) -> Progress | None:
+    """A callback of the user's as a Progress: one that takes no best and bound is not told them."""
+    if progress is None:
+        return None
+    try:
+        inspect.signature(progress).bind("", 0.0, best=None, bound=None)
+    except TypeError:
+        plain = progress
+        return lambda doing, share, best=None, bound=None: plain(doing, share)
+    except ValueError:  # a built-in without a signature
+        pass
+    return progress
 
 
 @dataclass(frozen=True)
