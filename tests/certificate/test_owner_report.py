@@ -97,7 +97,9 @@ def test_json_says_whom_it_is_for(tmp_path):
 
 
 def test_spark_refuses_a_report_with_the_reason():
-    from shoal.spark.release import release_place
+    from shoal.plan import plan_from
+    from shoal.spark import run
 
+    plan = plan_from("raw", KmAnonymity(2, 1), engine="spark", output="out", report="report.json")
     with pytest.raises(InputError, match="cannot be kept to its owner"):
-        release_place("spark", "raw", KmAnonymity(2, 1), {"report": "report.json"}, output="out")
+        run(plan)

@@ -228,8 +228,8 @@ def test_data_without_sets_is_refused(spark, rows, schema, given, message):
         (KmAnonymity(2, 2), {"algorithm": "hybrid"}, "does not run on Spark"),
         (KmAnonymity(2, 2), {"algorithm": "aa", "suppress": 0.1}, "suppress"),
         (KmAnonymity(2, 2), {"time_limit": 0}, "time limit"),
-        (KmAnonymity(2, 2), {"keep": "id"}, "keep has no use"),
-        (KmAnonymity(2, 2), {"sensitive": "id"}, "sensitive has no use"),
+        (KmAnonymity(2, 2), {"keep": "id"}, "has no use for keep="),
+        (KmAnonymity(2, 2), {"sensitive": "id"}, "has no sensitive items"),
         (LocalKmAnonymity(2, 2), {}, "cannot be reached on Spark; use the local engine"),
     ],
 )

@@ -430,7 +430,7 @@ def test_no_row_of_data_comes_to_the_driver(spark, shop, brought):
     ("master", "named", "running", "partitions"),
     [
         ("local[2]", False, False, "8"),
-        (None, False, False, "8"),
+        (session_module.HERE, False, False, "8"),
         ("local[2]", True, False, None),
         ("local[2]", False, True, None),
         ("spark://127.0.0.1:7077", False, False, None),

@@ -7,18 +7,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import shoal.spark
 from shoal.algorithms import algorithm
 from shoal.algorithms.km.problem import Problem
 from shoal.algorithms.recoding import Options
 from shoal.errors import InputError, Unreachable
 from shoal.guarantees.km import KmAnonymity
 from shoal.hierarchy.build import balanced_tree
-from shoal.models.buckets import KNOWLEDGE
-from shoal.models.tables import RT
 from shoal.records.baskets import Baskets
 from shoal.spark.audits import audit_rows
 from shoal.spark.data import executors
-from shoal.spark.data.frame_records import FrameRoles
 from shoal.spark.data.spark_session import HERE, master_of
 from shoal.spark.search import km, paths, projection
 from shoal.spark.search.spark_ground import SparkGround
@@ -187,20 +185,15 @@ def test_huge_rows_are_cut_into_pieces(monkeypatch):
     assert audit_rows(pretended(baskets), guarantee) == guarantee.audit(baskets)
 
 
-def asked(**given):
-    """What is asked of a search: everything that is not given is None."""
-    return dict.fromkeys(("algorithm", "suppress", "time_limit", "seed", *RT, *KNOWLEDGE)) | given
-
-
 @pytest.mark.parametrize("name", ["oa", "da", "hybrid"])
 def test_what_cannot_be_distributed_is_refused_with_the_reason(name):
     with pytest.raises(InputError, match=f"{name} does not run on Spark: .*; use exact or aa"):
-        km.check(KmAnonymity(2, 2), FrameRoles(), asked(algorithm=name))
+        shoal.spark.anonymize(None, KmAnonymity(2, 2), algorithm=name)
 
 
 def test_an_option_without_use_is_refused():
     with pytest.raises(InputError, match="suppress"):
-        km.check(KmAnonymity(2, 2), FrameRoles(), asked(algorithm="aa", suppress=0.1))
+        shoal.spark.anonymize(None, KmAnonymity(2, 2), algorithm="aa", suppress=0.1)
 
 
 @pytest.mark.parametrize(

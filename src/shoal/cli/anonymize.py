@@ -65,15 +65,13 @@ def anonymize(
     if print_plan:
         typer.echo(plan_yaml(plan_from(data, guarantee, **given)), nl=False)
         return
-    if options.is_spark(given.get("engine")):
-        from shoal.cli.spark import anonymize_on_spark
-
-        engine, certificate = given.pop("engine"), given.pop("certificate", None)
-        given.pop("output", None)
-        asked = given | {"force": force}
-        anonymize_on_spark(engine, data, guarantee, asked, output=output, certificate=certificate, json=json)
-        return
+    on_spark = options.is_spark(given.get("engine"))
     plan = plan_from(data, guarantee, to_save=False, **given)
+    if on_spark:
+        from shoal.cli.spark import run_on_spark
+
+        run_on_spark(plan, force=force, json=json)
+        return
     announce_compilation()
     with progress() as tell:
         release = run(plan, force=force, progress=tell)

@@ -107,15 +107,9 @@ def run(
             ("outputs", "data"), "- and --json both need standard output; name a file, or leave --json out"
         )
     if wanted.on_spark:
-        from shoal.cli.spark import show_on_spark
-        from shoal.spark.release import run as run_on_spark
+        from shoal.cli.spark import run_on_spark
 
-        with progress() as tell:
-            made = run_on_spark(wanted, force=force, progress=tell)
-        if json:
-            print_json(made.to_dict() | {"plan": wanted.origin.name, "plan_sha256": wanted.origin.sha256})
-        else:
-            show_on_spark(made, console())
+        run_on_spark(wanted, force=force, json=json)
         return
     announce_compilation()
     with progress() as tell:

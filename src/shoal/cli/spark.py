@@ -11,28 +11,21 @@ from shoal.cli.terminal import console, print_json, printable, progress, say
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from shoal.plan.model import Plan
     from shoal.spark import SparkRelease
 
 
-def anonymize_on_spark(
-    engine: str,
-    data: str,
-    guarantee: Any,
-    asked: Mapping[str, Any],
-    *,
-    output: str | None,
-    certificate: str | None,
-    json: bool,
-) -> None:
-    from shoal.spark.release import release_place
+def run_on_spark(plan: Plan, *, force: bool, json: bool) -> None:
+    from shoal.spark import run
 
     with progress() as tell:
-        release = release_place(engine, data, guarantee, asked, output=output, certificate=certificate, progress=tell)
+        release = run(plan, force=force, progress=tell)
     if json:
-        print_json(release.to_dict())
+        origin = {} if plan.is_asked else {"plan": plan.origin.name, "plan_sha256": plan.origin.sha256}
+        print_json(release.to_dict() | origin)
     else:
         show_on_spark(release, console())
-    if output is None:
+    if plan.outputs is None and plan.is_asked:
         say("nothing was written; name a folder or table:NAME with -o to publish")
 
 

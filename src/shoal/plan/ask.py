@@ -71,7 +71,7 @@ def plan_from(data: Any, guarantee: Any, *, folder: str = "", to_save: bool = Tr
         if to_save:
             raise InputError("a plan cannot say that the sensitive column holds sets; write one value a cell")
         memory[("items",)] = given["items"]
-    if "items" not in given and names and (to_save or kind in ("rt", "lm")):
+    if "items" not in given and names and not _is_spark(given) and (to_save or kind in ("rt", "lm")):
         _complete(columns, names, kind, source_name(source))
     ordered = {name: columns[name] for name in [*names, *columns] if name in columns}
     file = sensitive.pop("sensitive_file", None)
@@ -105,9 +105,15 @@ def plan_from(data: Any, guarantee: Any, *, folder: str = "", to_save: bool = Tr
     return plan_of(document, Origin() if to_save else Asked(""), memory)
 
 
+def _is_spark(given: Mapping[str, Any]) -> bool:
+    return str(given.get("engine", "")).startswith("spark")
+
+
 def _header(data: Any, kind: str, given: Mapping[str, Any], to_save: bool) -> list[str]:
     """The columns of the data, none where there are none, where nobody can tell yet, or where nobody asks."""
-    if isinstance(data, Records) or str(given.get("engine", "")).startswith("spark"):
+    if _is_spark(given):
+        return list(getattr(data, "columns", ()))
+    if isinstance(data, Records):
         return []
     is_path = isinstance(data, str | os.PathLike)
     if is_path and "://" in os.fspath(data) and not is_address(data):

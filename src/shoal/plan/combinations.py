@@ -110,7 +110,7 @@ def _check_columns(plan: Plan) -> None:
             ("columns",),
             f"no column is quasi, and {_words(plan)} is about what an attacker knows; name one with {option('quasi')}",
         )
-    if kind in ("rt", "lm") and not plan.of_role("items"):
+    if kind in ("rt", "lm") and not plan.of_role("items") and not plan.on_spark:  # it takes the only column of sets
         raise plan.refusal(
             ("columns",),
             f"no column holds items, which {_words(plan)} needs; name one with {option('items')}, or take {option('model', 'k')}",

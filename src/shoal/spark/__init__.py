@@ -12,7 +12,7 @@ seen. Of k^m-anonymity the cut, the loss and the verdict are those of the local 
 
 from __future__ import annotations
 
-from shoal.spark.release import SparkRelease, anonymize, audit, rules
+from shoal.spark.release import SparkRelease, anonymize, audit, rules, run
 from shoal.spark.verify import verify
 
-__all__ = ["SparkRelease", "anonymize", "audit", "rules", "verify"]
+__all__ = ["SparkRelease", "anonymize", "audit", "rules", "run", "verify"]

@@ -7,9 +7,9 @@ import inspect
 import os
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from shoal.algorithms.recoding import Options, Progress
 from shoal.certificate.document import certificate_file, check_certificate_name, read_certificate
@@ -20,9 +20,13 @@ from shoal.certificate.terms import known_by_rows
 from shoal.errors import InputError, ShoalError, option
 from shoal.guarantees.audit import Audit
 from shoal.guarantees.diversity import MatchingDiversity
+from shoal.guarantees.registry import Guarantee
 from shoal.models import Outcome, basket_details, buckets, with_knowledge
+from shoal.options import KEYWORDS, Keywords, check_keywords
 from shoal.passwords import without_passwords
-from shoal.plan.model import Plan
+from shoal.plan.ask import plan_from
+from shoal.plan.model import Outputs, Plan
+from shoal.records.columns import listed
 from shoal.records.formats.folders import beside, data_files, entries_of
 from shoal.records.knowledge import Rules
 from shoal.records.roles import texts_of
@@ -48,37 +52,38 @@ Path = str | os.PathLike[str]
 Names = str | Sequence[str]
 
 _PART = re.compile(r"part-.*\.parquet")
+ON_SPARK = frozenset(KEYWORDS) - {
+    *("format", "separator", "id", "query", "input_limit", "threads", "memory_limit", "keep_order"),
+    *("segments", "population", "generations"),
+}
+"""The keywords of `shoal.anonymize` that Spark has a use for."""
 _FILES = {".csv", ".tsv", ".dat", ".json", ".jsonl", ".arrow", ".gz", ".zst"}
 
 
+def run(plan: Plan, *, force: bool = False, progress: Progress | None = None) -> SparkRelease:
+    """The release of a plan with `engine: spark`, written to its outputs, if it has any.
+
+    Data are Parquet (a file, a folder, hdfs://, s3a://) or `table:NAME`, and so is what is written. What only makes sense on one
+    machine is refused by name, before Spark starts.
+    """
+    master = cast(str, master_of(plan.engine or "spark"))
+    with plan.speaking():
+        check_given(plan.keywords() | {"query": plan.input.query}, ON_SPARK)
+        if plan.data == "-" or (plan.outputs is not None and plan.outputs.data == "-"):
+            raise InputError(
+                "Spark reads and writes Parquet folders and tables; standard input and output are for the local engine"
+            )
+        targets = None if plan.outputs is None else _targets(plan, plan.outputs, master, force)
+        release = release_of(plan, frame_at(plan.data, master), progress)
+    check_hash(plan, release.input_sha256)
+    if targets is not None:
+        with plan.speaking():
+            release.write(**targets, force=force)
+    return release
+
+
 def anonymize(
-    df: DataFrame,
-    guarantee: Any,
-    *,
-    hierarchy: Any = None,
-    algorithm: str | None = None,
-    unknown: str | None = None,
-    items: str | None = None,
-    quasi: Names | None = None,
-    sensitive: Names | None = None,
-    keep: Names | None = None,
-    drop: Names | None = None,
-    numeric: Names | None = None,
-    suppress: float | None = None,
-    time_limit: float | None = None,
-    seed: int | None = None,
-    delta: float | None = None,
-    formation: str | None = None,
-    transaction: str | None = None,
-    ordering: str | None = None,
-    weights: Mapping[str, float] | None = None,
-    item_weights: Mapping[str, float] | None = None,
-    min_exp: float | None = None,
-    min_conf: float | None = None,
-    max_length: int | None = None,
-    fuzzy: Mapping[str, float] | None = None,
-    knowledge: Path | None = None,
-    progress: Progress | None = None,
+    df: DataFrame, guarantee: Guarantee, *, progress: Progress | None = None, **keywords: Unpack[Keywords]
 ) -> SparkRelease:
     """The release of a data frame, its sets in column `items` (the only column of arrays unless given). Nothing is written yet.
 
@@ -88,28 +93,30 @@ def anonymize(
     that are alike; `knowledge` is a file of the driver. Options are as for `shoal.anonymize`. The data frame must give the same rows
     whenever it is computed: write it to a table or checkpoint it if it does not.
     """
+    check_keywords(keywords, KEYWORDS, "anonymize")
+    check_given(keywords, ON_SPARK)
+    plan = plan_from(df, guarantee, to_save=False, engine="spark", **keywords)
+    with plan.speaking():
+        return release_of(plan, df, progress)
+
+
+def release_of(plan: Plan, df: DataFrame, progress: Progress | None = None) -> SparkRelease:
+    """The release of a data frame that a plan asks for; nothing is written."""
     started = time.monotonic()
-    asked: dict[str, Any] = {
-        "hierarchy": hierarchy,
-        "algorithm": algorithm,
-        "unknown": unknown,
-        "suppress": suppress,
-        "time_limit": time_limit,
-        "seed": seed,
-        "delta": delta,
-        "formation": formation,
-        "transaction": transaction,
-        "ordering": ordering,
-        "weights": weights,
-        "item_weights": item_weights,
-        "min_exp": min_exp,
-        "min_conf": min_conf,
-        "max_length": max_length,
-        "fuzzy": fuzzy,
-        "knowledge": knowledge,
-    }
-    roles = _roles(items, quasi, sensitive, numeric, keep, drop)
-    options = Options(suppress=suppress or 0.0, time_limit=time_limit, progress=progress, seed=seed or 0)
+    asked, guarantee = plan.request, plan.promise
+    given = {name: asked[name] for name in ("suppress", "time_limit", "seed") if asked[name] is not None}
+    options = Options(**given, progress=progress)
+    items, numeric = plan.of_role("items"), plan.input.numeric
+    if len(items) > 1:
+        raise InputError(f"the items stand in several columns ({listed(items)}), and Spark takes one; name one of them")
+    roles = FrameRoles(
+        items[0] if items else None,
+        plan.of_role("quasi"),
+        texts_of(plan.sensitive),
+        plan.of_role("keep"),
+        plan.of_role("drop"),
+        None if numeric is None else tuple(numeric),
+    )
     proposal = propose(df, guarantee, roles, asked, options)
     published = store(proposal.published)
     try:
@@ -136,7 +143,8 @@ def anonymize(
         raise
     finally:
         seen.forget()
-    return SparkRelease(published, proposal, verdict, seen, sha256, digest, time.monotonic() - started)
+    seconds = time.monotonic() - started
+    return SparkRelease(published, proposal, verdict, seen, sha256, digest, seconds, plan.engine or "spark")
 
 
 def audit(
@@ -161,7 +169,7 @@ def audit(
     the data frame gives them.
     """
     check_auditable(guarantee)
-    seen, guarantee = read_frame(df, guarantee, _roles(items, quasi, sensitive, numeric))
+    seen, guarantee = read_frame(df, guarantee, _known_roles(items, quasi, sensitive, numeric))
     try:
         guarantee = with_knowledge(guarantee, seen.template, knowledge, hierarchy)
         return audit_rows(seen, guarantee, witnesses=witnesses, yes_or_no=yes_or_no)
@@ -186,7 +194,7 @@ def rules(
     progress: Progress | None = None,
 ) -> Rules:
     """What an attacker could know from the data itself, as `shoal rules` has it. Columns that are not named are not looked at."""
-    roles = _roles(None, quasi, sensitive, numeric)
+    roles = _known_roles(None, quasi, sensitive, numeric)
     check_bucket_roles(MatchingDiversity(2), roles)
     check_specs(hierarchy)
     records = code_bucket_rows(df, roles)
@@ -199,16 +207,9 @@ def rules(
         records.forget()
 
 
-def _roles(
-    items: str | None,
-    quasi: Names | None,
-    sensitive: Names | None,
-    numeric: Names | None,
-    keep: Names | None = None,
-    drop: Names | None = None,
-) -> FrameRoles:
+def _known_roles(items: str | None, quasi: Names | None, sensitive: Names | None, numeric: Names | None) -> FrameRoles:
     numbers = None if numeric is None else texts_of(numeric)
-    return FrameRoles(items, texts_of(quasi), texts_of(sensitive), texts_of(keep), texts_of(drop), numbers)
+    return FrameRoles(items, texts_of(quasi), texts_of(sensitive), numeric=numbers)
 
 
 @dataclass(frozen=True)
@@ -406,69 +407,10 @@ def _check_replaceable(folder: str, proof: str) -> None:
     )
 
 
-def run(plan: Plan, *, force: bool = False, progress: Progress | None = None) -> SparkRelease:
-    """The release of a plan with `engine: spark`, written to its outputs, if it has any."""
-    outputs = plan.outputs
-    arguments = plan.keywords() | {"force": force}
-    if outputs is not None:
-        arguments |= {
-            "rules": outputs.rules,
-            "report": outputs.report,
-            "sign": None if outputs.sign is None else plan.path_of(outputs.sign),
-        }
-    written = None if outputs is None else plan.path_of(outputs.data)
-    certificate = None if outputs is None or outputs.certificate is None else plan.path_of(outputs.certificate)
-    with plan.speaking():
-        release = release_place(
-            plan.engine or "spark",
-            plan.data,
-            plan.promise,
-            arguments,
-            output=written,
-            certificate=certificate,
-            progress=progress,
-        )
-    check_hash(plan, release.input_sha256)
-    return release
-
-
-def release_place(
-    engine: str,
-    data: str,
-    guarantee: Any,
-    arguments: Mapping[str, Any],
-    *,
-    output: str | None = None,
-    certificate: str | None = None,
-    progress: Progress | None = None,
-) -> SparkRelease:
-    """The release of Parquet or `table:NAME`, written to `output` (a folder that is not there yet, or `table:NAME`) if it is given.
-
-    Among the arguments, which are those of `anonymize`, `sign` is the file of the private key that the certificate is signed with, and
-    `force` replaces a release. What only makes sense on one machine is refused by name, before Spark starts.
-    """
-    if arguments.get("report") is not None:
-        raise InputError(
-            f"{option('report')} is for the local engine: a file where Spark writes cannot be kept to its owner; leave it out"
-        )
-    sign, force = arguments.get("sign"), bool(arguments.get("force"))
-    given = _given(anonymize, {name: arguments[name] for name in arguments if name not in ("sign", "force")})
-    _check_places(data, output, certificate)
-    master = cast(str, master_of(engine))
-    output, certificate = (None if path is None else place_of(path, master) for path in (output, certificate))
-    _check_free(output, force)
-    _check_signing(sign, output, certificate)
-    release = anonymize(frame_at(data, master), guarantee, progress=progress, **given)
-    if output is not None:
-        named = {"table": output.removeprefix(TABLE)} if output.startswith(TABLE) else {"path": output}
-        release.write(**named, certificate=certificate, sign=sign, force=force)
-    return replace(release, engine=engine)
-
-
-def audit_place(engine: str, data: str, guarantee: Any, arguments: Mapping[str, Any]) -> Audit:
-    """Whether Parquet or `table:NAME` keeps the guarantee. The arguments are those of `audit`."""
-    given = _given(audit, arguments)
-    return audit(frame_at(data, cast(str, master_of(engine))), guarantee, **given)
+def audit_place(engine: str, data: str, guarantee: Any, keywords: Mapping[str, Any]) -> Audit:
+    """Whether Parquet or `table:NAME` keeps the guarantee. The keywords are those of `audit`."""
+    check_given(keywords, tuple(inspect.signature(audit).parameters))
+    return audit(frame_at(data, cast(str, master_of(engine))), guarantee, **keywords)
 
 
 def frame_at(data: str, master: str) -> DataFrame:
@@ -476,58 +418,42 @@ def frame_at(data: str, master: str) -> DataFrame:
     return frame_of(start_session(master), place_of(data, master))
 
 
-def _given(call: Callable[..., Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments that Spark has a use for; raises for others that were given."""
-    known = inspect.signature(call).parameters
-    given = {
-        name: value for name, value in arguments.items() if value is not None and value != () and value is not False
-    }
-    for name in given:
-        if name not in known:
+def check_given(given: Mapping[str, Any], known: Collection[str]) -> None:
+    """Raises for what is given although Spark has no use for it."""
+    for name, value in given.items():
+        if name not in known and value is not None and value != () and value is not False:
             raise InputError(
                 f"{option(name)} has no use with {option('engine', 'spark')}; leave it out, or use the local engine"
             )
-    return given
 
 
-def _check_places(data: str, output: str | None, certificate: str | None) -> None:
-    if data == "-" or output == "-":
+def _targets(plan: Plan, outputs: Outputs, master: str, force: bool) -> dict[str, Any]:
+    """Where `SparkRelease.write` is to write; raises for what would be refused when all is done."""
+    if outputs.report is not None:
         raise InputError(
-            "Spark reads and writes Parquet folders and tables; standard input and output are for the local engine"
+            f"{option('report')} is for the local engine: a file where Spark writes cannot be kept to its owner; leave it out"
         )
-    if output is None and certificate is not None:
-        raise InputError(f"{option('certificate')} needs {option('output')}; without it nothing is written")
-    ending = "" if output is None or output.startswith(TABLE) else os.path.splitext(output)[1].lower()
+    check_given({"rules": outputs.rules}, ())
+    output = place_of(plan.path_of(outputs.data), master)
+    certificate = None if outputs.certificate is None else place_of(plan.path_of(outputs.certificate), master)
+    sign = None if outputs.sign is None else plan.path_of(outputs.sign)
+    name, is_table, here = os.path.basename(without_passwords(output)), output.startswith(TABLE), os.path.isabs(output)
+    ending = "" if is_table else os.path.splitext(output)[1].lower()
     if ending in _FILES:
-        raise InputError(
-            f"{os.path.basename(without_passwords(str(output)))}: Spark writes a folder of Parquet files, or table:NAME; give a name "
-            f"without {ending}"
-        )
-
-
-def _check_free(output: str | None, force: bool) -> None:
-    """Raises for what would be refused when all is done."""
-    if output is None:
-        return
-    here = os.path.isabs(output)
+        raise InputError(f"{name}: Spark writes a folder of Parquet files, or table:NAME; give a name without {ending}")
     if force and not here:
         raise InputError(
-            f"{os.path.basename(output)}: {option('force')} replaces a folder of this machine, and nothing else on Spark; write elsewhere"
+            f"{name}: {option('force')} replaces a folder of this machine, and nothing else on Spark; write elsewhere"
         )
     if here and not force and os.path.lexists(output):
         raise InputError(
-            f"{os.path.basename(output)}: it is there already; pass {option('force')} to replace it, or write to another place"
+            f"{name}: it is there already; pass {option('force')} to replace it, or write to another place"
         )
-
-
-def _check_signing(sign: str | None, output: str | None, certificate: str | None) -> None:
-    """Raises if the key cannot sign, or if there is nothing to sign."""
-    if sign is None:
-        return
-    if output is None:
-        raise InputError(f"{option('sign')} needs {option('output')}; without it nothing is written")
-    if certificate is None and output.startswith(TABLE):
+    if sign is not None and certificate is None and is_table:
         raise InputError(
             f"a table has no place for its certificate, and so there is none to sign; name a file for it with {option('certificate')}"
         )
-    signer(sign)
+    if sign is not None:
+        signer(sign)
+    place = {"table": output.removeprefix(TABLE)} if is_table else {"path": output}
+    return place | {"certificate": certificate, "sign": sign}

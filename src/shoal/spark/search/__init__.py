@@ -1,6 +1,6 @@
 """What each model proposes to publish on Spark: for Spark what `shoal.models` is here.
 
-A model has three functions. `check(guarantee, roles, asked)` raises with the reason if it is not for Spark, before anything is read;
+A model has three functions. `check(guarantee, asked)` raises with the reason for what is not for Spark, before anything is read;
 `read(df, guarantee, roles)` gives the rows on the executors and the guarantee that knows what in them is sensitive;
 `propose(rows, guarantee, asked, options)` ends in a `SparkProposal`. Nothing in it is believed before the audit has seen what would be
 published.
@@ -36,8 +36,8 @@ def home_of(guarantee: Any) -> ModuleType:
 def propose(df: DataFrame, guarantee: Any, roles: FrameRoles, asked: Asked, options: Options) -> SparkProposal:
     """What the model of the guarantee proposes for a data frame."""
     home = home_of(guarantee)
-    home.check(guarantee, roles, asked)
     asked = {**asked, "algorithm": entry(kind_of(guarantee), asked["algorithm"])[0]}
+    home.check(guarantee, asked)
     options.tell("reading", 0.0)
     rows, guarantee = home.read(df, guarantee, roles)
     try:

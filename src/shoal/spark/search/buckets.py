@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from shoal.algorithms import algorithm, check_options, entry
+from shoal.algorithms import algorithm, entry
 from shoal.algorithms.buckets.bucketization import Bucketization, chances, exception_notes, figures
 from shoal.algorithms.buckets.eligibility import check_counts, check_shares
 from shoal.algorithms.recoding import Options
@@ -41,7 +41,7 @@ from shoal.spark.data.frame_records import (
     kept_texts,
     local_records,
 )
-from shoal.spark.data.frame_roles import check_bucket_roles, with_single_values
+from shoal.spark.data.frame_roles import with_single_values
 from shoal.spark.data.packing import Ints, Longs
 from shoal.spark.data.sets import check_session
 from shoal.spark.data.shuffling import shuffle_rows
@@ -56,7 +56,7 @@ from shoal.spark.search.dealing import (
     number_of_parts,
 )
 from shoal.spark.search.mining import count_covered, mine_rules
-from shoal.spark.search.proposals import Asked, SparkProposal, check_specs, options_of, reports_of, text_columns
+from shoal.spark.search.proposals import Asked, SparkProposal, check_specs, reports_of, text_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -66,15 +66,13 @@ ROUNDS = 12
 """Rounds by which the numbers of buckets are mixed."""
 
 
-def check(guarantee: Any, roles: FrameRoles, asked: Asked) -> None:
+def check(guarantee: Any, asked: Asked) -> None:
     buckets.check_makeable(guarantee)
     name, home = entry(guarantee.model, asked["algorithm"])
-    check_options(guarantee.model, name, options_of(asked))
     if guarantee.rules is not None and "knowledge" not in home.options:
         raise InputError(
             f"algorithm {name} knows no rules; leave them out of the guarantee, or use injector or balanced"
         )
-    check_bucket_roles(guarantee, roles)
     check_specs(asked["hierarchy"])
 
 

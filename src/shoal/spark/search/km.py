@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import pyarrow as pa
 
-from shoal.algorithms import check_options, entry
 from shoal.algorithms.km.apriori import aa_on
 from shoal.algorithms.km.exact import exact_on
 from shoal.algorithms.recoding import Options, Recoding
@@ -26,14 +25,13 @@ from shoal.ordering import natural_order
 from shoal.price.ncp import leaf_occurrences, ncp
 from shoal.records.baskets import Baskets
 from shoal.spark.data.executors import map_groups, map_rows
-from shoal.spark.data.frame_records import FrameRoles
 from shoal.spark.data.frame_roles import read_frame
 from shoal.spark.data.packing import PACKED, Ints, names_of, pack_by_key, pieces, together
 from shoal.spark.data.sets import SparkSets
 from shoal.spark.data.shuffling import places_of
 from shoal.spark.search.paths import SparkCountTree
 from shoal.spark.search.projection import recode_items
-from shoal.spark.search.proposals import Asked, SparkProposal, options_of
+from shoal.spark.search.proposals import Asked, SparkProposal
 from shoal.spark.search.spark_ground import SparkGround
 
 if TYPE_CHECKING:
@@ -49,15 +47,11 @@ _WHY_NOT = {
 }
 
 
-def check(guarantee: KmAnonymity, roles: FrameRoles, asked: Asked) -> None:
-    name, _ = entry("km", asked["algorithm"])
+def check(guarantee: KmAnonymity, asked: Asked) -> None:
+    name = asked["algorithm"]
     if name not in _ON_SPARK:
         why = _WHY_NOT.get(name, "it needs all rows in one place")
         raise InputError(f"algorithm {name} does not run on Spark: {why}; use exact or aa, or the local engine")
-    check_options("km", name, options_of(asked))
-    for role in ("quasi", "sensitive", "keep"):
-        if getattr(roles, role):
-            raise InputError(f"{role} has no use with {guarantee}, which is about sets alone; leave it out")
 
 
 read = read_frame

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.algorithms.recoding import Recoding
 from shoal.errors import InputError
-from shoal.models import buckets, tables
 from shoal.spark.data.executors import fetch
 from shoal.spark.data.frame_records import SparkRecords
 from shoal.spark.data.sets import SparkSets
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 Asked = Mapping[str, Any]
-"""Algorithm, hierarchies and options by their keywords; None for what nobody asked for."""
+"""The keywords of a plan: algorithm, hierarchies, options; None for what nobody asked for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,11 +56,6 @@ class SparkProposal:
         self.raw.forget()
         if self.stored is not None:
             self.stored.unpersist()
-
-
-def options_of(asked: Asked, *more: str) -> dict[str, Any]:
-    """What was asked for that some algorithm may have a use for."""
-    return {name: asked[name] for name in ("suppress", "time_limit", "seed", *tables.RT, *buckets.KNOWLEDGE, *more)}
 
 
 def check_filled(rows: SparkSets | SparkRecords) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import pyarrow as pa
 
-from shoal.algorithms import algorithm, check_options, entry, kind_of
+from shoal.algorithms import algorithm, entry, kind_of
 from shoal.algorithms.recoding import Options
 from shoal.algorithms.rt.cluster_recoding import RTOptions
 from shoal.errors import InputError, Unreachable
@@ -33,12 +33,12 @@ from shoal.spark.data.frame_records import (
     kept_texts,
     local_records,
 )
-from shoal.spark.data.frame_roles import NO_QUASI, check_roles, read_frame
+from shoal.spark.data.frame_roles import check_roles, read_frame
 from shoal.spark.data.packing import names_of
 from shoal.spark.data.sets import SparkSets
 from shoal.spark.data.shuffling import shuffle_rows
 from shoal.spark.search.near_parts import Parts, parts_of
-from shoal.spark.search.proposals import Asked, SparkProposal, check_specs, options_of, reports_of, text_columns
+from shoal.spark.search.proposals import Asked, SparkProposal, check_specs, reports_of, text_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -46,22 +46,13 @@ if TYPE_CHECKING:
 TEXTS = {"values": "array<string>", "items": "array<string>", "hidden": "array<string>", "kept": "array<string>"}
 
 
-def check(guarantee: Any, roles: FrameRoles, asked: Asked) -> None:
-    kind = kind_of(guarantee)
-    name, _ = entry(kind, asked["algorithm"])
-    if name == "tfirst":
+def check(guarantee: Any, asked: Asked) -> None:
+    if asked["algorithm"] == "tfirst":
         raise InputError(
             "algorithm tfirst does not run on Spark: it groups all rows by their items first, wherever their values are; use rfirst, "
             "rmerge or tmerge, or the local engine"
         )
-    check_options(kind, name, options_of(asked))
-    if not roles.quasi:
-        raise InputError(NO_QUASI)
     check_specs(asked["hierarchy"])
-    if kind == "lm" and not roles.sensitive:
-        raise InputError(f"{guarantee} needs sensitive items; name them, or their column (sensitive=...)")
-    if kind == "table" and guarantee.l > 1 and not roles.sensitive:
-        raise InputError(f"l = {guarantee.l}, but no column is named as sensitive; name it (sensitive=COLUMN)")
 
 
 def read(df: DataFrame, guarantee: Any, roles: FrameRoles) -> tuple[SparkSets | SparkRecords, Any]:

@@ -18,11 +18,10 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import pyarrow as pa
 
-from shoal.algorithms import check_options, entry
 from shoal.algorithms.recoding import Options
 from shoal.algorithms.transactions.classes import Classes
 from shoal.algorithms.transactions.split import split
-from shoal.errors import InputError, Unreachable, option
+from shoal.errors import InputError, Unreachable
 from shoal.guarantees.k import KAnonymity
 from shoal.kernels.classes.centres import class_centres
 from shoal.models import basket_notes
@@ -30,7 +29,7 @@ from shoal.models.transactions import CENTRES, certified
 from shoal.price.edits import edits
 from shoal.records.baskets import Baskets
 from shoal.spark.data.executors import fetch, map_groups, map_rows, store
-from shoal.spark.data.frame_records import FrameRoles, SparkRecords
+from shoal.spark.data.frame_records import SparkRecords
 from shoal.spark.data.frame_roles import read_frame
 from shoal.spark.data.packing import (
     Ints,
@@ -47,7 +46,7 @@ from shoal.spark.data.packing import (
 )
 from shoal.spark.data.sets import IN_PARTITION, SparkSets, first_rows, number_rows
 from shoal.spark.data.shuffling import shuffle_rows
-from shoal.spark.search.proposals import Asked, SparkProposal, options_of
+from shoal.spark.search.proposals import Asked, SparkProposal
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -62,8 +61,8 @@ _WHY_NOT = {
 }
 
 
-def check(guarantee: KAnonymity, roles: FrameRoles, asked: Asked) -> None:
-    name, _ = entry("k", asked["algorithm"])
+def check(guarantee: KAnonymity, asked: Asked) -> None:
+    name = asked["algorithm"]
     if name not in _ON_SPARK:
         raise InputError(
             f"algorithm {name} does not run on Spark: {_WHY_NOT[name]}; use split or gsc, or the local engine"
@@ -76,11 +75,6 @@ def check(guarantee: KAnonymity, roles: FrameRoles, asked: Asked) -> None:
     if asked["time_limit"] is not None:
         raise InputError(
             "a time limit has no use for transactions on Spark, where every block takes its own time; leave it out"
-        )
-    check_options("k", name, options_of(asked, "hierarchy", "unknown"))
-    if roles.keep:
-        raise InputError(
-            f"keep has no use with {option('model', 'k')}, whose rows are published as those of their class; leave it out"
         )
 
 
