@@ -223,7 +223,12 @@ def affordable(lengths: npt.NDArray[np.int64], m: int) -> int:
     """The largest size, at least 2, up to which all subsets of all rows are few enough to be counted."""
     rows = np.bincount(lengths)  # of each length: a row's subsets depend on nothing else
     lengths = np.flatnonzero(rows)
-    ways = (rows[lengths] * lengths).astype(np.float64)
+    return affordable_size(lengths, rows[lengths], m)
+
+
+def affordable_size(lengths: npt.NDArray[np.int64], rows: npt.NDArray[np.int64], m: int) -> int:
+    """The same from the different lengths and how many rows have each."""
+    ways = (rows * lengths).astype(np.float64)
     total = ways.sum()
     for size in range(2, m + 1):
         ways *= np.maximum(lengths - size + 1, 0) / size

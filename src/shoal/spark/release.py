@@ -8,7 +8,7 @@ import os
 import re
 import time
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from shoal.algorithms.recoding import Options, Progress
@@ -26,7 +26,7 @@ from shoal.options import KEYWORDS, Keywords, check_keywords
 from shoal.passwords import without_passwords
 from shoal.plan.ask import plan_from
 from shoal.plan.model import Outputs, Plan
-from shoal.records.columns import listed
+from shoal.records.columns import listed, named_columns
 from shoal.records.formats.folders import beside, data_files, entries_of
 from shoal.records.knowledge import Rules
 from shoal.records.roles import texts_of
@@ -36,13 +36,13 @@ from shoal.records.storage.publication import Publication, check_apart, writing_
 from shoal.release import check_hash, peak_mb
 from shoal.spark.audits import audit_rows, check_auditable
 from shoal.spark.data.executors import store
-from shoal.spark.data.frame_records import FrameRoles, SparkRecords
+from shoal.spark.data.frame_records import FrameRoles, SparkRecords, code_records
 from shoal.spark.data.frame_roles import check_bucket_roles, read_frame, roles_as_read
-from shoal.spark.data.sets import SparkSets
+from shoal.spark.data.sets import SparkSets, check_session
 from shoal.spark.data.spark_session import master_of, start_session
 from shoal.spark.data.storage import TABLE, Files, Folder, Table, frame_of, place_of
 from shoal.spark.search import propose
-from shoal.spark.search.buckets import code_bucket_rows, known_rules
+from shoal.spark.search.buckets import known_rules
 from shoal.spark.search.proposals import SparkProposal, check_filled, check_specs
 
 if TYPE_CHECKING:
@@ -197,7 +197,9 @@ def rules(
     roles = _known_roles(None, quasi, sensitive, numeric)
     check_bucket_roles(MatchingDiversity(2), roles)
     check_specs(hierarchy)
-    records = code_bucket_rows(df, roles)
+    check_session(df)
+    roles = replace(roles, quasi=tuple(named_columns(roles.quasi, df.columns)))
+    records = code_records(df, roles)
     try:
         check_filled(records)
         trees = buckets.hierarchies(records.template, hierarchy, unknown)

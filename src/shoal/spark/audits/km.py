@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from shoal.errors import InputError
 from shoal.guarantees.audit import Audit, Witness
-from shoal.guarantees.km import COUNTED, KmAnonymity
+from shoal.guarantees.km import KmAnonymity, affordable_size
 from shoal.guarantees.km_local import SPELLED_OUT, LocalKmAnonymity, _Published, nodes_of
 from shoal.kernels.audit.itemset_counts import counted_itemsets
 from shoal.kernels.audit.numbered_rows import numbered_rows
@@ -153,18 +153,6 @@ def _witnesses(sets: SparkSets, rare: list[tuple[int, int, list[int]]]) -> tuple
         Witness(tuple(sets.vocabulary[i] for i in items), support, tuple((held + 1).tolist()))
         for (support, _, items), held in zip(rare, rows, strict=True)
     )
-
-
-def affordable_size(lengths: Longs, of_length: Longs, m: int) -> int:
-    """The largest size, at least 2, up to which all subsets of all rows are few enough to be counted (as the local audit has it)."""
-    ways = of_length.astype(np.float64) * lengths
-    total = ways.sum()
-    for size in range(2, m + 1):
-        ways *= np.maximum(lengths - size + 1, 0) / size
-        total += ways.sum()
-        if size > 2 and total > COUNTED:
-            return size - 1
-    return m
 
 
 def audit_local_km(sets: SparkSets, guarantee: LocalKmAnonymity, witnesses: int, yes_or_no: bool) -> Audit:

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from shoal.errors import InputError, option
 from shoal.guarantees.audit import Audit, Witness
-from shoal.guarantees.km import KmAnonymity
+from shoal.guarantees.km import KmAnonymity, affordable_size
 from shoal.guarantees.lm import LmDiversity, with_inferences
 from shoal.guarantees.missing import check_named
 from shoal.guarantees.rt import RTAnonymity, known_items, told_apart
@@ -26,7 +26,6 @@ from shoal.kernels.audit.inference import count_inferences
 from shoal.records.baskets import Baskets
 from shoal.records.records import Records
 from shoal.spark.audits.class_blocks import Answer, answers, by_values, row_numbers, worst
-from shoal.spark.audits.km import affordable_size
 from shoal.spark.data.executors import count_batch, count_keys
 from shoal.spark.data.frame_records import SparkRecords, local_records
 from shoal.spark.data.packing import Longs, Marks, pieces, row_of

@@ -30,7 +30,6 @@ from shoal.models import buckets
 from shoal.records.buckets import sensitive_column
 from shoal.records.knowledge import Rules
 from shoal.records.records import Records
-from shoal.records.roles import Roles, named_columns
 from shoal.spark.data.executors import map_groups, map_rows, store
 from shoal.spark.data.frame_records import (
     CODED,
@@ -41,9 +40,8 @@ from shoal.spark.data.frame_records import (
     kept_texts,
     local_records,
 )
-from shoal.spark.data.frame_roles import with_single_values
+from shoal.spark.data.frame_roles import check_roles, with_single_values
 from shoal.spark.data.packing import Ints, Longs
-from shoal.spark.data.sets import check_session
 from shoal.spark.data.shuffling import shuffle_rows
 from shoal.spark.search.dealing import (
     CountedCells,
@@ -77,34 +75,13 @@ def check(guarantee: Any, asked: Asked) -> None:
 
 
 def read(df: DataFrame, guarantee: MatchingDiversity, roles: FrameRoles) -> tuple[SparkRecords, MatchingDiversity]:
-    """The table, in which every column has a role, and which must not be a release already."""
-    check_session(df)
-    roles = _with_single_names(df, roles)
-    Roles(roles.quasi, (), roles.sensitive, (), roles.keep, roles.drop).of(df.columns, "the data frame")
+    """The table, which must not be a release already."""
+    check_roles(df, guarantee, roles)
     if BUCKET in df.columns and BUCKET not in roles.drop:
         raise InputError(
             f"the data frame: a release gets a column {BUCKET!r}, and there is one already; rename or drop it"
         )
-    return with_single_values(code_bucket_rows(df, roles), guarantee), guarantee
-
-
-def code_bucket_rows(df: DataFrame, roles: FrameRoles) -> SparkRecords:
-    """The table with its one sensitive column. Columns without a role are not looked at."""
-    check_session(df)
-    roles = _with_single_names(df, roles)
-    if len(roles.sensitive) != 1:
-        raise InputError(
-            f"{len(roles.sensitive)} columns are sensitive ({', '.join(roles.sensitive)}), and buckets protect one at a time; "
-            "name one of them"
-        )
-    return code_records(df, roles)
-
-
-def _with_single_names(df: DataFrame, roles: FrameRoles) -> FrameRoles:
-    quasi, sensitive, keep, drop = (
-        tuple(named_columns(names, df.columns)) for names in (roles.quasi, roles.sensitive, roles.keep, roles.drop)
-    )
-    return replace(roles, quasi=quasi, sensitive=sensitive, keep=keep, drop=drop)
+    return with_single_values(code_records(df, roles), guarantee), guarantee
 
 
 def propose(records: SparkRecords, guarantee: MatchingDiversity, asked: Asked, options: Options) -> SparkProposal:

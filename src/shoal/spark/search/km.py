@@ -32,7 +32,7 @@ from shoal.spark.data.shuffling import places_of
 from shoal.spark.search.paths import SparkCountTree
 from shoal.spark.search.projection import recode_items
 from shoal.spark.search.proposals import Asked, SparkProposal
-from shoal.spark.search.spark_ground import SparkGround
+from shoal.spark.search.spark_problem import SparkProblem
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -91,7 +91,7 @@ def propose(rows: SparkSets, guarantee: KmAnonymity, asked: Asked, options: Opti
 def recoding_of(rows: SparkSets, guarantee: KmAnonymity, hierarchy: Hierarchy, name: str, options: Options) -> Recoding:
     """The recoding that algorithm `name` proposes: the local one."""
     started = time.monotonic()
-    ground = SparkGround(rows, guarantee, hierarchy)
+    ground = SparkProblem(rows, guarantee, hierarchy)
     return aa_on(SparkCountTree(ground), options) if name == "aa" else exact_on(ground, options, started)
 
 

@@ -25,7 +25,7 @@ from shoal.kernels.itemsets.rare_sets import rare_sets
 from shoal.kernels.parallel import even_blocks
 from shoal.spark.data.packing import Ints, Longs, frozen
 from shoal.spark.search.projection import blocks_of, search_blocks
-from shoal.spark.search.spark_ground import SparkGround
+from shoal.spark.search.spark_problem import SparkProblem
 
 MOST = 20_000
 """Rare paths that a block sends in a round."""
@@ -38,7 +38,7 @@ Path = tuple[int, ...]
 class SparkCountTree(RisingCut):
     """The walk of Algorithm 3 over all paths of a given size, found on Spark."""
 
-    def __init__(self, ground: SparkGround) -> None:
+    def __init__(self, ground: SparkProblem) -> None:
         super().__init__(ground)
         self.ground = ground
         self._known: dict[Path, int] = {}

@@ -1,4 +1,4 @@
-"""The ground of k^m on Spark: supports of nodes, and rare sets under any cut, found by the executors.
+"""The problem of k^m on Spark: supports of nodes, and rare sets under any cut, found by the executors.
 
 It answers as `shoal.algorithms.km.problem.Ground` does, set for set and in the same order, so `exact` takes the same steps on both.
 Of rare sets with the same parents, which ask for the same thing, a worker sends the first only.
@@ -28,7 +28,7 @@ from shoal.spark.search.projection import blocks_of, recode_items, search_blocks
 _ROWS_AT_A_TIME = 1 << 16
 
 
-class SparkGround:
+class SparkProblem:
     """Sets on Spark, hierarchy and the promise to keep."""
 
     def __init__(self, sets: SparkSets, guarantee: KmAnonymity, hierarchy: Hierarchy) -> None:
