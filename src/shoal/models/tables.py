@@ -6,7 +6,7 @@ UL and `items_ncp`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -113,18 +113,14 @@ def proposal(source: Source, guarantee: Any, request: Mapping[str, Any], options
     }
     if records.items is not None and published.items is not None:
         details |= basket_details(records.items, published.items)
-    used = {option: request[option] for option in home.options if option in request}
-    if "delta" in home.options:
-        used["delta"] = rt.bound
+    warnings = tuple(warnings_of([column.name for column in records.of_role("keep")], trees))
     return Proposal(
         guarantee=guarantee,
         published=published,
         recoding=recoding,
         algorithm=name,
         loss=recoding.loss,
-        parameters=used
-        | {option: getattr(options, option) for option in home.options if hasattr(options, option)}
-        | {"unknown": request["unknown"]},
+        parameters=parameters_of(request, home.options, options, rt),
         optimal=recoding.optimal,
         bound=recoding.bound,
         details=details,
@@ -146,15 +142,26 @@ def proposal(source: Source, guarantee: Any, request: Mapping[str, Any], options
                 else {"changes": {"tokens": int(np.count_nonzero(published.items.supports()))}}
             )
         ),
-        warnings=tuple(_warnings(records, trees)),
+        warnings=warnings,
         notes=source.notes
         + (basket_notes(records.items, empty_stay=True) if records.items is not None else ())
         + recoding.notes
         + _advice(recoding, trees.get(records.items_name))
         + _bound_advice(recoding, rt)
-        + tuple(_warnings(records, trees)),
+        + warnings,
         rules=lambda written: _rules(recoding, sizes, written),
         rules_note="names every original item of every cluster, rare ones too",
+    )
+
+
+def parameters_of(request: Mapping[str, Any], used: Collection[str], options: Options, rt: RTOptions) -> dict[str, Any]:
+    """What the run was asked for, of the options that the algorithm used."""
+    given = {name: request[name] for name in used if name in request}
+    given |= {"delta": rt.bound} if "delta" in used else {}
+    return (
+        given
+        | {name: getattr(options, name) for name in used if hasattr(options, name)}
+        | {"unknown": request["unknown"]}
     )
 
 
@@ -269,14 +276,10 @@ def _rules(recoding: ClusterRecoding, sizes: Any, written: Callable[[str], str])
         yield str(number + 1), str(sizes[number]), "items", item, written(token)
 
 
-def _warnings(records: Records, trees: Mapping[str, Hierarchy | None]) -> Iterator[str]:
-    for column in records.of_role("keep"):
-        yield f"Column {column.name!r} is published as it is: whoever knows it of a person may use it."
-    yield from naming_warnings(trees)
-
-
-def naming_warnings(trees: Mapping[str, Hierarchy | None]) -> Iterator[str]:
-    """About trees whose labels name values that may be rare."""
+def warnings_of(kept: Iterable[str], trees: Mapping[str, Hierarchy | None]) -> Iterator[str]:
+    """About columns that are published as they are, and about trees whose labels name values that may be rare."""
+    for name in kept:
+        yield f"Column {name!r} is published as it is: whoever knows it of a person may use it."
     for column, tree in trees.items():
         if tree is not None and tree.source.startswith("named:"):
             yield (

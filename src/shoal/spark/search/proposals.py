@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from shoal.algorithms.recoding import Recoding
 from shoal.errors import InputError
+from shoal.models import Proposal
 from shoal.spark.data.executors import fetch
 from shoal.spark.data.frame_records import SparkRecords
 from shoal.spark.data.sets import SparkSets
@@ -20,30 +20,17 @@ Asked = Mapping[str, Any]
 """The keywords of a plan: algorithm, hierarchies, options; None for what nobody asked for."""
 
 
-@dataclass(frozen=True, eq=False)
-class SparkProposal:
-    """What would be published, and what there is to say about it."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SparkProposal(Proposal):
+    """What would be published: a data frame, in an order that says nothing about that of the input."""
 
-    published: DataFrame
-    """In an order that says nothing about that of the input."""
+    published: Any
+    recoding: Any = None
+    """The cut, where the model has one."""
+    certified: Callable[..., Mapping[str, Any]]
+    """As in `Proposal`. Takes what was published, as the audit sees it."""
     raw: SparkSets | SparkRecords
     """What was read."""
-    guarantee: Any
-    algorithm: str
-    loss: Mapping[str, float]
-    parameters: Mapping[str, Any]
-    details: Mapping[str, Any]
-    """For the owner."""
-    certified: Callable[[SparkSets | SparkRecords], Mapping[str, Any]]
-    """For the certificate, as in `shoal.models.Proposal`. Takes what was published, as the audit sees it."""
-    warnings: tuple[str, ...] = ()
-    """For readers of the certificate."""
-    notes: tuple[str, ...] = ()
-    """For the owner."""
-    recoding: Recoding | None = None
-    """The cut, where the model has one."""
-    optimal: bool | None = None
-    bound: float | None = None
     stored: DataFrame | None = None
     """What the executors keep for the published rows to be computed from."""
 

@@ -86,27 +86,17 @@ def propose(records: SparkRecords, guarantee: Any, asked: Asked, options: Option
         columns.append(sf.col("items").alias(table.items_name))
     if table.sensitive_name is not None:
         columns.append(sf.col("hidden").alias(table.sensitive_name))
-    used = entry(kind_of(guarantee), name)[1].options
     # Where numbers are missing, no one sees how far they go; over published occurrences, nobody counts what items lose here.
     unclear = {column.name for column in table.columns if column.numbers is not None and MISSING in column.values}
     unclear |= {"items_ncp"} | ({"ul"} if rt.item_weights else set())
-    warnings = (
-        *(
-            f"Column {column!r} is published as it is: whoever knows it of a person may use it."
-            for column in records.kept
-        ),
-        *tables.naming_warnings(trees),
-    )
+    warnings = tuple(tables.warnings_of(records.kept, trees))
     return SparkProposal(
         published=shuffle_rows(clusters.rows, TEXTS).select(*columns),
         raw=records,
         guarantee=guarantee,
         algorithm=name,
         loss=clusters.loss,
-        parameters={option: asked[option] for option in used if option in tables.RT}
-        | ({"delta": rt.bound} if "delta" in used else {})
-        | ({"seed": options.seed} if "seed" in used else {})
-        | {"unknown": asked["unknown"]},
+        parameters=tables.parameters_of(asked, entry(kind_of(guarantee), name)[1].options, options, rt),
         details={
             "columns": records.roles,
             "classes": clusters.classes,
