@@ -17,7 +17,7 @@ from shoal.certificate.facts import Making, Published, certificate
 from shoal.certificate.owner import owner_files
 from shoal.certificate.sign import Signer, signer
 from shoal.certificate.terms import known_by_rows
-from shoal.errors import InputError, ShoalError, option
+from shoal.errors import InputError, ShoalError, listed, option
 from shoal.guarantees.audit import Audit
 from shoal.guarantees.diversity import MatchingDiversity
 from shoal.guarantees.registry import Guarantee
@@ -26,10 +26,9 @@ from shoal.options import KEYWORDS, Keywords, check_keywords
 from shoal.passwords import without_passwords
 from shoal.plan.ask import plan_from
 from shoal.plan.model import Outputs, Plan
-from shoal.records.columns import listed, named_columns
 from shoal.records.formats.folders import beside, data_files, entries_of
 from shoal.records.knowledge import Rules
-from shoal.records.roles import texts_of
+from shoal.records.roles import named_columns, texts_of
 from shoal.records.storage.digest import DIGEST
 from shoal.records.storage.journal import remove, settle
 from shoal.records.storage.publication import Publication, check_apart, writing_errors
