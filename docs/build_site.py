@@ -1,6 +1,6 @@
 """The docs as a site: `make site` writes it to `site/`, and needs no network.
 
-The pages are those of `docs`, the results and the changes. They are put together in a temporary folder in which every link
+The pages are those of `docs`, the results and the changes. They are assembled in a temporary folder in which every link
 leads to a page of the site, or to a copy of the file that it names, and built there by zensical with the settings of
 zensical.toml. The navigation is made from the pages that are there: a new one appears by itself.
 
@@ -26,7 +26,7 @@ ELSEWHERE = {
     "SECURITY.md": "security.md",
     "README.md": "index.md",
 }
-"""Pages that lie outside of docs, and where they stand in the site. The site has a first screen of its own for README."""
+"""Pages outside of docs, and their places in the site. The site has a first screen of its own instead of the README."""
 FIRST = {
     "Guides": ("guide", ("km", "hybrid", "transactions", "tables", "buckets", "local", "learned")),
     "Working with it": (
@@ -35,7 +35,7 @@ FIRST = {
     ),
     "Papers": ("papers", ("km-2008", "pta-2017", "rt-2013", "injector-2008")),
 }
-"""Pages in the order in which they are best read; others follow by name, guides under Guides."""
+"""Pages in the best order to read them; others follow by name, guides under Guides."""
 TITLES = {
     "guide/km.md": "k^m-anonymity",
     "guide/hybrid.md": "Real code systems",
@@ -85,36 +85,36 @@ def navigation(names: list[str]) -> Nav:
     left = dict.fromkeys(name for name in sorted(names) if name != "index.md")
     groups: Nav = [{"Shoal": "index.md"}]
 
-    def taken(*wanted: str) -> Nav:
+    def take(*wanted: str) -> Nav:
         there = [name for name in dict.fromkeys(wanted) if name in left]
         for name in there:
             del left[name]
         return [{title(name): name} for name in there]
 
-    ordered = {head: taken(*(f"{folder}/{stem}.md" for stem in stems)) for head, (folder, stems) in FIRST.items()}
-    ordered["Guides"] += taken(*(name for name in left if name.startswith("guide/")))
-    ordered["Papers"] += taken(*(name for name in left if name.startswith("papers/")))
-    ordered["Reference"] = taken("glossary.md", "reference.md", "formats.md", "threats.md", "security.md")
-    ordered["Measured"] = taken("results.md", "rivals.md")
-    ordered["Decisions"] = taken("decisions/README.md", *(name for name in left if name.startswith("decisions/")))
-    changes = taken("changes.md")
+    ordered = {head: take(*(f"{folder}/{stem}.md" for stem in stems)) for head, (folder, stems) in FIRST.items()}
+    ordered["Guides"] += take(*(name for name in left if name.startswith("guide/")))
+    ordered["Papers"] += take(*(name for name in left if name.startswith("papers/")))
+    ordered["Reference"] = take("glossary.md", "reference.md", "formats.md", "threats.md", "security.md")
+    ordered["Measured"] = take("results.md", "rivals.md")
+    ordered["Decisions"] = take("decisions/README.md", *(name for name in left if name.startswith("decisions/")))
+    changes = take("changes.md")
     groups += [{head: members} for head, members in ordered.items() if members]
-    return groups + taken(*left) + changes
+    return groups + take(*left) + changes
 
 
 def title(name: str) -> str:
-    """As the navigation has it."""
+    """The title of a page in the navigation."""
     heading = re.search(r"^# (.*)$", pages()[name].read_text(encoding="utf-8"), re.MULTILINE)
     return TITLES.get(name) or (heading[1].replace("`", "") if heading else Path(name).stem)
 
 
 def build(target: Path) -> None:
-    """Write the site to a folder, in the place of what zensical wrote there before."""
+    """Write the site to a folder, replacing what zensical wrote there before."""
     if target.exists() and any(target.iterdir()) and not (target / "sitemap.xml").exists():
         raise SystemExit(f"{target} holds other files; name an empty folder")
     with tempfile.TemporaryDirectory() as folder:
         space = Path(folder).resolve()
-        put_together(space)
+        assemble(space)
         order = [sys.executable, "-m", "zensical", "build", "--clean", "--config-file", str(space / "zensical.toml")]
         done = subprocess.run(
             order, cwd=space, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
@@ -130,13 +130,13 @@ def build(target: Path) -> None:
         shutil.copytree(space / "site", target)
 
 
-def put_together(space: Path) -> None:
+def assemble(space: Path) -> None:
     """Pages, pictures, linked files and settings."""
     files: dict[str, Path] = {}
     for name, page in pages().items():
         place = space / "docs" / name
         place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(spaced(relinked(page.read_text(encoding="utf-8"), page, name, files)), encoding="utf-8")
+        place.write_text(space_lists(relink(page.read_text(encoding="utf-8"), page, name, files)), encoding="utf-8")
     for name, file in files.items():
         place = space / "docs" / name
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -147,13 +147,13 @@ def put_together(space: Path) -> None:
     (space / "zensical.toml").write_text(settings.replace("[project]\n", nav, 1), encoding="utf-8")
 
 
-def relinked(text: str, page: Path, name: str, files: dict[str, Path]) -> str:
-    """A page whose links lead to pages of the site or to files, which are noted down."""
+def relink(text: str, page: Path, name: str, files: dict[str, Path]) -> str:
+    """A page whose links lead to pages of the site or to files, which are added to `files`."""
     there = {file.resolve(): path for path, file in pages().items()} | {
         (ROOT / here).resolve(): path for here, path in ELSEWHERE.items()
     }
 
-    def moved(found: re.Match[str]) -> str:
+    def link_there(found: re.Match[str]) -> str:
         target, _, anchor = found["target"].partition("#")
         file = (page.parent / target).resolve()
         if not target or "://" in target or not file.is_file():
@@ -166,10 +166,10 @@ def relinked(text: str, page: Path, name: str, files: dict[str, Path]) -> str:
         return found["before"] + link + (f"#{anchor}" if anchor else "") + found["after"]
 
     parts = CODE.split(text)
-    return "".join(part if at % 2 else LINK.sub(moved, part) for at, part in enumerate(parts))
+    return "".join(part if at % 2 else LINK.sub(link_there, part) for at, part in enumerate(parts))
 
 
-def spaced(text: str) -> str:
+def space_lists(text: str) -> str:
     """A page with a blank line between a paragraph and a list right below it, which zensical wants and others do not."""
     lines: list[str] = []
     in_code = in_list = False
