@@ -105,7 +105,7 @@ def _way(data: str, limit: str | None) -> Row:
     started, promise = time.monotonic(), KmAnonymity(K, M)
     baskets = load_sets(data, memory_limit=limit).baskets
     recoding = exact(baskets, promise, frequency_tree(baskets.vocabulary, baskets.supports(), 5), Options())
-    published = recoding.apply(baskets).shuffled()
+    published = recoding.apply(baskets).shuffle()
     audit = promise.audit(published)
     out = Path(data).with_name("out.dat")
     write(published, out, force=True)

@@ -24,11 +24,10 @@ from shoal.certificate.sign import signer
 from shoal.errors import InputError, Message, option
 from shoal.limits import limited_inputs
 from shoal.plan.model import Plan
-from shoal.records.database.address import file_of, is_address
-from shoal.records.database.rows import table_rows
-from shoal.records.database.write import TableTarget, check_table, same_file
+from shoal.records.database.address import DATABASES, file_of, is_address
+from shoal.records.database.write import TableTarget, check_table, same_file, table_rows
 from shoal.records.formats.text import csv_cell, escape_guard
-from shoal.records.layout import DATABASES, Layout, layout_for
+from shoal.records.layout import Layout, layout_for
 from shoal.records.records import Records
 from shoal.records.set_cells import parting_mark
 from shoal.records.storage.publication import (

@@ -273,7 +273,7 @@ def verify(
 def shuffled(rows: Baskets | Records) -> Baskets | Records:
     """The rows in an order drawn from the system's randomness, of which nothing is kept: the order of the input gives people away."""
     if isinstance(rows, Baskets):
-        return rows.shuffled()
+        return rows.shuffle()
     keys = np.frombuffer(os.urandom(8 * len(rows)), np.uint64)
     return rows.take(np.argsort(keys))
 

@@ -336,7 +336,7 @@ def test_small_and_empty_tables():
 def test_the_single_table_is_dealt_at_random():
     records = records_of("pqrs" * 500, a="x" * 2000)
     buckets = anatomy(records, MatchingDiversity(4), None, Options()).buckets
-    one, other = (buckets.shuffled(np.random.default_rng(seed)) for seed in (1, 2))
+    one, other = (buckets.deal(np.random.default_rng(seed)) for seed in (1, 2))
     assert Buckets.of(Records((*buckets.rows.columns, one)), buckets.of_row).counts.tolist() == buckets.counts.tolist()
     truth = records["s"].codes
     assert 0.2 < np.mean(one.codes == truth) < 0.3

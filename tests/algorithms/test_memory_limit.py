@@ -32,7 +32,7 @@ WORKING = [1, 1 << 12, 1 << 16]
 
 def in_scratch(baskets: Baskets, working: int) -> Baskets:
     scratch = Scratch(working, threads=2)
-    offsets, items = scratch.mapped(len(baskets.offsets), np.int64), scratch.mapped(len(baskets.items), np.int32)
+    offsets, items = scratch.map_array(len(baskets.offsets), np.int64), scratch.map_array(len(baskets.items), np.int32)
     offsets[:], items[:] = baskets.offsets, baskets.items
     return Baskets(offsets, items, baskets.vocabulary)
 
@@ -86,7 +86,7 @@ def test_nothing_changes_when_pages_are_given_back_all_the_time():
     try:
         found = exact(limited, promise, tree, Options(threads=2))
         published = found.apply(limited)
-        assert promise.audit(published.shuffled(), threads=2) == promise.audit(expected.apply(free))
+        assert promise.audit(published.shuffle(), threads=2) == promise.audit(expected.apply(free))
     finally:
         done.set()
         dropping.join()
@@ -147,7 +147,7 @@ from shoal.hierarchy.build import frequency_tree
 from shoal.records.source import read
 baskets, promise = read(sys.argv[1], memory_limit=limit), KmAnonymity(20, 2)
 recoding = exact(baskets, promise, frequency_tree(baskets.vocabulary, baskets.supports(), 5), Options(threads=2))
-audit = promise.audit(recoding.apply(baskets).shuffled(), threads=2)
+audit = promise.audit(recoding.apply(baskets).shuffle(), threads=2)
 highest = int(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1]) * 1024
 print(json.dumps([recoding.cut.node.tolist(), recoding.bound, audit.to_dict(), highest]))
 """

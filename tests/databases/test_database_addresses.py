@@ -9,7 +9,7 @@ from shoal.passwords import without_passwords
 from shoal.records.database.address import (
     address_of,
     is_address,
-    moved,
+    with_path,
     with_query,
     without_password,
 )
@@ -106,8 +106,8 @@ def test_a_query_needs_a_database_without_a_table():
 
 
 def test_files_of_sqlite_move_with_a_plan():
-    assert moved("sqlite:a.db?table=t", lambda path: os.path.join("plans", path)) == "sqlite:plans/a.db?table=t"
-    assert moved("postgresql://u:p@h/db?table=t", lambda path: "no") == "postgresql://u:p@h/db?table=t"
+    assert with_path("sqlite:a.db?table=t", lambda path: os.path.join("plans", path)) == "sqlite:plans/a.db?table=t"
+    assert with_path("postgresql://u:p@h/db?table=t", lambda path: "no") == "postgresql://u:p@h/db?table=t"
 
 
 @given(

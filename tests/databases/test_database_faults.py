@@ -15,8 +15,8 @@ from database_server import PASSWORD
 from shoal import publish
 from shoal.cli import main
 from shoal.errors import InputError
-from shoal.records.database import rows as databases
 from shoal.records.database import session as database_sessions
+from shoal.records.database import write as databases
 from shoal.records.database.read import DatabaseInput
 from shoal.records.database.write import TableTarget
 from shoal.records.storage.journal import settle

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.errors import InputError
-from shoal.records.database.rows import table_rows
-from shoal.records.database.write import TableTarget
+from shoal.records.database.write import TableTarget, table_rows
 from shoal.records.layout import layout_for
 from shoal.records.source import load_records
 from shoal.records.writing import flags_to_read

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from shoal.errors import InputError
-from shoal.records.samples.datasets import DATASETS, Dataset, checked, get, listing
+from shoal.records.samples.datasets import DATASETS, Dataset, compare_figures, get, listing
 from shoal.records.source import read
 
 TINY = b"1 2 3\n2 3\n1\n1 4\n"
@@ -287,7 +287,7 @@ def test_part_of_a_data_set_under_its_own_name_is_not_taken_for_it(tmp_path: Pat
 def test_checked_shows_measured_beside_published_figures(tiny: Dataset, tmp_path: Path) -> None:
     path = tmp_path / "tiny_set.dat"
     path.write_bytes(TINY)
-    assert checked("tiny-set", path) == {
+    assert compare_figures("tiny-set", path) == {
         "name": "tiny-set",
         "path": str(path),
         "agrees": True,
@@ -301,7 +301,7 @@ def test_figure_that_is_not_published_is_not_compared(
 ) -> None:
     monkeypatch.setitem(DATASETS, "tiny-set", dataclasses.replace(tiny, longest=None))
     (tmp_path / "tiny_set.dat").write_bytes(b"1 2 3 4\n1\n2\n3\n")
-    assert checked("tiny-set", tmp_path / "tiny_set.dat")["agrees"]
+    assert compare_figures("tiny-set", tmp_path / "tiny_set.dat")["agrees"]
 
 
 def test_listing_says_where_each_data_set_is(tmp_path: Path) -> None:
@@ -330,7 +330,7 @@ HERE = os.environ.get("SHOAL_DATA", "")
 @pytest.mark.parametrize("name", list(DATASETS))
 def test_data_of_this_machine_agree_with_their_published_figures(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHOAL_DATA", HERE)
-    if DATASETS[name].found(Path(HERE)) is None:
+    if DATASETS[name].path_in(Path(HERE)) is None:
         pytest.skip(f"{name} is not in SHOAL_DATA")
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)

@@ -29,7 +29,7 @@ on_linux = pytest.mark.skipif(sys.platform != "linux", reason="other systems do 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 4999), st.integers(0, 2**31 - 1), st.booleans()), max_size=60))
 def test_what_was_written_is_there_after_pages_were_given_back(writes):
-    array, expected = SMALL.mapped(5000, np.int32), np.zeros(5000, np.int32)
+    array, expected = SMALL.map_array(5000, np.int32), np.zeros(5000, np.int32)
     for place, value, dropped in writes:
         array[place] = expected[place] = value
         if dropped:
@@ -51,7 +51,7 @@ def test_a_spool_is_the_same_after_its_pages_were_given_back():
 
 
 def test_threads_write_and_read_on_while_pages_go():
-    arrays, done = [SMALL.mapped(200_000, np.int64) for _ in range(2)], threading.Event()
+    arrays, done = [SMALL.map_array(200_000, np.int64) for _ in range(2)], threading.Event()
 
     def fill(array):
         for _ in range(20):
@@ -80,7 +80,7 @@ import numpy as np
 from shoal.records.storage import memory as residence
 from shoal.records.storage.scratch import Scratch
 residence._watch = lambda: None
-array = Scratch(4096).mapped(20_000_000, np.int32)
+array = Scratch(4096).map_array(20_000_000, np.int32)
 before = residence.resident_bytes()
 array[:] = 1
 filled = residence.resident_bytes()
@@ -106,7 +106,7 @@ import numpy as np
 from shoal.records.storage import memory as residence
 from shoal.records.storage.scratch import Scratch
 scratch = Scratch.of(sys.argv[1])
-arrays = [scratch.mapped(100_000_000, np.int32) for _ in range(3)]
+arrays = [scratch.map_array(100_000_000, np.int32) for _ in range(3)]
 for number, array in enumerate(arrays):
     array[:] = number
 totals = [int(array.sum(dtype=np.int64)) for array in arrays for _ in range(2)]
@@ -135,12 +135,12 @@ import os
 import numpy as np
 from shoal.records.storage import memory as residence
 from shoal.records.storage.scratch import Scratch
-array = Scratch(4096).mapped(1000, np.int32)
+array = Scratch(4096).map_array(1000, np.int32)
 array[:] = 3
 with residence._lock:
     child = os.fork()
     if child == 0:
-        more = Scratch(4096).mapped(1000, np.int32)
+        more = Scratch(4096).map_array(1000, np.int32)
         more[:] = array
         residence.give_back()
         os._exit(0 if more.sum() == 3000 and array.sum() == 3000 else 1)
@@ -175,7 +175,7 @@ def test_an_input_that_is_mapped_gives_its_pages_back_too(tmp_path, monkeypatch,
 def test_where_the_system_does_not_tell_nothing_is_watched(monkeypatch):
     monkeypatch.setattr(residence, "resident_bytes", lambda: None)
     monkeypatch.setattr(residence, "_watcher", None)
-    array = SMALL.mapped(1000, np.int32)
+    array = SMALL.map_array(1000, np.int32)
     array[:] = 4
     assert residence._watcher is None
     residence.give_back()

@@ -69,7 +69,7 @@ def test_a_scratch_file_has_no_name_and_is_for_its_owner_alone(tmp_path):
     found = os.fstat(spool._file.fileno())
     assert stat.S_IMODE(found.st_mode) == 0o600
     assert found.st_nlink == 0
-    array, other = spool.array(), scratch.mapped(1000, np.int64)
+    array, other = spool.array(), scratch.map_array(1000, np.int64)
     assert os.listdir(tmp_path) == []
     assert array.tolist() == [0, 1, 2, 3, 4]
     assert len(other) == 1000
@@ -78,7 +78,7 @@ def test_a_scratch_file_has_no_name_and_is_for_its_owner_alone(tmp_path):
 def test_a_killed_process_leaves_no_scratch_file(tmp_path):
     program = (
         "import os, signal, sys, numpy as np; from shoal.records.storage.scratch import Scratch\n"
-        "array = Scratch(4096, folder=sys.argv[1]).mapped(100_000, np.int32); array[:] = 7\n"
+        "array = Scratch(4096, folder=sys.argv[1]).map_array(100_000, np.int32); array[:] = 7\n"
         "os.kill(os.getpid(), signal.SIGKILL)"
     )
     done = subprocess.run([sys.executable, "-c", program, str(tmp_path)], timeout=60)
@@ -92,25 +92,25 @@ def test_a_full_disk_is_named_before_anything_is_stored(tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "posix_fallocate", full)
     with pytest.raises(InputError, match=r"does not fit there \(No space left on device\).*TMPDIR"):
-        Scratch(4096, folder=str(tmp_path)).mapped(10, np.int32)
+        Scratch(4096, folder=str(tmp_path)).map_array(10, np.int32)
 
 
 def test_a_missing_folder_is_named(tmp_path):
     with pytest.raises(InputError, match="no scratch file can be made there"):
-        Scratch(4096, folder=str(tmp_path / "none")).mapped(10, np.int32)
+        Scratch(4096, folder=str(tmp_path / "none")).map_array(10, np.int32)
 
 
 def test_files_go_where_tmpdir_says(tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path / "none"))
     with pytest.raises(InputError, match="none"):
-        TINY.mapped(10, np.int32)
+        TINY.map_array(10, np.int32)
 
 
 def test_arrays_and_their_views_know_their_scratch():
-    array = TINY.mapped(10, np.int32)
+    array = TINY.map_array(10, np.int32)
     assert scratch_of(array) is TINY
     assert scratch_of(array[2:8][1:]) is TINY
-    assert scratch_of(TINY.mapped(0, np.int32)) is TINY
+    assert scratch_of(TINY.map_array(0, np.int32)) is TINY
     assert scratch_of(array + 1) is None
     assert scratch_of(np.arange(3)[1:]) is None
 
@@ -223,8 +223,8 @@ def test_what_is_made_from_limited_baskets_is_the_same_and_limited(data, draw):
 def test_shuffling_keeps_every_row(data, working):
     free = Baskets.from_rows(data)
     scratch = Scratch(working)
-    mixed = in_scratch(free, scratch).shuffled()
-    assert Counter(mixed) == Counter(free) == Counter(free.shuffled())
+    mixed = in_scratch(free, scratch).shuffle()
+    assert Counter(mixed) == Counter(free) == Counter(free.shuffle())
     assert mixed.vocabulary == free.vocabulary
     assert mixed.scratch is scratch
 
@@ -232,14 +232,14 @@ def test_shuffling_keeps_every_row(data, working):
 def test_shuffling_deals_to_as_many_buckets_as_a_byte_can_name():
     free = Baskets.from_rows([[str(number), str(number % 7)] for number in range(500)])
     scratch = Scratch(working=1)
-    mixed = in_scratch(free, scratch).shuffled()
+    mixed = in_scratch(free, scratch).shuffle()
     assert Counter(mixed) == Counter(free)
     assert list(mixed) != list(free)
 
 
 def test_every_order_is_as_likely_as_any_other():
     limited = in_scratch(Baskets.from_rows([["a"], ["b"], ["c", "d"]]), Scratch(working=256))
-    found = Counter(tuple(map(tuple, limited.shuffled().rows())) for _ in range(600))
+    found = Counter(tuple(map(tuple, limited.shuffle().rows())) for _ in range(600))
     assert len(found) == 6
     assert all(abs(times - 100) < 60 for times in found.values())  # more than six standard deviations
 

@@ -102,7 +102,7 @@ def background_attack(
     """How many rows the rules narrow down to fewer than l values, and to a single one. `missing` is as for MatchingDiversity."""
     whole_number("l", l, 1)
     whole_number("examples", examples, 0)
-    used = rules.applied()
+    used = rules.without_redundant()
     counted = counted_in(published, missing)
     kind, excluded = kinds_of_rows(published.rows, rules, published.vocabulary, threads, counted)
     group, bucket, kind_of, number = open_values(

@@ -108,7 +108,7 @@ def prosecutor(
 def _known_items(records: Records, of_row: Ints, *, with_class: bool = True) -> Baskets:
     """The items that the attacker may know; the class of the row is one of them, or makes the same item another one in each class."""
     assert records.items is not None
-    sets = records.items.parted(records.sensitive_items)[0]
+    sets = records.items.split_off(records.sensitive_items)[0]
     if not records.of_role("quasi"):
         return sets
     offsets, items, n = sets.offsets, sets.items.astype(np.int64), len(sets.vocabulary)

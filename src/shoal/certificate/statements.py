@@ -23,7 +23,7 @@ from shoal.certificate.sections import plain_text
 from shoal.certificate.terms import roles_in
 from shoal.errors import Message, option
 from shoal.guarantees.diversity import MatchingDiversity
-from shoal.records.layout import DATABASES
+from shoal.records.database.address import DATABASES
 
 Place = tuple[str, ...]
 

@@ -252,7 +252,7 @@ def _promise(content: Mapping[str, Any], published: Published, rules_known: bool
     if not rules_known:
         why = f"for those who know the rules it was not checked: give them with {option('knowledge')}"
         return Check("promise", None, Message(f"{name} holds; {why}"))
-    given = len(published.guarantee.rules.applied())
+    given = len(published.guarantee.rules.without_redundant())
     return Check(
         "promise", True, f"{name} holds for who knows the {given:,} rules given; which were meant, the owner knows"
     )

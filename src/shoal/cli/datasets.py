@@ -72,7 +72,7 @@ def get(
 
         path = known.get(name, output, progress=arrived, warn=say)
     if json:
-        print_json(known.checked(name, path))
+        print_json(known.compare_figures(name, path))
     else:
         typer.echo(path)
 

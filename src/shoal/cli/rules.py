@@ -79,7 +79,7 @@ def rules(
     if output is not None:
         with Publication([output], force=force) as publication, publication.file(output, private=True) as file:
             file.write("".join(line + "\n" for line in rule_lines(found)).encode())
-    shown = found if redundant else found.applied()
+    shown = found if redundant else found.without_redundant()
     if json:
         listed = [
             {

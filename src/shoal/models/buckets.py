@@ -248,7 +248,7 @@ def _table(buckets: Buckets, records: Records) -> Records:
     number = random.permutation(len(buckets))
     texts = tuple(map(str, range(1, len(buckets) + 1)))
     label = Column(BUCKET, "keep", number[buckets.of_row].astype(np.int32), texts)
-    dealt = buckets.shuffled(random)
+    dealt = buckets.deal(random)
     columns = tuple(dealt if column.name == dealt.name else column for column in records.columns)
     return replace(records, columns=(*columns, label))
 

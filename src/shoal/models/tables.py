@@ -186,7 +186,7 @@ def hierarchies(
         name: column_hierarchy(column, specs.get(name), unknown=unknown) for name, column in known.items()
     }
     if records.items is not None and records.items_name in specs:
-        items = records.items.parted(records.sensitive_items)[0]
+        items = records.items.split_off(records.sensitive_items)[0]
         if records.items.vocabulary and not items.vocabulary:
             raise InputError(
                 f"all items of {records.items_name!r} are sensitive, and those are published as they are, so that none is left to "
@@ -240,7 +240,7 @@ def _items_ncp(recoding: ClusterRecoding, published: Records, tree: Hierarchy | 
     if recoding.rules is None or published.items is None:
         return {}
     sizes = dict(zip(recoding.rules.tokens, recoding.rules.sizes.tolist(), strict=True))
-    items = published.items.parted(published.sensitive_items)[0]
+    items = published.items.split_off(published.sensitive_items)[0]
     domain = len(recoding.rules.vocabulary) if tree is None else tree.n_leaves
     leaves = np.array([sizes[name] for name in items.vocabulary], np.int64)
     return {"items_ncp": published_ncp(items.supports(), leaves, domain)}

@@ -68,7 +68,7 @@ def proposal(source: Source, guarantee: KAnonymity, request: Mapping[str, Any], 
         )
     if guarantee.l > 1 and not guarantee.sensitive:
         raise InputError(f"l = {guarantee.l}, but no item is named as sensitive; name them with {option('sensitive')}")
-    quasi, sensitive = baskets.parted(guarantee.sensitive)
+    quasi, sensitive = baskets.split_off(guarantee.sensitive)
     name, home = entry(guarantee.model, request["algorithm"])
     classes: Classes = algorithm(guarantee.model, name)(quasi, guarantee, None, options)
     if guarantee.l > 1:

@@ -35,7 +35,7 @@ from shoal.options import (
     help_of,
 )
 from shoal.plan.places import Asked, Origin, in_plan
-from shoal.records.database.address import is_address, moved, with_query
+from shoal.records.database.address import is_address, with_path, with_query
 from shoal.records.roles import NO_COLUMN
 
 Text = Annotated[str, Field(min_length=1, pattern=r"^[^\x00]*$")]
@@ -330,7 +330,7 @@ class Plan(_Part):
         if self.on_spark and path.startswith("table:"):
             return path
         if is_address(path):
-            return moved(path, lambda file: os.path.join(self.origin.folder, file))
+            return with_path(path, lambda file: os.path.join(self.origin.folder, file))
         return path if path == "-" or "://" in path else os.path.join(self.origin.folder, path)
 
     def refusal(self, place: Place, message: str) -> InputError:

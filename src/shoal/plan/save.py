@@ -10,7 +10,7 @@ import yaml
 
 from shoal.errors import InputError
 from shoal.plan.model import Plan
-from shoal.records.database.address import is_address, moved
+from shoal.records.database.address import is_address, with_path
 
 
 def plan_yaml(plan: Plan) -> str:
@@ -37,7 +37,7 @@ def yaml_text(document: Mapping[str, Any]) -> str:
 def relative_path(path: str, folder: str) -> str:
     """A path from here as a plan in `folder` has to give it; absolute ones, standard streams and addresses stay as they are."""
     if is_address(path):
-        return moved(path, lambda file: relative_path(file, folder))
+        return with_path(path, lambda file: relative_path(file, folder))
     if not folder or path == "-" or "://" in path or os.path.isabs(path):
         return path
     return os.path.relpath(path, folder)

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from shoal.errors import InputError
 from shoal.ordering import natural_order
 from shoal.records.storage.scratch import Scratch, scratch_of
+from shoal.records.storage.shuffle import shuffle_rows
 
 _BLOCK = (
     1 << 22
@@ -123,7 +124,7 @@ class Baskets:
             items[low:high] = self.items[shift + np.arange(low, high)]
         return Baskets(offsets, items, self.vocabulary)
 
-    def parted(self, names: Collection[str]) -> tuple[Baskets, Baskets]:
+    def split_off(self, names: Collection[str]) -> tuple[Baskets, Baskets]:
         """The same rows twice: without the items of these names, and with them alone."""
         apart = np.array([name in names for name in self.vocabulary], np.bool_)
         return self._with(~apart), self._with(apart)
@@ -135,12 +136,11 @@ class Baskets:
         names = tuple(name for name, stays in zip(self.vocabulary, wanted.tolist(), strict=True) if stays)
         return Baskets(offsets, rank[self.items[kept]].astype(np.int32, copy=False), names)
 
-    def shuffled(self) -> Baskets:
+    def shuffle(self) -> Baskets:
         """The rows in an order drawn from the system's randomness, of which nothing is kept."""
         if self.scratch is not None:
-            from shoal.records.storage.shuffle import shuffled
-
-            return shuffled(self, self.scratch)
+            rows = shuffle_rows((self.offsets, self.items), self.row_blocks(), self.scratch)
+            return Baskets(*rows, self.vocabulary)
         return self.take(np.argsort(np.frombuffer(os.urandom(8 * len(self)), np.uint64)))
 
     @classmethod
@@ -240,7 +240,7 @@ def _ends(lengths: npt.NDArray[np.integer], scratch: Scratch | None) -> npt.NDAr
 
 def _kept(scratch: Scratch | None, size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
     """Room for an array of Baskets: in a file if memory is limited, be it small, so that whatever comes of it knows the limit."""
-    return np.empty(size, dtype) if scratch is None else scratch.mapped(size, dtype)
+    return np.empty(size, dtype) if scratch is None else scratch.map_array(size, dtype)
 
 
 def _room(scratch: Scratch | None, size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:

@@ -124,7 +124,7 @@ class Buckets:
             self.vocabulary[v]: n for v, n in zip(self.values[part].tolist(), self.counts[part].tolist(), strict=True)
         }
 
-    def shuffled(self, random: np.random.Generator) -> Column:
+    def deal(self, random: np.random.Generator) -> Column:
         """A sensitive value for each row, those of a bucket dealt to its rows at random: the release as a single table."""
         rows = np.lexsort((random.random(len(self.of_row)), self.of_row))
         codes = np.empty(len(rows), np.int32)

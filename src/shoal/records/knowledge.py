@@ -112,7 +112,7 @@ class Rules:
             given=self.given[which],
         )
 
-    def applied(self) -> Rules:
+    def without_redundant(self) -> Rules:
         """The rules from which all others follow, over the attributes that stand in them: as good for any row as all of them."""
         found = self.take(~self.redundant)
         used = np.flatnonzero((found.nodes >= 0).any(axis=0))

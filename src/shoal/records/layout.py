@@ -11,12 +11,11 @@ from dataclasses import dataclass, replace
 
 from shoal.errors import InputError
 from shoal.passwords import without_passwords
+from shoal.records.database.address import DATABASES, address_of, is_address
 
 TEXT_FORMATS = ("dat", "csv", "tsv", "long", "jsonl")
 FORMATS = (*TEXT_FORMATS, "parquet", "arrow")
 FORMATS_WITH_COLUMNS = ("csv", "tsv", "jsonl", "parquet", "arrow")
-DATABASES = ("postgresql", "sqlite")
-"""What an address stands for instead of a file's name: tables of databases."""
 CELLED = ("csv", "tsv", "sqlite")
 """Where a set is a text in a cell."""
 GUARDED = ("csv", "tsv", "long")
@@ -74,8 +73,6 @@ class Layout:
 
 def format_of(name: str) -> tuple[str | None, str | None]:
     """The format and the compression that a file's name tells, none where it does not tell; an address tells none."""
-    from shoal.records.database.address import is_address
-
     if is_address(name):
         return None, None
     stem, suffix = os.path.splitext(name.lower())
@@ -90,8 +87,6 @@ def layout_for(target: str | os.PathLike[str], like: Layout | None = None) -> La
 
     Standard output (`-`) takes the given format (CSV for what came from a database), or FIMI's when none is given.
     """
-    from shoal.records.database.address import address_of, is_address
-
     if is_address(target):
         kind = address_of(os.fspath(target)).kind
         like = like or Layout(kind)

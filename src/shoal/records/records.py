@@ -140,7 +140,9 @@ class Records:
             return []
         if self.sensitive_name is None:
             return [(self.items_name, self.items)]
-        return list(zip((self.items_name, self.sensitive_name), self.items.parted(self.sensitive_items), strict=True))
+        return list(
+            zip((self.items_name, self.sensitive_name), self.items.split_off(self.sensitive_items), strict=True)
+        )
 
     def row_blocks(self) -> list[tuple[int, int]]:
         """Ranges of rows of a handy size to be written at a time, all rows together."""

@@ -16,13 +16,14 @@ from typing import BinaryIO
 
 from shoal.errors import VALUES, InputError, ShoalError, Unavailable
 from shoal.records.baskets import Baskets
+from shoal.records.database.address import DATABASES
 from shoal.records.database.read import DatabaseInput
 from shoal.records.formats.columnar import write_columnar
 from shoal.records.formats.dat import dat_text
 from shoal.records.formats.delimited import cutting_test, delimited_text, is_looked_for_first, long_text
 from shoal.records.formats.jsonl import jsonl_text
 from shoal.records.formats.text import guard, guard_in_set, packed_output
-from shoal.records.layout import CELLED, DATABASES, FORMATS_WITH_COLUMNS, GUARDED, SEPARATORS, Layout, layout_for
+from shoal.records.layout import CELLED, FORMATS_WITH_COLUMNS, GUARDED, SEPARATORS, Layout, layout_for
 from shoal.records.records import Column, Records, same_records, same_sets
 from shoal.records.roles import SENSITIVE_MARKS, Roles, SetRoles, flag_of
 from shoal.records.source import Reading, load, mark_sensitive

@@ -190,7 +190,7 @@ def _kinds_of_rows(
     """(kind, excluded): the kind of each row, and per kind which of the values that count the rules exclude."""
     if rules is None or not len(rules):
         return np.zeros(len(records), np.int32), np.zeros((min(len(records), 1), len(values)), np.bool_)
-    used = rules.applied()
+    used = rules.without_redundant()
     value = used.values_among(values)
     value = np.where((value >= 0) & counted[value], value, -1).astype(np.int32)
     return impossible_kinds(covers(records, used.hierarchies), used.nodes, value, len(values), threads)

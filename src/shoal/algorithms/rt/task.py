@@ -71,7 +71,7 @@ def task_of(
         raise InputError(
             f"the table has no items; say with {option('items')} which column holds them, or ask for {option('model', 'k')}"
         )
-    items, sensitive = records.items.parted(records.sensitive_items)
+    items, sensitive = records.items.split_off(records.sensitive_items)
     n, k, l = len(records), int(guarantee.k), int(getattr(guarantee, "l", 1))  # noqa: E741
     if n < k:
         raise Unreachable(

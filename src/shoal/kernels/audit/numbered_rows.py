@@ -77,7 +77,7 @@ def numbered_rows(
     """The rows with each item as its number; every item has one of its own."""
     n_rows, n_numbers = len(offsets) - 1, len(number)
     home = home_of(items)
-    empty = np.empty if home is None else home.mapped
+    empty = np.empty if home is None else home.map_array
     tails = empty(len(items) + n_rows, np.int32)
     places = empty(len(items), np.uint32 if len(tails) < 1 << 32 else np.int64)
     # Each block counts all numbers: no more blocks than the data is worth.

@@ -50,7 +50,7 @@ def rows_by_position(
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
     """The rows that hold each item, ascending, grouped by `position[item]`: (starts, rows). A row may repeat in a group."""
     home = home_of(items)
-    rows = np.empty(len(items), np.int32) if home is None else home.mapped(len(items), np.int32)
+    rows = np.empty(len(items), np.int32) if home is None else home.map_array(len(items), np.int32)
     return _group_rows(offsets, items, position, n_positions, rows), rows
 
 

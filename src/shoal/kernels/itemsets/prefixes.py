@@ -41,7 +41,7 @@ class Home(Protocol):
     def empty(self, size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
         """Room for an array, in a file unless it is small."""
 
-    def mapped(self, size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    def map_array(self, size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
         """Room for an array in a file."""
 
 
@@ -102,7 +102,7 @@ def laid_out(
     if home is None:
         tails, lengths = np.empty(len(items) + n_rows, np.int32), np.empty(n_rows, np.int32)
     else:
-        tails, lengths = home.mapped(len(items) + n_rows, np.int32), home.empty(n_rows, np.int32)
+        tails, lengths = home.map_array(len(items) + n_rows, np.int32), home.empty(n_rows, np.int32)
     # Each block counts all tokens: no more blocks than the data is worth.
     blocks = even_row_blocks(offsets, max(1, min(32, len(items) // (4 * n_tokens + 1))))
     counts = over_blocks(
@@ -384,7 +384,7 @@ def spread_places(tails, places, ends, begin, end, slot, child_end):
 def moved_together(rows: Rows) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
     """The laid-out rows without gaps and ends: (offsets, items)."""
     home = home_of(rows.tails)
-    room = np.empty if home is None else home.mapped
+    room = np.empty if home is None else home.map_array
     offsets = room(len(rows.lengths) + 1, np.int64)
     offsets[0] = 0
     np.cumsum(rows.lengths, out=offsets[1:])

@@ -4,7 +4,7 @@
     sqlite:clinic.db?table=visits                            sqlite:////var/data/clinic.db?table=visits
 
 A path after `sqlite:` is a path; after `sqlite:///` it is one too, as in the addresses of SQLAlchemy, so that a fourth stroke begins an
-absolute path. A query may stand for the table (`?query=SELECT...`, percent-encoded); that is how `--query` travels. Nothing here opens a
+absolute path. A query may stand for the table (`?query=SELECT...`, percent-encoded); that is how a query travels. Nothing here opens a
 connection. What is shown of an address (`shown`) has no password.
 """
 
@@ -18,7 +18,9 @@ from urllib.parse import quote, unquote, urlencode, urlsplit
 
 from shoal.errors import InputError, option
 from shoal.passwords import is_foreign_address
-from shoal.records.layout import DATABASES
+
+DATABASES = ("postgresql", "sqlite")
+"""What an address stands for instead of a file's name: tables of databases."""
 
 _SCHEMES = {"postgresql": "postgresql", "postgres": "postgresql", "sqlite": "sqlite"}
 _ADDRESS = re.compile(r"(?:(postgresql|postgres)://|(sqlite):)", re.IGNORECASE)
@@ -176,7 +178,7 @@ def with_query(data: Any, query: str | None) -> Any:
     return f"{data}{mark}query={quote(query, safe='')}"
 
 
-def moved(text: str, move: Any) -> str:
+def with_path(text: str, move: Any) -> str:
     """The address with the path of its file changed by `move`; addresses of servers have none."""
     address = address_of(text)
     if address.kind != "sqlite":

@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 from shoal.errors import InputError, option
 from shoal.records.assemble import Table, is_list
 from shoal.records.database.address import Address, address_of
-from shoal.records.database.session import Session, literal, quoted
+from shoal.records.database.session import Session, literal, quote_name
 from shoal.records.layout import Layout
 from shoal.records.roles import check_repeats
 from shoal.records.storage.journal import settle
@@ -117,7 +117,7 @@ class DatabaseInput:
     def _batches(self, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
         assert self.identity is not None
         self._hash = RowHash([column.name for column in self._columns])
-        shown = ", ".join(f"{column.asked} AS {quoted(column.name)}" for column in self._columns)
+        shown = ", ".join(f"{column.asked} AS {quote_name(column.name)}" for column in self._columns)
         for batch in self._session.batches(f"SELECT {shown} FROM ({self.identity.select}\n) AS q"):
             arrays = [column.values(array) for column, array in zip(self._columns, batch.columns, strict=True)]
             self._hash.add(arrays)
@@ -184,7 +184,7 @@ def identity_of(session: Session, address: Address) -> Identity | None:
         )
         if not found:
             return None
-        return Identity("sqlite", file, f"SELECT * FROM {quoted(found[0][0])}", ("", found[0][0]), found[0][1])
+        return Identity("sqlite", file, f"SELECT * FROM {quote_name(found[0][0])}", ("", found[0][0]), found[0][1])
     asked = session.rows(
         "SELECT d.oid::text, d.datname::text, current_user::text, current_setting('search_path'), "
         "has_function_privilege('pg_control_system()', 'EXECUTE') FROM pg_database d WHERE d.datname = current_database()"
@@ -195,12 +195,14 @@ def identity_of(session: Session, address: Address) -> Identity | None:
         return Identity("postgresql", database, address.query, seen_by=seen_by)
     found = session.rows(
         "SELECT c.oid::bigint, n.nspname::text, c.relname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
-        f"WHERE c.oid = to_regclass({literal(quoted(*address.parts))}) AND c.relkind IN ('r', 'p', 'v', 'm', 'f')"
+        f"WHERE c.oid = to_regclass({literal(quote_name(*address.parts))}) AND c.relkind IN ('r', 'p', 'v', 'm', 'f')"
     )
     if not found:
         return None
     number, schema, name = found[0]
-    return Identity("postgresql", database, f"SELECT * FROM {quoted(schema, name)}", (schema, name), number, seen_by)
+    return Identity(
+        "postgresql", database, f"SELECT * FROM {quote_name(schema, name)}", (schema, name), number, seen_by
+    )
 
 
 @dataclass(frozen=True)
@@ -231,7 +233,7 @@ def _columns(session: Session, select: str) -> list[_Asked]:
         return []
     check_repeats(schema.names, "the query")
     tests = ", ".join(
-        f"max(typeof({quoted(name)}) = '{kind}')"
+        f"max(typeof({quote_name(name)}) = '{kind}')"
         for name in schema.names
         for kind in ("integer", "real", "text", "blob")
     )
@@ -240,7 +242,7 @@ def _columns(session: Session, select: str) -> list[_Asked]:
 
 
 def _sqlite_column(name: str, whole: bool, real: bool, text: bool, blob: bool) -> _Asked:
-    column = quoted(name)
+    column = quote_name(name)
     kind = "text" if text or blob or not (whole or real) else "double precision" if real else "bigint"
     spelled = f"CAST({column} AS TEXT)"
     if real:  # a cast spells fifteen digits, which are not always enough
@@ -259,7 +261,7 @@ def _sqlite_column(name: str, whole: bool, real: bool, text: bool, blob: bool) -
 def _postgresql_column(field: pa.Field) -> _Asked:
     metadata = field.metadata or {}
     told = (metadata.get(b"POSTGRESQL:type") or metadata.get(b"ADBC:postgresql:typname") or b"").decode()
-    column = quoted(field.name)
+    column = quote_name(field.name)
     if is_list(field.type):
         return _Asked(field.name, column if field.type.value_type in _ITEMS else f"{column}::text[]", "")
     kind = _TYPES.get(field.type)

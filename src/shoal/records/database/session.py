@@ -216,7 +216,7 @@ class Session:
         return f"{self.address.database}: the database refuses ({told}){self._undone}; check the address and the query"
 
 
-def quoted(*parts: str) -> str:
+def quote_name(*parts: str) -> str:
     """A name as SQL takes it literally."""
     return ".".join('"' + part.replace('"', '""') + '"' for part in parts)
 

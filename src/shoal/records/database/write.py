@@ -1,26 +1,56 @@
 """Writing a release to a table of a database: in one transaction, typed, and never over what it was made from.
 
 PostgreSQL gets the rows by binary COPY into a temporary table, from which the server makes the real one with the types that the columns
-had where they came from. SQLite gets them directly. Before the commit the new table is read again through the same connection; until
-then nobody else sees it, and a connection that is lost leaves nothing.
+had where they came from; sets are `text[]`. SQLite gets them directly, sets as text with a separator that no item contains, chosen as for
+CSV, and columns as INTEGER, REAL or TEXT. A long table has a row per number of a transaction and item. Before the commit the new table is
+read again through the same connection; until then nobody else sees it, and a connection that is lost leaves nothing.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import secrets
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from shoal.errors import InputError, option
+from shoal.records.baskets import Baskets
 from shoal.records.database.address import Address, address_of
 from shoal.records.database.read import DatabaseInput, Identity, identity_of
-from shoal.records.database.session import Session, literal, quoted
+from shoal.records.database.session import Session, literal, quote_name
+from shoal.records.formats.delimited import set_separators
+from shoal.records.formats.frames import Frame
+from shoal.records.layout import Layout
+from shoal.records.records import Column, Records
+from shoal.records.storage.publication import display_name
+from shoal.records.tokens import as_text
+from shoal.records.values import MISSING
+from shoal.records.writing import settled_layout, written_records
 
+_ARROW = {
+    "smallint": pa.int16(),
+    "integer": pa.int32(),
+    "bigint": pa.int64(),
+    "real": pa.float32(),
+    "double precision": pa.float64(),
+    "boolean": pa.bool_(),
+}
+_DATE, _TIME = r"[0-9]{4,6}-[0-9]{2}-[0-9]{2}", r" [0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?"
+_SPELLED = {
+    # As the server spells them; what it would spell otherwise is left as text.
+    "numeric": re.compile(r"(?!-[0.]+$)-?(0|[1-9][0-9]*)(\.[0-9]+)?|NaN|-?Infinity"),
+    "date": re.compile(rf"{_DATE}( BC)?|-?infinity"),
+    "timestamp": re.compile(rf"{_DATE}{_TIME}( BC)?|-?infinity"),
+    "timestamp with time zone": re.compile(rf"{_DATE}{_TIME}\+00( BC)?|-?infinity"),
+}
 _ATTEMPTS, _PAUSE = 20, 0.25
 _TIMEOUT = 10  # seconds
 _LONGEST = 63  # bytes of a name in PostgreSQL, which cuts what is longer
@@ -69,22 +99,22 @@ class TableTarget:
         reader = pa.RecordBatchReader.from_batches(rows.schema, rows.batches)
         if self.address.kind == "sqlite":
             kinds = {pa.int64(): "INTEGER", pa.float64(): "REAL"}
-            columns = ", ".join(f"{quoted(field.name)} {kinds.get(field.type, 'TEXT')}" for field in rows.schema)
+            columns = ", ".join(f"{quote_name(field.name)} {kinds.get(field.type, 'TEXT')}" for field in rows.schema)
             self._session.execute(f"CREATE TABLE {self._quoted} ({columns})")
             self._session.ingest(self._name[1], reader)
             return
         staging = f"shoal_staging_{secrets.token_hex(4)}"
         self._session.ingest(staging, reader, temporary=True)
         columns = ", ".join(
-            f"{quoted(name)}::{rows.types[name]} AS {quoted(name)}" if name in rows.types else quoted(name)
+            f"{quote_name(name)}::{rows.types[name]} AS {quote_name(name)}" if name in rows.types else quote_name(name)
             for name in rows.schema.names
         )
-        self._session.execute(f"CREATE TABLE {self._quoted} AS SELECT {columns} FROM {quoted('pg_temp', staging)}")
-        self._session.execute(f"DROP TABLE {quoted('pg_temp', staging)}")
+        self._session.execute(f"CREATE TABLE {self._quoted} AS SELECT {columns} FROM {quote_name('pg_temp', staging)}")
+        self._session.execute(f"DROP TABLE {quote_name('pg_temp', staging)}")
 
     def read_again(self) -> DatabaseInput:
         """The new table as it stands, before anybody else sees it."""
-        shown = quoted(*self._name) if self.address.kind == "postgresql" else quoted(self._name[1])
+        shown = quote_name(*self._name) if self.address.kind == "postgresql" else quote_name(self._name[1])
         self._again = DatabaseInput(replace(self.address, table=shown).shown, self._session)
         return self._again
 
@@ -113,7 +143,7 @@ class TableTarget:
 
     @property
     def _quoted(self) -> str:
-        return quoted(*self._name) if self.address.kind == "postgresql" else quoted(self._name[1])
+        return quote_name(*self._name) if self.address.kind == "postgresql" else quote_name(self._name[1])
 
 
 def check_table(target: str, *, force: bool = False, sources: Sequence[str | Identity] = ()) -> None:
@@ -318,11 +348,92 @@ def _read_in_postgresql(session: Session, source: Identity) -> set[int] | None:
     session.execute("SAVEPOINT shoal_look")
     try:
         session.execute(f"SELECT set_config('search_path', {literal(source.seen_by[1])}, true)")
-        session.execute(f"CREATE TEMPORARY VIEW {quoted(view)} AS {source.select}")
-        found = session.rows(_NEEDED.format(view=literal(quoted("pg_temp", view))))
+        session.execute(f"CREATE TEMPORARY VIEW {quote_name(view)} AS {source.select}")
+        found = session.rows(_NEEDED.format(view=literal(quote_name("pg_temp", view))))
     except InputError:
         return None
     finally:
         session.execute("ROLLBACK TO SAVEPOINT shoal_look")
         session.execute(f"SELECT set_config('search_path', {literal(path)}, true)")
     return {number for number, _ in found} if all(plain for _, plain in found) else None
+
+
+def table_rows(rows: Baskets | Records, layout: Layout, target: str) -> tuple[Rows, Layout]:
+    """The rows of a table of baskets or records, and the layout that they stand in."""
+    layout = settled_layout(rows, layout, target)
+    written = written_records(rows, layout, target)
+    texts = [text for column in written.columns for text in column.values]
+    _refuse_nul([*texts, *(() if written.items is None else written.items.vocabulary)], target)
+    types = dict(_kept_types(written, layout)) if layout.format == "postgresql" else {}
+    frame = Frame(written, [(name, "text") for name, type in layout.types if name in types or type == "text"])
+    if layout.id is not None:
+        schema = pa.schema([(layout.id, pa.int64()), (layout.items, pa.string())])
+        return Rows(schema, _long_batches(frame, schema), {}), layout
+    if layout.format == "postgresql" or written.items is None:
+        return Rows(frame.schema, frame.batches(), types), layout
+    return _joined(frame, set_separators(written, layout)), layout
+
+
+def _joined(frame: Frame, separators: Sequence[str]) -> Rows:
+    """The sets as text; they are the last columns."""
+    first = len(frame.schema) - len(separators)
+    fields = [field if at < first else pa.field(field.name, pa.string()) for at, field in enumerate(frame.schema)]
+    schema = pa.schema(fields)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for batch in frame.batches():
+            sets = [pc.binary_join(lists, mark) for lists, mark in zip(batch.columns[first:], separators, strict=True)]
+            yield pa.record_batch([*batch.columns[:first], *sets], schema)
+
+    return Rows(schema, batches(), {})
+
+
+def _long_batches(frame: Frame, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Numbers of transactions and items; an empty transaction is a number without an item."""
+    row = 1
+    for batch in frame.batches():
+        lists = batch.column(0)
+        lengths = pc.list_value_length(lists).to_numpy(zero_copy_only=False)
+        empty = lengths == 0
+        ids = np.repeat(np.arange(row, row + len(lists)), lengths + empty)
+        items = lists.flatten()
+        at = np.insert(np.arange(len(items)), (np.cumsum(lengths) - lengths)[empty], -1)
+        yield pa.record_batch([pa.array(ids), items.take(pa.array(at, mask=at < 0))], schema)
+        row += len(lists)
+
+
+def _kept_types(records: Records, layout: Layout) -> Iterator[tuple[str, str]]:
+    """The columns that still hold nothing but values of the type that they came in, spelled as it spells them."""
+    came_in = dict(layout.types)
+    for column in records.columns:
+        type = came_in.get(column.name, "")
+        if (type in _SPELLED or type in _ARROW) and _is_spelled(column, type):
+            yield column.name, type
+
+
+def _is_spelled(column: Column, type: str) -> bool:
+    values = [value for value in column.values if value != MISSING]
+    if (spelled := _SPELLED.get(type)) is not None:
+        # Digits that are no day of the calendar come from a hierarchy, not from the server.
+        return all(spelled.fullmatch(value) and (type == "numeric" or _is_day(value)) for value in values)
+    texts = pa.array(values, pa.large_string())
+    try:
+        return bool(as_text(texts.cast(_ARROW[type])).equals(texts))
+    except pa.ArrowException:
+        return False
+
+
+def _is_day(text: str) -> bool:
+    """Whether a date or time is one of the calendar; years that Python does not have are believed."""
+    if text.endswith(("infinity", "BC")) or len(text.partition("-")[0]) > 4:
+        return True
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _refuse_nul(texts: Sequence[str], target: str) -> None:
+    if any("\0" in text for text in texts):
+        raise InputError(f"{display_name(target)}: a value holds a NUL, which databases do not take; write .parquet")

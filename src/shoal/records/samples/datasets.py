@@ -52,7 +52,7 @@ class Dataset:
     files: tuple[str, ...]
     """The names that the file may have in a data folder, there or in a folder called like the first of them."""
 
-    def found(self, folder: Path) -> Path | None:
+    def path_in(self, folder: Path) -> Path | None:
         """The file in a data folder, by its exact names: a part of the data under a name of its own is not taken for it."""
         stem = self.files[0].partition(".")[0]
         candidates = (place / file for place in (folder / stem, folder) for file in self.files)
@@ -274,7 +274,7 @@ def get(
     path = _local(dataset, folder)
     if path is None:
         return _downloaded(dataset, Path(folder) if folder else _cache(), progress, timeout)
-    figures = checked(dataset.name, path)
+    figures = compare_figures(dataset.name, path)
     if not figures["agrees"]:
         warn(
             f"{path} is not the published {dataset.name}: {_differences(figures)}; "
@@ -283,7 +283,7 @@ def get(
     return path
 
 
-def checked(name: str, path: Path | str) -> dict[str, Any]:
+def compare_figures(name: str, path: Path | str) -> dict[str, Any]:
     """What the file at `path` measures beside what is published; `agrees` says whether all figures are equal.
 
     The average is shown but not compared: papers round it, and some count repeated items.
@@ -327,7 +327,7 @@ def _named(name: str) -> Dataset:
 
 def _local(dataset: Dataset, folder: Path | str | None) -> Path | None:
     places = [Path(place) for place in (folder, os.environ.get("SHOAL_DATA")) if place]
-    return next((path for place in [*places, _cache()] if (path := dataset.found(place))), None)
+    return next((path for place in [*places, _cache()] if (path := dataset.path_in(place))), None)
 
 
 def _cache() -> Path:
@@ -352,7 +352,7 @@ def _downloaded(
         ) from cause
     try:
         _fetch(dataset.url, arriving, progress, timeout)
-        figures = checked(dataset.name, arriving)
+        figures = compare_figures(dataset.name, arriving)
         if not figures["agrees"]:
             raise InputError(f"it is not the published {dataset.name}: {_differences(figures)}")
         arriving.replace(target)

@@ -92,7 +92,7 @@ class _Patterns:
     domain: int
     """Number of items that there are, in patterns or not."""
 
-    def drawn(
+    def draw(
         self, rng: np.random.Generator, room: npt.NDArray[np.int64]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Corrupted patterns that fill `room[r]` places of each row r, likely: the row of every item, ascending, and the items."""
@@ -151,7 +151,7 @@ def _filled_rows(rng: np.random.Generator, pool: _Patterns, sizes: npt.NDArray[n
         short = np.flatnonzero(missing)
         if len(short) == 0:
             break
-        row, item = pool.drawn(rng, missing[short])
+        row, item = pool.draw(rng, missing[short])
         row = short[row]
         key = row * pool.domain + item
         key, row = key[new := _first_seen(held, key)], row[new]

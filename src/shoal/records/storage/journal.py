@@ -32,7 +32,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, BinaryIO
 
 from shoal.errors import InputError
-from shoal.records.database.address import address_of, file_of, is_address, moved
+from shoal.records.database.address import address_of, file_of, is_address, with_path
 
 try:
     import fcntl
@@ -80,7 +80,7 @@ class Part:
     """One target of a publication."""
 
     folder: str
-    """Relative to that of the journal, so that both may be moved together."""
+    """Relative to that of the journal, so that both may be with_path together."""
     name: str
     kind: str = "file"
     """`file`, `folder`, or `database`: a file that a table is written to, which is claimed only."""
@@ -151,11 +151,11 @@ class Journal:
             self.settle()
             raise
 
-    def staged(self, target: str) -> str:
+    def staging_name(self, target: str) -> str:
         """The hidden name under which a target is written."""
         return _hidden(target, self.entries.id, _ending(self._part(target)))
 
-    def kept(self, target: str) -> str:
+    def backup_name(self, target: str) -> str:
         """The hidden name under which stays what a target replaces."""
         return _hidden(target, self.entries.id, "old")
 
@@ -170,7 +170,7 @@ class Journal:
             target = _path(home, part)
             if part.kind != "database":
                 size, sha256 = contents.get(target, (0, ""))
-                after = Seen.at(self.staged(target)) if part.kind == "folder" else None
+                after = Seen.at(self.staging_name(target)) if part.kind == "folder" else None
                 part = replace(part, size=size, sha256=sha256, after=after, before=Seen.at(target))
             parts.append(part)
         self._advance(Entries(self.entries.id, PLACING, tuple(parts), table))
@@ -427,7 +427,7 @@ def _is_committed(entries: Entries, home: str, addresses: Sequence[str]) -> bool
     address = next((given for given in addresses if address_of(given).shown == shown), shown)
     for part in entries.parts:
         if part.kind == "database":  # wherever the folder is now
-            address = moved(shown, lambda _, part=part: _path(home, part))
+            address = with_path(shown, lambda _, part=part: _path(home, part))
     try:
         return holds_rows(address, entries.table.sha256, entries.id)
     except InputError as error:

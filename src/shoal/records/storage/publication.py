@@ -195,7 +195,7 @@ class Publication:
         """
         if os.fspath(target) not in self._targets or self._journal is None:
             raise ValueError(f"{target!r} is not among the targets of this publication")
-        staged = StagedFile(target, self._journal.staged(os.path.realpath(target)), private=private)
+        staged = StagedFile(target, self._journal.staging_name(os.path.realpath(target)), private=private)
         staged.create()
         self._staged.append(staged)
         return staged
@@ -205,7 +205,7 @@ class Publication:
         """Where the folder is to be written."""
         assert self._journal is not None
         assert self._folder is not None
-        return self._journal.staged(self._folder)
+        return self._journal.staging_name(self._folder)
 
     def table(self, table: TableTarget) -> TableTarget:
         """Takes over a table: it is committed when all files have their names, and closed in any case."""
@@ -314,7 +314,7 @@ def _place(staged: str, target: str, journal: Journal, force: bool) -> None:
     elif not force:
         raise FileExistsError
     else:
-        kept = journal.kept(target)
+        kept = journal.backup_name(target)
         try:
             os.link(target, kept, follow_symlinks=False)
         except OSError:  # a file system without links
@@ -330,8 +330,8 @@ def _place_folder(staged: str, target: str, journal: Journal, force: bool) -> No
     if os.path.lexists(target):
         if before is None or not force:
             raise FileExistsError
-        os.rename(target, journal.kept(target))
-        if Seen.at(journal.kept(target)) != before:
+        os.rename(target, journal.backup_name(target))
+        if Seen.at(journal.backup_name(target)) != before:
             raise InputError(_CHANGED.format(name=display_name(target)))
     os.rename(staged, target)
 

@@ -81,9 +81,9 @@ class Scratch:
         """Room for an array: in memory if it is small (a thread has up to four at a time), else in a file."""
         if size * np.dtype(dtype).itemsize <= self.share // 4:
             return np.empty(size, dtype)
-        return self.mapped(size, dtype)
+        return self.map_array(size, dtype)
 
-    def mapped(self, size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    def map_array(self, size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
         """Room for an array in a file, of whatever size. What is made from it will ask for room here, too."""
         kind = np.dtype(dtype)
         with self._file() as file:

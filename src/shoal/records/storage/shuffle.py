@@ -8,12 +8,15 @@ and no list of all rows is needed.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
 
-from shoal.records.baskets import Baskets
 from shoal.records.storage.scratch import Scratch
+
+Rows = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]
+"""Where each row ends, and what the rows hold."""
 
 _MOST = 256
 """Buckets, a power of two: some bits of one byte draw one."""
@@ -21,46 +24,46 @@ _BYTES_PER_ROW = 64
 """What shuffling takes for a row in passing, beside what its occurrences take."""
 
 
-def shuffled(baskets: Baskets, scratch: Scratch) -> Baskets:
-    """The rows in an order drawn from the system's randomness, of which nothing is kept."""
-    needed = (baskets.occurrences + len(baskets)) * _BYTES_PER_ROW
+def shuffle_rows(rows: Rows, blocks: Iterable[tuple[int, int]], scratch: Scratch) -> Rows:
+    """The rows in an order drawn from the system's randomness, of which nothing is kept; `blocks` are those to deal at a time."""
+    offsets, items = rows
+    n_rows = len(offsets) - 1
+    needed = (len(items) + n_rows) * _BYTES_PER_ROW
     buckets = 1
     while buckets < _MOST and needed // buckets > scratch.working // 4:
         buckets *= 2
     dealt = [(scratch.spool(np.int64), scratch.spool(np.int32)) for _ in range(buckets)]
-    for first, last in baskets.row_blocks():
+    for first, last in blocks:
         bucket = np.frombuffer(os.urandom(last - first), np.uint8) & (buckets - 1)
         order = np.argsort(bucket, kind="stable")
-        offsets, items = _taken(baskets.offsets[first : last + 1], baskets.items, order)
+        ends, taken = _take((offsets[first : last + 1], items), order)
         edges = np.searchsorted(bucket[order], np.arange(buckets + 1))
-        lengths = np.diff(offsets)
+        lengths = np.diff(ends)
         for number, (bucket_lengths, bucket_items) in enumerate(dealt):
             a, b = edges[number], edges[number + 1]
             bucket_lengths.append(lengths[a:b])
-            bucket_items.append(items[offsets[a] : offsets[b]])
-    all_offsets = scratch.mapped(len(baskets) + 1, np.int64)
-    all_items = scratch.mapped(baskets.occurrences, np.int32)
+            bucket_items.append(taken[ends[a] : ends[b]])
+    all_offsets = scratch.map_array(n_rows + 1, np.int64)
+    all_items = scratch.map_array(len(items), np.int32)
     all_offsets[0] = row = size = 0
     dealt.reverse()
     while dealt:
-        lengths, items = (spool.array() for spool in dealt.pop())
+        lengths, held = (spool.array() for spool in dealt.pop())
         order = np.argsort(np.frombuffer(os.urandom(8 * len(lengths)), np.uint64))
-        ends = np.concatenate(([0], np.cumsum(lengths)))
-        offsets, taken = _taken(ends, items, order)
-        all_offsets[row + 1 : row + 1 + len(lengths)] = offsets[1:] + size
+        ends, taken = _take((np.concatenate(([0], np.cumsum(lengths))), held), order)
+        all_offsets[row + 1 : row + 1 + len(lengths)] = ends[1:] + size
         all_items[size : size + len(taken)] = taken
         row += len(lengths)
         size += len(taken)
-    return Baskets(all_offsets, all_items, baskets.vocabulary)
+    return all_offsets, all_items
 
 
-def _taken(
-    offsets: npt.NDArray[np.int64], items: npt.NDArray[np.int32], rows: npt.NDArray[np.int64]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
-    """The given rows in memory: where each ends, and what they hold."""
-    lengths = np.diff(offsets)[rows]
-    ends = np.zeros(len(rows) + 1, np.int64)
+def _take(rows: Rows, which: npt.NDArray[np.int64]) -> Rows:
+    """The given rows, in memory."""
+    offsets, items = rows
+    lengths = np.diff(offsets)[which]
+    ends = np.zeros(len(which) + 1, np.int64)
     np.cumsum(lengths, out=ends[1:])
-    places = np.repeat(offsets[:-1][rows] - ends[:-1], lengths)
+    places = np.repeat(offsets[:-1][which] - ends[:-1], lengths)
     places += np.arange(len(places))
     return ends, items[places]

@@ -160,7 +160,7 @@ def bucketize(records: SparkRecords, guarantee: MatchingDiversity, name: str, op
     check_whole(records.template, cells, guarantee, once=once)
     n_parts = number_of_parts(len(records), len(cells.rows))
     group = groups_of_parts(cells, guarantee, n_parts, once=once)
-    promise = MatchingDiversity(guarantee.l, None if rules is None else rules.applied(), guarantee.missing)
+    promise = MatchingDiversity(guarantee.l, None if rules is None else rules.without_redundant(), guarantee.missing)
     while True:
         options.tell("groups", 0.3)
         dealing = {"kinds": kinds, "cells": cells, "n_parts": n_parts, "group": group}
@@ -280,7 +280,7 @@ def _bucketize_part(
             f"{name} found no buckets that keep {guarantee}, which does not mean that there are none; ask for a smaller l or fewer rules",
         )
     random = np.random.default_rng([part, *np.frombuffer(secret, "<u4").tolist()])
-    values = formed.shuffled(random)
+    values = formed.deal(random)
     shown = figures(formed)
     exceptions = exception_notes(made.facts.get("exceptions", 0))
     report = {

@@ -102,7 +102,7 @@ def kinds_under(records: SparkRecords, rules: Rules | None, missing: Missing = U
     """What a worker needs to tell the kinds of rows; `missing` is as for the promise."""
     table = records.template
     column = sensitive_column(table)
-    used = None if rules is None else rules.applied()
+    used = None if rules is None else rules.without_redundant()
     trees = {} if used is None else used.hierarchies
     value = np.zeros(0, np.int32) if used is None else used.values_among(column.values)
     counted = known_values(column, missing)

@@ -212,9 +212,9 @@ def _cluster_part(
     none = Baskets.from_rows([()] * len(rows))
     shown, hidden, known = none if published.items is None else published.items, none, 0
     if records.items is not None:
-        known = records.items.parted(records.sensitive_items)[0].occurrences
+        known = records.items.split_off(records.sensitive_items)[0].occurrences
         if template.sensitive_name is not None:
-            shown, hidden = shown.parted(records.sensitive_items)
+            shown, hidden = shown.split_off(records.sensitive_items)
     report = {
         "rows": len(rows),
         "occurrences": known,

@@ -60,7 +60,7 @@ def _read(plan: Plan) -> tuple[Source, int]:
         return source, 0
     records: Records = mark_sensitive(source.records, sensitive)
     assert records.items is not None
-    items = records.items.parted(records.sensitive_items)[0]
+    items = records.items.split_off(records.sensitive_items)[0]
     known = replace(records, items=items, sensitive_items=frozenset())
     return replace(source, records=known), len(records.sensitive_items)
 

@@ -92,7 +92,7 @@ def read_values(plan: Plan) -> tuple[dict[str, Values], Baskets | None]:
     values = {column.name: Values.of_column(column) for column in source.records.of_role("quasi")}
     if source.records.items is None:
         return values, None
-    sets = source.records.items.parted(source.records.sensitive_items)[0]
+    sets = source.records.items.split_off(source.records.sensitive_items)[0]
     return {items: Values.of_items(sets)} | values, sets
 
 
