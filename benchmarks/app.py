@@ -194,7 +194,7 @@ def _document(name: str, algorithm: str, folder: Path) -> Callable[[int], dict[s
     """A plan for each k."""
     import random
 
-    from shoal.app.project.project import moved
+    from shoal.app.project.project import relocate
     from shoal.app.project.workspace import Workspace
     from shoal.app.server.demo_project import demo_project
     from shoal.records.samples.quest import quest

@@ -124,10 +124,10 @@ def test_estimates_are_kept_up_to_a_number(tmp_path, monkeypatch):
     project = Workspace(tmp_path / "w").new_project("x")
     for number in range(5):
         estimates.keep(project, f"k{number}", "b" if number % 2 else "c", {"sample": number, "final": False})
-    assert estimates.kept(project, "k0") is None
+    assert estimates.kept_estimate(project, "k0") is None
     assert [found["sample"] for found in estimates.comparable(project, "c")] == [4, 2]
     estimates.finish(project, "k4")
-    assert estimates.kept(project, "k4")["final"]
+    assert estimates.kept_estimate(project, "k4")["final"]
     estimates.forget(project)
     assert estimates.comparable(project, "c") == []
 
@@ -155,7 +155,7 @@ class Bench:
     def awaited(self, key):
         def there():
             self.jobs.tick()
-            found, standing = estimates.kept(self.project, key), self.warm.standing(key)
+            found, standing = estimates.kept_estimate(self.project, key), self.warm.standing(key)
             return (found and found["final"] and found) or (standing and standing[0] == "failed" and standing[1])
 
         return until(there)
@@ -202,7 +202,7 @@ def test_what_nobody_waits_for_makes_room(bench):
     bench.project.change(lambda document: (document.clear(), document.update(possible))[0])
     assert bench.awaited(bench.ask(rows=500))["guarantee"] == "5^2-anonymity"
     assert bench.warm.standing(stale) is None
-    assert estimates.kept(bench.project, stale) is None
+    assert estimates.kept_estimate(bench.project, stale) is None
 
 
 def test_an_estimate_that_takes_too_long_is_given_up_with_a_sentence(bench):

@@ -202,8 +202,8 @@ def test_every_model_is_estimated_on_a_sample(table, monkeypatch, kind, roles):
         for figure in value.split(" to "):
             assert figure.rstrip("%").replace(",", "").replace(".", "").isdigit()
     assert (found["share_of_k"], found["k"]) == ((None, None) if kind == "diversity" else (2, 5))
-    assert "After it, none." in estimates.protected(found)
-    assert len(estimates.tried([found, again])) == 1
+    assert "After it, none." in estimates.protection_words(found)
+    assert len(estimates.comparison_rows([found, again])) == 1
     json.dumps(found)
 
 

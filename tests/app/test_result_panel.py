@@ -27,7 +27,7 @@ from shoal.app.panels.release.handover import (
     table_of,
     wanted_name,
 )
-from shoal.app.panels.result.results import brief, compared, losses, risks, short_promise, verdict
+from shoal.app.panels.result.results import brief, comparison_chart, losses, risks, short_promise, verdict
 from shoal.app.panels.result.run_tables import (
     ABOVE,
     BELOW,
@@ -177,9 +177,9 @@ def test_a_result_is_told_in_words(done):
     lines = {line.label: line for line in brief(project)}
     assert "at least 8" in lines["Promise"].words
     assert lines["Algorithm"].words == "exact"
-    svg = compared(jobs.of(project, "release"))
+    svg = comparison_chart(jobs.of(project, "release"))
     assert "run 1: 8^2-anonymity, exact" in svg
-    assert compared([]) is None
+    assert comparison_chart([]) is None
 
 
 # Formats.

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from shoal.app.project.drafts import set_numeric, set_role
 from shoal.app.project.own_files import LONGEST_NAME, free_name, safe_name
-from shoal.app.project.project import moved, paths_of
+from shoal.app.project.project import paths_of, relocate
 from shoal.app.project.workspace import Workspace
 from shoal.errors import InputError
 
@@ -97,9 +97,9 @@ def test_files_of_the_workspace_can_be_named(workspace):
     inside = workspace.folder / "sub" / "data.csv"
     inside.write_text("a\n1\n")
     (workspace.folder / "same.csv").symlink_to(inside)
-    assert workspace.named("sub/data.csv") == inside
-    assert workspace.named("same.csv") == inside
-    assert workspace.named(str(inside)) == inside
+    assert workspace.file_called("sub/data.csv") == inside
+    assert workspace.file_called("same.csv") == inside
+    assert workspace.file_called(str(inside)) == inside
 
 
 @pytest.mark.parametrize("how", ["absolute", "above", "link", "linked folder", "missing outside", "through a link"])
@@ -117,7 +117,7 @@ def test_nothing_outside_can_be_named(workspace, tmp_path, how):
         "through a link": "folder/work/../secret.csv",
     }[how]
     with pytest.raises(InputError, match="outside the workspace"):
-        workspace.named(given_name)
+        workspace.file_called(given_name)
     assert not [file for file in workspace.files() if "secret" in file.path.resolve().name]
 
 
@@ -125,15 +125,15 @@ def test_nothing_outside_can_be_named(workspace, tmp_path, how):
 def test_what_is_no_file_of_data_is_refused(workspace, given_name):
     os.mkfifo(workspace.folder / "pipe")
     with pytest.raises(InputError):
-        workspace.named(given_name)
+        workspace.file_called(given_name)
 
 
 def test_files_of_the_app_are_no_data(workspace):
     project = workspace.new_project("x")
     with pytest.raises(InputError, match="belongs to the app"):
-        workspace.named(f".shoal/projects/{project.id}/settings.json")
+        workspace.file_called(f".shoal/projects/{project.id}/settings.json")
     kept = uploaded(workspace, "x.csv")
-    assert workspace.named(".shoal/uploads/x.csv") == kept
+    assert workspace.file_called(".shoal/uploads/x.csv") == kept
 
 
 @pytest.mark.parametrize(
@@ -273,7 +273,7 @@ def test_plans_move_with_their_paths(tmp_path):
         "hierarchies": {"age": "intervals:5", "zip": "zip.csv"},
         "outputs": {"data": "out.csv", "sign": "/keys/mine"},
     }
-    there = moved(document, tmp_path / "a", tmp_path / "a" / "jobs" / "1")
+    there = relocate(document, tmp_path / "a", tmp_path / "a" / "jobs" / "1")
     assert dict(paths_of(there)) == {
         "input.path": "../../../data.csv",
         "hierarchies.zip": "../../zip.csv",

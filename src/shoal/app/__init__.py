@@ -8,3 +8,7 @@
 
 Nothing here is imported before `shoal app` runs, and what a worker imports does not need NiceGUI.
 """
+
+from pathlib import Path
+
+STATIC = Path(__file__).with_name("static")

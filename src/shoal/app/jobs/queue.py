@@ -25,7 +25,7 @@ from typing import Any
 
 from shoal.app.jobs.warm import Warm, start_child
 from shoal.app.project.own_files import own_folder, read_json, write_json, write_own
-from shoal.app.project.project import Project, moved, plan_text
+from shoal.app.project.project import Project, plan_text, relocate
 from shoal.app.project.wording import as_sentence
 from shoal.app.project.workspace import Workspace
 from shoal.errors import ShoalError
@@ -165,7 +165,7 @@ class Jobs:
         self.workspace.check(asked, project.folder)
         id = f"{time.time_ns() // 1_000_000:013d}-{secrets.token_hex(4)}"
         folder = own_folder(project.folder / "jobs" / id)
-        write_own(folder / "plan.yaml", plan_text(moved(asked, project.folder, folder)))
+        write_own(folder / "plan.yaml", plan_text(relocate(asked, project.folder, folder)))
         about = {"task": task, "options": dict(options or {}), "label": label, "queued": time.time()}
         write_json(folder / "job.json", about)
         self._write(folder, {"status": "queued"})

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.app.panels.promise import estimates
-from shoal.app.project.project import Project, moved
+from shoal.app.project.project import Project, relocate
 from shoal.app.project.wording import as_sentence
 from shoal.app.project.workspace import Workspace
 from shoal.errors import ShoalError
@@ -73,7 +73,7 @@ class Warm:
     ) -> None:
         """Asks for an estimate, in place of what was asked for this project before."""
         self.workspace.check(document, project.folder)
-        request = Request(project, key, base, moved(document, project.folder.resolve(), Path()), rows, limit)
+        request = Request(project, key, base, relocate(document, project.folder.resolve(), Path()), rows, limit)
         with self._lock:
             self._hear()
             self._asked = time.monotonic()

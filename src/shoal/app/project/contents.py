@@ -14,6 +14,7 @@ from typing import Any
 
 from shoal.app.project.own_files import read_json, write_json
 from shoal.app.project.project import Project, paths_of
+from shoal.records.source import fingerprint
 
 
 def key_of(project: Project, document: Mapping[str, Any], **besides: Any) -> str:
@@ -25,8 +26,6 @@ def key_of(project: Project, document: Mapping[str, Any], **besides: Any) -> str
 
 def _hash(project: Project, path: Path) -> str | None:
     """The hash of a file's bytes. It is remembered for as long as size, time and place of the file stay the same."""
-    from shoal.records.source import fingerprint
-
     try:
         found = path.resolve(strict=True)
         status = found.stat()

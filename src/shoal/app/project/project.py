@@ -14,6 +14,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from shoal.app.project.own_files import read_json, write_json, write_own
 from shoal.app.project.wording import PageOrigin, as_sentence
 from shoal.errors import InputError
@@ -152,8 +154,6 @@ class Project:
 @lru_cache(maxsize=16)
 def _document(text: bytes) -> dict[str, Any]:
     """A plan's document. A page asks for it dozens of times, and YAML of thousands of columns takes seconds to read."""
-    import yaml
-
     try:
         found = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except yaml.YAMLError:
@@ -172,7 +172,7 @@ def paths_of(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield ".".join(keys), path
 
 
-def moved(document: Mapping[str, Any], old: Path, new: Path) -> dict[str, Any]:
+def relocate(document: Mapping[str, Any], old: Path, new: Path) -> dict[str, Any]:
     """The document of a plan in one folder as it must read in another, so that it speaks of the same files."""
     found: dict[str, Any] = copy.deepcopy(dict(document))
     for keys, path in list(_places(document)):

@@ -12,6 +12,7 @@ import re
 import secrets
 import shutil
 import stat
+import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,6 +24,9 @@ from shoal.app.project.own_files import free_name, own_folder, read_json, safe_n
 from shoal.app.project.project import Project, paths_of
 from shoal.errors import InputError
 from shoal.records.layout import format_of
+
+if sys.platform != "win32":
+    import fcntl
 
 OWN = ".shoal"
 MOST_LISTED, DEEPEST = 500, 4
@@ -65,9 +69,7 @@ class Workspace:
         """Takes the workspace for this process. Raises if another app has it open."""
         number = os.open(self.own / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         self._lock = os.fdopen(number, "r+b")
-        try:
-            import fcntl
-        except ImportError:  # Windows: two apps would both work, and each would miss the other's jobs
+        if sys.platform == "win32":  # two apps would both work, and each would miss the other's jobs
             return
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -94,7 +96,7 @@ class Workspace:
 
     # Files.
 
-    def named(self, given: str) -> Path:
+    def file_called(self, given: str) -> Path:
         """The file that a user names, relative to the workspace. Raises unless it is a plain file inside of it."""
         shown = given if len(given) <= 80 else f"{given[:77]}..."
         if not given.strip() or "\x00" in given:
@@ -117,7 +119,7 @@ class Workspace:
         if not found.is_relative_to(self.folder):
             raise InputError(
                 f"{shown}: it lies outside the workspace ({self.folder}), where the app does not read; upload it, "
-                "or start shoal app with --workspace and the folder it is in"
+                "or start the app with its folder as the workspace"
             )
         if not stat.S_ISREG(kind):
             raise InputError(f"{shown}: it is no plain file; name a file of data")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
+from shoal.app.project.drafts import begin
 from shoal.app.project.own_files import write_own
 from shoal.app.project.project import Project
 from shoal.app.project.workspace import Workspace
+from shoal.records.layout import Layout
+from shoal.records.samples.grocery import grocery
+from shoal.records.writing import write
 
 BASKETS, TREE = "demo-baskets.csv", "demo-products.csv"
 
@@ -17,10 +20,6 @@ def demo_project(workspace: Workspace) -> Project:
     for project in workspace.projects():
         if project.settings.get("demo") and project.data is not None:
             return project
-    from shoal.records.layout import Layout
-    from shoal.records.samples.grocery import grocery
-    from shoal.records.writing import write
-
     baskets, paths = grocery()
     data, tree = workspace.uploads / BASKETS, workspace.uploads / TREE
     write(baskets, data, layout=Layout("csv", separator="|"), force=True)
@@ -28,14 +27,7 @@ def demo_project(workspace: Workspace) -> Project:
     write_own(tree, "".join(f"{';'.join(path)}\n" for path in paths).encode())
     project = workspace.new_project("A made-up grocery store")
     project.set(demo=True)
-
-    from shoal.app.project.drafts import begin
-
     begin(project, data)
-    project.change({"hierarchies": _from(project.folder, tree)})
+    project.change({"hierarchies": os.path.relpath(tree, project.folder)})
     project.forget()
     return project
-
-
-def _from(folder: Path, path: Path) -> str:
-    return os.path.relpath(path, folder)

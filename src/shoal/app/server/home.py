@@ -80,7 +80,7 @@ def _build_taking(workspace: Workspace) -> None:
         async def take_named() -> None:
             trouble.clear()
             try:
-                path = workspace.named(named.value or "")
+                path = workspace.file_called(named.value or "")
             except InputError as error:
                 with trouble:
                     parts.notice(as_sentence(error), "bad")

@@ -18,13 +18,16 @@ import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import uvicorn
+
+from shoal.app import STATIC
+from shoal.app.jobs.queue import Jobs
+from shoal.app.project.workspace import Workspace
+from shoal.app.server.demo_project import demo_project
+from shoal.app.server.guard import Guard
 from shoal.errors import InputError, way_to
 
 if TYPE_CHECKING:
-    import uvicorn
-
-    from shoal.app.jobs.queue import Jobs
-    from shoal.app.server.guard import Guard
     from shoal.app.server.shell import App
 
 HOST = "127.0.0.1"
@@ -34,8 +37,6 @@ TICK = 0.3
 
 def serve(workspace: str | os.PathLike[str], port: int = 0, *, demo: bool = False, open_browser: bool = True) -> None:
     """Serves the app until it is interrupted. Port 0 takes a free one. The start URL goes to standard error, once."""
-    from shoal.app.project.workspace import Workspace
-
     place = Workspace(workspace)
     place.lock()
     listening = _listening(port)
@@ -45,10 +46,7 @@ def serve(workspace: str | os.PathLike[str], port: int = 0, *, demo: bool = Fals
     os.umask(0o077)
     _log_to(place.own / "server.log")
     try:
-        import uvicorn
-
-        from shoal.app.jobs.queue import Jobs
-        from shoal.app.server.shell import App
+        from shoal.app.server.shell import App  # NiceGUI looks at its storage path when it is imported
 
         app = App(place, Jobs(place))
         guard = _application(app, listening.getsockname()[1])
@@ -63,8 +61,6 @@ def serve(workspace: str | os.PathLike[str], port: int = 0, *, demo: bool = Fals
         )
         server = uvicorn.Server(config)
         if demo:
-            from shoal.app.server.demo_project import demo_project
-
             guard.start = f"/p/{demo_project(place).id}/data"
         # Uvicorn takes the signal, ends its connections and raises it again: then our jobs are ended, too.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -124,16 +120,13 @@ def _listening(port: int) -> socket.socket:
         found.listen(128)
     except OSError as error:
         found.close()
-        raise InputError(f"port {port} cannot be used ({error.strerror}); give another, or leave --port out") from None
+        raise InputError(f"port {port} cannot be used ({error.strerror}); give another, or leave it out") from None
     return found
 
 
 def _application(app: App, port: int) -> Guard:
     from fastapi import FastAPI
     from nicegui import ui
-
-    from shoal.app.server.guard import Guard
-    from shoal.app.server.shell import STATIC
 
     outer = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     app.add_routes(outer)

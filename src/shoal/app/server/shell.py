@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import inspect
 import logging
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -16,15 +15,16 @@ from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse, Res
 from fastapi.staticfiles import StaticFiles
 from nicegui import ui
 
+from shoal.app import STATIC
 from shoal.app.jobs.queue import Jobs
 from shoal.app.panels import Panel, panel, panels
 from shoal.app.project.project import Project
 from shoal.app.project.wording import as_sentence
 from shoal.app.project.workspace import Workspace
+from shoal.app.server.home import build_home
 from shoal.app.widgets import components as parts
 from shoal.errors import ShoalError
 
-STATIC = Path(__file__).parents[1] / "static"
 LOCAL = "Nothing leaves this machine: no request, no font, no statistic. Your data stay in the workspace."
 _TYPES = {".json": "application/json", ".html": "text/html", ".pdf": "application/pdf", ".csv": "text/csv"}
 
@@ -40,7 +40,7 @@ class View:
         self._steps = ui.refreshable(self._build_steps)
         self._onward = ui.refreshable(self._build_onward)
 
-    def changed(self) -> None:
+    def refresh_steps(self) -> None:
         """Call it after a change that may open or block other panels: the steps are drawn anew, the panel stays as it is."""
         self._steps.refresh()
         self._onward.refresh()
@@ -181,8 +181,6 @@ class App:
 
     def add_routes(self, outer: FastAPI) -> None:
         """Adds the pages to NiceGUI, and what are no pages to the application around it."""
-        from shoal.app.server.home import build_home
-
         outer.mount("/static", StaticFiles(directory=STATIC))
         outer.put("/upload")(self._upload)
         outer.get("/p/{project}/jobs/{job}/{name}")(self._file)

@@ -15,6 +15,8 @@ from typing import Any
 import pyarrow as pa
 
 from shoal.errors import InputError
+from shoal.records.formats.columnar import columnar_table
+from shoal.records.formats.peek import column_names, table_in
 from shoal.records.layout import format_of
 from shoal.records.storage.streams import Input
 
@@ -37,7 +39,7 @@ class Preview:
             raise InputError(f"{path.name}: its name does not tell a format; choose one")
         self.format = form
         self._bare = form == "dat" or (first is not None and first.data.lstrip()[:1] == b"[")
-        self.columns = ["items"] if self._bare else _columns(path, form)
+        self.columns = ["items"] if self._bare else column_names(path, form)
         self._lock = Lock()
         self._source: Iterator[pa.RecordBatch] | None = None
         self._kept: deque[tuple[int, pa.RecordBatch]] = deque(maxlen=_KEPT)
@@ -69,8 +71,6 @@ class Preview:
     def _known_rows(self) -> int | None:
         if self.format not in ("parquet", "arrow"):
             return None
-        from shoal.records.formats.columnar import columnar_table
-
         with Input(self.path) as opened:
             return columnar_table(opened, self.format).rows
 
@@ -94,15 +94,7 @@ class Preview:
                     lines = [line.decode() for line in block.data.splitlines() if line.strip()]
                     yield pa.record_batch({"items": pa.array(lines, pa.string())})
                 return
-            from shoal.records.formats.peek import table_in
-
             yield from table_in(opened, self.format, self.columns).batches(columns)
-
-
-def _columns(path: Path, form: str) -> list[str]:
-    from shoal.records.formats.peek import column_names
-
-    return column_names(path, form)
 
 
 def _text(cell: Any) -> str:

@@ -127,7 +127,7 @@ def _build_reading(view: View, path: Path) -> None:
     def number(value: Any) -> None:
         if value != _AS_NAMED:
             set_numeric(project, value is None)
-            view.changed()
+            view.refresh_steps()
 
     with parts.row():
         forms = {form: _NAMES[form] for form in FORMATS}
@@ -143,7 +143,7 @@ def _build_reading(view: View, path: Path) -> None:
                         document["input"]["separator"] = event.value
 
                 project.change(put)
-                view.changed()
+                view.refresh_steps()
 
             parts.select(marks, now["separator"], "Items inside a cell are parted by", part, width="21rem")
         if project.of_role("quasi"):
@@ -202,12 +202,12 @@ def _build_roles(view: View) -> None:
         def refresh() -> None:
             standing.refresh()
             rows.refresh()
-            view.changed()
+            view.refresh_steps()
 
         def choose(name: str, role: str | None) -> None:
             set_role(project, name, role)
             standing.refresh()
-            view.changed()
+            view.refresh_steps()
 
         @ui.refreshable
         def rows() -> None:

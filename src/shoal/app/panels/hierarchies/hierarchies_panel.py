@@ -130,7 +130,7 @@ class Trees:
         known, column = dict(self.project.settings.get("trees") or {}), self.tree.need.column
         if known.get(column) != fit:
             self.project.set(trees=known | {column: fit})
-            self.view.changed()
+            self.view.refresh_steps()
 
     async def _show_anew(self, *, focus: bool = False) -> None:
         """After another tree was taken. With `focus`, what had it is gone, so it goes to what is chosen in the tree."""
@@ -138,7 +138,7 @@ class Trees:
         self._columns.look_at(self.tree)
         self._choice.refresh()
         self._tree.refresh()
-        self.view.changed()
+        self.view.refresh_steps()
         if focus:
             self.client.run_javascript("document.querySelector('.sh-tree [tabindex=\"0\"]')?.focus()")
         await self._note()

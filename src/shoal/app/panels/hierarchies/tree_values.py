@@ -17,9 +17,10 @@ import numpy as np
 
 from shoal.app.jobs.queue import LIVE, Job, Jobs
 from shoal.app.project.own_files import own_folder, read_json, write_own
-from shoal.app.project.project import Project, moved
+from shoal.app.project.project import Project, relocate
 from shoal.hierarchy.spec import Values
 from shoal.plan import Plan, plan_of
+from shoal.release import read_for
 
 if TYPE_CHECKING:
     from shoal.records.baskets import Baskets
@@ -85,8 +86,6 @@ def trees_folder(project: Project) -> Path:
 
 def read_values(plan: Plan) -> tuple[dict[str, Values], Baskets | None]:
     """The values of all columns that are generalized, as a release reads them, and the sets."""
-    from shoal.release import read_for
-
     source, _ = read_for(plan)
     items = "+".join(plan.of_role("items")) or "items"
     values = {column.name: Values.of_column(column) for column in source.records.of_role("quasi")}
@@ -135,7 +134,7 @@ def is_small(project: Project) -> bool:
 def keep_values(project: Project) -> None:
     """Reads the values and keeps them."""
     key = values_key(project)
-    values, _ = read_values(plan_of(moved(reading_document(project), project.folder, Path())))
+    values, _ = read_values(plan_of(relocate(reading_document(project), project.folder, Path())))
     folder = trees_folder(project)
     for old in folder.glob("values-*.json"):
         old.unlink(missing_ok=True)

@@ -48,14 +48,14 @@ def keep(project: Project, key: str, base: str, found: Mapping[str, Any]) -> Non
         old.unlink(missing_ok=True)
 
 
-def kept(project: Project, key: str) -> dict[str, Any] | None:
+def kept_estimate(project: Project, key: str) -> dict[str, Any] | None:
     """The estimate of a key, the best so far."""
     return read_json(project.folder / "estimates" / f"{key}.json") or None
 
 
 def finish(project: Project, key: str) -> None:
     """No larger sample is tried for an estimate."""
-    found = kept(project, key)
+    found = kept_estimate(project, key)
     if found is not None:
         write_json(project.folder / "estimates" / f"{key}.json", found | {"final": True})
 
@@ -127,7 +127,7 @@ def figures(found: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     return told
 
 
-def protected(found: Mapping[str, Any]) -> str | None:
+def protection_words(found: Mapping[str, Any]) -> str | None:
     """What the promise does for the attacker who knows most: before and after."""
     if not found["raw"]:
         return None
@@ -159,7 +159,7 @@ def advice(found: Mapping[str, Any]) -> str | None:
     return None
 
 
-def tried(results: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
+def comparison_rows(results: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
     """Rows of the table of what was tried: promise, algorithm, rows, main loss, another loss. Each once, the newest first."""
     seen: dict[tuple[str, ...], None] = {}
     for found in results:

@@ -86,7 +86,7 @@ class Estimating:
         document = estimates.asked_document(project)
         rows = self.rows
         self.key, self.base = await asyncio.to_thread(estimates.keys_of, project, document, rows)
-        found = estimates.kept(project, self.key)
+        found = estimates.kept_estimate(project, self.key)
         try:
             if found is None or not found.get("final"):
                 self.warm.ask(project, self.key, self.base, document, rows)
@@ -102,7 +102,7 @@ class Estimating:
         if self.found is not None and not self.is_old and self.found.get("final"):
             return
         standing = self.warm.standing(self.key)
-        found = estimates.kept(self.view.project, self.key)
+        found = estimates.kept_estimate(self.view.project, self.key)
         if found is not None:
             self.found, self.is_old = found, False
         self.doing = self.failed = None
@@ -168,7 +168,7 @@ class Estimating:
         with parts.grid():
             for value, what, note in estimates.figures(found):
                 parts.stat(value, what, note)
-        if words := estimates.protected(found):
+        if words := estimates.protection_words(found):
             parts.text(words, "p")
         if words := estimates.advice(found):
             parts.text(words, "p")
@@ -178,7 +178,7 @@ class Estimating:
         """Other promises on the same rows, to compare."""
         if not self.base:
             return
-        lines = estimates.tried(estimates.comparable(self.view.project, self.base))
+        lines = estimates.comparison_rows(estimates.comparable(self.view.project, self.base))
         if len(lines) > 1:
             with ui.expansion("Tried on the same data").classes("sh-wide"):
                 header = ("Promise", "Algorithm", "Rows", "Lost", "And")

@@ -54,7 +54,7 @@ class Desk:
             self.strength.refresh()
         self.words.refresh()
         self.history.refresh()
-        self.view.changed()
+        self.view.refresh_steps()
         self.estimate.want()
 
     def turn(self, name: str, value: float) -> None:

@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from shoal.app.jobs.queue import LIVE, Job, Jobs
+from shoal.app.jobs.tasks.release_task import check_name
+from shoal.app.panels.result.run_tables import FOLDER
 from shoal.app.project.own_files import safe_name, write_own
-from shoal.app.project.project import Project, moved, plan_text
+from shoal.app.project.project import Project, plan_text, relocate
 from shoal.app.project.workspace import Workspace
 from shoal.errors import InputError
 from shoal.plan import plan_of
@@ -55,8 +57,6 @@ def stem_of(name: str) -> str:
 
 def wanted_name(given: str, form: str) -> str:
     """The file's name for what the user typed and the format chosen. Raises `InputError` if it cannot be one."""
-    from shoal.app.jobs.tasks.release_task import check_name
-
     if form not in FORMATS:
         raise InputError(f"{form!r} is no format for a release; take one of {', '.join(FORMATS)}")
     if not given.strip():
@@ -96,7 +96,7 @@ def ask_for(jobs: Jobs, project: Project, run: Job, name: str) -> Job:
     found = standing(jobs, project, run, name)
     if found.job is not None and (found.is_there or found.is_coming):
         return found.job
-    document = moved(run.document, run.folder, project.folder)
+    document = relocate(run.document, run.folder, project.folder)
     return jobs.submit(project, task=TASK, document=document, options={"job": run.id, "name": name}, label=name)
 
 
@@ -119,7 +119,7 @@ class Recipe:
 
 def recipe(workspace: Workspace, run: Job, name: str) -> Recipe:
     """How the release of a run, under a name, is made without the app."""
-    document = moved(run.document, run.folder, workspace.folder)
+    document = relocate(run.document, run.folder, workspace.folder)
     document["outputs"] = _outputs(document, name)
     plan = plan_of(document)
     return Recipe(plan_text(document).decode(), command_of(plan, PLAN), script_of(plan))
@@ -141,7 +141,5 @@ def _outputs(document: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 def table_of(job: Job, name: str) -> Path | None:
     """A table of a run that pages leaf through."""
-    from shoal.app.panels.result.run_tables import FOLDER
-
     path = job.folder / "out" / FOLDER / f"{name}.parquet"
     return path if path.is_file() else None

@@ -20,7 +20,7 @@ from shoal.app.panels.result.results import (
     algorithm_words,
     class_chart,
     column_losses,
-    compared,
+    comparison_chart,
     losses,
     risk_chart,
     risks,
@@ -281,7 +281,7 @@ def _build_compared(view: View, run: Job) -> None:
     with parts.card(
         "Compare runs", "A stronger promise costs more. Down and to the left is better; each point is a run."
     ):
-        chart = compared(runs)
+        chart = comparison_chart(runs)
         if chart is not None:
             parts.chart(chart, "Loss against guarantee of all runs of this project")
         rows = []

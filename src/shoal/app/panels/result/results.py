@@ -4,7 +4,7 @@ brief(project)          the plan in a few lines, each with the panel where it is
 verdict(result)         what the audit found
 losses(result)          what was lost, by what it is measured on
 risks(result)           what the promise's attacker learns, before and after
-compared(jobs)          loss against guarantee of all runs that are done
+comparison_chart(jobs)          loss against guarantee of all runs that are done
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 from shoal.app.jobs.queue import Job
 from shoal.app.panels.hierarchies.column_tree import spec_words
-from shoal.app.project.project import Project, moved
+from shoal.app.project.project import Project, relocate
 from shoal.app.project.promises import algorithm_of
 from shoal.drawing.bars import Bar, bars
 from shoal.drawing.charts import Series, line_chart, scatter_chart
@@ -89,12 +89,12 @@ def algorithm_words(document: Mapping[str, Any]) -> str:
 
 def is_of_draft(project: Project, job: Job) -> bool:
     """Whether a job runs the plan as it stands now."""
-    return moved(job.document, job.folder, project.folder) == project.draft
+    return relocate(job.document, job.folder, project.folder) == project.draft
 
 
 def asked_again(project: Project, job: Job) -> dict[str, Any]:
     """The plan of a job, as a document of the project's folder."""
-    return moved(job.document, job.folder, project.folder)
+    return relocate(job.document, job.folder, project.folder)
 
 
 def queued_at(job: Job) -> str:
@@ -254,7 +254,7 @@ def class_chart(result: Mapping[str, Any], side: str) -> str | None:
 # Several runs.
 
 
-def compared(jobs: Sequence[Job]) -> str | None:
+def comparison_chart(jobs: Sequence[Job]) -> str | None:
     """Loss against guarantee: one point a run and measure. None unless there is something to compare.
 
     Across stands 1/k (for buckets 1/l), the chance that the promise leaves to an attacker's guess, so that little is good both ways; the

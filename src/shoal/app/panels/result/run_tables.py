@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,11 +16,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-if TYPE_CHECKING:
-    from shoal.hierarchy.tree import Hierarchy
-    from shoal.records.baskets import Baskets
-    from shoal.records.records import Records
-    from shoal.release import Release
+from shoal.algorithms.recoding import LocalRecoding, Recoding
+from shoal.algorithms.rt.cluster_recoding import ClusterRecoding
+from shoal.attacks.prosecutor import crowds
+from shoal.hierarchy.tree import Hierarchy
+from shoal.price.ncp import leaf_occurrences
+from shoal.records.baskets import Baskets
+from shoal.records.records import Records
+from shoal.release import Release
 
 FOLDER = ".tables"
 ABOVE, PUBLISHED, BELOW, DROPPED = range(4)
@@ -46,9 +49,6 @@ def items_table(release: Release, original: Baskets | Records) -> pa.Table | Non
     baskets = _baskets(original)
     if baskets is None:
         return None
-    from shoal.algorithms.recoding import LocalRecoding, Recoding
-    from shoal.algorithms.rt.cluster_recoding import ClusterRecoding
-
     recoding = release.recoding
     if isinstance(recoding, Recoding):
         found = _by_cut(recoding, baskets)
@@ -148,9 +148,6 @@ def _by_edits(edits: Any, baskets: Baskets) -> dict[str, Any]:
 
 def tree_table(release: Release, original: Baskets | Records) -> pa.Table | None:
     """Per node of the tree: name, node above (-1: none), depth, items and occurrences below, where it stands, and rows that show it."""
-    from shoal.algorithms.recoding import LocalRecoding, Recoding
-    from shoal.price.ncp import leaf_occurrences
-
     recoding, baskets = release.recoding, _baskets(original)
     if baskets is None or not isinstance(recoding, Recoding | LocalRecoding):
         return None
@@ -211,8 +208,6 @@ def class_bins(sizes: Ints, k: int) -> list[dict[str, Any]]:
 
 def class_sizes(data: Baskets | Records, bucket: str | None = None) -> Ints:
     """Sizes of the classes of equal rows, or of the buckets where a column says which rows share their values."""
-    from shoal.attacks.prosecutor import crowds
-
     if bucket is not None:
         return np.bincount(data[bucket].codes).astype(np.int64)  # type: ignore[index]
     return crowds(data)[1] if len(data) else np.zeros(0, np.int64)

@@ -89,7 +89,7 @@ def _build_found(view: View, document: dict[str, Any], key: str, k: int) -> None
         if state["shown"] != (job.status, job.phase):
             found.refresh()
             if job.status not in LIVE:
-                view.changed()
+                view.refresh_steps()
         timer.active = job.status in LIVE
 
     found()

@@ -96,8 +96,8 @@ def over_m(found: Found) -> list[tuple[str, ...]]:
             names[0] if one["m"] == 0 else besides + ("1 item" if one["m"] == 1 else f"up to {one['m']} items"),
             f"{one['itemsets']:,}",
             f"{one['rare']:,}",
-            counted(one["exposed"], rows),
-            counted(one["unique"], rows),
+            count_words(one["exposed"], rows),
+            count_words(one["unique"], rows),
         )
         for one in profile["exposures"]
     ]
@@ -125,16 +125,16 @@ def by_columns(found: Found) -> tuple[list[tuple[str, ...]], list[tuple[str, ...
         line = (
             visible(one["columns"][0]),
             f"{one['combinations']:,}",
-            counted(one["unique"], rows),
-            counted(one["few"], rows),
+            count_words(one["unique"], rows),
+            count_words(one["few"], rows),
         )
-        single.append((*line, counted(without["unique"], rows)) if without else line)
+        single.append((*line, count_words(without["unique"], rows)) if without else line)
     pairs: list[tuple[str, ...]] = [
         (
             " and ".join(map(visible, one["columns"])),
             f"{one['combinations']:,}",
-            counted(one["unique"], rows),
-            counted(one["few"], rows),
+            count_words(one["unique"], rows),
+            count_words(one["few"], rows),
         )
         for one in columns["pairs"][:MOST_PAIRS]
     ]
@@ -168,7 +168,7 @@ def worst_column(found: Found) -> str | None:
     return None
 
 
-def counted(count: int, rows: int) -> str:
+def count_words(count: int, rows: int) -> str:
     """`312 (3.1%)`."""
     share = count / max(1, rows)
     shown = "<0.1%" if 0 < share < 0.0005 else ">99.9%" if 0.9995 <= share < 1 else f"{share:.1%}"

@@ -91,7 +91,7 @@ class _Runs:
             self._plan.refresh()
         self._list.refresh()
         self._button.refresh()
-        self.view.changed()
+        self.view.refresh_steps()
 
     def _build_button(self) -> None:
         view = self.view
