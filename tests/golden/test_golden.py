@@ -51,7 +51,7 @@ def record_of(group: str, folder: Path, monkeypatch, capfd) -> str:
     monkeypatch.setenv("SHOAL_KEY", str(folder / "keys" / "owner.key"))
     monkeypatch.delenv("SHOAL_DATA", raising=False)
     monkeypatch.setenv("COLUMNS", "110")
-    monkeypatch.setattr("shoal.kernels.compiled", lambda: True)
+    monkeypatch.setattr("shoal.kernels.are_compiled", lambda: True)
     world = folder / "world"
     world.mkdir()
     lay_out(world)
