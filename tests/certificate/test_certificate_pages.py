@@ -21,7 +21,7 @@ from shoal.certificate.sections import plain_text, sections
 from shoal.drawing.bars import Bar, bars
 from shoal.evaluation import raw_risk
 from shoal.evaluation.raw_risk import affordable
-from shoal.records.source import load_records
+from shoal.records.source import Reading, load, load_records
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -210,7 +210,7 @@ def naive_risk(rows, k, m):
     m=st.integers(1, 3),
 )
 def test_risk_before_is_that_of_the_naive_count(rows, k, m):
-    source = shoal.records.source.load(Baskets.from_rows([sorted(row) for row in rows]))
+    source = load(Baskets.from_rows([sorted(row) for row in rows]), Reading())
     found = raw_risk.raw_risk(source, KmAnonymity(k, m))
     assert [(e.few, e.single) for e in found] == [
         naive_risk(rows, k, known) for known in range(1, min(m, max(map(len, rows))) + 1)
@@ -234,7 +234,7 @@ def test_risk_before_of_tables_counts_equal_rows(tmp_path):
     assert (found.few, found.single) == (4, 1)
     (found,) = raw_risk.raw_risk(table, shoal.MatchingDiversity(2))
     assert (found.few, found.single) == (5, None)
-    sets = shoal.records.source.load(Baskets.from_rows([["a"]] * 3 + [["b"]] + [["b", "s"]]))
+    sets = load(Baskets.from_rows([["a"]] * 3 + [["b"]] + [["b", "s"]]), Reading())
     (found,) = raw_risk.raw_risk(sets, shoal.KAnonymity(3, sensitive=["s"]))
     assert (found.few, found.single) == (2, 0)
 
@@ -247,7 +247,7 @@ def test_risk_before_counts_no_more_than_takes_a_moment(monkeypatch):
     assert affordable(np.full(10, 100_000), 9) == 1
     assert affordable(np.array([3]), 9) == 3  # nobody has more to be known by
     monkeypatch.setattr(raw_risk, "SUBSETS", 1)
-    source = shoal.records.source.load(Baskets.from_rows([["a", "b"]] * 5 + [["a", "c"]]))
+    source = load(Baskets.from_rows([["a", "b"]] * 5 + [["a", "c"]]), Reading())
     assert [e.knows for e in raw_risk.raw_risk(source, KmAnonymity(2, 2))] == ["one item"]
 
 
