@@ -113,7 +113,9 @@ def test_errors_arrive_with_all_that_they_carry(start):
     child.ask("refuse")
     error = heard(child)[1].error
     assert (type(error), error.exit_code, error.values) == (InputError, 2, ("age",))
-    assert error.told(lambda name, value: f"--{name}", show_values=True) == "the column has no role (age); pass --drop"
+    assert (
+        error.render(lambda name, value: f"--{name}", show_values=True) == "the column has no role (age); pass --drop"
+    )
     assert str(error) == "the column has no role; pass drop="
     child.ask("unreachable")
     assert isinstance(heard(child)[1].error, Unreachable)

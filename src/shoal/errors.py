@@ -70,9 +70,9 @@ class Message(str):
         made.text, made.values = text, tuple(map(str, values))
         return made
 
-    def told(self, wording: Wording = in_python, *, show_values: bool = False) -> str:
+    def render(self, wording: Wording = in_python, *, show_values: bool = False) -> str:
         """The sentence in the words of a face."""
-        shown = f" ({listed(self.values)})" if show_values and self.values else ""
+        shown = f" ({short_list(self.values)})" if show_values and self.values else ""
         return _worded(self.text, wording).replace(VALUES, without_passwords(shown))
 
 
@@ -94,13 +94,13 @@ class ShoalError(Exception):
         """The same error with more about its place before the sentence, or another remedy after it."""
         return self._saying(f"{before}{self.message.text}{after}")
 
-    def worded(self, wording: Wording) -> Self:
+    def in_words(self, wording: Wording) -> Self:
         """The same error, whose mentions of options are now words of a face."""
         return self._saying(_worded(self.message.text, wording))
 
-    def told(self, wording: Wording = in_python, *, show_values: bool = False) -> str:
+    def render(self, wording: Wording = in_python, *, show_values: bool = False) -> str:
         """The message in the words of a face."""
-        return self.message.told(wording, show_values=show_values)
+        return self.message.render(wording, show_values=show_values)
 
     def _saying(self, text: str) -> Self:
         """The same error, with all that it carries, in other words."""
@@ -140,9 +140,9 @@ class Unreachable(ShoalError):  # noqa: N818 - reads as what it says
         """Who shows it, where somebody does: values of the data, which the message never holds."""
 
 
-def told(message: str, wording: Wording = in_python, *, show_values: bool = False) -> str:
+def render(message: str, wording: Wording = in_python, *, show_values: bool = False) -> str:
     """A note in the words of a face; a plain text as it is."""
-    return message.told(wording, show_values=show_values) if isinstance(message, Message) else message
+    return message.render(wording, show_values=show_values) if isinstance(message, Message) else message
 
 
 def way_to(error: BaseException) -> str:
@@ -150,7 +150,7 @@ def way_to(error: BaseException) -> str:
     return "".join(traceback.format_tb(error.__traceback__)) + f"{type(error).__name__}\n"
 
 
-def listed(names: Sequence[str], limit: int = _MOST) -> str:
+def short_list(names: Sequence[str], limit: int = _MOST) -> str:
     """The first few names for a message of one line: long ones are shortened, line breaks and the like written out."""
     plain = [name if name.isprintable() else repr(name)[1:-1] for name in names[:limit]]
     shown = [name if len(name) <= _LONGEST else f"{name[: _LONGEST - 3]}..." for name in plain]

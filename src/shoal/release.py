@@ -34,7 +34,7 @@ from shoal.numbers import whole_number
 from shoal.options import KEYWORDS, Auditing, Keywords, Place, check_keywords, signature_of
 from shoal.plan.ask import plan_from
 from shoal.plan.model import Plan
-from shoal.plan.places import shown
+from shoal.plan.places import short_form
 from shoal.publish import Targets, Written, targets_of, write
 from shoal.records.baskets import Baskets
 from shoal.records.database.address import address_of, is_address, with_query, without_password
@@ -381,7 +381,7 @@ def check_files(plan: Plan, *, force: bool = False) -> Targets | None:
         if path != "-" and "://" not in path and not is_address(path) and not os.path.isfile(path):
             what = "it is a folder" if os.path.isdir(path) else "there is no such file"
             forms = "" if place[0] != "hierarchies" else ", or take a known form such as balanced:5"
-            raise plan.refusal(place, f"{shown(given)}: {what}; paths are relative to the plan's folder{forms}")
+            raise plan.refusal(place, f"{short_form(given)}: {what}; paths are relative to the plan's folder{forms}")
     targets = targets_of(plan)
     if targets is not None:
         inputs = [plan.data, *(plan.path_of(given) for place, given in files if place[0] != "input")]
@@ -390,7 +390,7 @@ def check_files(plan: Plan, *, force: bool = False) -> Targets | None:
         try:
             targets.check(force=force, inputs=tuple(path for path in inputs if isinstance(path, str)))
         except InputError as error:
-            raise plan.refused(("outputs",), error) from None
+            raise plan.refusal_of(("outputs",), error) from None
     # The hash of a table is known when it has been read, which is before anything is written.
     is_file = "://" not in plan.input.path and plan.input.path != "-" and not is_address(plan.input.path)
     if plan.input.sha256 is not None and is_file:

@@ -21,7 +21,7 @@ from shoal.hierarchy.build import balanced_tree
 from shoal.hierarchy.tree import Hierarchy
 from shoal.kernels.itemsets.descents import rows_to_fill, settle_pairs
 from shoal.kernels.itemsets.prefixes import laid_out
-from shoal.models.km import informed
+from shoal.models.km import with_knowledge
 from shoal.price.ncp import leaf_occurrences, local_ncp, ncp
 from shoal.records.baskets import Baskets
 from shoal.release import anonymize
@@ -201,12 +201,12 @@ def test_a_release_tells_what_became_of_what(tmp_path):
     from shoal.records.source import load_sets
 
     again = load_sets(written.targets.data, separator=written.layout.separator).baskets
-    assert informed(KmAnonymity(4, 2), tree).audit(again).holds
+    assert with_knowledge(KmAnonymity(4, 2), tree).audit(again).holds
 
 
 def test_an_audit_needs_the_tree_itself():
     with pytest.raises(InputError, match="as a file"):
-        informed(KmAnonymity(4, 2), "frequency:5")
+        with_knowledge(KmAnonymity(4, 2), "frequency:5")
 
 
 @settings(max_examples=5, deadline=None)

@@ -17,7 +17,7 @@ import shoal
 from shoal import Baskets, KmAnonymity, Unreachable
 from shoal.certificate import owner
 from shoal.certificate.owner import hmac_of, key_id
-from shoal.errors import told
+from shoal.errors import render
 
 ROWS = [["zqmilk", "zqnappies"]] * 6 + [["zqmilk", "zqbrie"]] * 2 + [["zqmilk"]] * 3
 
@@ -74,7 +74,7 @@ def test_certificate_keeps_what_the_owner_is_told_about_rare_categories_to_itsel
     tree = tmp_path / "tree.csv"
     tree.write_text("zqmilk;zqdairy;shop\nzqbrie;zqdairy;shop\nzqrifle;zqhunting;shop\n")
     _, text, release = certified(tmp_path, [["zqmilk"]] * 90 + [["zqrifle"]], hierarchy=tree)
-    assert any("zqhunting" in told(note, show_values=True) for note in release.notes)
+    assert any("zqhunting" in render(note, show_values=True) for note in release.notes)
     assert "zqhunting" not in text
     content, text, _ = certified(tmp_path, [["zqmilk"]] * 90 + [["zqrifle"]], hierarchy=tree, suppress=0.05)
     assert "zqhunting" not in text

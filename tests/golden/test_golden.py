@@ -28,7 +28,7 @@ VOLATILE = (
     (re.compile(r'("(?:seconds|peak_mb|key_id|public_key|signature)": )("[^"]*"|[-0-9.e+]+)'), r"\1<volatile>"),
     (re.compile(r'("(?:shoal|python|numpy|scipy|numba|typst)": )"[^"]*"'), r"\1<version>"),
     (re.compile(r"\b20[0-9]{2}-[0-9]{2}-[0-9]{2}\b"), "<date>"),
-    (re.compile(r"\b[0-9]+(?:\.[0-9]+)? (s|ms|MB|GB)\b"), r"<number> \1"),
+    (re.compile(r"\b[0-9]+(?:\.[0-9]+)? (s|ms|MB|GB)\b *"), r"<number> \1 "),
     (re.compile(r"shoal [0-9]+\.[0-9.a-z]+"), "shoal <version>"),
 )
 FLOAT = re.compile(r"-?[0-9]+\.[0-9]{7,}(?:e-?[0-9]+)?")
@@ -52,6 +52,8 @@ def record_of(group: str, folder: Path, monkeypatch, capfd) -> str:
     monkeypatch.delenv("SHOAL_DATA", raising=False)
     monkeypatch.setenv("COLUMNS", "110")
     monkeypatch.setattr("shoal.kernels.are_compiled", lambda: True)
+    monkeypatch.setattr("shoal.evaluation.advice.GLANCE", 600.0)  # advice is given however slow the machine is
+    monkeypatch.setattr("shoal.evaluation.advice.SECONDS", 600.0)
     world = folder / "world"
     world.mkdir()
     lay_out(world)
@@ -120,4 +122,5 @@ def steady(text: str) -> str:
     """The text without what differs between machines and runs."""
     for pattern, word in VOLATILE:
         text = pattern.sub(word, text)
+    text = re.sub(r" +$", "", text, flags=re.MULTILINE)
     return FLOAT.sub(lambda number: f"{float(number[0]):.6g}", text)

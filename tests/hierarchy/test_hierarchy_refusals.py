@@ -138,7 +138,7 @@ def test_what_is_no_tree_is_refused_with_file_labels_and_remedy(tmp_path, conten
     path.write_bytes(content)
     with pytest.raises(InputError) as caught:
         read_hierarchy(path)
-    assert re.search(words, caught.value.told(on_command_line, show_values=True))
+    assert re.search(words, caught.value.render(on_command_line, show_values=True))
     assert str(path) in str(caught.value)
     assert not set(caught.value.values) & set(str(caught.value).split("tree", 1)[1].split())
     assert "\n" not in str(caught.value)

@@ -22,7 +22,7 @@ import shoal
 from shoal.algorithms import ALGORITHMS
 from shoal.errors import InputError
 from shoal.guarantees.diversity import buckets_of
-from shoal.models.buckets import informed
+from shoal.models.buckets import with_knowledge
 from shoal.records.baskets import Baskets
 from shoal.records.buckets import Buckets
 from shoal.records.records import Column, Records
@@ -393,7 +393,7 @@ def test_rules_are_applied_whatever_is_marked_about_them(data):
     roles = {"quasi": "zip", "sensitive": "ill", "drop": "age,codes"}
     table = shoal.load_records("people.csv", **roles).records
     release = shoal.anonymize("people.csv", shoal.MatchingDiversity(3), algorithm="anatomy", seed=1, **roles)
-    promise = informed(shoal.MatchingDiversity(3), table, "rules.jsonl")
+    promise = with_knowledge(shoal.MatchingDiversity(3), table, "rules.jsonl")
     marked = replace(promise.rules, redundant=np.ones(len(promise.rules), np.bool_))
     seen = promise.audit(release.published)
     assert not seen.holds

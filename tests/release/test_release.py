@@ -18,7 +18,7 @@ from shoal import Baskets, InputError, KmAnonymity, ShoalError, Unreachable
 from shoal import publish as way
 from shoal.algorithms import algorithm
 from shoal.algorithms.recoding import Recoding
-from shoal.errors import told
+from shoal.errors import render
 from shoal.hierarchy.cut import Cut
 from shoal.hierarchy.tree import Hierarchy
 from shoal.records.layout import Layout
@@ -192,7 +192,7 @@ def test_a_release_at_the_root_names_the_rare_category_and_a_way_out():
     rows = ROWS * 10 + [["rifle", "milk"]]
     release = shoal.anonymize(rows, KmAnonymity(5, 2), hierarchy=SHOP)
     assert release.loss["ncp"] == 1
-    assert any("(hunting: 1)" in told(note, show_values=True) for note in release.notes)
+    assert any("(hunting: 1)" in render(note, show_values=True) for note in release.notes)
     assert not any("hunting" in note for note in release.notes)
     assert any(note.startswith("suppress=0.02 would lose") and "dropped" in note for note in release.notes)
     better = shoal.anonymize(rows, KmAnonymity(5, 2), hierarchy=SHOP, suppress=0.02)
@@ -436,7 +436,7 @@ def test_profile_counts_what_a_brute_force_count_finds():
 def test_profile_warns_about_categories_that_would_force_the_root():
     found = shoal.profile(ROWS * 10 + [["rifle", "milk"]], k=5, up_to=2, hierarchy=SHOP)
     assert [category.names for category in found.rare_categories] == [("hunting",)]
-    assert "(hunting: 1)" in told(found.notes[0], show_values=True)
+    assert "(hunting: 1)" in render(found.notes[0], show_values=True)
     assert "hunting" not in found.notes[0]
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import shoal
 from shoal.cli.terminal import on_command_line
-from shoal.errors import VALUES, InputError, Message, Unreachable, option, told
+from shoal.errors import VALUES, InputError, Message, Unreachable, option, render
 from shoal.plan.places import in_plan
 
 ROWS = [["a", "b"], ["a"], ["b"], ["a", "b"]]
@@ -117,23 +117,23 @@ def test_each_face_says_the_same_sentence_its_own_way():
         values=["p", "q"],
     )
     assert str(error) == "x: 2 items are new; pass force=True, unknown='root' or hierarchy={COL: SPEC}"
-    assert error.told(on_command_line) == "x: 2 items are new; pass --force, --unknown root or --hierarchy COL=SPEC"
-    assert error.told(on_command_line, show_values=True).startswith("x: 2 items are new (p, q); pass --force")
-    assert error.worded(in_plan).told(on_command_line) == (
+    assert error.render(on_command_line) == "x: 2 items are new; pass --force, --unknown root or --hierarchy COL=SPEC"
+    assert error.render(on_command_line, show_values=True).startswith("x: 2 items are new (p, q); pass --force")
+    assert error.in_words(in_plan).render(on_command_line) == (
         "x: 2 items are new; pass --force, options: {unknown: root} or hierarchies: {COL: SPEC}"
     )
-    assert error.within("y: ").told(show_values=True).startswith("y: x: 2 items are new (p, q); ")
+    assert error.within("y: ").render(show_values=True).startswith("y: x: 2 items are new (p, q); ")
 
 
 def test_an_error_survives_the_way_between_processes():
     error = Unreachable(f"no{VALUES}; ask for {option('l', '2')}", ["witness"], values=["v"])
     again = pickle.loads(pickle.dumps(error))
     assert (str(again), again.values, again.witnesses, again.exit_code) == (str(error), ("v",), ("witness",), 3)
-    assert again.told(on_command_line, show_values=True) == "no (v); ask for --l 2"
+    assert again.render(on_command_line, show_values=True) == "no (v); ask for --l 2"
 
 
 def test_a_note_is_a_text_that_says_more_when_asked():
     note = Message(f"{option('suppress', '0.02')} would drop one{VALUES}", ["milk"])
     assert note == "suppress=0.02 would drop one"
-    assert told(note, on_command_line, show_values=True) == "--suppress 0.02 would drop one (milk)"
-    assert told("plain --text") == "plain --text"
+    assert render(note, on_command_line, show_values=True) == "--suppress 0.02 would drop one (milk)"
+    assert render("plain --text") == "plain --text"

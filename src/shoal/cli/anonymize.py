@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shoal.cli import options
-from shoal.cli.terminal import announce_compilation, console, counted, print_json, printable, progress, say, table
+from shoal.cli.terminal import announce_compilation, console, number_of, print_json, printable, progress, say, table
 from shoal.errors import InputError
 from shoal.options import WRITING
 
@@ -111,14 +111,14 @@ def _counted(release: Release) -> str:
     checked = release.audit.checked
     if release.guarantee.model == "diversity":
         fewest = release.audit.facts["fewest_values"]
-        return f"{counted(checked, 'row')} looked at, each with {fewest} possible values or more"
+        return f"{number_of(checked, 'row')} looked at, each with {fewest} possible values or more"
     k = release.guarantee.k
     if release.guarantee.model == "k":
-        return f"{counted(checked, 'class', 'classes')} of equal rows counted, none of fewer than {k}"
+        return f"{number_of(checked, 'class', 'classes')} of equal rows counted, none of fewer than {k}"
     if release.guarantee.model in ("rt", "lm"):
-        what = counted(checked, "class and itemset", "classes and itemsets")
+        what = number_of(checked, "class and itemset", "classes and itemsets")
         return f"{what} counted in the published table, none in fewer than {k} rows"
-    return f"{counted(checked, 'itemset')} counted in the published rows, none of them in fewer than {k}"
+    return f"{number_of(checked, 'itemset')} counted in the published rows, none of them in fewer than {k}"
 
 
 def _generalized(facts: dict[str, Any]) -> Any:
@@ -129,9 +129,9 @@ def _generalized(facts: dict[str, Any]) -> Any:
         lines.add_row(
             "  dropped",
             f"{dropped['share']:.2%}",
-            f"{counted(dropped['occurrences'], 'occurrence')}, "
+            f"{number_of(dropped['occurrences'], 'occurrence')}, "
             + (
-                f"{counted(dropped['categories'], 'whole category', 'whole categories')}"
+                f"{number_of(dropped['categories'], 'whole category', 'whole categories')}"
                 if dropped["categories"]
                 else "one by one, where they made an itemset rare"
             ),
@@ -161,7 +161,7 @@ def _grouped(facts: dict[str, Any]) -> Any:
 
 def _parameters(facts: dict[str, Any]) -> str:
     segments = facts["facts"].get("segments")
-    return counted(segments, "segment") if segments else ""
+    return number_of(segments, "segment") if segments else ""
 
 
 def _lines() -> Any:

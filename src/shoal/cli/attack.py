@@ -15,7 +15,7 @@ from shoal.cli.plots import Plot, check_plot, write_plot
 from shoal.cli.terminal import (
     announce_compilation,
     console,
-    counted,
+    number_of,
     print_json,
     printable,
     progress,
@@ -35,7 +35,7 @@ SUCCEEDED = 3
 @options.takes(
     *("knowledge", "min_exp", "max_length", "l", "k", "m", "sensitive", "missing", "hierarchy", "threads"),
     *options.TABLES,
-    k=options.changed("k", "The crowd: nobody is narrowed down to fewer than k rows."),
+    k=options.option_with("k", "The crowd: nobody is narrowed down to fewer than k rows."),
 )
 def attack(
     data: options.Data,
@@ -178,13 +178,13 @@ def _background(data: str, raw: str | None, given: Mapping[str, Any], examples: 
 
     def show(out: Console) -> None:
         if found.narrowed:
-            out.print(f"{counted(found.narrowed, 'row')} of {found.rows:,}", style="bold red", end="")
+            out.print(f"{number_of(found.narrowed, 'row')} of {found.rows:,}", style="bold red", end="")
             out.print(
                 f" ({found.share:.2%}) are narrowed down to fewer than {found.l} values, {found.certain:,} of them to a single one"
             )
         else:
             out.print(f"All {found.rows:,} rows", style="bold green", end="")
-            out.print(f" keep {found.l} possible values or more against {counted(found.rules, 'rule')}")
+            out.print(f" keep {found.l} possible values or more against {number_of(found.rules, 'rule')}")
         left = table("values left", ">rows")
         for number, rows in enumerate(found.by_values):
             if rows:
@@ -213,13 +213,13 @@ def _homogeneity(data: str, given: Mapping[str, Any], examples: int) -> _Outcome
     def show(out: Console) -> None:
         sure = "certain" if l is None else f"likelier than 1/{l}"
         if found.likely:
-            out.print(f"Of {counted(found.likely, 'row')} of {found.rows:,}", style="bold red", end="")
+            out.print(f"Of {number_of(found.likely, 'row')} of {found.rows:,}", style="bold red", end="")
             out.print(f" ({found.likely / max(1, found.rows):.2%}) a sensitive value is {sure}", end="")
             out.print("" if l is None else f", of {found.certain:,} of them certain")
         else:
             out.print("Of nobody", style="bold green", end="")
-            out.print(f" in {counted(found.rows, 'row')} is a sensitive value {sure}")
-        shown = table("the attacker is", ">rows", title=f"{counted(found.crowds, 'crowd')} of rows that agree")
+            out.print(f" in {number_of(found.rows, 'row')} is a sensitive value {sure}")
+        shown = table("the attacker is", ">rows", title=f"{number_of(found.crowds, 'crowd')} of rows that agree")
         for place, rows in enumerate(found.by_confidence):
             if rows:
                 shown.add_row("certain" if place == 10 else f"up to {place + 1}0% sure", f"{rows:,}")

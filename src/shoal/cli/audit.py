@@ -11,7 +11,7 @@ from shoal.cli import options
 from shoal.cli.terminal import (
     announce_compilation,
     console,
-    counted,
+    number_of,
     print_json,
     printable,
     progress,
@@ -33,7 +33,7 @@ BROKEN = 3
     *("knowledge", "hierarchy", "threads", "memory_limit"),
     *options.TABLES,
     "engine",
-    hierarchy=options.changed(
+    hierarchy=options.option_with(
         "hierarchy",
         "The tree that the release was made with, as a file. It is not needed: with it, items that stand at several levels are counted "
         "more exactly, and the rules of --knowledge may speak of its categories (COL=FILE).",
@@ -100,17 +100,17 @@ def show_audit(verdict: Audit, rows: int | None, out: Console) -> None:
     else:
         out.print(f"{name} does not hold", style="bold red", end="")
         at_least = "" if verdict.complete else "at least "
-        broken = f"{counted(verdict.violations, 'itemset')} in fewer than {k} rows"
+        broken = f"{number_of(verdict.violations, 'itemset')} in fewer than {k} rows"
         if verdict.guarantee["model"] != "km":
             broken = (
-                f"{verdict.violations:,} of {counted(verdict.checked, 'class and itemset', 'classes and itemsets')}"
+                f"{verdict.violations:,} of {number_of(verdict.checked, 'class and itemset', 'classes and itemsets')}"
             )
         if verdict.guarantee["model"] == "diversity":
             broken = f"{verdict.violations:,} of {verdict.checked:,} " + (
                 "buckets" if "kind" in verdict.guarantee else "rows"
             )
         if verdict.guarantee["model"] == "k":
-            broken = f"{verdict.violations:,} of {counted(verdict.checked, 'class', 'classes')} of equal rows"
+            broken = f"{verdict.violations:,} of {number_of(verdict.checked, 'class', 'classes')} of equal rows"
         out.print(f": {at_least}{broken}")
     broken = "that break the promise" if verdict.guarantee["model"] == "lm" else f"in fewer than {k} rows"
     sizes = table("items known", ">itemsets that occur", f">{broken}")
@@ -141,7 +141,7 @@ def show_audit(verdict: Audit, rows: int | None, out: Console) -> None:
             reason = [witness.reason] if witness.reason else []
             what = " + ".join(witness.items) or ("all of them" if witness.group else "(no items)")
             if not values_shown(sys.stdout):
-                what = f"{counted(len(witness.items), 'item')}" + (" of a class" if witness.group else "")
+                what = f"{number_of(len(witness.items), 'item')}" + (" of a class" if witness.group else "")
             elif witness.group:
                 what = f"{', '.join(value or '(missing)' for value in witness.group)}: {what}"
             witnesses.add_row(printable(what), f"{witness.support:,}", shown, *reason)

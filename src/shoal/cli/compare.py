@@ -12,8 +12,8 @@ from shoal.cli import options
 from shoal.cli.terminal import (
     announce_compilation,
     console,
-    counted,
     duration,
+    number_of,
     on_command_line,
     print_json,
     printable,
@@ -131,7 +131,7 @@ def show(results: Results, rows: Sequence[Row], out: Console) -> None:
         out.print(printable(reason), soft_wrap=True)
     for note in notes_of(results, rows):
         out.print(f"note: {printable(note)}", style="yellow", soft_wrap=True)
-    counts = [counted(results.done, "audited release")]
+    counts = [number_of(results.done, "audited release")]
     counts += [f"{results.failed:,} failed"] if results.failed else []
     counts += [f"{results.missing:,} not computed"] if results.missing else []
     kept = f" ({results.kept:,} kept from before)" if results.kept else ""
@@ -166,7 +166,7 @@ def _fitting(columns: Sequence[str], rows: Sequence[Row], width: int) -> tuple[l
 def _end(results: Results, rows: Sequence[Row]) -> None:
     """Raises what the exit code asks for."""
     if results.interrupted:
-        say(f"{counted(results.missing, 'cell')} left; the same command goes on from here")
+        say(f"{number_of(results.missing, 'cell')} left; the same command goes on from here")
         raise typer.Exit(INTERRUPTED)
     if not results.done:
         from shoal.studies.compare.cell import UNREACHABLE
@@ -218,11 +218,11 @@ def _check(wanted: Comparison, folder: str, repeats: int, json: bool) -> None:
     out.print(made)
     for note in wanted.notes:
         out.print(f"note: {printable(note)}", style="yellow", soft_wrap=True)
-    out.print(f"{counted(len(tasks), 'cell')}, {sum(known):,} there already; nothing was computed", style="bold")
+    out.print(f"{number_of(len(tasks), 'cell')}, {sum(known):,} there already; nothing was computed", style="bold")
 
 
 def _words(state: Tally) -> str:
-    parts = [f"{state.finished:,} of {counted(state.total, 'cell')}"]
+    parts = [f"{state.finished:,} of {number_of(state.total, 'cell')}"]
     parts += [f"{state.kept:,} kept"] if state.kept else []
     parts += [f"{state.failed:,} failed"] if state.failed else []
     if state.remaining is not None and state.finished < state.total:

@@ -28,15 +28,15 @@ _OF_PLAN = (
 @options.takes(
     *("hierarchy", "unknown", "k", "m", "weights", "threads", "sensitive"),
     *options.TABLES,
-    hierarchy=options.changed(
+    hierarchy=options.option_with(
         "hierarchy",
         "The hierarchy that published names come from, as for anonymize; for tables one per column.",
         group=_BETWEEN,
         default=None,
     ),
-    k=options.changed("k", "The crowd that a person should hide in."),
-    m=options.changed("m", "How many items of a person an attacker may know."),
-    weights=options.changed("weights", "Tables: how much the loss of a column counts.", group=_MEASURES),
+    k=options.option_with("k", "The crowd that a person should hide in."),
+    m=options.option_with("m", "How many items of a person an attacker may know."),
+    weights=options.option_with("weights", "Tables: how much the loss of a column counts.", group=_MEASURES),
 )
 def evaluate(
     original: Annotated[

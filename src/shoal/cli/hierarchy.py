@@ -53,7 +53,10 @@ def hierarchy(context: typer.Context) -> None:
 
 @app.command(cls=options.Command)
 @options.takes(
-    "hierarchy", "unknown", *options.SETS, hierarchy=options.changed("hierarchy", SPECS, kind=Text(), metavar="SPEC")
+    "hierarchy",
+    "unknown",
+    *options.SETS,
+    hierarchy=options.option_with("hierarchy", SPECS, kind=Text(), metavar="SPEC"),
 )
 def build(
     data: options.Data,
@@ -121,7 +124,9 @@ def show(
 
 
 @app.command(cls=options.Command)
-@options.takes("k", *options.SETS, k=options.changed("k", "The crowd: nobody is narrowed down to fewer than k rows."))
+@options.takes(
+    "k", *options.SETS, k=options.option_with("k", "The crowd: nobody is narrowed down to fewer than k rows.")
+)
 def check(
     hierarchy: Tree,
     data: Annotated[

@@ -73,7 +73,7 @@ ShowValues = Annotated[
 Json = Annotated[bool, flag("--json", "One JSON document on standard output, all else on standard error.")]
 
 
-def changed(name: str, help: str, **facts: Any) -> Option:
+def option_with(name: str, help: str, **facts: Any) -> Option:
     """An option as one command has it."""
     return replace(OPTIONS[name], help=help, **facts)
 
@@ -108,7 +108,7 @@ def takes(*names: str, **other: Option) -> Callable[[Callable[..., Any]], Callab
 
 
 def _parameter(option: Option) -> inspect.Parameter:
-    words = Message(option.help).told(on_command_line)
+    words = Message(option.help).render(on_command_line)
     flags = ("--output", "-o") if option.name == "output" else (option.flag,)
     how: dict[str, Any] = {
         "metavar": option.metavar,

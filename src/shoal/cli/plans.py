@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shoal.cli import options
-from shoal.cli.terminal import announce_compilation, console, counted, print_json, printable, progress, say
+from shoal.cli.terminal import announce_compilation, console, number_of, print_json, printable, progress, say
 from shoal.errors import InputError
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def init(
         with Publication([output], force=force) as publication, publication.file(output) as file:
             file.write(text.encode())
     if found.open:
-        say(f"{counted(len(found.open), 'column')} left open: give each a role before you run the plan")
+        say(f"{number_of(len(found.open), 'column')} left open: give each a role before you run the plan")
 
 
 @options.takes()
@@ -152,8 +152,8 @@ def show_check(found: Checked, out: Console) -> None:
     lines = Table.grid(padding=(0, 2))
     lines.add_row()
     lines.add_row("promise", found.guarantee, f"by {found.algorithm}")
-    read = counted(found.rows, "row")
-    items = "" if found.items is None else f"{counted(found.items, 'item')} in {found.occurrences:,} occurrences"
+    read = number_of(found.rows, "row")
+    items = "" if found.items is None else f"{number_of(found.items, 'item')} in {found.occurrences:,} occurrences"
     lines.add_row("input", read, items)
     for name, role in found.columns.items():
         tree = found.hierarchies.get(name)

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 @options.takes(
     *("k", "m", "hierarchy", "unknown", "threads"),
     *options.TABLES,
-    k=options.changed("k", "The crowd: nobody is narrowed down to fewer than k rows."),
-    m=options.changed("m", "Look at attackers who know 1, 2, ... up to m items.", default="3"),
-    hierarchy=options.changed(
+    k=options.option_with("k", "The crowd: nobody is narrowed down to fewer than k rows."),
+    m=options.option_with("m", "Look at attackers who know 1, 2, ... up to m items.", default="3"),
+    hierarchy=options.option_with(
         "hierarchy",
         f"A hierarchy to look at as well: which of its categories would cost a release all detail? {SPECS}",
         kind=Text(),

@@ -11,8 +11,8 @@ from shoal.cli import options
 from shoal.cli.terminal import (
     announce_compilation,
     console,
-    counted,
     duration,
+    number_of,
     print_json,
     printable,
     say,
@@ -77,7 +77,7 @@ def reproduce(
     left = study.missing(figures)
     known = len(tasks_of(figures)) - len(left)
     say(
-        f"{counted(len(left), 'measurement')} to make, about {duration(sum(task.cost or 0.0 for task in left) / jobs)}"
+        f"{number_of(len(left), 'measurement')} to make, about {duration(sum(task.cost or 0.0 for task in left) / jobs)}"
         + (f"; {known:,} are in {folder} already" if known else "")
     )
     try:
@@ -112,4 +112,4 @@ def reproduce(
 def _words(state: Tally) -> str:
     left = "" if state.remaining is None else f", about {duration(state.remaining)} left"
     at = min(state.finished + 1, state.total)
-    return f"{at:,} of {counted(state.total, 'measurement')}{left}: {state.latest}"[:150]
+    return f"{at:,} of {number_of(state.total, 'measurement')}{left}: {state.latest}"[:150]

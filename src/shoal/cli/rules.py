@@ -11,7 +11,7 @@ from shoal.cli import options
 from shoal.cli.terminal import (
     announce_compilation,
     console,
-    counted,
+    number_of,
     print_json,
     printable,
     progress,
@@ -103,13 +103,13 @@ def rules(
         return
     out = console()
     out.print()
-    out.print(f"{counted(len(shown), 'rule')}", style="bold", end="")
+    out.print(f"{number_of(len(shown), 'rule')}", style="bold", end="")
     out.print(f" about {printable(found.sensitive)} in {len(source.records):,} rows; the most general first")
     lines = table("rule", ">rows", ">exceptions", "")
     seen = values_shown(sys.stdout)
     for rule in list(shown)[:show]:
         marks = ", ".join(word for word, on in (("redundant", rule.redundant), ("yours", rule.given)) if on)
-        text = printable(str(rule)) if seen else counted(len(rule.conditions), "condition")
+        text = printable(str(rule)) if seen else number_of(len(rule.conditions), "condition")
         lines.add_row(text, f"{rule.support or 0:,.0f}", f"{rule.exceptions:,.0f}", marks)
     if show and len(shown):
         out.print(lines)

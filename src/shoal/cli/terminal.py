@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TextIO
 
-from shoal.errors import Message, told
+from shoal.errors import Message, render
 from shoal.options import OPTIONS
 from shoal.passwords import without_passwords
 
@@ -39,11 +39,11 @@ _NOT_ASCII = re.compile(r"[^\x00-\x7e]")
 
 def printable(text: str) -> str:
     """The text on one line, with control characters spelled out; a note in words of the command line."""
-    text = told(text, on_command_line, show_values=values_shown(sys.stdout))
+    text = render(text, on_command_line, show_values=values_shown(sys.stdout))
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-def counted(count: int, one: str, many: str | None = None) -> str:
+def number_of(count: int, one: str, many: str | None = None) -> str:
     """`1 row`, `2,345 rows`; `many` where an s does not do."""
     return f"{count:,} {one if count == 1 else many or f'{one}s'}"
 
@@ -56,7 +56,7 @@ def share(count: int, rows: int) -> str:
 def say(message: str) -> None:
     """A notice on standard error."""
     sys.stdout.flush()
-    text = without_passwords(told(message, on_command_line, show_values=values_shown(sys.stderr)))
+    text = without_passwords(render(message, on_command_line, show_values=values_shown(sys.stderr)))
     print(f"shoal: {printable(text)}", file=sys.stderr, flush=True)
 
 
@@ -100,7 +100,7 @@ def print_json(document: Mapping[str, Any]) -> None:
 def _in_words(part: Any) -> Any:
     """A document whose notes speak of flags."""
     if isinstance(part, Message):
-        return part.told(on_command_line, show_values=show_values)
+        return part.render(on_command_line, show_values=show_values)
     if isinstance(part, Mapping):
         return {key: _in_words(value) for key, value in part.items()}
     if isinstance(part, list | tuple):

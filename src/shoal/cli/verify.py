@@ -22,16 +22,16 @@ _SIGNATURE = "The signature"
 
 @options.takes(
     *("sensitive", "knowledge", "hierarchy", "engine", "threads"),
-    sensitive=options.changed(
+    sensitive=options.option_with(
         "sensitive",
         "The sensitive items, where they stand among the others: a certificate does not name them.",
         metavar="ITEM,ITEM|FILE",
     ),
-    knowledge=options.changed(
+    knowledge=options.option_with(
         "knowledge",
         "diversity: the rules that an attacker is taken to know, from shoal rules -o FILE; without them the buckets alone count.",
     ),
-    hierarchy=options.changed(
+    hierarchy=options.option_with(
         "hierarchy",
         "diversity: the hierarchies whose categories stand in the rules; may be repeated.",
         metavar="COL=SPEC",

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import VALUES, InputError, listed
+from shoal.errors import VALUES, InputError, short_list
 from shoal.hierarchy.tree import Hierarchy
 
 
@@ -34,8 +34,8 @@ class Cut:
 
     def __repr__(self) -> str:
         h = self.hierarchy
-        dropped = f", dropped {listed([h.names[v] for v in self.dropped])}" if self.dropped else ""
-        return f"Cut({listed([h.names[v] for v in self.nodes])}{dropped})"
+        dropped = f", dropped {short_list([h.names[v] for v in self.dropped])}" if self.dropped else ""
+        return f"Cut({short_list([h.names[v] for v in self.nodes])}{dropped})"
 
     @cached_property
     def nodes(self) -> npt.NDArray[np.int32]:

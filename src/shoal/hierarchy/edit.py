@@ -13,7 +13,7 @@ from itertools import compress
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import InputError, listed
+from shoal.errors import InputError, short_list
 from shoal.hierarchy.tree import Hierarchy, count_of
 
 
@@ -102,7 +102,7 @@ def hang(tree: Hierarchy, names: Sequence[str], node: int) -> Hierarchy:
     new = list(dict.fromkeys(names))
     known = set(tree.labels[: tree.n_leaves])
     if again := [name for name in new if name in known]:
-        raise InputError(f"{count_of(again, 'item is', 'items are')} in the tree already ({listed(again)})")
+        raise InputError(f"{count_of(again, 'item is', 'items are')} in the tree already ({short_list(again)})")
     if "" in new:
         raise InputError("an item without a name cannot be hung into a tree")
     shift, n = len(new), tree.n_leaves
@@ -174,7 +174,7 @@ def _label(given: str) -> str:
 
 
 def _quoted(name: str) -> str:
-    return f"“{listed([name])}”"
+    return f"“{short_list([name])}”"
 
 
 def _shown(tree: Hierarchy, node: int) -> str:
@@ -182,4 +182,4 @@ def _shown(tree: Hierarchy, node: int) -> str:
 
 
 def _listed(tree: Hierarchy, nodes: Sequence[int] | dict[int, None]) -> str:
-    return listed([tree.names[v] for v in nodes])
+    return short_list([tree.names[v] for v in nodes])

@@ -190,10 +190,10 @@ def with_knowledge(guarantee: Any, records: Records | None, knowledge: Any, hier
     if knowledge is None and hierarchy is None:
         return guarantee
     if guarantee.model == "km" and knowledge is None:
-        return model_of(guarantee).informed(guarantee, hierarchy)
+        return model_of(guarantee).with_knowledge(guarantee, hierarchy)
     if guarantee.model != "diversity" or records is None:
         given = "knowledge" if knowledge is not None else "hierarchy"
         raise InputError(f"{given} has no use for {guarantee}; leave it out")
     if knowledge is None:
         raise InputError(f"a hierarchy is for the rules of {option('knowledge')}; give them, or leave it out")
-    return model_of(guarantee).informed(guarantee, records, knowledge, hierarchy)
+    return model_of(guarantee).with_knowledge(guarantee, records, knowledge, hierarchy)

@@ -199,7 +199,9 @@ def possible_pairs(buckets: Buckets) -> Records:
     return replace(pairs, columns=(*pairs.columns, value))
 
 
-def informed(guarantee: Any, records: Records, path: str | os.PathLike[str], given: Any = None) -> MatchingDiversity:
+def with_knowledge(
+    guarantee: Any, records: Records, path: str | os.PathLike[str], given: Any = None
+) -> MatchingDiversity:
     """The guarantee against an attacker who knows the rules of a file, which may speak of nodes of the given hierarchies."""
     if not isinstance(guarantee, MatchingDiversity):
         raise InputError(f"knowledge has no use for {guarantee}; leave it out")

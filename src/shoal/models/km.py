@@ -85,7 +85,7 @@ def proposal(source: Source, guarantee: KmAnonymity, request: Mapping[str, Any],
             "levels": changes["levels"],
             "hierarchy": {"source": tree.source, "leaves": tree.n_leaves, "height": tree.height},
         },
-        certified=lambda: certified(
+        certified=lambda: certified_facts(
             tree,
             published.vocabulary,
             published.supports(),
@@ -110,7 +110,7 @@ def _advice(
     return at_root + (hybrid_advice(baskets, guarantee, tree, options, lost) if exact else ())
 
 
-def informed(guarantee: KmAnonymity, hierarchy: Any) -> LocalKmAnonymity:
+def with_knowledge(guarantee: KmAnonymity, hierarchy: Any) -> LocalKmAnonymity:
     """The guarantee with the tree that the published tokens are nodes of: a file, or a Hierarchy."""
     if not isinstance(hierarchy, Hierarchy):
         if isinstance(hierarchy, Mapping) or not os.path.exists(hierarchy):
@@ -158,7 +158,7 @@ def _local_proposal(
             ],
             "hierarchy": {"source": tree.source, "leaves": tree.n_leaves, "height": tree.height},
         },
-        certified=lambda: certified(
+        certified=lambda: certified_facts(
             tree, published.vocabulary, published.supports(), guarantee.k, unknown=request["unknown"], local=True
         ),
         warnings=(
@@ -249,7 +249,7 @@ def made_from_data(tree: Hierarchy) -> Iterator[str]:
         )
 
 
-def certified(
+def certified_facts(
     tree: Hierarchy,
     tokens: Sequence[str],
     occurrences: npt.NDArray[np.int64],

@@ -125,7 +125,7 @@ def proposal(source: Source, guarantee: Any, request: Mapping[str, Any], options
         bound=recoding.bound,
         details=details,
         certified=lambda: (
-            certified(
+            certified_facts(
                 {**recoding.loss, **_items_ncp(recoding, published, trees.get(records.items_name))},
                 recoding.ncp_by_column,
                 trees,
@@ -203,7 +203,7 @@ def hierarchies(
     return found
 
 
-def certified(
+def certified_facts(
     loss: Mapping[str, float],
     by_column: Mapping[str, float],
     trees: Mapping[str, Hierarchy | None],

@@ -92,7 +92,7 @@ def proposal(source: Source, guarantee: KAnonymity, request: Mapping[str, Any], 
             "classes": _figures(classes) | _edits_per_class(classes, changed),
             "facts": dict(classes.facts),
         },
-        certified=lambda: certified(
+        certified=lambda: certified_facts(
             changed.loss(), centres.occurrences, int(np.count_nonzero(published.supports())), guarantee.k
         ),
         warnings=(CENTRES,),
@@ -102,7 +102,7 @@ def proposal(source: Source, guarantee: KAnonymity, request: Mapping[str, Any], 
     )
 
 
-def certified(loss: Mapping[str, float], occurrences: int, tokens: int, k: int) -> dict[str, Any]:
+def certified_facts(loss: Mapping[str, float], occurrences: int, tokens: int, k: int) -> dict[str, Any]:
     """What a certificate says of so many published occurrences of items that are not sensitive, and so many published items in all."""
     lost = {name: Figure(share, occurrences) for name, share in loss.items()}
     return {**disclose(k, loss=lost), "changes": {"tokens": tokens}}

@@ -7,7 +7,7 @@ from shoal.errors import InputError, option
 from shoal.guarantees.registry import GUARANTEES
 from shoal.options import Place
 from shoal.plan.model import Diversity, K, Plan
-from shoal.plan.places import dotted, shown
+from shoal.plan.places import dotted_path, short_form
 from shoal.records.database.address import address_of, is_address, with_query
 from shoal.records.layout import format_of
 from shoal.records.records import Records
@@ -45,7 +45,7 @@ def _check_addresses(plan: Plan) -> None:
             if address.table is not None:
                 assert address.parts
         except InputError as error:
-            raise plan.refused(place, error) from None
+            raise plan.refusal_of(place, error) from None
         if address.secrets:
             raise plan.refusal(
                 place,
@@ -54,7 +54,7 @@ def _check_addresses(plan: Plan) -> None:
     try:
         with_query(plan.input.path, plan.input.query)
     except InputError as error:
-        raise plan.refused(("input", "query"), error) from None
+        raise plan.refusal_of(("input", "query"), error) from None
     outputs = plan.outputs
     if outputs is not None and is_address(outputs.data) and outputs.certificate is None:
         raise plan.refusal(
@@ -136,7 +136,7 @@ def _check_sensitive(plan: Plan) -> None:
             what = "has no sensitive items" if kind == "km" else "has sensitive columns, not items"
             raise plan.refusal(place, f"{_words(plan)} {what}; leave it out")
     if len(ways) > 1:
-        raise plan.refusal(ways[1], f"{dotted(ways[0])} says already what is sensitive; leave one of them out")
+        raise plan.refusal(ways[1], f"{dotted_path(ways[0])} says already what is sensitive; leave one of them out")
     if len(apart) > 1 and kind != "table":
         raise plan.refusal(
             ("columns", apart[1]),
@@ -221,7 +221,7 @@ def _check_algorithm(plan: Plan) -> None:
     name = plan.algorithm or next(iter(known))
     if name not in known:
         raise plan.refusal(
-            ("algorithm",), f"{shown(name)} is not known for {_words(plan)}; choose one of {', '.join(known)}"
+            ("algorithm",), f"{short_form(name)} is not known for {_words(plan)}; choose one of {', '.join(known)}"
         )
     for setting, value in plan.options:
         if value is None or setting in (*known[name].options, "unknown", "threads", "memory_limit"):

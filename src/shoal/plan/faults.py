@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from shoal.errors import option
 from shoal.options import Place
 from shoal.plan.model import Diversity, Input, K, Km, Lm, Outputs, Plan, Rt, RunOptions
-from shoal.plan.places import shown
+from shoal.plan.places import short_form
 
 _PARTS: dict[str, type[BaseModel]] = {"input": Input, "options": RunOptions, "outputs": Outputs}
 _PROMISES: dict[str, type[BaseModel]] = {"km": Km, "k": K, "rt": Rt, "lm": Lm, "diversity": Diversity}
@@ -52,17 +52,17 @@ def _reason(found: Any, place: Place, document: Mapping[str, Any]) -> str:
     if kind in ("union_tag_invalid", "union_tag_not_found"):
         model = value.get("model") if isinstance(value, Mapping) else None
         return (
-            f"its model is {shown(model)}; choose one of {', '.join(_PROMISES)}"
+            f"its model is {short_form(model)}; choose one of {', '.join(_PROMISES)}"
             if model is not None
             else "its model is missing; add model: km, k, rt, lm or diversity"
         )
     if kind == "literal_error":
         if place == ("version",):
-            return f"it is {shown(value)}; this Shoal reads version 1"
+            return f"it is {short_form(value)}; this Shoal reads version 1"
         words = context.get("expected", "").replace(" or ", ", ").replace("'", "")
-        return f"it is {shown(value)}; {'choose one of' if ',' in words else 'give'} {words}"
+        return f"it is {short_form(value)}; {'choose one of' if ',' in words else 'give'} {words}"
     if kind == "string_pattern_mismatch" and place == ("input", "sha256"):
-        return f"it is {shown(value)}; give the 64 hexadecimal digits that sha256sum prints"
+        return f"it is {short_form(value)}; give the 64 hexadecimal digits that sha256sum prints"
     limits = {
         "greater_than_equal": ("ge", "at least"),
         "less_than_equal": ("le", "at most"),
@@ -71,7 +71,7 @@ def _reason(found: Any, place: Place, document: Mapping[str, Any]) -> str:
     }
     if kind in limits:
         name, words = limits[kind]
-        return f"it is {shown(value)}; give {words} {context.get(name):,}"
+        return f"it is {short_form(value)}; give {words} {context.get(name):,}"
     wanted = {
         "int_type": "a whole number",
         "int_from_float": "a whole number",
@@ -87,8 +87,8 @@ def _reason(found: Any, place: Place, document: Mapping[str, Any]) -> str:
         "model_attributes_type": "a mapping, key: value",
     }.get(kind)
     if wanted is None:
-        return f"it is {shown(value)}, which has no use here; correct it"
-    return f"it is {shown(value)}; give {wanted}"
+        return f"it is {short_form(value)}, which has no use here; correct it"
+    return f"it is {short_form(value)}; give {wanted}"
 
 
 class _Item:

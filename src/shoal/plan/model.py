@@ -45,9 +45,9 @@ Role = Literal["quasi", "items", "sensitive", "keep", "drop", "id"]
 ROLES: tuple[str, ...] = ("quasi", "items", "sensitive", "keep", "drop", "id")
 
 
-def said(name: str) -> str:
+def plan_help(name: str) -> str:
     """The help of an option in the words of plans."""
-    return help_of(name).told(in_plan).replace("`", "")
+    return help_of(name).render(in_plan).replace("`", "")
 
 
 def _no_columns(given: Any) -> Any:
@@ -70,13 +70,13 @@ class Input(_Part):
         default=None, description="A SELECT to ask of a database whose address names no table (?table=NAME)."
     )
     format: Literal["dat", "csv", "tsv", "long", "jsonl", "parquet", "arrow"] | None = Field(
-        default=None, description=said("format")
+        default=None, description=plan_help("format")
     )
-    separator: Text | None = Field(default=None, description=said("separator"))
+    separator: Text | None = Field(default=None, description=plan_help("separator"))
     numeric: Annotated[list[Text], BeforeValidator(_no_columns)] | None = Field(
-        default=None, description=said("numeric")
+        default=None, description=plan_help("numeric")
     )
-    limit: Text | None = Field(default=None, description=said("input_limit"))
+    limit: Text | None = Field(default=None, description=plan_help("input_limit"))
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = Field(
         default=None,
         description="The hash of the file's bytes, or of a table's rows in any order. Data that differ are refused.",
@@ -101,7 +101,7 @@ class K(_Part):
     model: Literal["k"]
     k: Crowd
     l: Positive = Field(default=1, description="Different sensitive values in every class of equal rows.")  # noqa: E741
-    missing: Missing | dict[str, Missing] | None = Field(default=None, description=said("missing"))
+    missing: Missing | dict[str, Missing] | None = Field(default=None, description=plan_help("missing"))
 
 
 class Rt(_Part):
@@ -126,7 +126,7 @@ class Diversity(_Part):
 
     model: Literal["diversity"]
     l: Crowd  # noqa: E741
-    missing: Missing | dict[str, Missing] | None = Field(default=None, description=said("missing"))
+    missing: Missing | dict[str, Missing] | None = Field(default=None, description=plan_help("missing"))
 
 
 def _type_of(kind: Kind) -> Any:
@@ -146,7 +146,7 @@ def _type_of(kind: Kind) -> Any:
 
 
 _RUN_OPTIONS: dict[str, Any] = {
-    name: (_type_of(option.kind) | None, Field(default=None, description=said(name)))
+    name: (_type_of(option.kind) | None, Field(default=None, description=plan_help(name)))
     for name, option in OPTIONS.items()
     if option.place[0] == "options"
 }
@@ -170,12 +170,12 @@ else:
 class Outputs(_Part):
     """What is written. The files, or the table and the files, appear together or not at all."""
 
-    data: Text = Field(description=said("output"))
+    data: Text = Field(description=plan_help("output"))
     certificate: Text | None = Field(
         default=None, description="Beside the data unless given; a table needs one to be given."
     )
-    rules: Text | None = Field(default=None, description=said("rules"))
-    report: Text | None = Field(default=None, description=f"{said('report')} Not with engine: spark.")
+    rules: Text | None = Field(default=None, description=plan_help("rules"))
+    report: Text | None = Field(default=None, description=f"{plan_help('report')} Not with engine: spark.")
     sign: Text | None = Field(
         default=None, description="The file of the ed25519 private key to sign the certificate with."
     )
@@ -215,7 +215,7 @@ class Plan(_Part):
     outputs: Outputs | None = Field(
         default=None, description="Without them, a run only shows what the release would cost."
     )
-    keep_order: bool = Field(default=False, description=said("keep_order"))
+    keep_order: bool = Field(default=False, description=plan_help("keep_order"))
 
     _origin: Origin = PrivateAttr(default_factory=Origin)
     _memory: dict[Place, Any] = PrivateAttr(default_factory=dict)
@@ -335,11 +335,11 @@ class Plan(_Part):
 
     def refusal(self, place: Place, message: str) -> InputError:
         """The error for what stands in a place of the plan."""
-        return self.refused(place, InputError(message))
+        return self.refusal_of(place, InputError(message))
 
-    def refused(self, place: Place, error: InputError) -> InputError:
+    def refusal_of(self, place: Place, error: InputError) -> InputError:
         """An error of the library about what stands in a place of the plan."""
-        return error.worded(self.origin.mention).within(self.origin.where(place))
+        return error.in_words(self.origin.mention).within(self.origin.where(place))
 
     @contextlib.contextmanager
     def speaking(self) -> Iterator[None]:
@@ -348,7 +348,7 @@ class Plan(_Part):
             with limited_inputs(self.input.limit):
                 yield
         except (InputError, Unreachable) as error:
-            raise error.worded(self.origin.mention).within(self.origin.where()) from None
+            raise error.in_words(self.origin.mention).within(self.origin.where()) from None
 
 
 def json_schema() -> dict[str, Any]:

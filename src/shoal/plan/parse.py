@@ -21,7 +21,7 @@ from shoal.passwords import holds_password
 from shoal.plan.combinations import check_combinations
 from shoal.plan.faults import fault
 from shoal.plan.model import Plan
-from shoal.plan.places import Origin, dotted, line_of, sentence, shown
+from shoal.plan.places import Origin, dotted_path, line_of, sentence, short_form
 from shoal.records.storage.journal import settle
 from shoal.records.storage.streams import display_name, reading_errors
 
@@ -60,7 +60,7 @@ def plan_of(document: Any, origin: Origin | None = None, memory: Mapping[Place, 
         raise InputError(f"{origin.where()}it is empty; draft a plan with shoal init DATA")
     if not isinstance(document, Mapping):
         # The text may be data, given by mistake: it is not repeated.
-        held = "text" if isinstance(document, str) else shown(document)
+        held = "text" if isinstance(document, str) else short_form(document)
         raise InputError(f"{origin.where()}it holds {held}, not the keys of a plan; draft one with shoal init DATA")
     if document and not set(document) & set(Plan.model_fields):  # nor are keys that are no plan's
         raise InputError(
@@ -72,7 +72,7 @@ def plan_of(document: Any, origin: Origin | None = None, memory: Mapping[Place, 
     except ValidationError as error:
         faults = [fault(found, document) for found in error.errors(include_url=False)]
         place, message = min(faults, key=lambda found: line_of(origin, found[0]) or 0)
-        raise InputError(message).worded(origin.mention).within(origin.where(place)) from None
+        raise InputError(message).in_words(origin.mention).within(origin.where(place)) from None
     plan._origin, plan._memory = origin, dict(memory or {})
     check_combinations(plan)
     return plan
@@ -136,7 +136,7 @@ def _node_value(loader: _Loader, node: Any, place: Place, name: str, lines: dict
             key = key_node.value
             if key in found:
                 raise InputError(
-                    f"{name}: {dotted((*place, key))} (line {at}): it stands there twice; leave one of them out"
+                    f"{name}: {dotted_path((*place, key))} (line {at}): it stands there twice; leave one of them out"
                 )
             lines[(*place, key)] = at
             found[key] = _node_value(loader, value_node, (*place, key), name, lines)
@@ -161,7 +161,7 @@ def _json_document(text: str, name: str) -> Any:
         if len(found) < len(pairs):
             keys = [key for key, _ in pairs]
             twice = next(key for key in found if keys.count(key) > 1)
-            raise InputError(f"{name}: the key {shown(twice)} stands there twice; leave one of them out")
+            raise InputError(f"{name}: the key {short_form(twice)} stands there twice; leave one of them out")
         return found
 
     def refuse(constant: str) -> Any:

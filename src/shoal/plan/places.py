@@ -35,7 +35,7 @@ class Origin:
         if place[:2] == ("options", "item_weights"):
             place = place[:2]  # its keys are items
         line = line_of(self, place)
-        return f"{self.name}: " + (f"{dotted(place)}{f' (line {line})' if line else ''}: " if place else "")
+        return f"{self.name}: " + (f"{dotted_path(place)}{f' (line {line})' if line else ''}: " if place else "")
 
     def mention(self, name: str, value: str | None) -> str:
         """What messages call an option: the plan's key for it."""
@@ -59,7 +59,7 @@ class Asked(Origin):
                 inner = place[length] if len(place) > length and place[:2] != ("options", "item_weights") else None
                 where = f" for {inner!r}" if isinstance(inner, str) and inner else ""
                 return f"{option(_AT[place[:length]])}{where}: "
-        return "the data: " if place == ("input", "path") else f"{dotted(place)}: "
+        return "the data: " if place == ("input", "path") else f"{dotted_path(place)}: "
 
     def mention(self, name: str, value: str | None) -> str:
         return option(name, value)
@@ -85,11 +85,11 @@ def line_of(origin: Origin, place: Place) -> int | None:
     return next((origin.lines[place[:n]] for n in range(len(place), 0, -1) if place[:n] in origin.lines), None)
 
 
-def dotted(place: Place) -> str:
-    return ".".join(str(key) if re.fullmatch(r"[\w-]{1,60}", str(key)) else shown(key) for key in place)
+def dotted_path(place: Place) -> str:
+    return ".".join(str(key) if re.fullmatch(r"[\w-]{1,60}", str(key)) else short_form(key) for key in place)
 
 
-def shown(value: Any) -> str:
+def short_form(value: Any) -> str:
     """A value as a message shows it: short, without looking into it, and without the password of an address in the wrong place."""
     if isinstance(value, Mapping):
         return "a mapping"

@@ -17,7 +17,7 @@ from shoal.certificate.facts import Making, Published, certificate
 from shoal.certificate.owner import owner_files
 from shoal.certificate.sign import Signer, signer
 from shoal.certificate.terms import known_by_rows
-from shoal.errors import InputError, ShoalError, listed, option
+from shoal.errors import InputError, ShoalError, option, short_list
 from shoal.guarantees.audit import Audit
 from shoal.guarantees.diversity import MatchingDiversity
 from shoal.guarantees.registry import Guarantee
@@ -107,7 +107,9 @@ def release_of(plan: Plan, df: DataFrame, progress: Progress | None = None) -> S
     options = Options(**given, progress=progress)
     items, numeric = plan.of_role("items"), plan.input.numeric
     if len(items) > 1:
-        raise InputError(f"the items stand in several columns ({listed(items)}), and Spark takes one; name one of them")
+        raise InputError(
+            f"the items stand in several columns ({short_list(items)}), and Spark takes one; name one of them"
+        )
     roles = FrameRoles(
         items[0] if items else None,
         plan.of_role("quasi"),

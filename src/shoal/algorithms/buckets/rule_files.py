@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.algorithms.buckets.negative_rules import mark_redundant
-from shoal.errors import VALUES, InputError, listed
+from shoal.errors import VALUES, InputError, short_list
 from shoal.hierarchy.tree import Hierarchy
 from shoal.limits import unique_keys
 from shoal.records.knowledge import Covers, Rules, covers
@@ -82,7 +82,7 @@ def rule_edits(
         for name, label in conditions.items():
             if name not in hierarchies:
                 raise InputError(
-                    f"{where}: it has a condition on what is no quasi column; there are {listed(list(hierarchies))}"
+                    f"{where}: it has a condition on what is no quasi column; there are {short_list(list(hierarchies))}"
                 )
             node = nodes_of[name].get(label)
             if node is None:

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from shoal.app.project.knobs import KNOBS
-from shoal.errors import Message, ShoalError, told
+from shoal.errors import Message, ShoalError, render
 from shoal.options import Place
 from shoal.plan import Origin
-from shoal.plan.places import dotted
+from shoal.plan.places import dotted_path
 
 ROLES = {
     "quasi": ("Others may know it", "Age, sex, postcode: what a neighbour or another data set could tell. It is made coarser."),
@@ -47,7 +47,7 @@ class PageOrigin(Origin):
             return f"Column “{place[1]}”: " if len(place) > 1 else ""
         if len(place) > 1 and place[0] in ("guarantee", "options", "input", "outputs"):
             return f"{in_app(str(place[1]), None)}: "
-        return f"{dotted(place).capitalize()}: " if place else ""
+        return f"{dotted_path(place).capitalize()}: " if place else ""
 
     def mention(self, name: str, value: str | None) -> str:
         return in_app(name, value)
@@ -74,7 +74,7 @@ def in_app(name: str, value: str | None) -> str:
 def in_app_words(part: Any) -> Any:
     """A document of texts and numbers whose notes are in the words of the panels. Its reader is the owner, who may see values."""
     if isinstance(part, Message):
-        return part.told(in_app, show_values=True)
+        return part.render(in_app, show_values=True)
     if isinstance(part, Mapping):
         return {key: in_app_words(value) for key, value in part.items()}
     if isinstance(part, list | tuple):
@@ -85,7 +85,7 @@ def in_app_words(part: Any) -> Any:
 def as_sentence(said: str | ShoalError) -> str:
     """An error or a note as a page says it. Whoever reads it is the owner of the data, and may see the values that come with it."""
     message = said.message if isinstance(said, ShoalError) else said
-    text = with_capital(told(message, in_app, show_values=True))
+    text = with_capital(render(message, in_app, show_values=True))
     return text + ("" if text.endswith((".", "?", "!")) else ".")
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from shoal.errors import VALUES, InputError, listed
+from shoal.errors import VALUES, InputError, short_list
 from shoal.hierarchy.formats.csv_labels import Cells, cells_for, read_cells
 from shoal.hierarchy.formats.links import Links, by_converting, twin_labels
 from shoal.hierarchy.tree import Hierarchy, count_of
@@ -84,7 +84,7 @@ def _chosen(cells: Cells, levels: Sequence[str], place: str) -> Cells:
     header = cells.rows[0]
     if missing := [name for name in levels if name not in header]:
         raise InputError(
-            f"{place}: its first line names no column {listed(missing)}; name those that it has{VALUES}",
+            f"{place}: its first line names no column {short_list(missing)}; name those that it has{VALUES}",
             values=header,
         )
     if len(levels) < 2 or len(set(levels)) < len(levels):
@@ -107,13 +107,13 @@ def _refuse_gaps(cells: Cells, place: str) -> None:
     gaps = [str(line) for row, line in zip(cells.rows, cells.lines, strict=True) if "" in row]
     if gaps:
         raise InputError(
-            f"{place}: {count_of(gaps, 'row has', 'rows have')} an empty cell before their last value (line {listed(gaps)}); "
+            f"{place}: {count_of(gaps, 'row has', 'rows have')} an empty cell before their last value (line {short_list(gaps)}); "
             "fill it in, or leave the cell out to hang the value under the next one"
         )
     alone = [str(line) for row, line in zip(cells.rows, cells.lines, strict=True) if len(row) == 1]
     if alone:
         raise InputError(
-            f"{place}: {count_of(alone, 'row holds', 'rows hold')} a single value (line {listed(alone)}); "
+            f"{place}: {count_of(alone, 'row holds', 'rows hold')} a single value (line {short_list(alone)}); "
             "write the value, then what it generalizes to, up to the root, with ; or , between them"
         )
 

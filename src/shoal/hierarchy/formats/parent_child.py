@@ -7,7 +7,7 @@ else is taken for a header when the rest is a tree without it. An empty parent m
 
 from __future__ import annotations
 
-from shoal.errors import InputError, listed
+from shoal.errors import InputError, short_list
 from shoal.hierarchy.formats.csv_labels import Cells, cells_for, read_cells
 from shoal.hierarchy.formats.links import Links, links_by_label
 from shoal.hierarchy.tree import Hierarchy, count_of
@@ -50,7 +50,7 @@ def _likely_edges(cells: Cells, place: str) -> Edges:
     wide = [str(line) for row, line in zip(cells.rows, cells.lines, strict=True) if len(row) > 2]
     if wide:
         raise InputError(
-            f"{place}: {count_of(wide, 'row has', 'rows have')} more than two columns (line {listed(wide)}); "
+            f"{place}: {count_of(wide, 'row has', 'rows have')} more than two columns (line {short_list(wide)}); "
             "keep parent and child, or add a header that names these two columns"
         )
     readings = [_edges(cells, 0, 1), _edges(cells, 1, 0)]

@@ -75,7 +75,7 @@ def propose(rows: SparkSets, guarantee: KmAnonymity, asked: Asked, options: Opti
         recoding=recoding,
         optimal=recoding.optimal,
         bound=recoding.bound,
-        certified=lambda published: km.certified(
+        certified=lambda published: km.certified_facts(
             tree,
             published.sets.vocabulary,
             published.sets.counts,

@@ -105,7 +105,7 @@ def propose(records: SparkRecords, guarantee: Any, asked: Asked, options: Option
             "hierarchy": {column: None if tree is None else tree.source for column, tree in trees.items()},
         },
         certified=lambda published: (
-            tables.certified(
+            tables.certified_facts(
                 clusters.loss,
                 clusters.ncp_by_column,
                 trees,

@@ -25,7 +25,7 @@ from shoal.errors import InputError, Unreachable
 from shoal.guarantees.k import KAnonymity
 from shoal.kernels.classes.centres import class_centres
 from shoal.models import basket_notes
-from shoal.models.transactions import CENTRES, certified
+from shoal.models.transactions import CENTRES, certified_facts
 from shoal.price.edits import edits
 from shoal.records.baskets import Baskets
 from shoal.spark.data.executors import fetch, map_groups, map_rows, store
@@ -108,7 +108,7 @@ def propose(rows: SparkSets | SparkRecords, guarantee: KAnonymity, asked: Asked,
     def certificate_facts(published: SparkSets | SparkRecords) -> dict[str, Any]:
         seen = published.sets
         occurrences = int(seen.counts[~seen.marks(guarantee.sensitive)].sum())
-        return certified(loss, occurrences, len(seen.vocabulary), guarantee.k)
+        return certified_facts(loss, occurrences, len(seen.vocabulary), guarantee.k)
 
     return SparkProposal(
         published=_publish(groups.rows, sets, hidden, None if rows.template is None else rows.template.sensitive_name),

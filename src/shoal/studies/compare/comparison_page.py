@@ -13,7 +13,7 @@ from typing import Any
 
 from shoal import __version__
 from shoal.drawing.web_page import html_list, html_plots, html_table, web_page
-from shoal.errors import Wording, in_python, told
+from shoal.errors import Wording, in_python, render
 from shoal.plan import plan_yaml
 from shoal.studies.compare.cell import DONE, WORDS
 from shoal.studies.compare.comparison import Results
@@ -64,7 +64,7 @@ def _summary(results: Results, rows: Sequence[Row], wording: Wording) -> str:
         "ran once on a few made-up rows; memory is the most that the cell's own process held.",
         _gaps(rows),
     ]
-    notes = [told(note, wording) for note in notes_of(results, rows)]
+    notes = [render(note, wording) for note in notes_of(results, rows)]
     return "".join(f"<p>{escape(text)}</p>\n" for text in texts if text) + (html_list(notes) if notes else "")
 
 

@@ -29,7 +29,7 @@ from shoal.plan import Origin, Plan, json_schema, plan_of
 from shoal.plan.faults import fault
 from shoal.plan.model import Diversity, K, Km, Lm, Positive, Rt, RunOptions, Text
 from shoal.plan.parse import read_document
-from shoal.plan.places import line_of, shown
+from shoal.plan.places import line_of, short_form
 from shoal.studies.compare.cell import Cell, distinguish
 
 MOST_CELLS = 100_000
@@ -160,7 +160,7 @@ def _validated(model: type[T], document: Any, fault_of: Callable[[Any], tuple[Pl
 
 
 def _refusal(origin: Origin, place: Place, message: str) -> InputError:
-    return InputError(message).worded(origin.mention).within(origin.where(place))
+    return InputError(message).in_words(origin.mention).within(origin.where(place))
 
 
 def _fault(wrong: Any, place: Place, document: Any) -> tuple[Place, str]:
@@ -176,7 +176,7 @@ def _fault(wrong: Any, place: Place, document: Any) -> tuple[Place, str]:
     if kind == "list_type":
         examples = {"algorithm": "exact, aa", "hierarchies": "balanced:5, frequency:5"}
         example = examples.get(name, "2, 5, 10")
-        return (*place, name), f"it is {shown(wrong['input'])}; give a list of values, such as [{example}]"
+        return (*place, name), f"it is {short_form(wrong['input'])}; give a list of values, such as [{example}]"
     where, message = fault(wrong, document if isinstance(document, Mapping) else {})
     return (*place, *where), message
 
@@ -224,7 +224,7 @@ class _Grid:
             if name not in known:
                 at = (*place, "algorithm", i) if "algorithm" in axes else ("algorithm",)
                 words = "tables" if kind == "table" else f"model {kind}"
-                message = f"{shown(name)} is not known for {words}; choose one of {', '.join(known)}"
+                message = f"{short_form(name)} is not known for {words}; choose one of {', '.join(known)}"
                 raise _refusal(origin, at, message)
         grid = cls(axes, document, {name: known[name] for name in names})
         for axis in axes:

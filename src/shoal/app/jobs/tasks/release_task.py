@@ -18,7 +18,7 @@ from shoal.app.panels.result.run_tables import class_bins, class_sizes, write_ta
 from shoal.app.project.wording import as_sentence, in_app
 from shoal.certificate.document import certificate_file
 from shoal.certificate.sign import Signer
-from shoal.errors import InputError, ShoalError, told
+from shoal.errors import InputError, ShoalError, render
 from shoal.evaluation.evaluation import evaluate
 from shoal.guarantees.diversity import BUCKET
 from shoal.plan import Plan
@@ -124,5 +124,5 @@ def _facts(plan: Plan, release: Release, folder: Path, data: str) -> dict[str, A
     if isinstance(classes := facts.get("classes"), Mapping):
         facts["classes"] = {name: value for name, value in classes.items() if not isinstance(value, list)}
     shown = f"{folder}{os.sep}"
-    facts["notes"] = [told(note, in_app, show_values=True).replace(shown, "") for note in facts["notes"]]
+    facts["notes"] = [render(note, in_app, show_values=True).replace(shown, "") for note in facts["notes"]]
     return facts

@@ -306,7 +306,7 @@ class Trees:
 def why_refused(error: InputError, path: Path) -> str:
     """Why a file was not taken, without the path and the command that a page has a button for."""
     message = error.without_remedy if isinstance(error, SeveralRoots) else error.message
-    text = message.told(in_app, show_values=True)
+    text = message.render(in_app, show_values=True)
     return as_sentence(text.removeprefix(f"{PLACE}{path}").lstrip(":, ").replace(str(path), path.name))
 
 
