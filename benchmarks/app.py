@@ -202,7 +202,7 @@ def _document(name: str, algorithm: str, folder: Path) -> Callable[[int], dict[s
 
     if name == "demo":
         project = demo_project(Workspace(folder))
-        base = moved(project.draft, project.folder, Path())
+        base = relocate(project.draft, project.folder, Path())
         base.pop("outputs", None)
     elif name == "baskets":
         write(quest(ROWS, 10), folder / "baskets.dat")
