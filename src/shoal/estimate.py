@@ -24,7 +24,7 @@ import numpy as np
 from shoal.algorithms import entry
 from shoal.algorithms.recoding import Options
 from shoal.errors import ShoalError, Unreachable
-from shoal.evaluation.raw_risk import raw_risk
+from shoal.evaluation.raw_risk import COLUMNS, raw_risk
 from shoal.hierarchy.spec import Values, resolve
 from shoal.models import Proposal, model_of
 from shoal.models.km import HIERARCHY, resolve_hierarchy
@@ -63,7 +63,9 @@ class Ground:
 class Trials:
     """Trials of plans, one after the other. The data that were last read are kept, and so is the last tree."""
 
-    def __init__(self) -> None:
+    def __init__(self, columns: str = COLUMNS) -> None:
+        """`columns` is what readers call all quasi-identifier columns."""
+        self.columns = columns
         self._ground: tuple[Any, Ground] | None = None
         self._tree: tuple[Any, Any] | None = None
         self._warm: set[tuple[str, str]] = set()
@@ -148,7 +150,7 @@ class Trials:
             "groups": _groups(details),
             "by_column": details.get("ncp_by_column"),
             "deleted": details.get("suppressed", {}).get("share", 0.0),
-            "raw": [exposed.to_dict() for exposed in raw],
+            "raw": [exposed.to_dict(self.columns) for exposed in raw],
             "seconds": round(time.monotonic() - started, 2),
             "final": True,
         }

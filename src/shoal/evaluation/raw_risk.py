@@ -25,16 +25,21 @@ from shoal.records.source import Source
 SUBSETS = 2e7
 """Sets of items that are counted at most: a second on two cores, of 100,000 rows of ten items all pairs."""
 
+COLUMNS = "all quasi-identifier columns"
+
 
 @dataclass(frozen=True)
 class Exposed:
     """What an attacker of one kind gets from the raw data."""
 
-    knows: str
     few: int
     """Rows that are narrowed down to fewer than k; for buckets, rows whose sensitive value is certain."""
     single: int | None
     """Rows that are singled out; None for buckets."""
+    columns: bool = False
+    """Whether the attacker knows all quasi-identifier columns."""
+    whole: str = ""
+    """What the attacker knows of the sets, where items are not counted."""
     items: int = 0
     """Items that the attacker knows at most, where items are counted."""
     alone: int | None = None
@@ -42,11 +47,22 @@ class Exposed:
 
     def knowing(self, items: int) -> Exposed:
         """The same of an attacker who knows more items, none of which a row holds besides."""
-        return replace(self, knows=self.knows.removesuffix(_known(self.items)) + _known(items), items=items)
+        return replace(self, items=items)
 
-    def to_dict(self) -> dict[str, Any]:
-        found = {"knows": self.knows, "fewer_than_k": self.few, "singled_out": self.single}
-        return found if self.single is not None else {"knows": self.knows, "value_certain": self.few}
+    @property
+    def knows(self) -> str:
+        return self.words()
+
+    def words(self, columns: str = COLUMNS) -> str:
+        """What the attacker knows; `columns` is what the reader calls all quasi-identifier columns."""
+        counted = "" if not self.items else "one item" if self.items == 1 else f"up to {self.items} items"
+        return " and ".join(filter(None, (columns if self.columns else "", self.whole, counted)))
+
+    def to_dict(self, columns: str = COLUMNS) -> dict[str, Any]:
+        knows = self.words(columns)
+        if self.single is None:
+            return {"knows": knows, "value_certain": self.few}
+        return {"knows": knows, "fewer_than_k": self.few, "singled_out": self.single}
 
 
 def raw_risk(source: Source, guarantee: Any, *, threads: int | None = None) -> tuple[Exposed, ...]:
@@ -60,46 +76,42 @@ def raw_risk(source: Source, guarantee: Any, *, threads: int | None = None) -> t
     of_row, sizes = classes(records)
     if kind == "diversity":
         alone = int(np.count_nonzero(sizes == 1))
-        return (Exposed("all quasi-identifier columns", _certain(records, of_row, len(sizes)), None, alone=alone),)
+        return (Exposed(_certain(records, of_row, len(sizes)), None, columns=True, alone=alone),)
     crowd = sizes[of_row]
-    found = [_by_crowd("all quasi-identifier columns", crowd, guarantee.k)]
+    found = [_by_crowd(crowd, guarantee.k, columns=True)]
     if kind in ("rt", "lm"):
         items, _ = known_items(records)
         apart, _ = told_apart(items, of_row)
-        found += _by_items(apart, guarantee, threads, "all quasi-identifier columns and ", known=crowd)
+        found += _by_items(apart, guarantee, threads, known=crowd)
     return tuple(found)
 
 
 def _of_baskets(baskets: Baskets, guarantee: Any, threads: int | None) -> tuple[Exposed, ...]:
     if guarantee.model == "km":
-        return tuple(_by_items(baskets, guarantee, threads, ""))
+        return tuple(_by_items(baskets, guarantee, threads))
     quasi, _ = parted(baskets, guarantee.sensitive)
     _, bounds = twins(quasi)
     sizes = np.diff(bounds)
     known = "all items but the sensitive ones" if guarantee.sensitive else "all items"
-    return (_by_crowd(known, np.repeat(sizes, sizes), guarantee.k),)
+    return (_by_crowd(np.repeat(sizes, sizes), guarantee.k, whole=known),)
 
 
-def _by_crowd(knows: str, crowd: npt.NDArray[np.int64], k: int) -> Exposed:
-    return Exposed(knows, int(np.count_nonzero(crowd < k)), int(np.count_nonzero(crowd < min(k, 2))))
+def _by_crowd(crowd: npt.NDArray[np.int64], k: int, **known: Any) -> Exposed:
+    return Exposed(int(np.count_nonzero(crowd < k)), int(np.count_nonzero(crowd < min(k, 2))), **known)
 
 
 def _by_items(
-    baskets: Baskets, guarantee: Any, threads: int | None, besides: str, known: npt.NDArray[np.int64] | None = None
+    baskets: Baskets, guarantee: Any, threads: int | None, known: npt.NDArray[np.int64] | None = None
 ) -> list[Exposed]:
     """For 1, 2, ... known items, as far as a second goes."""
     up_to = affordable(baskets.lengths, int(guarantee.m))
     return [
-        Exposed(besides + _known(e.m), e.exposed, e.unique, e.m)
+        Exposed(e.exposed, e.unique, columns=known is not None, items=e.m)
         for e in exposures(baskets, int(guarantee.k), up_to, examples=0, threads=threads, known=known)
     ]
 
 
-def _known(items: int) -> str:
-    return "one item" if items == 1 else f"up to {items} items"
-
-
-def affordable(lengths: npt.NDArray[np.int64], m: int) -> int:
+def affordable(lengths: npt.NDArray[np.int64], m: int, most: float = SUBSETS) -> int:
     """The largest size, at least 1, up to which all subsets of all rows are few enough to be counted at once."""
     rows = np.bincount(lengths)  # of each length: a row's subsets depend on nothing else
     lengths = np.flatnonzero(rows)
@@ -109,7 +121,7 @@ def affordable(lengths: npt.NDArray[np.int64], m: int) -> int:
     for size in range(2, m + 1):
         ways *= np.maximum(lengths - size + 1, 0) / size
         total += ways.sum()
-        if total > SUBSETS:
+        if total > most:
             return size - 1
     return m
 

@@ -1,22 +1,19 @@
-"""The same release without the app: as one command, and as Python.
+"""The same release by hand: the command, and the Python script, that a plan stands for.
 
-Both are made from the plan and quoted, so that they can be pasted as they stand; paths are those of the plan. Flags cannot say everything
-that a plan can (several names of which one holds a comma, a column whose name holds `=`): there the command runs the plan itself.
+Both are quoted, so that they can be pasted as they stand; paths are those of the plan. Flags cannot say everything that a plan can (several
+names of which one holds a comma, a column whose name holds `=`): there the command runs the plan itself.
 """
 
 from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from shoal.hierarchy.spec import is_made
-from shoal.plan import Plan
+from shoal.options import OPTIONS, Texts
+from shoal.plan.model import Plan
 from shoal.records.roles import NO_COLUMN
-
-_SEVERAL = {"quasi": "--quasi", "keep": "--keep", "drop": "--drop"}
-_PAIRS = {"weights": "--weight", "item_weights": "--item-weight", "fuzzy": "--fuzzy"}
 
 
 class _Unsayable(Exception):  # noqa: N818 - it is no error of anybody
@@ -28,7 +25,7 @@ def command_of(plan: Plan, plan_file: str = "plan.yaml") -> str:
     if plan.outputs is None:
         return f"shoal run {shlex.quote(plan_file)}"
     try:
-        words = ["shoal", "anonymize", _as_path(plan, plan.input.path), *_flags(plan)]
+        words = ["shoal", "anonymize", _as_path(plan.path_of(plan.input.path)), *_flags(plan)]
     except _Unsayable:
         return f"shoal run {shlex.quote(plan_file)}"
     return " ".join(map(shlex.quote, words))
@@ -50,12 +47,9 @@ def script_of(plan: Plan) -> str:
         *(f"    {argument}," for argument in asked),
         ")",
     ]
-    outputs = plan.outputs
-    if outputs is not None:
-        names = ("certificate", "rules", "report", "sign")
-        wanted = {name: getattr(outputs, name) for name in names}
-        given = [f"{key}={_joined(plan, path)!r}" for key, path in wanted.items() if path is not None]
-        lines.append(f"release.write({', '.join([repr(_joined(plan, outputs.data)), *given])})")
+    if plan.outputs is not None:
+        data, *papers = _outputs(plan).items()
+        lines.append(f"release.write({', '.join([repr(data[1]), *(f'{name}={path!r}' for name, path in papers)])})")
     return "\n".join([*lines, "print(release)"]) + "\n"
 
 
@@ -66,51 +60,71 @@ def _literal(value: Any) -> str:
     return repr(list(value) if isinstance(value, tuple | list) else value)
 
 
-def _flags(plan: Plan) -> Iterator[str]:
+def _outputs(plan: Plan) -> dict[str, str]:
+    """What is written where, the data first."""
     assert plan.outputs is not None
-    yield from _flag("--output", _joined(plan, plan.outputs.data))
-    for name in ("certificate", "rules", "report", "sign"):
-        if (path := getattr(plan.outputs, name)) is not None:
-            yield from _flag(f"--{name}", _joined(plan, path))
-    for name, value in plan.guarantee.model_dump(exclude_none=True).items():
-        if isinstance(value, dict):
-            for column, reading in value.items():
-                yield from _flag(f"--{name}", f"{column}={reading}")
-        elif name != "l" or plan.guarantee.model != "k" or value != 1:
-            yield from _flag(f"--{name}", value)
-    for role, flag in _SEVERAL.items():
-        for name in plan.of_role(role):
-            yield from _flag(flag, _one_name(plan, name))
-    yield from _listed("--items", [_one_name(plan, name) for name in plan.of_role("items")])
-    yield from _listed("--id", plan.of_role("id"))
-    yield from _sensitive(plan)
-    yield from _hierarchies(plan)
-    if plan.algorithm is not None:
-        yield from _flag("--algorithm", plan.algorithm)
-    for name, value in plan.options.model_dump(exclude_none=True).items():
-        if name in _PAIRS:
-            for key, number in value.items():
-                yield from _flag(_PAIRS[name], f"{key}={number!r}")
+    return {
+        "output" if name == "data" else name: plan.path_of(path)
+        for name, path in plan.outputs.model_dump(exclude_none=True).items()
+    }
+
+
+def _flags(plan: Plan) -> Iterator[str]:
+    if plan.engine is not None or plan.input.query is not None:
+        raise _Unsayable
+    yield from _flag("--output", _outputs(plan)["output"])
+    promise = plan.guarantee.model_dump(exclude_none=True)
+    if promise["model"] == "k" and promise["l"] == 1:
+        del promise["l"]
+    papers = {name: path for name, path in _outputs(plan).items() if name != "output"}
+    for name, value in {**papers, **promise, **plan.keywords()}.items():
+        flag = OPTIONS[name].flag
+        if isinstance(value, Mapping):
+            for key, given in value.items():
+                if name == "hierarchy" and "=" in key:
+                    raise _Unsayable
+                yield from _flag(flag, f"{key}={given if isinstance(given, str) else repr(given)}")
+        elif isinstance(OPTIONS[name].kind, Texts):
+            for text in _names(plan, value):
+                yield from _flag(flag, text)
+        elif value is True:
+            yield flag
         else:
-            yield from _flag(f"--{name.replace('_', '-')}", _joined(plan, value) if name == "knowledge" else value)
-    if plan.input.format is not None:
-        yield from _flag("--format", plan.input.format)
-    if (mark := plan.input.separator) is not None:
-        if mark in ("\\t", "\\n"):  # taken for a tab and a newline
-            raise _Unsayable
-        yield from _flag("--separator", {"\t": "\\t", "\n": "\\n"}.get(mark, mark))
-    if plan.input.numeric == []:
-        if NO_COLUMN in plan.columns:
-            raise _Unsayable
-        yield from _flag("--numeric", NO_COLUMN)
-    for name in plan.input.numeric or ():
-        yield from _flag("--numeric", _one_name(plan, name))
-    if plan.keep_order:
-        yield "--keep-order"
+            yield from _flag(flag, _text(plan, name, value))
 
 
-def _flag(flag: str, value: Any) -> Iterator[str]:
-    text = value if isinstance(value, str) else repr(value)
+def _names(plan: Plan, given: Any) -> Iterator[str]:
+    """Names of columns for a flag that can be repeated. Each stands for its column, commas and all."""
+    if not given and NO_COLUMN in plan.columns:
+        raise _Unsayable
+    yield from map(_bare, given or (NO_COLUMN,))
+
+
+def _text(plan: Plan, name: str, given: Any) -> str:
+    """What a flag takes that stands once; several names have commas between them."""
+    if isinstance(given, tuple | list):
+        if any("," in text for text in given) and (len(given) > 1 or given == plan.sensitive_items):
+            raise _Unsayable
+        given = ",".join(map(_bare, given))
+    elif name in ("items", "id", "sensitive") and given in plan.columns:
+        _bare(given)
+    elif name == "separator":
+        if given in ("\\t", "\\n"):  # taken for a tab and a newline
+            raise _Unsayable
+        given = {"\t": "\\t", "\n": "\\n"}.get(given, given)
+    elif name == "hierarchy" and "=" in given:
+        raise _Unsayable
+    return given if isinstance(given, str) else repr(given)
+
+
+def _bare(name: str) -> str:
+    """A name that keeps its blanks on a command line, as there are none around it."""
+    if name != name.strip():
+        raise _Unsayable
+    return name
+
+
+def _flag(flag: str, text: str) -> Iterator[str]:
     if text.startswith("-") or not text:  # or it would be taken for another flag
         yield f"{flag}={text}"
     else:
@@ -118,62 +132,6 @@ def _flag(flag: str, value: Any) -> Iterator[str]:
         yield text
 
 
-def _one_name(plan: Plan, name: str) -> str:
-    """A column's name stands for it, commas and all, once the file is read; FIMI text has none."""
-    if name != name.strip():
-        raise _Unsayable
-    return name
-
-
-def _listed(flag: str, names: Any) -> Iterator[str]:
-    """Several names in one text, for a flag that cannot be repeated."""
-    if len(names) > 1 and any("," in name for name in names):
-        raise _Unsayable
-    if names:
-        yield from _flag(flag, ",".join(names))
-
-
-def _sensitive(plan: Plan) -> Iterator[str]:
-    columns = plan.of_role("sensitive")
-    if columns:
-        yield from _listed("--sensitive", [_one_name(plan, name) for name in columns])
-    elif plan.sensitive_file is not None:
-        yield from _flag("--sensitive", _joined(plan, plan.sensitive_file))
-    elif isinstance(plan.sensitive_items, str):
-        yield from _flag("--sensitive", plan.sensitive_items)
-    elif plan.sensitive_items is not None:
-        if any("," in item or item != item.strip() for item in plan.sensitive_items):
-            raise _Unsayable
-        yield from _flag("--sensitive", ",".join(plan.sensitive_items))
-
-
-def _hierarchies(plan: Plan) -> Iterator[str]:
-    trees = plan.hierarchies
-    if trees is None:
-        return
-    if isinstance(trees, str) or plan.kind == "km":
-        spec = trees if isinstance(trees, str) else next(iter(trees.values()), None)
-        if spec is not None:
-            text = _spec(plan, spec)
-            if "=" in text:
-                raise _Unsayable
-            yield from _flag("--hierarchy", text)
-        return
-    for name, spec in trees.items():
-        if "=" in name:
-            raise _Unsayable
-        yield from _flag("--hierarchy", f"{name}={_spec(plan, spec)}")
-
-
-def _spec(plan: Plan, spec: str) -> str:
-    return spec if is_made(spec) else _joined(plan, spec)
-
-
-def _joined(plan: Plan, path: str) -> str:
-    return path if path == "-" or "://" in path else os.path.join(plan.origin.folder, path)
-
-
-def _as_path(plan: Plan, path: str) -> str:
+def _as_path(path: str) -> str:
     """A path in the place of an argument: one that begins with a dash would be taken for a flag."""
-    joined = _joined(plan, path)
-    return os.path.join(os.curdir, joined) if joined.startswith("-") and joined != "-" else joined
+    return os.path.join(os.curdir, path) if path.startswith("-") and path != "-" else path

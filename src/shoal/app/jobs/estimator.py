@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from shoal.app.project.wording import PageOrigin
+from shoal.app.project.wording import KNOWN_COLUMNS, PageOrigin
 from shoal.estimate import Trials
 from shoal.plan import plan_of
 from shoal.processes import Teller
 
-_TRIALS = Trials()
+_TRIALS = Trials(KNOWN_COLUMNS)
 
 
 def estimate(request: Mapping[str, Any], tell: Teller) -> None:

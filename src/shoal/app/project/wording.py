@@ -36,6 +36,8 @@ _FIELDS = {
     "unknown": "unknown values, in Hierarchies,",
     "sensitive_items": "“Sensitive items” in Promise",
 }
+KNOWN_COLUMNS = "all columns that others may know"
+"""All quasi-identifier columns."""
 _SYMBOLS = ("k", "m", "l", "delta")
 
 

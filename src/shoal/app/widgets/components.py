@@ -21,6 +21,7 @@ from shoal.app.project.project import Project
 from shoal.app.project.wording import as_sentence
 from shoal.app.project.workspace import Workspace
 from shoal.errors import ShoalError
+from shoal.guarantees.registry import GUARANTEES
 
 E = TypeVar("E", bound=ui.element)
 
@@ -127,6 +128,12 @@ def term(word: str, meaning: str) -> ui.element:
     """A word that not everybody knows; a click, or Enter, shows what it means."""
     summary = f"<summary>{escape(word)}</summary><span>{escape(meaning)}</span>"
     return ui.html(summary, sanitize=False, tag="details").classes("sh-term")
+
+
+def quasi_term(kind: str | None) -> None:
+    """Explains a word that promises about columns have in them."""
+    if kind in GUARANTEES and "quasi" in GUARANTEES[kind].roles:
+        term("What are quasi-identifiers?", "The columns that others may know of a person, as you said in Data.")
 
 
 def tag(words: str, kind: str = "") -> ui.element:

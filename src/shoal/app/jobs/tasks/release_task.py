@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.app.panels.result.run_tables import class_bins, class_sizes, write_tables
-from shoal.app.project.wording import as_sentence, in_app
+from shoal.app.project.wording import KNOWN_COLUMNS, as_sentence, in_app
 from shoal.certificate.document import certificate_file
 from shoal.certificate.sign import Signer
 from shoal.errors import InputError, ShoalError, render
@@ -63,7 +63,7 @@ def work(plan: Plan, folder: Path, tell: Teller, *, measure: bool = True) -> dic
         "promise": list(release.guarantee.promise()),
         "limits": list(release.guarantee.limits()),
         "guarantee": str(release.guarantee),
-        "risk": [exposed.to_dict() for exposed in release.risk],
+        "risk": [exposed.to_dict(KNOWN_COLUMNS) for exposed in release.risk],
         "audit_notes": list(release.audit.notes),
         "evaluation": evaluation,
         "evaluation_error": why_not,

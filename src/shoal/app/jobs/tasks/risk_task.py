@@ -10,12 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from shoal.attacks.prosecutor import prosecutor
 from shoal.drawing.risk_plots import exposure_plot
 from shoal.evaluation.column_risk import column_risk
 from shoal.evaluation.raw_profile import profile_of
+from shoal.evaluation.raw_risk import affordable
 from shoal.plan import Plan
 from shoal.processes import Teller
 from shoal.records.records import Records
@@ -38,7 +37,9 @@ def work(plan: Plan, folder: Path, tell: Teller, *, k: int = 5, key: str = "") -
         tell.stage("Comparing the columns")
         columns = column_risk(source.records, k).to_dict()
     tell.stage("Counting who is rare")
-    profile = profile_of(source, k, 1 if sets is None else _up_to(sets.lengths), threads=threads)
+    profile = profile_of(
+        source, k, 1 if sets is None else max(2, affordable(sets.lengths, LARGEST_M, SUBSETS)), threads=threads
+    )
     if sets is None:
         profile = replace(profile, exposures=profile.exposures[:1])
     return {
@@ -63,15 +64,3 @@ def _read(plan: Plan) -> tuple[Source, int]:
     items = records.items.split_off(records.sensitive_items)[0]
     known = replace(records, items=items, sensitive_items=frozenset())
     return replace(source, records=known), len(records.sensitive_items)
-
-
-def _up_to(lengths: Any) -> int:
-    """The largest m for which all sets of items can be counted in a bearable time."""
-    ways = lengths.astype(np.float64)
-    total = float(ways.sum())
-    for size in range(2, LARGEST_M + 1):
-        ways *= np.maximum(lengths - size + 1, 0) / size
-        total += float(ways.sum())
-        if size > 2 and total > SUBSETS:
-            return size - 1
-    return LARGEST_M

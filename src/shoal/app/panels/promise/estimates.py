@@ -97,34 +97,39 @@ def label(found: Mapping[str, Any]) -> str:
 
 
 def figures(found: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """(value, what it is, note): the losses, then the groups of rows."""
+    figures = loss_figures(found)
+    if groups := found.get("groups"):
+        what = "buckets" if found["kind"] == "diversity" else "classes of rows that are published alike"
+        what += "" if found["sample"] == found["rows"] else ", in the sample"
+        figures.append((f"{groups['count']:,}", what, f"of {groups['smallest']:,} to {groups['largest']:,} rows"))
+    return figures
+
+
+def loss_figures(found: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """(value, what it is, note) of the losses, the main one first. What a sample leaves open is a range."""
     loss, kind = found["loss"], found["kind"]
     less = found.get("loss_at_share") or loss
 
-    def shown(name: str) -> str:
+    def share(name: str) -> str:
         low, high = sorted((less[name], loss[name]))
         return f"{high:.1%}" if f"{low:.1%}" == f"{high:.1%}" else f"{low:.1%} to {high:.1%}"
 
-    if kind == "km":
-        told = [(shown("ncp"), "of the detail of the items lost", "NCP: 0% is the original, 100% leaves nothing")]
-        if found["deleted"]:
-            told.append((f"{found['deleted']:.1%}", "of all items deleted", "counted as lost above"))
-    elif kind == "k":
+    if kind == "k":
         added = f"{loss['added']:.1%} added, {loss['removed']:.1%} removed"
-        told = [(shown("il"), "of the items added or removed", added)]
-    elif kind == "diversity":
-        told = [(shown("ambiguity"), "of the rows get another value than their own", "when values are dealt by lot")]
-    else:
-        told = [(shown("ncp"), "of the detail of the columns lost", _by_column(found.get("by_column")))]
-        if "items_ncp" in loss:
-            note = f"NCP; UL, the measure of the paper, is {loss['ul']:.3f}"
-            told.append((shown("items_ncp"), "of the detail of the items lost", note))
-    groups = found.get("groups")
-    if groups:
-        what = "buckets" if kind == "diversity" else "classes of rows that are published alike"
-        what += "" if found["sample"] == found["rows"] else ", in the sample"
-        told.append((f"{groups['count']:,}", what, f"of {groups['smallest']:,} to {groups['largest']:,} rows"))
-    return told
+        return [(share("il"), "of the items added or removed", added)]
+    if kind == "diversity":
+        return [(share("ambiguity"), "of the rows get another value than their own", "when values are dealt by lot")]
+    if kind == "km":
+        figures = [(share("ncp"), "of the detail of the items lost", "NCP: 0% is the original, 100% leaves nothing")]
+        if found["deleted"]:
+            figures.append((f"{found['deleted']:.1%}", "of all items deleted", "counted as lost above"))
+        return figures
+    figures = [(share("ncp"), "of the detail of the columns lost", _by_column(found.get("by_column")))]
+    if "items_ncp" in loss:
+        note = f"NCP; UL, the measure of the paper, is {loss['ul']:.3f}"
+        figures.append((share("items_ncp"), "of the detail of the items lost", note))
+    return figures
 
 
 def protection_words(found: Mapping[str, Any]) -> str | None:
@@ -133,14 +138,13 @@ def protection_words(found: Mapping[str, Any]) -> str | None:
         return None
     most = found["raw"][-1]
     where = "raw data" if found["sample"] == found["rows"] else "raw sample"
-    knows = str(most["knows"]).replace("quasi-identifier columns", "columns that others may know")
     if "value_certain" in most:
         return (
-            f"In the {where}, {most['value_certain']:,} rows have a sensitive value that is certain for whoever knows {knows}. "
+            f"In the {where}, {most['value_certain']:,} rows have a sensitive value that is certain for whoever knows {most['knows']}. "
             "After it, none."
         )
     return (
-        f"In the {where}, whoever knows {knows} narrows {most['fewer_than_k']:,} of {found['sample']:,} rows down to fewer than "
+        f"In the {where}, whoever knows {most['knows']} narrows {most['fewer_than_k']:,} of {found['sample']:,} rows down to fewer than "
         f"k, and singles {most['singled_out']:,} out. After it, none."
     )
 
@@ -163,10 +167,8 @@ def comparison_rows(results: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...
     """Rows of the table of what was tried: promise, algorithm, rows, main loss, another loss. Each once, the newest first."""
     seen: dict[tuple[str, ...], None] = {}
     for found in results:
-        told = [value for value, what, _ in figures(found) if "class" not in what and "bucket" not in what]
-        rows = f"{found['sample']:,}"
-        line = (found["guarantee"], found["algorithm"], rows, told[0], told[1] if len(told) > 1 else "–")
-        seen.setdefault(line)
+        lost = [value for value, _, _ in loss_figures(found)]
+        seen.setdefault((found["guarantee"], found["algorithm"], f"{found['sample']:,}", *(*lost, "–")[:2]))
     return list(seen)[:8]
 
 

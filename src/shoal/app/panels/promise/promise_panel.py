@@ -181,10 +181,7 @@ class Desk:
             card.props["aria-live"] = "polite"
             for sentence in guarantee.promise():
                 parts.text(sentence, "p", "sh-promise")
-            if promises.kind_of(document) in ("table", "rt", "lm", "diversity"):
-                parts.term(
-                    "What are quasi-identifiers?", "The columns that others may know of a person, as you said in Data."
-                )
+            parts.quasi_term(promises.kind_of(document))
             parts.points("What it does not promise", guarantee.limits())
 
     def _history(self) -> None:

@@ -21,6 +21,7 @@ from shoal.app.panels.result.results import (
     class_chart,
     column_losses,
     comparison_chart,
+    loss_words,
     losses,
     risk_chart,
     risks,
@@ -96,10 +97,7 @@ def _build_verdict(result: Any) -> None:
         parts.notice(found.title, "good" if found.holds else "bad")
         for sentence in result["promise"]:
             parts.text(sentence)
-        if any("quasi-identifier" in sentence for sentence in (*result["promise"], *result["limits"])):
-            parts.term(
-                "What are quasi-identifiers?", "The columns that others may know of a person, as you said in Data."
-            )
+        parts.quasi_term(str(result.get("kind")))
         parts.why_line(f"{found.counted} The audit is code of its own, which sees the published rows and nothing else.")
         parts.points("What is not promised", result["limits"])
         if notes := result["release"]["notes"]:
@@ -287,14 +285,13 @@ def _build_compared(view: View, run: Job) -> None:
         rows = []
         for number, job in reversed(list(enumerate(reversed(runs), 1))):
             result = job.result
-            lost = "; ".join(f"{share:.2%} {measure}" for measure, share in losses(result))
             here = " (this one)" if job.id == run.id else ""
             rows.append(
                 (
                     f"{number}{here}",
                     short_promise(result["release"]["guarantee"]),
                     algorithm_words(job.document),
-                    lost,
+                    loss_words(result),
                     parts.duration(job.elapsed),
                 )
             )

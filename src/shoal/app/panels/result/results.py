@@ -147,15 +147,16 @@ def losses(result: Mapping[str, Any]) -> list[tuple[str, float]]:
         return [("of the items were added or removed", lost["il"])]
     if "ambiguity" in lost:
         return [("of guesses at a sensitive value miss it", lost["ambiguity"])]
-    found = [("of the columns' detail is lost" if "items_ncp" in lost or "ul" in lost else LOST, lost["ncp"])]
-    if result.get("kind") == "table":
-        found = [("of the columns' detail is lost", lost["ncp"])]
-    if "items_ncp" in lost:
-        found.append(("of the items' detail is lost", lost["items_ncp"]))
-    return found
+    if result.get("kind") == "km":
+        return [(ITEMS_LOST, lost["ncp"])]
+    return [(COLUMNS_LOST, lost["ncp"]), *((ITEMS_LOST, lost[name]) for name in ("items_ncp",) if name in lost)]
 
 
-LOST = "of the items' detail is lost"
+def loss_words(result: Mapping[str, Any]) -> str:
+    return "; ".join(f"{share:.2%} {measure}" for measure, share in losses(result))
+
+
+ITEMS_LOST, COLUMNS_LOST = "of the items' detail is lost", "of the columns' detail is lost"
 NCP = (
     "A value published as itself loses nothing, one that could be any value of the data loses everything, and a category loses the share "
     "of all values that it covers. The figure is the mean over all cells (in papers: NCP)."
@@ -192,7 +193,7 @@ def risks(result: Mapping[str, Any]) -> list[Risk]:
     audit = result["release"]["audit"]
     found = []
     for known in result.get("risk") or ():
-        knows = str(known["knows"]).replace("all quasi-identifier columns", "all columns that others may know")
+        knows = str(known["knows"])
         if "value_certain" in known:
             found.append(Risk(knows, known["value_certain"], audit.get("certain_rows", 0), None, None))
         else:
@@ -292,7 +293,7 @@ def comparison_chart(jobs: Sequence[Job]) -> str | None:
 def _family(promise: Mapping[str, Any], words: str, result: Mapping[str, Any]) -> str:
     """What points can be compared with each other: the kind of promise, its m and l, and what is measured. Short, for a legend."""
     kind = str(result.get("kind") or promise.get("model"))
-    part = "columns" if "columns" in words else "items"
+    part = "columns" if words == COLUMNS_LOST else "items"
     name = {
         "km": "sets",
         "k": "equal sets",
