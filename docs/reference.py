@@ -14,7 +14,7 @@ from typing import Any
 
 HEAD = """# Command-line reference
 
-Made by `docs/reference.py` from the commands themselves. Every command takes `--help`, and `--json` where it finds something out: then
+Made by `docs/reference.py` from the commands themselves. Every command takes `--help`, and `--json` if it has a result: then
 one JSON document goes to standard output and everything else to standard error. Exit codes: 0 done, 1 a bug in Shoal, 2 bad input
 or usage, 3 the promise does not hold or cannot be reached; with 2 and 3 nothing is written.
 """

@@ -34,7 +34,7 @@ LONGEST = 1e9
 """Seconds that a time limit may have: thirty years."""
 SPECS = (
     "A file (ARX csv, Amnesia txt, parent-child csv, nested json), `learned:N` (learned from the rows for the promise, usually loses "
-    "least), `frequency:N` (groups of N items of like frequency), `balanced:N` (groups of N neighbours by name) or `prefix` (codes by "
+    "least), `frequency:N` (groups of N items of similar frequency), `balanced:N` (groups of N neighbours by name) or `prefix` (codes by "
     "their leading characters)."
 )
 
@@ -174,7 +174,7 @@ class Reading(TypedDict, total=False):
         Option(
             READING,
             Texts(),
-            "The columns of a table that hold numbers, or none; unless given, the spelling of the values decides.",
+            "The columns of a table that hold numbers, or none; by default the spelling of the values decides.",
             "COL,COL|none",
             place=("input", "numeric"),
         ),
@@ -198,7 +198,7 @@ class Reading(TypedDict, total=False):
         Option(
             READING,
             Text(),
-            "What stands between the items of a cell; unless given, it is worked out from the cells.",
+            "What separates the items of a cell; by default worked out from the cells.",
             place=("input", "separator"),
         ),
     ]
@@ -207,7 +207,7 @@ class Reading(TypedDict, total=False):
         Option(
             READING,
             Choice(("dat", "csv", "tsv", "long", "jsonl", "parquet", "arrow")),
-            "dat, csv, tsv, long, jsonl, parquet or arrow, where the name does not say.",
+            "dat, csv, tsv, long, jsonl, parquet or arrow, if the name does not tell.",
             place=("input", "format"),
         ),
     ]
@@ -226,7 +226,7 @@ class Reading(TypedDict, total=False):
         Option(
             READING,
             Size(),
-            "The most memory that what is read may take; a line of text, a tree or a list may have a 32nd part of it.",
+            "The most memory that the input may take; a line of text, a tree or a list may take 1/32 of it.",
             "SIZE",
             "2GB, or 64 times the size of the file",
             place=("input", "limit"),
@@ -243,7 +243,7 @@ class Auditing(Reading, total=False):
             TREE,
             Specs(),
             SPECS
-            + " For tables give one per column, `COL=SPEC`, also `intervals:5,10,20` (numbers), `named:N` (as balanced, called by "
+            + " For tables give one per column, `COL=SPEC`, also `intervals:5,10,20` (numbers), `named:N` (as balanced, named by "
             "the first and last value), `dates` (days into months and years) and `mask` (codes); numbers without one become ranges, "
             "items without one sets.",
             "[COL=]SPEC",
@@ -256,12 +256,12 @@ class Auditing(Reading, total=False):
         Option(
             KNOWLEDGE,
             Text(),
-            'diversity: rules that you add or strike, one JSON object a line: {"if": {"sex": "M"}, "never": "Ovarian cancer"}, with '
+            'diversity: rules that you add or strike, one JSON object per line: {"if": {"sex": "M"}, "never": "Ovarian cancer"}, with '
             '"strike": true to strike it.',
             "FILE",
         ),
     ]
-    threads: Annotated[int | None, Option(RUNNING, Whole(1, 1_024), "Threads to use; all cores unless given.")]
+    threads: Annotated[int | None, Option(RUNNING, Whole(1, 1_024), "Threads to use; by default all cores.")]
     memory_limit: Annotated[
         int | str | None,
         Option(
@@ -278,7 +278,7 @@ class Keywords(Auditing, total=False):
 
     unknown: Annotated[
         str | None,
-        Option(TREE, Choice(("root",)), "root: hang items that the hierarchy does not know under its root.", "root"),
+        Option(TREE, Choice(("root",)), "root: hang items that the hierarchy lacks under its root.", "root"),
     ]
     algorithm: Annotated[
         str | None,
@@ -286,9 +286,9 @@ class Keywords(Auditing, total=False):
             SEARCH,
             Text(),
             "km: `exact` (the proven optimum), `hybrid` (also deletes single occurrences), lra (a cut for each part of the rows), or oa, "
-            "da, aa as the 2008 paper has them. k: `split` (loses least), or pta, gsc, gray-tsp as the 2017 paper has them; in tables "
+            "da, aa of the 2008 paper. k: `split` (loses least), or pta, gsc, gray-tsp of the 2017 paper; in tables "
             f"cluster or mondrian. rt and lm: rmerge-r, -t or -rt (relational loss within {option('delta')}), tmerge-r, -t or -rt "
-            "(item loss within it), rfirst, tfirst. diversity: injector, balanced (smaller buckets) or anatomy (knows no rules).",
+            "(item loss within it), rfirst, tfirst. diversity: injector, balanced (smaller buckets) or anatomy (ignores rules).",
             "NAME",
             "the first of each",
             place=("algorithm",),
@@ -318,8 +318,8 @@ class Keywords(Auditing, total=False):
         Option(
             SEARCH,
             Whole(1, LARGEST),
-            "pta and gray-tsp: cut the sorted rows into N parts. Unless given, as many as leave each about 100 rows, or 4k if that is "
-            "more, so that the distances in a segment fit the cache of a processor. lra: the most parts with a cut of their own.",
+            "pta and gray-tsp: cut the sorted rows into N parts. By default a part has about 100 rows, or 4k if that is "
+            "more, so that the distances in a segment fit the cache of a processor. lra: at most N parts with a cut of their own.",
             "N",
             "rows / 100",
         ),
@@ -333,7 +333,7 @@ class Keywords(Auditing, total=False):
         Option(
             SEARCH,
             Whole(0, 2**63 - 1),
-            "Fixes the random choices of split, gray-tsp, and cluster, which the merges start from.",
+            "Fixes the random choices of split, gray-tsp and cluster (from which the merges start).",
             "N",
             "0",
         ),
@@ -363,7 +363,7 @@ class Keywords(Auditing, total=False):
         Option(
             SEARCH,
             Choice(("sets", "aa", "exact")),
-            "rt and lm: how items are generalized inside a cluster: sets (no hierarchy), aa or exact (under one). Unless named, aa "
+            "rt and lm: how items are generalized inside a cluster: sets (no hierarchy), aa or exact (under one). By default aa "
             "under a hierarchy, and sets where that would leave nothing but its root.",
             default="sets, aa under a hierarchy",
         ),
@@ -373,7 +373,7 @@ class Keywords(Auditing, total=False):
         Option(
             SEARCH,
             Choice(("btd", "ul")),
-            "rt and lm: how near two clusters are in items: btd (fast) or ul (the paper's slow baseline).",
+            "rt and lm: how the items of two clusters are compared: btd (fast) or ul (the paper's slow baseline).",
             default="btd",
         ),
     ]
@@ -404,7 +404,7 @@ class Keywords(Auditing, total=False):
         Option(
             KNOWLEDGE,
             Share("0.9"),
-            "diversity: how unlikely to be chance a rule must be before an attacker is taken to know it.",
+            "diversity: how unlikely a rule must be to occur by chance before we assume that an attacker knows it.",
             "SHARE",
             "0.9",
         ),
@@ -428,7 +428,7 @@ class Keywords(Auditing, total=False):
         Option(
             KNOWLEDGE,
             Numbers("age=5"),
-            "diversity: the nodes of this numeric column have no sharp edges when rules are looked for; membership fades over DISTANCE. "
+            "diversity: when mining rules, let membership in the nodes of this numeric column fade over DISTANCE. "
             "May be repeated.",
             "COL=DISTANCE",
         ),
@@ -454,7 +454,7 @@ class _Promise(TypedDict, total=False):
             Choice(("km", "k", "rt", "lm", "diversity")),
             "What is promised. `km`: whoever knows up to m items faces k rows. `k`: whoever knows all items (in a table, all "
             f"{option('quasi')} columns) faces k equal rows. `rt`: whoever knows all {option('quasi')} columns and up to m items faces k "
-            "rows. `lm`: and is never surer than 1/l of a sensitive item. `diversity`: sensitive values stand apart, in buckets, and "
+            "rows. `lm`: the same, and is never surer than 1/l of a sensitive item. `diversity`: sensitive values are in buckets, and "
             f"whoever knows the {option('quasi')} columns and rules about the values faces l of them.",
             default="km",
             place=("guarantee", "model"),
@@ -485,8 +485,8 @@ class _Promise(TypedDict, total=False):
         Option(
             PROMISE,
             Whole(1),
-            "k: every class of equal rows holds at least so many different sensitive values. lm: no sensitive item is likelier than 1/l. "
-            "diversity: so many sensitive values stay possible for every row.",
+            "k: every class of equal rows holds at least l different sensitive values. lm: no sensitive item is likelier than 1/l. "
+            "diversity: at least l sensitive values stay possible for every row.",
             default="1, lm: 2, diversity: 3",
             place=("guarantee", "l"),
         ),
@@ -496,7 +496,7 @@ class _Promise(TypedDict, total=False):
         Option(
             PROMISE,
             Readings(),
-            f"k with {option('l')}, diversity: what a missing sensitive value is. `unknown`: it may be any value, and counts for none. "
+            f"k with {option('l')}, diversity: what a missing sensitive value is. `unknown`: it may be any value; it does not count. "
             "`value`: a value of its own. For all sensitive columns, or per column; may be repeated.",
             "[COL=]unknown|value",
             "unknown",
@@ -513,7 +513,7 @@ class _Outputs(TypedDict, total=False):
         Option(
             WRITING,
             Text(),
-            "The file to publish, in the format its name tells; - for standard output; an address with a new table for a database.",
+            "The file to publish, in the format of its name; - for standard output; for a database, an address with a new table.",
             "OUT",
             "none: only show what it would cost",
             "-o",
@@ -546,7 +546,7 @@ class _Outputs(TypedDict, total=False):
         Option(
             WRITING,
             Text(),
-            "A JSON with all figures, exact, also those that the certificate rounds or keeps back. For you, not for publication.",
+            "A JSON file with all figures, exact, including those that the certificate rounds or withholds. For you, not for publication.",
             "FILE",
             place=("outputs", "report"),
         ),

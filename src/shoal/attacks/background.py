@@ -2,7 +2,7 @@
 
 The attacker has found the rows of people and knows rules: such people never have that value. In each bucket they cross out what
 cannot be, and then reason on: a value that only one row can have is that row's, and so on. What is left is exactly what some
-assignment of the values to the rows allows. Anatomy draws its buckets by lot, so the attack narrows rows down; Injector's buckets
+assignment of the values to the rows allows. Anatomy draws its buckets at random, so the attack narrows rows down; Injector's buckets
 are made to withstand it.
 """
 

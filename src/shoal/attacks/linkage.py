@@ -1,6 +1,6 @@
 """The linkage attack: somebody knows a few facts about some people of the original, and looks for them in the release.
 
-People are drawn by lot, each is known by all quasi-identifier columns and by up to m items, drawn by lot, too. A published record
+People are drawn at random, each is known by all quasi-identifier columns and by up to m items, also drawn at random. A published record
 matches if it may stand for all that is known: generalized values and tokens are read as what they may mean. The same search in the
 original itself says what the release changed. Who is not matched at all was changed by more than generalization: items were deleted,
 added or removed.
@@ -167,7 +167,7 @@ def _holds(rows: Ints, wanted: Ints) -> npt.NDArray[np.bool_]:
 
 
 def _known(original: Records, row: int, m: int, rng: np.random.Generator) -> list[int]:
-    """Up to m items of a person that are not sensitive, drawn by lot."""
+    """Up to m items of a person that are not sensitive, drawn at random."""
     if original.items is None or not m:
         return []
     sets = original.items

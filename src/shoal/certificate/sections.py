@@ -110,7 +110,7 @@ _ROLES = {
 }
 _BUCKET_ROLES = _ROLES | {
     "quasi": "quasi-identifier: an attacker may know it; published as it is",
-    "sensitive": "sensitive: dealt by lot inside each bucket",
+    "sensitive": "sensitive: dealt at random inside each bucket",
 }
 
 

@@ -119,7 +119,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _streams_are_open() -> bool:
-    """Whether anybody may read what is found. Closed streams are pointed to nowhere, lest the next file take their number."""
+    """Whether anybody can read the result. Closed streams are pointed to nowhere, or the next file would take their number."""
     closed = [name for name in ("stdin", "stdout", "stderr") if getattr(sys, name) is None]
     if closed:
         while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
@@ -148,7 +148,7 @@ def _usage(error: Exception) -> str:
 
 
 def _fault(error: Exception) -> str:
-    """A bug in Shoal, by its kind and its place. What it says may quote the data, and is for who asks for values."""
+    """A bug in Shoal, by its kind and its place. Its text may quote the data, so it is shown only on request."""
     if os.environ.get("SHOAL_DEBUG"):
         way = "".join(traceback.format_exception(error)) if values_shown(sys.stderr) else way_to(error)
         print(without_passwords(way), file=sys.stderr, end="")
@@ -177,7 +177,7 @@ def _left_alone() -> int:
 
 
 def _spell_out_what_cannot_be_shown() -> None:
-    """A name that the terminal cannot show is no reason to fail."""
+    """Do not fail on a name that the terminal cannot show."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")

@@ -42,7 +42,7 @@ def anonymize(
 
     With --model km, items move up a hierarchy (brie -> cheese -> dairy) until whoever knows up to m items of a person faces at least k
     rows. With --model k, items are added and removed until every row has k - 1 twins. With --model rt and lm, a table with columns and
-    items is clustered, and values and items are generalized in each cluster. The result is audited as it stands in the file; if the
+    items is clustered, and values and items are generalized in each cluster. The file is audited as it was written; if the
     promise does not hold, nothing is written.
 
     [bold]shoal anonymize baskets.csv -o public.csv --k 5 --m 2 --hierarchy tree.csv[/bold]
@@ -202,7 +202,7 @@ def _bucketized(facts: dict[str, Any]) -> Any:
     lines.add_row(
         "ambiguity",
         f"{facts['loss']['ambiguity']:.2%}",
-        "of the rows, dealt a value by lot, get another than their own",
+        "of the rows get another value than their own, dealt at random",
     )
     lines.add_row(
         "buckets",

@@ -50,7 +50,9 @@ def attack(
     sample: Annotated[
         int, typer.Option(min=1, help="Linkage: how many people to look for.", rich_help_panel=KNOWLEDGE)
     ] = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="Linkage: for the draw of people.", rich_help_panel=KNOWLEDGE)] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Linkage: fixes which people are drawn.", rich_help_panel=KNOWLEDGE)
+    ] = 0,
     rules: Annotated[
         str | None,
         typer.Option(
@@ -67,14 +69,14 @@ def attack(
 ) -> int:
     """Play the attacker on a release.
 
-    Linkage: people of the --raw data, drawn by lot, are looked for in the release by all --quasi columns and up to m of their items;
+    Linkage: look for random people of the --raw data in the release, by all --quasi columns and up to m of their items;
     how many are found alone, or among fewer than k?
 
     Homogeneity (--sensitive, without --raw): whoever finds the rows that agree in all --quasi columns and all other items takes the
     sensitive value that most of them have. Of how many people is that certain, or, with --l, likelier than 1/l?
 
     Buckets (a table with a column `bucket`): the attacker knows rules such as "men do not have ovarian cancer": those of --knowledge,
-    those that the --raw table shows, or, without either, those that the release itself shows (a value that stands in no bucket with
+    those that the --raw table shows, or, without either, those that the release itself shows (a value that is in no bucket with
     such a row); and that every value of a bucket belongs to exactly one of its rows. How many rows have fewer than l values left?
 
     Exit code 0: nobody is found; 3: somebody is.

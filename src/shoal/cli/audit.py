@@ -54,13 +54,13 @@ def audit(
     json: options.Json = False,
     **given: Any,
 ) -> int:
-    """Count in a file what the promise is about, and say whether it holds.
+    """Check whether a published file keeps a promise.
 
     --model km: every itemset of up to m items occurs in at least k rows. --model k: every row is equal to k - 1 others (in a table: in its
     --quasi columns). --model rt: both, the itemsets inside each class of equal values. --model lm: and no sensitive item in more than 1/l
-    of them. --model diversity: every row has l possible sensitive values, for who knows the --knowledge rules.
+    of them. --model diversity: every row has l possible sensitive values, even for somebody who knows the --knowledge rules.
 
-    It looks at the file alone: no hierarchy, no original, no matter which tool made it. Where items stand at several levels (local
+    It needs only the file: no hierarchy, no original, whichever tool made it. Where items are published at several levels (local
     recoding), --hierarchy with the file of the tree counts more exactly: a known item then matches whatever it may be published as.
 
     Exit code 0: the promise holds; 3: it does not, and the itemsets or rows shown prove it.

@@ -49,7 +49,7 @@ def compare(
             "--output",
             "-o",
             metavar="DIR",
-            help="The folder of the comparison. Cells that it has already are kept.",
+            help="The folder of the comparison. Cells that are already there are kept.",
             show_default="PLAN-comparison, beside PLAN",
         ),
     ] = None,
@@ -69,7 +69,7 @@ def compare(
     print_plan: Annotated[
         int | None,
         typer.Option(
-            metavar="ROW", min=1, help="Print the plan of one row, which runs alone, and exit.", show_default=False
+            metavar="ROW", min=1, help="Print the plan of one row, which runs by itself, and exit.", show_default=False
         ),
     ] = None,
     force: Annotated[bool, options.flag("--force", "Take a folder that holds other files.")] = False,
@@ -79,8 +79,8 @@ def compare(
 ) -> None:
     """Compare algorithms and parameters: one audited release for each cell of a grid, in a table, in files and on a page with plots.
 
-    Finished cells are kept in the folder and recognised by content: Ctrl-C loses nothing, and the same command goes on. A cell that cannot
-    be is a row with its reason. Nothing of the data is written, and no release.
+    Finished cells are kept in the folder and recognized by content: Ctrl-C loses nothing, and the same command resumes. A cell that cannot
+    be computed is a row with its reason. No release and no value of the data is written.
 
     [bold]shoal compare plan.yaml -o comparison[/bold]
     """

@@ -22,7 +22,7 @@ def datasets(context: typer.Context) -> None:
 
 @app.command("list", cls=options.Command)
 def list_(json: options.Json = False) -> None:
-    """List the data sets, their published figures, and where they lie on this machine.
+    """List the data sets, their published figures, and where they are on this machine.
 
     [bold]SHOAL_DATA=folder shoal datasets list[/bold]
     """
@@ -52,7 +52,7 @@ def get(
             "--output",
             "-o",
             metavar="FOLDER",
-            help="Where to look first and to download to.",
+            help="Where to look first, and where to download to.",
             show_default="the user's cache",
         ),
     ] = None,
@@ -85,7 +85,7 @@ def make(
             "--output",
             "-o",
             metavar="FILE",
-            help="The file to write, in the format its name tells.",
+            help="The file to write, in the format of its name.",
             show_default=False,
         ),
     ],

@@ -41,7 +41,7 @@ _OF_PLAN = (
 def evaluate(
     original: Annotated[
         str,
-        typer.Argument(metavar="ORIGINAL", help="The file as it was; as DATA of other commands.", show_default=False),
+        typer.Argument(metavar="ORIGINAL", help="The original file, as DATA of other commands.", show_default=False),
     ],
     published: Annotated[
         str, typer.Argument(metavar="PUBLISHED", help="What was made of it, by any tool.", show_default=False)
@@ -50,7 +50,7 @@ def evaluate(
         str | None,
         typer.Option(
             metavar="PLAN",
-            help="The plan of the release: it says how to read both files, what names stand for, k and m. Flags beside it go first.",
+            help="The plan of the release: it says how to read both files, what names stand for, k and m. Flags override it.",
             rich_help_panel=_BETWEEN,
         ),
     ] = None,
@@ -74,7 +74,7 @@ def evaluate(
         str | None,
         typer.Option(
             metavar="FILE",
-            help='Your own queries, one JSON object a line: {"items": ["milk"], "between": {"age": [20, 30]}, "among": {"sex": ["F"]}}.',
+            help='Your own queries, one JSON object per line: {"items": ["milk"], "between": {"age": [20, 30]}, "among": {"sex": ["F"]}}.',
             rich_help_panel=_MEASURES,
         ),
     ] = None,
@@ -85,7 +85,7 @@ def evaluate(
         int, typer.Option(min=0, help="How many people the linkage attack looks for.", rich_help_panel=_MEASURES)
     ] = 1000,
     seed: Annotated[
-        int, typer.Option(min=0, help="For random queries and the sample of people.", rich_help_panel=_MEASURES)
+        int, typer.Option(min=0, help="Fixes the random queries and the sample of people.", rich_help_panel=_MEASURES)
     ] = 0,
     plot: Plot = None,
     show_values: options.ShowValues = False,
@@ -145,7 +145,7 @@ def evaluate(
 
 
 def show_evaluation(found: Evaluation, out: Console) -> None:
-    """Loss, utility and risk as tables in words; what is not defined is left out and told at the end."""
+    """Loss, utility and risk as tables in words; what is not defined is left out and listed at the end."""
     out.print()
     for side in (found.original, found.published):
         out.print(printable(side.source), style="bold", end="")
@@ -232,7 +232,7 @@ def _show_linkage(found: Evaluation, out: Console) -> None:
     if figures["columns_known"]:
         known.append(", ".join(figures["columns_known"]))
     if found.original.items:
-        known.append(f"{found.m} items, drawn by lot" if found.m > 1 else "1 item, drawn by lot")
+        known.append(f"{found.m} random items" if found.m > 1 else "1 random item")
     shown = table(
         "people looked for",
         ">found alone",

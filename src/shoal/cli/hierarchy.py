@@ -41,7 +41,7 @@ Out = Annotated[
         show_default=False,
     ),
 ]
-To = Annotated[str | None, typer.Option(metavar="FORMAT", help=f"{FORMATS}; told by the file's name when not given.")]
+To = Annotated[str | None, typer.Option(metavar="FORMAT", help=f"{FORMATS}; by default taken from the file's name.")]
 
 
 @app.callback()
@@ -69,7 +69,7 @@ def build(
     json: options.Json = False,
     **given: Any,
 ) -> None:
-    """Build a hierarchy over the items of a file and write it, to be looked at and edited.
+    """Build a hierarchy over the items of a file and write it, for you to look at and edit.
 
     [bold]shoal hierarchy build clicks.dat --hierarchy balanced:5 -o tree.csv[/bold]
     """
@@ -160,14 +160,14 @@ def convert(
     file: Annotated[str, typer.Argument(metavar="IN", help="A hierarchy file.", show_default=False)],
     output: Out,
     source_format: Annotated[
-        str | None, typer.Option("--from", metavar="FORMAT", help=f"{FORMATS}; guessed when not given.")
+        str | None, typer.Option("--from", metavar="FORMAT", help=f"{FORMATS}; by default guessed.")
     ] = None,
     to: To = None,
     levels: Annotated[
         str | None, typer.Option(metavar="COL,COL", help="The columns of an ARX file to use, leaf first, root last.")
     ] = None,
     add_root: Annotated[
-        str | None, typer.Option(metavar="LABEL", help="Put a root of this name above several.")
+        str | None, typer.Option(metavar="LABEL", help="If there are several roots, put one of this name above them.")
     ] = None,
     force: options.Force = False,
     show_values: options.ShowValues = False,

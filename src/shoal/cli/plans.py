@@ -42,7 +42,7 @@ def init(
 ) -> None:
     """Draft a plan for a file: guess format, separators, roles and the promise, and say why in comments.
 
-    What is unsure stays open: a column without a role stops the run until you decide. Reasons are counts, never values.
+    What it is not sure of stays open: a column without a role stops the run until you decide. Reasons are counts, never values.
 
     [bold]shoal init patients.csv > plan.yaml[/bold]
     """
@@ -82,9 +82,9 @@ def run(
     json: options.Json = False,
     **given: Any,
 ) -> None:
-    """Make the release that a plan describes: the same as shoal anonymize with the flags that it stands for.
+    """Make the release that a plan describes: the same as shoal anonymize with the flags it stands for.
 
-    Paths in a plan are relative to its folder. What is wrong in it is refused with its place in the file, and nothing is written.
+    Paths in a plan are relative to its folder. A mistake in it is refused with its place in the file, and nothing is written.
 
     [bold]shoal run plan.yaml --check && shoal run plan.yaml[/bold]
     """

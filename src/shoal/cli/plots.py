@@ -13,7 +13,7 @@ Plot = Annotated[
     str | None,
     typer.Option(
         metavar="FILE.svg",
-        help="Draw it too. The picture has figures, no rows.",
+        help="Draw it, too. The picture shows figures, not rows.",
         rich_help_panel="Output",
         show_default=False,
     ),

@@ -49,7 +49,7 @@ def profile(
     json: options.Json = False,
     **given: Any,
 ) -> None:
-    """Show how many transactions a few known items single out in raw data, with examples; in a table also the columns alone.
+    """Show how many transactions a few known items single out in raw data, with examples; in a table also how many the columns alone do.
 
     It names rare items and rows: it is for you, not for publication.
 

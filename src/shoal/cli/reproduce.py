@@ -46,7 +46,7 @@ def reproduce(
     ] = None,
     jobs: Annotated[
         int,
-        typer.Option(min=1, help="Measurements at a time. More than 1 is sooner done, but times disturb each other."),
+        typer.Option(min=1, help="Measurements at a time. More than 1 is faster, but they disturb each other's times."),
     ] = 1,
     most_rows: Annotated[
         int | None,
@@ -54,9 +54,9 @@ def reproduce(
     ] = None,
     json: options.Json = False,
 ) -> None:
-    """Run the experiments of the papers that Shoal is built on, as far as their data are here.
+    """Run the experiments of the papers that Shoal is built on, as far as their data are available.
 
-    Data are looked for as by shoal datasets, and in the folder that SHOAL_DATA names. Interrupted, the same command goes on where it was.
+    Data are looked for as by shoal datasets, and in the folder that SHOAL_DATA names. After an interruption the same command resumes.
 
     [bold]shoal reproduce km[/bold]
     """

@@ -36,7 +36,7 @@ def rules(
             "--output",
             "-o",
             metavar="FILE",
-            help="Write them here, one JSON object a line, to be read, added to and struck from. For you, not for publication.",
+            help="Write them here, one JSON object per line, to read, extend and strike from. For you, not for publication.",
         ),
     ] = None,
     redundant: Annotated[
@@ -48,7 +48,7 @@ def rules(
     json: options.Json = False,
     **given: Any,
 ) -> None:
-    """Mine a table for what never occurs though it could be expected to: "men do not have ovarian cancer".
+    """Mine a table for combinations that never occur though they could be expected to: "men do not have ovarian cancer".
 
     Whoever knows such rules can cross out values in a bucket. --model diversity makes buckets that hold against them.
 

@@ -49,7 +49,7 @@ def verify(
         str | None,
         typer.Argument(
             metavar="DATA",
-            help="What it is said to be about: a file, or the folder of Parquet files that Spark wrote.",
+            help="The released data: a file, or the folder of Parquet files that Spark wrote.",
             show_default=False,
         ),
     ] = None,
@@ -57,7 +57,7 @@ def verify(
         str | None,
         typer.Option(
             metavar="PUBLIC",
-            help="The public key (ed25519, PEM) of whoever should have signed it. You must have it from them, not from the certificate.",
+            help="The public key (ed25519, PEM) of whoever should have signed it. Get it from them, not from the certificate.",
             rich_help_panel=_SIGNATURE,
         ),
     ] = None,
@@ -74,19 +74,19 @@ def verify(
         str | None,
         typer.Option(
             metavar="RAW",
-            help="The raw file that the release was made from. Only with the key that its owner keeps can this be told.",
+            help="The raw file that the release was made from. Needs the key that the owner keeps.",
         ),
     ] = None,
     show_values: options.ShowValues = False,
     json: options.Json = False,
     **given: Any,
 ) -> int:
-    """Check a file against its certificate: the hash, the promise (audited anew, from the file alone), what is stated, the signature.
+    """Check a file against its certificate: the hash, the promise (audited again, from the file alone), the statements, the signature.
 
-    What Spark wrote is known by its rows. It is read here, or by Spark where it lies (--engine spark).
+    A folder that Spark wrote is identified by its rows. It is read on this machine, or by Spark (--engine spark).
 
-    Exit code 0: all that anyone can find out from the file is so; 3: something is not, or could not be found out, and is named. What only
-    the owner can know (the loss, the day) is named as not checked: a signature (--key) vouches for it.
+    Exit code 0: everything that can be checked in the file is as stated; 3: something is not, or could not be checked. What only
+    the owner can know (the loss, the day) is listed as not checked: a signature (--key) vouches for it.
 
     [bold]shoal verify public.csv.certificate.json public.csv[/bold]
 

@@ -24,7 +24,7 @@ def app(
         str,
         typer.Option(
             metavar="DIR",
-            help="The folder for uploads, plans and releases. Data files that lie in it can be taken without a copy; nothing outside of "
+            help="The folder for uploads, plans and releases. Data files in it are used without a copy; nothing outside of "
             "it is read.",
         ),
     ] = WORKSPACE,
@@ -37,7 +37,7 @@ def app(
 
     [bold]shoal app --demo[/bold]
 
-    [bold]shoal app --workspace .[/bold] takes files of the current folder where they lie.
+    [bold]shoal app --workspace .[/bold] uses files of the current folder without copying them.
     """
     if find_spec("nicegui") is None:
         raise InputError("the app needs NiceGUI; pip install 'shoal[app]'")

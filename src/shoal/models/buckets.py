@@ -40,7 +40,7 @@ MAX_LENGTH = 1
 KNOWLEDGE = ("min_exp", "min_conf", "max_length", "fuzzy", "knowledge")
 """What may be asked about the knowledge of the attacker."""
 DEALT = (
-    "All columns but the sensitive one are exact. The sensitive value in a row is one of its bucket's, dealt by lot: it need not be the "
+    "All columns but the sensitive one are exact. The sensitive value in a row is one of its bucket's, dealt at random: it need not be the "
     "row's own."
 )
 

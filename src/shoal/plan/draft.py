@@ -54,7 +54,7 @@ class Guess:
     role: str | None
     reason: str
     separator: str | None = None
-    """For sets in cells: what parts their items."""
+    """For sets in cells: what separates their items."""
     hierarchy: str | None = None
     """For a column that generalizes well under a form that needs no file."""
     kind: Kind | None = None
@@ -438,7 +438,7 @@ def _as_sets(look: Look, said: set[str]) -> Guess | None:
 
 
 def _one_separator(guesses: tuple[Guess, ...]) -> tuple[str | None, tuple[Guess, ...]]:
-    """What parts the items of all set columns; a column that another mark would part is left open."""
+    """What separates the items of all set columns; a column that another mark would part is left open."""
     marks = [guess.separator for guess in guesses if guess.separator is not None]
     if not marks:
         return None, guesses
@@ -488,7 +488,7 @@ def draft_yaml(found: Draft, *, folder: str = "") -> str:
     if not found.named:
         lines.append(f"  format: {found.format}  # the name does not tell")
     if found.separator is not None:
-        lines.append(f"  separator: {_scalar(found.separator)}  # what parts the items inside a cell")
+        lines.append(f"  separator: {_scalar(found.separator)}  # what separates the items inside a cell")
     if found.sha256 is not None:
         lines.append(f"  sha256: {found.sha256}  # other data are refused")
     lines.append("")

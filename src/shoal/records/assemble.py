@@ -61,7 +61,7 @@ class Table:
     room: Room | None = None
     """The memory that what is read may take."""
     delimiter: str = ","
-    """What parts its columns, in text."""
+    """What separates its columns, in text."""
 
 
 @dataclass(frozen=True)
@@ -226,7 +226,7 @@ class _ValueColumn:
 class _SetColumn:
     """The sets of one column, batch by batch.
 
-    What parts the items of cells is, unless given, what the first cells show; later ones must not contradict.
+    What separates the items of cells is, unless given, what the first cells show; later ones must not contradict.
     """
 
     def __init__(self, name: str, table: Table, separator: str | None, *, is_alone: bool, is_sensitive: bool) -> None:
@@ -266,7 +266,7 @@ class _SetColumn:
             row = self._rows + pc.match_substring(cells, mark).index(True).as_py() + 1
             raise InputError(
                 f"{self._source}: row {row:,} holds {mark!r}, but items were parted by {self.separator!r} before; "
-                f"say with {option('separator')} what parts them"
+                f"say with {option('separator')} what separates them"
             )
 
 

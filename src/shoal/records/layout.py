@@ -1,6 +1,6 @@
 """Layout: how sets stand in a file, so that a release can be written the way its input came.
 
-A file's name tells its format and compression (`clicks.csv.gz`); the rest (which column holds the sets, what parts the items
+A file's name tells its format and compression (`clicks.csv.gz`); the rest (which column holds the sets, what separates the items
 inside a cell) is found while reading and carried along. Lists in Parquet, Arrow and JSON need no separator.
 """
 
@@ -48,13 +48,13 @@ class Layout:
     items: str = "items"
     """The column or field that holds the sets; empty for JSON lines that are bare lists."""
     separator: str = " "
-    """What parts the items inside a cell of `csv` and `tsv`; a blank stands for any white space."""
+    """What separates the items inside a cell of `csv` and `tsv`; a blank stands for any white space."""
     id: str | None = None
     """The column of `long`, and of a long table in a database, that says which rows belong together."""
     compression: str | None = None
     """`gz`, `zst` or none."""
     delimiter: str = ","
-    """What parts the columns of `csv` and `long`; in `tsv` it is always a tab."""
+    """What separates the columns of `csv` and `long`; in `tsv` it is always a tab."""
     types: tuple[tuple[str, str], ...] = ()
     """Of columns that came in a format with types: their names, and what they held there, to be written back in."""
 

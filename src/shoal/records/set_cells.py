@@ -1,7 +1,7 @@
 """Cells of a single-valued column that hold sets: `asthma|flu` beside `flu`.
 
 l-diversity compares whole cells. That is the same as comparing their items as long as no two different cells share one; where two do,
-a crowd of `asthma|flu` and `flu` would pass for two values though everybody in it has flu. What parts items is a bar, a semicolon, a
+a crowd of `asthma|flu` and `flu` would pass for two values though everybody in it has flu. What separates items is a bar, a semicolon, a
 comma or a tab, or a blank between codes (`250 401`); or what the user says, and then nothing else.
 """
 
@@ -24,7 +24,7 @@ def cell_items(cell: str, mark: str) -> tuple[str, ...]:
 
 
 def parting_mark(cells: Sequence[str], separator: str | None = None) -> str | None:
-    """What parts items in different cells that share one; None where no two do."""
+    """What separates items in different cells that share one; None where no two do."""
     marks = (separator,) if separator is not None else (*_MARKS, *([" "] if _hold_codes(cells) else []))
     return next((mark for mark in marks if _share_items(cells, mark)), None)
 

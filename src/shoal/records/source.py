@@ -46,7 +46,7 @@ class Reading:
     """Of the columns: for sets alone which one holds them, for a table that of each."""
     format: str | None = None
     separator: str | None = None
-    """What parts the items inside a cell."""
+    """What separates the items inside a cell."""
     numeric: tuple[str, ...] | None = None
     """The columns that hold numbers; None finds out by their values."""
     query: str | None = None
@@ -106,7 +106,7 @@ def read(
 ) -> Baskets:
     """The baskets in a file, in standard input (`-`), in a table of a database, in a data frame or in any iterable of rows of names.
 
-    `items` names the column with the sets, `id` the column that holds a long table together, `separator` what parts the items
+    `items` names the column with the sets, `id` the column that holds a long table together, `separator` what separates the items
     inside a cell, `drop` the columns to leave out, `query` what to ask of a database whose address names no table. All are found out
     where the data leave no doubt. With a `memory_limit` such as `2GB`, what is read from a file and what is made from it lie in scratch
     files. `input_limit` is the most memory that what is read may take: 2 GB, or 64 times the size of the file, unless it is given.

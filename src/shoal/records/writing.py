@@ -2,7 +2,7 @@
 
 A row is its single values, then the items, then the sensitive items if they stood in a column of their own; missing values are empty
 cells, or null where there is one. Names stay as they are but for what a format has no place for, and for a guard where a spreadsheet would
-run them. What parts the items of cells is chosen so that a reader who is not told finds it out.
+run them. What separates the items of cells is chosen so that a reader who is not told finds it out.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Anatomy (Xiao and Tao 2006): rounds that take one row of each of the l most numerous values; the rest joins where it is new.
 
-Every bucket then holds each value at most once, and at least l of them. Which rows of a value go together is drawn by lot, so rows
+Every bucket then holds each value at most once, and at least l of them. Which rows of a value go together is drawn at random, so rows
 land beside values that nobody who knows them would believe: Injector's rules show how much that gives away. Rows whose value is
 unknown help no bucket to its l values: they are dealt to the buckets that the others make.
 """
@@ -33,7 +33,7 @@ def anatomy(
     n = len(records)
     random = np.random.default_rng(options.seed)
     drawn = random.permutation(n)
-    # Rows by value, those of a value by lot, and last those whose value is unknown.
+    # Rows by value, those of a value in random order, and last those whose value is unknown.
     places = drawn[np.lexsort((column.codes[drawn], ~counted[column.codes[drawn]]))]
     start = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
     group, n_groups = anatomy_groups(int(guarantee.l), start, np.argsort(-counts, kind="stable"))

@@ -71,7 +71,7 @@ class Cells:
     """
 
     rows: npt.NDArray[np.int64]
-    """Rows cell by cell, those of a cell by lot; a place is a place in this order."""
+    """Rows cell by cell, those of a cell in random order; a place is a place in this order."""
     start: npt.NDArray[np.int64]
     """Cell c has the places from `start[c]` up to `start[c + 1]`."""
     value: npt.NDArray[np.int32]

@@ -38,7 +38,7 @@ _LIMIT = 1 << 30  # Arrow asks for blocks of this size and takes the smaller one
 
 
 def delimited_table(source: Input, delimiter: str | None) -> Table:
-    """The table in CSV text. What parts its columns is looked for in the header line unless given."""
+    """The table in CSV text. What separates its columns is looked for in the header line unless given."""
     blocks = source.text_blocks()
     first = next((block for block in blocks if block.data), None)  # a byte order mark alone leaves an empty one
     if first is None:
@@ -245,7 +245,7 @@ def delimited_text(records: Records, layout: Layout) -> Iterator[bytes | memoryv
 
 
 def _set_cells(baskets: Baskets, separator: str, delimiter: str, end: str, alone: bool) -> SetText:
-    """Sets as cells. If the first rows would not show what parts their items, one of them ends in it."""
+    """Sets as cells. If the first rows would not show what separates their items, one of them ends in it."""
     tokens = baskets.vocabulary
     special = re.compile(rf'["\r\n{re.escape(delimiter)}]')
     quotes = np.array([special.search(token) is not None for token in tokens], bool)
@@ -291,7 +291,7 @@ def _header_line(names: Sequence[str], delimiter: str) -> bytes:
 
 
 def set_separators(records: Records, layout: Layout) -> list[str]:
-    """What parts the items in the cells of each column of sets."""
+    """What separates the items in the cells of each column of sets."""
     separators = [layout.separator for _ in records.set_columns()]
     if layout.separator == " " and len(separators) > 1:
         separators[1] = SENSITIVE_MARKS[0]  # beside items that are parted by blanks, a reader looks for this one first

@@ -90,7 +90,7 @@ def _is_utf8(path: Path) -> bool:
 
 
 def _columns(lines: list[str]) -> tuple[str | None, int]:
-    """(what parts most columns in nearly all lines, how many lines stand above them)."""
+    """(what separates most columns in nearly all lines, how many lines stand above them)."""
     best: tuple[int, str, int] | None = None
     for mark in _USUAL + _UNUSUAL:
         try:

@@ -31,7 +31,7 @@ from shoal.records.source import load_records, read
 from shoal.studies.papers import made_up
 
 SEED = 1
-"""Of everything that is drawn by lot here."""
+"""Of everything that is drawn at random here."""
 ADULT_QUASI = ("age", "workclass", "education", "marital-status", "race", "sex")
 FLATTER = ("workclass", "marital-status", "race")
 """Columns of Adult whose hierarchy is the flatter one of the two public ones; the others have ARX's."""

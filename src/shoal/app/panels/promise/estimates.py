@@ -119,7 +119,7 @@ def loss_figures(found: Mapping[str, Any]) -> list[tuple[str, str, str]]:
         added = f"{loss['added']:.1%} added, {loss['removed']:.1%} removed"
         return [(share("il"), "of the items added or removed", added)]
     if kind == "diversity":
-        return [(share("ambiguity"), "of the rows get another value than their own", "when values are dealt by lot")]
+        return [(share("ambiguity"), "of the rows get another value than their own", "when values are dealt at random")]
     if kind == "km":
         figures = [(share("ncp"), "of the detail of the items lost", "NCP: 0% is the original, 100% leaves nothing")]
         if found["deleted"]:

@@ -114,7 +114,7 @@ def _build_tiles(result: Any) -> None:
             what = "sensitive values are certain" if risk.alone_before is None else "rows stand in too small a crowd"
             before = f"before: {risk.before:,}, for whoever knows {risk.knows}"
             parts.stat(f"{risk.after:,}", what, before, "good" if risk.after == 0 else "bad")
-        order = "in an order drawn by lot" if release["row_order"] == "shuffled" else "in the order of the input"
+        order = "in an order drawn at random" if release["row_order"] == "shuffled" else "in the order of the input"
         parts.stat(f"{release['rows']:,}", "rows published", order)
         parts.stat(parts.duration(release["seconds"]), "to make it", f"by {release['algorithm']}")
 
