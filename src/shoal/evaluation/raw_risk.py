@@ -111,7 +111,7 @@ def _by_items(
     ]
 
 
-def affordable(lengths: npt.NDArray[np.int64], m: int, most: float = SUBSETS) -> int:
+def affordable(lengths: npt.NDArray[np.int64], m: int, most: float | None = None) -> int:
     """The largest size, at least 1, up to which all subsets of all rows are few enough to be counted at once."""
     rows = np.bincount(lengths)  # of each length: a row's subsets depend on nothing else
     lengths = np.flatnonzero(rows)
@@ -121,7 +121,7 @@ def affordable(lengths: npt.NDArray[np.int64], m: int, most: float = SUBSETS) ->
     for size in range(2, m + 1):
         ways *= np.maximum(lengths - size + 1, 0) / size
         total += ways.sum()
-        if total > most:
+        if total > (most or SUBSETS):
             return size - 1
     return m
 
