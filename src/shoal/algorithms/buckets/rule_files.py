@@ -131,17 +131,9 @@ def apply_edits(
     elif len(added) and records is not None:
         added = with_counts(added, records)
     left = rules.take(kept)
-    return mark_redundant(
-        replace(
-            left,
-            nodes=np.concatenate((left.nodes, added.nodes)),
-            value=np.concatenate((left.value, added.value)),
-            support=np.concatenate((left.support, added.support)),
-            exceptions=np.concatenate((left.exceptions, added.exceptions)),
-            redundant=np.concatenate((left.redundant, added.redundant)),
-            given=np.concatenate((left.given, added.given)),
-        )
-    )
+    columns = ("nodes", "value", "support", "exceptions", "redundant", "given")
+    both = {name: np.concatenate((getattr(left, name), getattr(added, name))) for name in columns}
+    return mark_redundant(replace(left, **both))
 
 
 def with_counts(rules: Rules, records: Records) -> Rules:

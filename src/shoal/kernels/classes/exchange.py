@@ -375,34 +375,30 @@ def settle(g, k, swaps, i, a, saved, n_found, found, cost):
             break
         b = found[f]
         here = g.loss[a] + g.loss[b]
-        if g.size[a] > k:
-            leave(g, i)
-            enter(g, i, b)
-            if g.loss[a] + g.loss[b] < here:
-                draw(g, a)
-                draw(g, b)
-                return True
-            leave(g, i)
-            enter(g, i, a)
-            continue
-        if not swaps:
-            break
-        other = partner(g, a, b, cost[f] - saved - halves(g, b))
-        if other < 0:
-            continue
-        leave(g, i)
-        leave(g, other)
-        enter(g, other, a)
-        enter(g, i, b)
+        other = np.int64(-1)
+        if g.size[a] <= k:
+            if not swaps:
+                break
+            other = partner(g, a, b, cost[f] - saved - halves(g, b))
+            if other < 0:
+                continue
+        change_places(g, i, a, b, other)
         if g.loss[a] + g.loss[b] < here:
             draw(g, a)
             draw(g, b)
             return True
-        leave(g, i)
-        leave(g, other)
-        enter(g, i, a)
-        enter(g, other, b)
+        change_places(g, i, b, a, other)
     return False
+
+
+@nb.njit(cache=True, nogil=True)
+def change_places(g, i, a, b, other):
+    """Row i goes from class a to b, and the other one, if there is one (else -1), from b to a."""
+    leave(g, i)
+    if other >= 0:
+        leave(g, other)
+        enter(g, other, a)
+    enter(g, i, b)
 
 
 @nb.njit(cache=True, nogil=True)

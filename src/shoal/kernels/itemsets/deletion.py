@@ -108,10 +108,10 @@ def _row_of(tok, p):
 
 
 @nb.njit(cache=True, nogil=True)
-def _place_of(rows, row, token):
+def _place_of(offsets, tok, row, token):
     """The place of the token in the row; that of the row's end if it is not there."""
-    p = rows.offsets[row] + row
-    while rows.tok[p] >= 0 and rows.tok[p] != token:
+    p = offsets[row] + row
+    while tok[p] >= 0 and tok[p] != token:
         p += 1
     return p
 
@@ -119,12 +119,13 @@ def _place_of(rows, row, token):
 @nb.njit(cache=True, nogil=True)
 def _rows_under(rows, scratch, node):
     """Fill `held` with the rows that have an item under the node, each once: how many there are."""
-    under, seen, held = rows.under, scratch.seen, scratch.held
+    span, starts, leaf_rows = rows.under
+    seen, held = scratch.seen, scratch.held
     seen[-1] += 1
     stamp = seen[-1]
     n = 0
-    for e in range(under.starts[under.span[node, 0]], under.starts[under.span[node, 1]]):
-        row = under.rows[e]
+    for e in range(starts[span[node, 0]], starts[span[node, 1]]):
+        row = leaf_rows[e]
         if seen[row] != stamp:
             seen[row] = stamp
             held[n] = row
@@ -225,14 +226,15 @@ def walk_rare(tails, entries, n_first, token, k, m, n_counted, report_from, walk
             places, ends = larger(places, top), larger(ends, top)
         if n_occ + n_rare > len(occ_row):
             occ_row, occ = larger(occ_row, n_occ + n_rare), larger(occ, (n_occ + n_rare) * m)
+        child_end = walk.end
         for i in range(begin, end):
             row = -tails[ends[i]] - 1
             for p in range(places[i] + 1, ends[i]):
                 where = slot[tails[p]]
                 if where >= 0:
-                    places[walk.end[where]] = p
-                    ends[walk.end[where]] = ends[i]
-                    walk.end[where] += 1
+                    places[child_end[where]] = p
+                    ends[child_end[where]] = ends[i]
+                    child_end[where] += 1
                 elif where == -2 and row >= report_from:
                     occ_row[n_occ] = row
                     for j in range(m):
@@ -251,7 +253,7 @@ def find_rare(rows, scratch, asked, first, last, later_only):
     With `later_only` just those in which the token is the first, so that each itemset is met once when all tokens are asked for.
     """
     offsets, tok, alive, m = rows.offsets, rows.tok, rows.alive, rows.m
-    is_near, work = scratch.is_near, scratch.work
+    is_near, work, held = scratch.is_near, scratch.work, scratch.held
     occ_row, occ = np.empty(256, np.int32), np.empty(256 * m, np.int32)
     n_occ = 0
     mini, entries = np.empty(1024, np.int32), np.empty(256, np.int64)
@@ -272,7 +274,7 @@ def find_rare(rows, scratch, asked, first, last, later_only):
         n_entries = 0
         size = np.int64(1)
         for h in range(_rows_under(rows, scratch, token)):
-            row = scratch.held[h]
+            row = held[h]
             work[0] += offsets[row + 1] - offsets[row] + 2
             room = size + offsets[row + 1] - offsets[row] + 1
             if room > len(mini):
@@ -312,6 +314,7 @@ def rare_near(rows, seen, asked, i, occ_row, occ, n_occ):
     all but the rare ones is soon.
     """
     offsets, tok, alive, under, k, m = rows.offsets, rows.tok, rows.alive, rows.under, rows.k, rows.m
+    span, starts, leaf_rows = under
     token, near, near_to = asked.tokens[i], asked.near, asked.near_to[i]
     members = np.empty(m, np.int32)
     at = np.empty(m, np.int64)
@@ -326,12 +329,13 @@ def rare_near(rows, seen, asked, i, occ_row, occ, n_occ):
             if width(under, members[j]) < width(under, rarest):
                 rarest = members[j]
         seen[-1] += 1
+        stamp = seen[-1]
         support = 0
-        for e in range(under.starts[under.span[rarest, 0]], under.starts[under.span[rarest, 1]]):
-            row = under.rows[e]
-            if seen[row] == seen[-1]:
+        for e in range(starts[span[rarest, 0]], starts[span[rarest, 1]]):
+            row = leaf_rows[e]
+            if seen[row] == stamp:
                 continue
-            seen[row] = seen[-1]
+            seen[row] = stamp
             there = 0
             p = offsets[row] + row
             while tok[p] >= 0:
@@ -547,7 +551,7 @@ def put_back(rows, scratch, tokens, everywhere):
             row = held[h]
             if everywhere or scratch.wanted[row]:
                 work[0] += offsets[row + 1] - offsets[row] + 2
-                p = _place_of(rows, row, token)
+                p = _place_of(offsets, tok, row, token)
                 if tok[p] == token and not alive[p]:
                     candidate = with_place(candidate, n_candidates)
                     candidate[n_candidates] = p
@@ -568,7 +572,7 @@ def put_back(rows, scratch, tokens, everywhere):
         for h in range(n_held):
             row = held[h]
             work[0] += offsets[row + 1] - offsets[row] + 2
-            p = _place_of(rows, row, token)
+            p = _place_of(offsets, tok, row, token)
             if tok[p] == token and alive[p]:
                 size, n_entries, mini, entries = _with_row(rows, is_near, row, token, size, n_entries, mini, entries)
         n_alive = n_entries
@@ -640,7 +644,7 @@ def try_move(rows, scratch, prices, top, parts, room, anew, quick, enough, at_mo
     for j in range(len(parts)):
         loss += price[parts[j]] * width(rows.under, parts[j])
     for i in range(len(revived)):
-        revived[i] = _place_of(rows, revived[i] >> 32, revived[i] & 0xFFFFFFFF)
+        revived[i] = _place_of(offsets, tok, revived[i] >> 32, revived[i] & 0xFFFFFFFF)
 
     # Deletions, round by round, starting from the new tokens; places in other rows are remembered.
     flips = np.empty(64, np.int64)
@@ -767,11 +771,12 @@ def _take_out(rows, scratch, prices, top, anew):
 @nb.njit(cache=True, nogil=True)
 def _put_in(rows, parts):
     """Let the items under each part stand as that part."""
-    offsets, tok, weight, alive, under = rows.offsets, rows.tok, rows.weight, rows.alive, rows.under
+    offsets, tok, weight, alive = rows.offsets, rows.tok, rows.weight, rows.alive
+    span, starts, leaf_rows = rows.under
     for j in range(len(parts)):
         part = parts[j]
-        for e in range(under.starts[under.span[part, 0]], under.starts[under.span[part, 1]]):
-            row = under.rows[e]
+        for e in range(starts[span[part, 0]], starts[span[part, 1]]):
+            row = leaf_rows[e]
             p = offsets[row] + row
             while tok[p] >= 0 and tok[p] < part:
                 p += 1

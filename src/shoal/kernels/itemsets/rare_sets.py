@@ -31,26 +31,33 @@ def rare_sets(rows: Rows, first: int, last: int, k: int, m: int, most: int) -> n
     """
     if k < 2:
         return np.empty(0, np.int32)
-    found: npt.NDArray[np.int32] = list_rare(
-        gathered_tails(rows, first, last, m), rows.support, first, last, k, m, most
-    )
-    return found
+    gathered, nothing = gathered_tails(rows, first, last, m), np.empty(0, np.uint8)
+    sets: npt.NDArray[np.int32] = find_rare_sets(gathered, rows.support, first, last, k, m, most, nothing)
+    return sets
+
+
+def mark_exposed(rows: Rows, first: int, last: int, k: int, m: int, exposed: npt.NDArray[np.uint8]) -> None:
+    """Mark the rows of sets of exactly m >= 2 tokens that begin in [first, last) and have fewer than k rows.
+
+    Call with m = 2, 3, ...: a set with a smaller one in it that is rare, or of the same rows, is left out, as that was marked before.
+    """
+    find_rare_sets(gathered_tails(rows, first, last, m), rows.support, first, last, k, m, 1, exposed)
 
 
 @nb.njit(cache=True, nogil=True)
-def list_rare(gathered, support_of, first, last, k, m, most):
+def find_rare_sets(gathered, support_of, first, last, k, m, most, exposed):
+    """List the rare sets of up to m tokens, or mark the rows of those of m tokens if there is an entry of `exposed` for each row."""
     tails, starts, entries, places, ends = gathered
+    marking = len(exposed) > 0
     walk = new_walk(len(support_of), m)
     sets = np.empty(64 * m, np.int32)
     n_sets = 0
     prefix = np.full(m + 1, -1, np.int32)
     for a in range(first, last):
         n_first = support_of[a]
-        if n_first == 0:
-            continue
         limit = n_sets + most
-        if n_first < k or m == 1:
-            if n_first < k and most > 0:
+        if n_first < max(k, 2) or m == 1:
+            if 0 < n_first < k and not marking:
                 prefix[0] = a
                 sets = put_set(sets, n_sets, m, prefix, 1)
                 n_sets += 1
@@ -71,11 +78,17 @@ def list_rare(gathered, support_of, first, last, k, m, most):
             prefix[depth] = walk.token[child]
             size = depth + 1
             n_touched = count_tails(tails, places, ends, begin, end, walk.counter, walk.touched)
-            for t in range(n_touched):
-                if walk.counter[walk.touched[t]] < k and n_sets < limit:
-                    prefix[size] = walk.touched[t]
-                    sets = put_set(sets, n_sets, m, prefix, size + 1)
-                    n_sets += 1
+            if not marking or size + 1 == m:
+                any_rare = False
+                for t in range(n_touched):
+                    if walk.counter[walk.touched[t]] < k:
+                        any_rare = True
+                        if not marking and n_sets < limit:
+                            prefix[size] = walk.touched[t]
+                            sets = put_set(sets, n_sets, m, prefix, size + 1)
+                            n_sets += 1
+                if marking and any_rare:
+                    mark_rows(tails, places, ends, begin, end, walk.counter, k, exposed)
             if size + 1 == m:
                 clear_counts(walk, n_touched)
                 continue
@@ -97,53 +110,6 @@ def put_set(sets, n_sets, m, prefix, size):
     for i in range(m):
         sets[n_sets * m + i] = prefix[i] if i < size else -1
     return sets
-
-
-def mark_exposed(rows: Rows, first: int, last: int, k: int, m: int, exposed: npt.NDArray[np.uint8]) -> None:
-    """Mark the rows of sets of exactly m >= 2 tokens that begin in [first, last) and have fewer than k rows.
-
-    Call with m = 2, 3, ...: a set with a smaller one in it that is rare, or of the same rows, is left out, as that was marked before.
-    """
-    mark_rare(gathered_tails(rows, first, last, m), rows.support, first, last, k, m, exposed)
-
-
-@nb.njit(cache=True, nogil=True)
-def mark_rare(gathered, support_of, first, last, k, m, exposed):
-    tails, starts, entries, places, ends = gathered
-    walk = new_walk(len(support_of), m)
-    for a in range(first, last):
-        n_first = support_of[a]
-        if n_first < max(k, 2):
-            continue
-        if n_first > len(places):
-            places, ends = np.empty(2 * n_first, np.int64), np.empty(2 * n_first, np.int64)
-        for i in range(n_first):
-            places[i] = entries[starts[a - first] + i]
-        start_walk(walk, a, n_first)
-        depth = 0
-        while depth >= 0:
-            if walk.following[depth] == walk.last[depth]:
-                depth -= 1
-                continue
-            child = walk.following[depth]
-            walk.following[depth] += 1
-            begin, end = walk.begin[child], walk.end[child]
-            n_touched = count_tails(tails, places, ends, begin, end, walk.counter, walk.touched)
-            if depth + 2 == m:
-                any_rare = False
-                for t in range(n_touched):
-                    any_rare |= walk.counter[walk.touched[t]] < k
-                if any_rare:
-                    mark_rows(tails, places, ends, begin, end, walk.counter, k, exposed)
-                clear_counts(walk, n_touched)
-                continue
-            if walk.last[depth] + n_touched > len(walk.token):
-                walk = with_children(walk, walk.last[depth] + n_touched)
-            if open_frame(walk, depth, n_touched, k, end - begin):
-                if walk.top[depth + 1] > len(places):
-                    places, ends = larger(places, walk.top[depth + 1]), larger(ends, walk.top[depth + 1])
-                spread_places(tails, places, ends, begin, end, walk.slot, walk.end)
-                depth += 1
 
 
 @nb.njit(cache=True, nogil=True)
