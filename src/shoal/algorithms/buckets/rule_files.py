@@ -132,7 +132,7 @@ def apply_edits(
         added = with_counts(added, records)
     left = rules.take(kept)
     columns = ("nodes", "value", "support", "exceptions", "redundant", "given")
-    both = {name: np.concatenate((getattr(left, name), getattr(added, name))) for name in columns}
+    both: dict[str, Any] = {name: np.concatenate((getattr(left, name), getattr(added, name))) for name in columns}
     return mark_redundant(replace(left, **both))
 
 
