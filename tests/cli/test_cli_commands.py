@@ -136,7 +136,7 @@ def test_a_fault_of_ours_is_exit_code_1_without_a_traceback(shop, run, monkeypat
     def broken(*_, **__):
         raise ZeroDivisionError("oops")
 
-    monkeypatch.setattr("shoal.publish.load", broken)
+    monkeypatch.setattr("shoal.publish.flags_to_read", broken)
     code, out, err = run("anonymize", "raw.csv", "-o", "public.csv")
     assert (code, out) == (1, "")
     assert "a bug in Shoal: ZeroDivisionError in publish.py, line " in err
@@ -151,7 +151,7 @@ def test_an_interrupt_is_exit_code_130_and_writes_nothing(shop, run, monkeypatch
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("shoal.publish._flags_to_read", interrupted)
+    monkeypatch.setattr("shoal.publish.flags_to_read", interrupted)
     code, out, _ = run("anonymize", "raw.csv", "-o", "public.csv")
     assert (code, out) == (130, "")
     assert files(shop) == ["raw.csv", "tree.csv"]

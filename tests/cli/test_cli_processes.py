@@ -198,9 +198,9 @@ def test_closed_streams_cost_no_traceback(tmp_path, closed, code, complaint):
 
 KILLED = """
     import os, signal, sys
-    from shoal import release
+    from shoal import publish
     from shoal.cli import main
-    from shoal.records import publication
+    from shoal.records.storage import publication
 
     calls = 0
 
@@ -215,7 +215,7 @@ KILLED = """
     sys.exit(main(["anonymize", "raw.dat", "-o", "public.dat", "--rules", "rules.csv", "--force", "--k", "2"]))
 """
 MOMENTS = {
-    "before the check": ("release.Release._flags_to_read", 1),
+    "before the check": ("publish.flags_to_read", 1),
     "before the first file is in place": ("publication._place", 1),
     "before the second file is in place": ("publication._place", 2),
     "before the third file is in place": ("publication._place", 3),
@@ -257,7 +257,7 @@ def test_a_killed_process_leaves_all_old_files_or_all_new_ones_to_the_next(
 def test_a_killed_process_leaves_nothing_of_what_was_for_standard_output(tmp_path):
     (tmp_path / "raw.dat").write_text(ROWS)
     (tmp_path / "temporary").mkdir()
-    script = textwrap.dedent(KILLED).format(signal="SIGKILL", where="release.Release._flags_to_read", calls=1)
+    script = textwrap.dedent(KILLED).format(signal="SIGKILL", where="publish.flags_to_read", calls=1)
     script = script.replace('"public.dat", "--rules", "rules.csv", "--force"', '"-"')
     environment = os.environ | {"TMPDIR": str(tmp_path / "temporary")}
     done = subprocess.run(
