@@ -28,7 +28,7 @@ def workspace(tmp_path):
 @pytest.mark.parametrize(
     ("mark", "encoding", "above", "found", "told"),
     [
-        ("|", "utf-8", "", Oddity("utf-8", "|", 0), "Its columns seem to be parted by “|”."),
+        ("|", "utf-8", "", Oddity("utf-8", "|", 0), "Its columns seem to be separated by “|”."),
         (";", "utf-8", "Export\n\n", Oddity("utf-8", ";", 2), "The first 2 lines stand above the names of the columns."),
         (";", "utf-8", "Export\n", Oddity("utf-8", ";", 1), "The first line stands above the names of the columns."),
         (";", "cp1252", "", Oddity("cp1252", None, 0), "Its text seems to be Windows-1252, as spreadsheet programs write it."),
@@ -79,7 +79,7 @@ def test_a_workbook_is_told_as_one(workspace):
 
 def test_a_table_with_bars_is_a_click_away(served, page):
     served.upload(page, "people.csv", "".join("|".join(row) + "\n" for row in ROWS))
-    page.get_by_text("Its columns seem to be parted by “|”.").wait_for()
+    page.get_by_text("Its columns seem to be separated by “|”.").wait_for()
     page.get_by_role("button", name="Read it so").click()
     page.get_by_label("Role of column place").wait_for()
     page.wait_for_selector("text=1 to 3 of 3 rows")

@@ -55,7 +55,7 @@ def test_addresses_that_make_no_sense_are_refused(text, says):
 
 @pytest.mark.parametrize("table", ["a.b.c", "a.", '"a', "."])
 def test_names_that_are_no_tables_are_refused(table):
-    with pytest.raises(InputError, match="no name of a table"):
+    with pytest.raises(InputError, match="not a name of a table"):
         assert address_of(f"postgresql://h/db?table={table}").parts
 
 

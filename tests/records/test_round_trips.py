@@ -209,7 +209,7 @@ def test_a_release_that_cannot_be_written_names_the_file(tmp_path):
     for name in ("x.dat", "x.csv"):
         with pytest.raises(InputError, match=rf"^{name}: an item cannot stand"):
             write(Baskets.from_rows([["a\0b"]]), tmp_path / name)
-    with pytest.raises(InputError, match=r"^x\.csv: items can be parted neither"):
+    with pytest.raises(InputError, match=r"^x\.csv: items can be separated neither"):
         write(Baskets.from_rows([["a b", "a|b", "a;b", "a,b", "a\tb"]]), tmp_path / "x.csv")
     assert list(tmp_path.iterdir()) == []
 

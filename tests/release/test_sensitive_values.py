@@ -261,7 +261,7 @@ def test_sets_are_found_out(cells, mark):
 def test_what_belongs_to_single_values_can_be_said_and_is_certified(tmp_path):
     rows = [("a", "Diabetes, type 1"), ("a", "Diabetes, type 2"), ("b", "Diabetes, type 1"), ("b", "Gout")]
     (tmp_path / "t.csv").write_text(csv_text(rows))
-    with pytest.raises(InputError, match="parted by ','"):
+    with pytest.raises(InputError, match="separated by ','"):
         shoal.anonymize(tmp_path / "t.csv", shoal.TableAnonymity(2, 2), **ROLES)
     for promise, algorithm in ((shoal.TableAnonymity(2, 2), "cluster"), (shoal.MatchingDiversity(2), "anatomy")):
         for form in ("csv", "parquet"):

@@ -84,7 +84,7 @@ class Assembled:
 
     records: Records
     separator: str = " "
-    """What parted the items of cells."""
+    """What separated the items of cells."""
     notes: tuple[str, ...] = ()
     types: tuple[tuple[str, str], ...] = ()
     """What columns of single values hold, where the format tells."""
@@ -265,7 +265,7 @@ class _SetColumn:
         elif mark and self._marks.index(mark) < self._marks.index(self.separator or mark):
             row = self._rows + pc.match_substring(cells, mark).index(True).as_py() + 1
             raise InputError(
-                f"{self._source}: row {row:,} holds {mark!r}, but items were parted by {self.separator!r} before; "
+                f"{self._source}: row {row:,} holds {mark!r}, but items were separated by {self.separator!r} before; "
                 f"say with {option('separator')} what separates them"
             )
 

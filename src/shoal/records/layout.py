@@ -21,7 +21,7 @@ CELLED = ("csv", "tsv", "sqlite")
 GUARDED = ("csv", "tsv", "long")
 """What spreadsheets open."""
 SEPARATORS = ("|", ";", ",", "\t")
-"""What may part the items of a cell besides blanks, in the order in which it is looked for."""
+"""What may separate the items of a cell besides blanks, in the order in which it is looked for."""
 
 _SUFFIXES = {
     ".dat": "dat",
@@ -93,13 +93,13 @@ def layout_for(target: str | os.PathLike[str], like: Layout | None = None) -> La
         separator = like.separator if kind == "sqlite" else " "
         return Layout(kind, like.items or "items", separator, like.id, types=like.types)
     name = os.path.basename(without_passwords(os.fspath(target)))
-    told, compression = (None, None) if name == "-" else format_of(name)
-    if told is None and name != "-":
+    form_of_name, compression = (None, None) if name == "-" else format_of(name)
+    if form_of_name is None and name != "-":
         raise InputError(
             f"{name}: its name does not tell a format; let it end in one of {', '.join(_SUFFIXES)} (text also in .gz or .zst)"
         )
     is_table = like is not None and like.format in DATABASES
-    form = told or ("csv" if is_table else like.format if like else "dat")
+    form = form_of_name or ("csv" if is_table else like.format if like else "dat")
     if compression and form not in TEXT_FORMATS:
         raise InputError(f"{name}: {form} packs its own columns; leave the .{compression} away")
     if like is None:
@@ -108,8 +108,8 @@ def layout_for(target: str | os.PathLike[str], like: Layout | None = None) -> La
     if form in ("csv", "tsv"):
         if like.format == "long" or (is_table and like.id is not None):
             form = "long"
-        if (told == "tsv") != (delimiter == "\t"):
-            delimiter = "\t" if told == "tsv" else ","
+        if (form_of_name == "tsv") != (delimiter == "\t"):
+            delimiter = "\t" if form_of_name == "tsv" else ","
     return replace(
         like,
         format=form,

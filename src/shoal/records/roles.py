@@ -17,7 +17,7 @@ from shoal.records.layout import FORMATS, FORMATS_WITH_COLUMNS
 from shoal.records.values import is_number
 
 SENSITIVE_MARKS = ("|", ";", ",")
-"""What may part the sensitive items of a cell: blanks belong to their names."""
+"""What may separate the sensitive items of a cell: blanks belong to their names."""
 NO_COLUMN = "none"
 """What stands for no column at all where columns are named."""
 OR_QUASI = f", or name what an attacker may know with {option('quasi')}"

@@ -37,7 +37,7 @@ def check_single_values(records: Records, source: str, separator: str | None = N
             continue
         several = sum(mark in value for value in column.values)
         raise InputError(
-            f"{source}: {several:,} of the {len(column.values):,} values of {column.name!r} hold several items, parted by {mark!r}, and "
+            f"{source}: {several:,} of the {len(column.values):,} values of {column.name!r} hold several items, separated by {mark!r}, and "
             "different ones share items, so that to count different values proves nothing; give each row one value, or ask for "
             f"{option('model', 'lm')} with {option('items', column.name)}; if {mark!r} belongs to single values, pass a "
             f"{option('separator')} that does not occur in them"

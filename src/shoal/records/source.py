@@ -136,7 +136,7 @@ def load_records(
     columns hold one value per row; what is named there and is no column marks items, as `mark_sensitive` does. `sensitive_sets` is a
     column of sets of sensitive items, which join the items and are marked.
     `drop` is for identifiers: never read, never kept. `numeric` names the numeric columns; None finds them out by their values.
-    `separator` parts the items of cells, `query` is asked of a database, `input_limit` is as for `read`.
+    `separator` separates the items of cells, `query` is asked of a database, `input_limit` is as for `read`.
     Names are given one by one or with commas between them.
     """
     roles = Roles(*map(texts_of, (quasi, items, sensitive, sensitive_sets, keep, drop)))
@@ -191,7 +191,7 @@ def _check_limit(data: Any) -> None:
     """Raises for what is not read piece by piece."""
     if is_address(data):
         raise InputError(
-            "a memory limit is for files, for what the driver of a database holds is not ours to limit; "
+            "a memory limit is for files: Shoal cannot limit what the driver of a database holds; "
             "write the table to a Parquet file, or leave out the limit"
         )
     if not isinstance(data, str | os.PathLike):

@@ -23,7 +23,7 @@ from shoal.records.layout import SEPARATORS
 from shoal.records.storage.scratch import Scratch, reading_scratch
 
 MARKS = (*SEPARATORS, " ")
-"""What may part the items of a cell, in the order in which it is looked for."""
+"""What may separate the items of a cell, in the order in which it is looked for."""
 
 
 _PER_ROW, _PER_OCCURRENCE, _PER_NAME = 64, 40, 200

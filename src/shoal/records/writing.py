@@ -2,7 +2,7 @@
 
 A row is its single values, then the items, then the sensitive items if they stood in a column of their own; missing values are empty
 cells, or null where there is one. Names stay as they are but for what a format has no place for, and for a guard where a spreadsheet would
-run them. What separates the items of cells is chosen so that a reader who is not told finds it out.
+run them. What separates the items of cells is chosen so that a reader can find it out.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def with_separator(vocabulary: Sequence[str], layout: Layout, target: Target = "
     possible = [mark for mark in (layout.separator, *SEPARATORS) if not any(map(cutting_test(mark), tokens))]
     if not possible:
         raise InputError(
-            f"{display_name(target)}: items can be parted neither by {layout.separator!r} nor by | ; , or tab, "
+            f"{display_name(target)}: items can be separated neither by {layout.separator!r} nor by | ; , or tab, "
             "for all occur in names; write .jsonl or .parquet"
         )
     present = [mark for mark in SEPARATORS if any(mark in token for token in tokens)]

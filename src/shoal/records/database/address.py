@@ -96,7 +96,7 @@ class Address:
         if at != len(self.table) or not 1 <= len(found) <= 2 or (self.kind == "sqlite" and len(found) > 1):
             forms = "table" if self.kind == "sqlite" else "table or schema.table"
             raise InputError(
-                f"{self.table!r} is no name of a table; give {forms}, a part with special characters in double quotes"
+                f"{self.table!r} is not a name of a table; give {forms}, a part with special characters in double quotes"
             )
         return tuple(found)
 

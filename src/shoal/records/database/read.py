@@ -260,15 +260,15 @@ def _sqlite_column(name: str, whole: bool, real: bool, text: bool, blob: bool) -
 
 def _postgresql_column(field: pa.Field) -> _Asked:
     metadata = field.metadata or {}
-    told = (metadata.get(b"POSTGRESQL:type") or metadata.get(b"ADBC:postgresql:typname") or b"").decode()
+    type_name = (metadata.get(b"POSTGRESQL:type") or metadata.get(b"ADBC:postgresql:typname") or b"").decode()
     column = quote_name(field.name)
     if is_list(field.type):
         return _Asked(field.name, column if field.type.value_type in _ITEMS else f"{column}::text[]", "")
     kind = _TYPES.get(field.type)
-    if told == "numeric":
+    if type_name == "numeric":
         return _Asked(field.name, f"{column}::text", "numeric")
     if kind in AS_TEXT:  # Arrow has neither infinite dates nor all years that PostgreSQL has
         return _Asked(field.name, f"{column}::text", kind)
-    if kind is None or told in _SPECIAL:
+    if kind is None or type_name in _SPECIAL:
         return _Asked(field.name, f"{column}::text", "")
     return _Asked(field.name, column, kind)

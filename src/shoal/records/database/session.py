@@ -1,4 +1,4 @@
-"""A connection to a database, and what its driver says in words of ours.
+"""A connection to a database, and what its driver says, put into plain words.
 
 All goes through ADBC: results come as Arrow batches, as they do from Parquet. A session is one transaction. One that reads sees one state
 of the data and cannot write; one that writes ends in `commit`, or leaves nothing behind. Passwords that stood in the address are
@@ -206,14 +206,16 @@ class Session:
                 return f"{self.address.database}: {says.format(reason=reason, undone=self._undone)}"
         # What a database says may quote the rows that it looked at, unless it stopped at the words of the query.
         state = getattr(error, "sqlstate", None) or ""
-        told = (
+        reported = (
             reason
             if state.startswith("42") or re.match(_OF_QUERY, reason)
             else f"its code is {state}"
             if state
-            else "no more is said"
+            else "it says no more"
         )
-        return f"{self.address.database}: the database refuses ({told}){self._undone}; check the address and the query"
+        return (
+            f"{self.address.database}: the database refuses ({reported}){self._undone}; check the address and the query"
+        )
 
 
 def quote_name(*parts: str) -> str:

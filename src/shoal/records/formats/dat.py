@@ -1,4 +1,4 @@
-"""FIMI and SPMF text: a transaction per line, its items parted by blanks.
+"""FIMI and SPMF text: a transaction per line, its items separated by blanks.
 
 Where tokens begin and end falls out of one comparison of each byte with its neighbour; squeezing the blanks out leaves exactly
 the text buffer of an Arrow array, which finds the distinct names. Digits take the same way as text, so that 7 and 007 stay two.

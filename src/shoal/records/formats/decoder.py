@@ -42,7 +42,7 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
         _say(said, answers)
 
 
-class _Large(Exception):  # noqa: N818 - not an error of ours
+class _Large(Exception):  # noqa: N818 - it is caught here
     """Something that would take more memory in one piece than there is for it."""
 
     def __init__(self, what: str, size: int) -> None:

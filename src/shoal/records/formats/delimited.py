@@ -294,7 +294,9 @@ def set_separators(records: Records, layout: Layout) -> list[str]:
     """What separates the items in the cells of each column of sets."""
     separators = [layout.separator for _ in records.set_columns()]
     if layout.separator == " " and len(separators) > 1:
-        separators[1] = SENSITIVE_MARKS[0]  # beside items that are parted by blanks, a reader looks for this one first
+        separators[1] = SENSITIVE_MARKS[
+            0
+        ]  # beside items that are separated by blanks, a reader looks for this one first
     return separators
 
 

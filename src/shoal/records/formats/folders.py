@@ -48,10 +48,10 @@ def entries_of(folder: str | os.PathLike[str]) -> tuple[Entry, ...]:
     found = []
     with os.scandir(folder) as each:
         for one in each:
-            told = one.stat(follow_symlinks=False)
+            status = one.stat(follow_symlinks=False)
             kinds = ((stat.S_ISLNK, "link"), (stat.S_ISDIR, "folder"), (stat.S_ISREG, "file"))
             found.append(
-                Entry(one.name, next((kind for is_it, kind in kinds if is_it(told.st_mode)), "other"), told.st_size)
+                Entry(one.name, next((kind for is_it, kind in kinds if is_it(status.st_mode)), "other"), status.st_size)
             )
     return tuple(found)
 

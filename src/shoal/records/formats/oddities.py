@@ -38,7 +38,7 @@ class Oddity:
             name = {"cp1252": "Windows-1252, as spreadsheet programs write it", "utf-16": "UTF-16"}[self.encoding]
             odd.append(f"its text seems to be {name}")
         if self.mark is not None and self.mark in _UNUSUAL:
-            odd.append(f"its columns seem to be parted by “{self.mark}”")
+            odd.append(f"its columns seem to be separated by “{self.mark}”")
         if self.above:
             lines = "line stands" if self.above == 1 else f"{self.above} lines stand"
             odd.append(f"the first {lines} above the names of the columns")

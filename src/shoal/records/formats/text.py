@@ -117,7 +117,7 @@ def guard_in_set(name: str) -> str:
 
 
 def escape_guard(text: str) -> str:
-    """As `guard`, and what has an apostrophe of its own gets another: for files of ours, whose reader takes one off."""
+    """As `guard`, and what has an apostrophe of its own gets another: for files whose reader takes one off."""
     return f"'{text}" if _FORMULA.match(text.lstrip("'")) and not _NUMBER.fullmatch(text) else text
 
 

@@ -7,6 +7,7 @@ check: a download that does not agree with them is thrown away, a local file tha
 
 from __future__ import annotations
 
+import csv
 import errno
 import http.client
 import os
@@ -21,16 +22,9 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import InputError
+from shoal.records.source import read
 
 _NO_ROUTE = (errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN)
-_FIMI = "http://fimi.uantwerpen.be/data/"
-_SPMF = "https://www.philippe-fournier-viger.com/spmf/"
-_KDD_CUP = "https://www.kdd.org/kdd-cup/view/kdd-cup-2000"
-_KDD_CUP_TERMS = (
-    "KDD Cup 2000 data of Blue Martini Software: acknowledge it and do not pass it on; "
-    "described by Zheng, Kohavi and Mason, KDD 2001, cite Kohavi et al., SIGKDD Explorations 2(2), 2000"
-)
-_UCI_TERMS = "a table of the UCI repository (CC BY 4.0) in FIMI encoding"
 
 
 @dataclass(frozen=True)
@@ -77,179 +71,27 @@ def _files(*stems: str) -> tuple[str, ...]:
     return tuple(stem + ending for stem in stems for ending in (".dat.gz", ".dat", ".txt.gz", ".txt"))
 
 
-DATASETS: dict[str, Dataset] = {
-    dataset.name: dataset
-    for dataset in (
-        Dataset(
-            name="bms-webview-1",
-            title="Click-stream of a web shop (Gazelle.com)",
-            transactions=59_602,
-            items=497,
-            longest=267,
-            average=2.5,
-            publisher=_KDD_CUP,
-            url=None,
-            terms=_KDD_CUP_TERMS,
-            files=_files("bms_webview1", "BMS1_itemset_mining"),
-        ),
-        Dataset(
-            name="bms-webview-2",
-            title="Click-stream of a second web shop",
-            transactions=77_512,
-            items=3_340,
-            longest=161,
-            average=5.0,
-            publisher=_SPMF + "index.php?link=datasets.php",
-            url=_SPMF + "datasets/BMS2.txt",
-            terms=_KDD_CUP_TERMS,
-            files=_files("bms_webview2", "BMS2", "BMS2_itemset_mining"),
-        ),
-        Dataset(
-            name="bms-pos",
-            title="Purchases of several years at an electronics retailer",
-            transactions=515_597,
-            items=1_657,
-            longest=164,
-            average=6.5,
-            publisher=_KDD_CUP,
-            url=None,
-            terms=_KDD_CUP_TERMS,
-            files=_files("bms_pos"),
-        ),
-        Dataset(
-            name="retail",
-            title="Purchases at a Belgian supermarket",
-            transactions=88_162,
-            items=16_470,
-            longest=76,
-            average=10.3,
-            publisher=_FIMI,
-            url=_FIMI + "retail.dat",
-            terms="free to use with acknowledgement; cite Brijs, Swinnen, Vanhoof and Wets, KDD 1999",
-            files=_files("retail"),
-        ),
-        Dataset(
-            name="kosarak",
-            title="Click-stream of a Hungarian news portal",
-            transactions=990_002,
-            items=41_270,
-            longest=None,
-            average=8.1,
-            publisher=_FIMI,
-            url=_FIMI + "kosarak.dat",
-            terms="provided to the FIMI repository by Ferenc Bodon; terms of the publisher",
-            files=_files("kosarak"),
-        ),
-        Dataset(
-            name="accidents",
-            title="Traffic accidents in Flanders, Belgium",
-            transactions=340_183,
-            items=468,
-            longest=None,
-            average=33.8,
-            publisher=_FIMI,
-            url=_FIMI + "accidents.dat",
-            terms="cite Geurts, Wets, Brijs and Vanhoof, 2003; terms of the publisher",
-            files=_files("accidents"),
-        ),
-        Dataset(
-            name="groceries",
-            title="30 days of a grocery outlet",
-            transactions=9_835,
-            items=169,
-            longest=32,
-            average=4.4,
-            publisher="https://cran.r-project.org/package=arules",
-            url=None,
-            terms="part of the R package arules (GPL-3); cite Hahsler, Hornik and Reutterer, 2006",
-            files=_files("groceries"),
-        ),
-        Dataset(
-            name="chess",
-            title="End game positions, one row each",
-            transactions=3_196,
-            items=75,
-            longest=37,
-            average=37.0,
-            publisher=_FIMI,
-            url=_FIMI + "chess.dat",
-            terms=_UCI_TERMS,
-            files=_files("chess"),
-        ),
-        Dataset(
-            name="connect",
-            title="Connect-4 positions, one row each",
-            transactions=67_557,
-            items=129,
-            longest=43,
-            average=43.0,
-            publisher=_FIMI,
-            url=_FIMI + "connect.dat",
-            terms=_UCI_TERMS,
-            files=_files("connect"),
-        ),
-        Dataset(
-            name="mushroom",
-            title="Mushrooms and their features (FIMI's 8,124 rows)",
-            transactions=8_124,
-            items=119,
-            longest=23,
-            average=23.0,
-            publisher=_FIMI,
-            url=_FIMI + "mushroom.dat",
-            terms=_UCI_TERMS,
-            files=_files("mushroom"),
-        ),
-        Dataset(
-            name="pumsb",
-            title="Census records of people and housing",
-            transactions=49_046,
-            items=2_113,
-            longest=74,
-            average=74.0,
-            publisher=_FIMI,
-            url=_FIMI + "pumsb.dat",
-            terms="census data; terms of the publisher",
-            files=_files("pumsb"),
-        ),
-        Dataset(
-            name="pumsb-star",
-            title="The census records without the most frequent items",
-            transactions=49_046,
-            items=2_088,
-            longest=None,
-            average=50.5,
-            publisher=_FIMI,
-            url=_FIMI + "pumsb_star.dat",
-            terms="census data; terms of the publisher",
-            files=_files("pumsb_star"),
-        ),
-        Dataset(
-            name="t10i4d100k",
-            title="Synthetic, IBM Quest generator, rows of about 10",
-            transactions=100_000,
-            items=870,
-            longest=29,
-            average=10.1,
-            publisher=_FIMI,
-            url=_FIMI + "T10I4D100K.dat",
-            terms="synthetic; cite Agrawal and Srikant, VLDB 1994",
-            files=_files("t10i4d100k", "T10I4D100K"),
-        ),
-        Dataset(
-            name="t40i10d100k",
-            title="Synthetic, IBM Quest generator, rows of about 40",
-            transactions=100_000,
-            items=942,
-            longest=None,
-            average=39.6,
-            publisher=_FIMI,
-            url=_FIMI + "T40I10D100K.dat",
-            terms="synthetic; cite Agrawal and Srikant, VLDB 1994",
-            files=_files("t40i10d100k", "T40I10D100K"),
-        ),
-    )
-}
+def _published() -> dict[str, Dataset]:
+    """What `datasets.csv` says, in which an empty figure is not known and an empty address is not there."""
+    with Path(__file__).with_name("datasets.csv").open(encoding="utf-8", newline="") as file:
+        return {
+            row["name"]: Dataset(
+                name=row["name"],
+                title=row["title"],
+                transactions=int(row["transactions"]),
+                items=int(row["items"]),
+                longest=int(row["longest"]) if row["longest"] else None,
+                average=float(row["average"]) if row["average"] else None,
+                publisher=row["publisher"],
+                url=row["url"] or None,
+                terms=row["terms"],
+                files=_files(*row["stems"].split()),
+            )
+            for row in csv.DictReader(file)
+        }
+
+
+DATASETS = _published()
 
 
 def listing(folder: Path | str | None = None) -> list[Listed]:
@@ -288,8 +130,6 @@ def compare_figures(name: str, path: Path | str) -> dict[str, Any]:
 
     The average is shown but not compared: papers round it, and some count repeated items.
     """
-    from shoal.records.source import read  # brings Arrow, which a listing need not wait for
-
     dataset = _named(name)
     baskets = read(path)
     measured = {

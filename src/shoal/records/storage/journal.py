@@ -69,10 +69,10 @@ class Seen:
     def at(cls, path: str) -> Seen | None:
         """None if there is nothing."""
         try:
-            told = os.lstat(path)
+            status = os.lstat(path)
         except FileNotFoundError:
             return None
-        return cls(told.st_uid, told.st_size, told.st_mtime_ns)
+        return cls(status.st_uid, status.st_size, status.st_mtime_ns)
 
 
 @dataclass(frozen=True)
@@ -455,9 +455,9 @@ def _opened(path: str) -> BinaryIO | None:
         file = open(os.open(path, flags), "r+b", buffering=0)  # noqa: SIM115
     except OSError:
         return None
-    told = os.fstat(file.fileno())
-    own = os.name == "nt" or (told.st_uid == os.geteuid() and not told.st_mode & 0o022)
-    if own and stat.S_ISREG(told.st_mode) and told.st_nlink == 1:
+    status = os.fstat(file.fileno())
+    own = os.name == "nt" or (status.st_uid == os.geteuid() and not status.st_mode & 0o022)
+    if own and stat.S_ISREG(status.st_mode) and status.st_nlink == 1:
         return file
     file.close()
     return None

@@ -93,7 +93,7 @@ def _watch() -> None:
                 _watcher = None
                 return
         resident, of_files = found
-        left = min(left, of_files)  # of files that are not ours to give back, such as libraries
+        left = min(left, of_files)  # of files that cannot be given back, such as libraries
         if resident > limit // _FILLED and of_files - left > limit // _WORTH:
             give_back()
             left = (resident_bytes() or found)[1]

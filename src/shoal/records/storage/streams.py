@@ -104,11 +104,11 @@ class Input:
         self.magic = next((kind for kind, mark in _MAGIC.items() if head.startswith(mark)), None)
         """`gz`, `zst`, `parquet` or `arrow` if the first bytes say so."""
         self.compression = self.magic if self.magic in _CODECS else None
-        told = format_of(self.name)[1]
-        if told and head and told != self.compression:
+        named = format_of(self.name)[1]
+        if named and head and named != self.compression:
             self.close()
             raise InputError(
-                f"{self.name}: it is not {_CODECS[told]} data; copy or download it again, "
+                f"{self.name}: it is not {_CODECS[named]} data; copy or download it again, "
                 "or rename it if it is not compressed at all"
             )
 
