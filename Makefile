@@ -43,6 +43,7 @@ check: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python scripts/house.py
 
 bench: $(READY)
 	$(BIN)/python benchmarks/run.py

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "shoal"
-MOST_FILES, MOST_PARAMETERS, MOST_LINES = 12, 8, 50_000
+MOST_FILES, MOST_PARAMETERS, MOST_LINES = 12, 8, 60_000
 
 MODELS_AND_PAPERS = {"km", "k", "rt", "lm", "transactions", "tables", "buckets", "diversity", "pta", "injector"}
 """File names that stand in every room that treats models or papers one by one."""
@@ -28,10 +28,23 @@ understood undone won worn written
 IRREGULAR = frozenset(_IRREGULAR.split())
 VERBS = {"cut", "put", "read", "set", "split"}
 """Participles that are verbs as well."""
-NOUNS = {"seed", "speed", "need", "feed", "bound"}
+NOUNS = {"seed", "speed", "need", "feed", "bound", "balanced"}
+"""Not participles, or, like balanced, the name of an algorithm."""
 
-LATE = ("shoal.kernels",)
-"""Numba takes most of a second to import, and errors in a request should not wait for it."""
+LATE = ("shoal.kernels", "scipy", "pyarrow", "polars")
+"""What takes long to import, which an error in a request should not have to wait for."""
+PLATFORM = {"resource", "fcntl", "ctypes"}
+"""What some systems lack."""
+AGREED = {
+    "hierarchy/formats/arx.py": "a command to type",
+    "hierarchy/formats/links.py": "a command to type",
+    "plan/draft.py": "commands to type, in the comments of a plan",
+    "records/samples/quest.py": "the parameters of the Quest generator are its paper's",
+    "records/samples/datasets.py": "reading a sample needs the readers, which know the samples",
+    "records/storage/journal.py": "a journal settles tables, whose writer keeps a journal",
+    "app/server/serve.py": "NiceGUI must not be started before its port is known",
+}
+"""Files with a reason to break one of the rules, which is then not looked for in them."""
 EXTRAS = {
     "typst",
     "cryptography",
@@ -57,13 +70,14 @@ def main(rooms: list[str]) -> int:
     trees = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in files.items()}
     faults = [*crowded(files), *same_names(files)]
     for name, tree in trees.items():
-        faults += [f"{name}:{line}: {what}" for line, what in sorted({*faults_of(name, tree)})]
+        if name not in AGREED:
+            faults += [f"{name}:{line}: {what}" for line, what in sorted({*faults_of(name, tree)})]
     faults = [fault for fault in faults if not rooms or fault.startswith(tuple(rooms))]
     lines = Counter[str]()
     for name, path in files.items():
         lines[name.partition("/")[0] if "/" in name else "(root)"] += path.read_text(encoding="utf-8").count("\n")
     if not rooms and lines.total() >= MOST_LINES:
-        faults.append(f"there are {lines.total():,} lines; the house has room for {MOST_LINES:,}")
+        faults.append(f"there are {lines.total():,} lines, and may be {MOST_LINES:,}: what can go?")
     print(*faults, sep="\n")
     print(", ".join(f"{room} {n:,}" for room, n in lines.most_common() if not rooms or room in rooms))
     print(f"{len(faults)} faults, {len(files)} files, {lines.total():,} lines")
@@ -114,7 +128,7 @@ def faults_of_function(name: str, node: ast.FunctionDef | ast.AsyncFunctionDef) 
     for inner in ast.walk(node):
         if isinstance(inner, ast.Import | ast.ImportFrom) and not name.startswith(LAZY_ROOMS):
             module = inner.module or "" if isinstance(inner, ast.ImportFrom) else inner.names[0].name
-            if module.partition(".")[0] not in EXTRAS and not module.startswith(LATE):
+            if module.partition(".")[0] not in EXTRAS | PLATFORM and not module.startswith(LATE):
                 yield inner.lineno, f"{module} is imported inside a function"
 
 

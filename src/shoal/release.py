@@ -48,7 +48,7 @@ from shoal.records.storage.memory import peak_bytes
 from shoal.records.storage.scratch import Scratch
 from shoal.records.storage.streams import display_name
 
-__all__ = ["Release", "Targets", "Written", "anonymize", "audit", "resolve_hierarchy", "run", "shuffled", "verify"]
+__all__ = ["Release", "Targets", "Written", "anonymize", "audit", "resolve_hierarchy", "run", "shuffle", "verify"]
 
 Path = str | os.PathLike[str]
 
@@ -112,7 +112,7 @@ def release_of(plan: Plan, progress: Progress | None = None, read: Read | None =
 
     options.tell("counting what the raw data gives away", 0.0)
     risk = raw_risk(source, guarantee, threads=options.threads)
-    published = proposal.published if plan.keep_order else shuffled(proposal.published)
+    published = proposal.published if plan.keep_order else shuffle(proposal.published)
     try:
         verdict = _audit(published, proposal.guarantee, threads=options.threads, progress=progress)
     except InputError as error:
@@ -270,7 +270,7 @@ def verify(
     return verification(certificate, subject, key=key, original=original)
 
 
-def shuffled(rows: Baskets | Records) -> Baskets | Records:
+def shuffle(rows: Baskets | Records) -> Baskets | Records:
     """The rows in an order drawn from the system's randomness, of which nothing is kept: the order of the input gives people away."""
     if isinstance(rows, Baskets):
         return rows.shuffle()

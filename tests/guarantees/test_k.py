@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.errors import InputError
-from shoal.guarantees.k import KAnonymity, parted
+from shoal.guarantees.k import KAnonymity, open_and_sensitive
 from shoal.records.baskets import Baskets
 
 QUASI, SENSITIVE = "abc", "XYZ"
@@ -54,7 +54,7 @@ def test_audit_counts_as_a_dictionary_does(people, k, l):  # noqa: E741
 @given(rows)
 def test_parting_keeps_every_row_and_item_once(people):
     baskets = Baskets.from_rows([quasi | sensitive for quasi, sensitive in people])
-    quasi, sensitive = parted(baskets, SENSITIVE)
+    quasi, sensitive = open_and_sensitive(baskets, SENSITIVE)
     assert list(quasi) == [frozenset(q) for q, _ in people]
     assert list(sensitive) == [frozenset(s) for _, s in people]
 

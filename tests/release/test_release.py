@@ -98,7 +98,7 @@ def test_rows_are_shuffled_unless_their_order_is_kept():
 
 def test_shuffling_keeps_every_row_whole():
     baskets = Baskets.from_rows([["a", "b"], [], ["c"], ["a", "b", "c"]] * 50)
-    assert Counter(sets(shoal.release.shuffled(baskets))) == Counter(sets(baskets))
+    assert Counter(sets(shoal.release.shuffle(baskets))) == Counter(sets(baskets))
 
 
 def test_what_the_audit_refuses_is_not_released(monkeypatch, tmp_path):

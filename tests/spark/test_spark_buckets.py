@@ -439,7 +439,7 @@ def test_rules_with_a_file_of_an_owner_are_those_of_the_local_engine(spark, tmp_
     )
     source = shoal.load_records(data, **ROLES, keep="year", drop="id").records
     trees = model.hierarchies(source, {"age": "intervals:10"}, None)
-    here = model.knowledge(source, trees, max_length=2, knowledge=known)
+    here = model.knowledge(source, trees, {"max_length": 2, "knowledge": known})
     there = shoal.spark.rules(
         spark.createDataFrame(data), **ROLES, hierarchy={"age": "intervals:10"}, max_length=2, knowledge=known
     )

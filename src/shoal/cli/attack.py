@@ -171,9 +171,9 @@ def _background(data: str, raw: str | None, given: Mapping[str, Any], examples: 
             known = model.edits_of(records, trees, knowledge).added
         else:
             mined = records if raw is not None else model.possible_pairs(buckets_of(records))
-            asked: dict[str, Any] = {name: given.get(name) for name in ("min_exp", "max_length", "knowledge")}
+            asked = {name: given.get(name) for name in ("min_exp", "max_length", "knowledge")}
             searching = Options(threads=threads, progress=tell)
-            known = model.knowledge(mined, trees, options=searching, **asked, **how)
+            known = model.knowledge(mined, trees, asked, options=searching, **how)
         found = background_attack(
             buckets_of(source.records), known, promise.l, examples=examples, threads=threads, **how
         )

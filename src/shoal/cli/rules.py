@@ -71,10 +71,10 @@ def rules(
         reading: dict[str, Any] = {name: given[name] for name in ("drop", "numeric", "format") if name in given}
         source, _ = model.read(data, MatchingDiversity(2), roles, reading)
         trees = model.hierarchies(source.records, given.get("hierarchy"), given.get("unknown"))
-        asked: dict[str, Any] = {name: given.get(name) for name in options.KNOWN}
+        asked = {name: given.get(name) for name in options.KNOWN}
         missing = given.get("missing", "unknown")
         how = Options(threads=given.get("threads"), progress=tell)
-        found = model.knowledge(source.records, trees, redundant=redundant, missing=missing, options=how, **asked)
+        found = model.knowledge(source.records, trees, asked, redundant=redundant, missing=missing, options=how)
         impossible = _impossible(source.records, found)
     if output is not None:
         with Publication([output], force=force) as publication, publication.file(output, private=True) as file:

@@ -17,7 +17,7 @@ from shoal.attacks.prosecutor import ProsecutorRisk, crowds, prosecutor
 from shoal.errors import InputError, Message, option
 from shoal.evaluation.pair import Pair
 from shoal.evaluation.uniqueness import Curve, uniqueness_curve
-from shoal.guarantees.k import parted
+from shoal.guarantees.k import open_and_sensitive
 from shoal.loss.associations import associations, confidence_error, identification_error
 from shoal.loss.class_sizes import class_figures
 from shoal.loss.frequencies import FrequencyError, frequency_error
@@ -321,7 +321,7 @@ def _uniqueness(pair: Pair) -> Mapping[str, Curve]:
     """Before and after, for who knows m = 0 (in tables), 1, 2, ... items; sensitive ones nobody knows."""
     curves = {}
     for side, records in pair.sides.items():
-        sets = None if records.items is None else parted(records.items, records.sensitive_items)[0]
+        sets = None if records.items is None else open_and_sensitive(records.items, records.sensitive_items)[0]
         curves[side] = uniqueness_curve(
             records, sets, pair.asked["k"], pair.asked["m"], threads=pair.asked.get("threads")
         )

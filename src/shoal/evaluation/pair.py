@@ -16,7 +16,7 @@ from shoal.errors import VALUES, InputError, option
 from shoal.evaluation.between import RulesFile, rules_file, without_guards, workload_file
 from shoal.evaluation.request import Request
 from shoal.guarantees.diversity import BUCKET
-from shoal.guarantees.k import parted
+from shoal.guarantees.k import open_and_sensitive
 from shoal.guarantees.km import KmAnonymity
 from shoal.hierarchy.meanings import (
     CellMeanings,
@@ -162,7 +162,7 @@ class Meanings:
             raise InputError(
                 f"the original has items and the release has none; name their column with {option('items')}"
             )
-        open_items = parted(original.items, original.sensitive_items)[0]
+        open_items = open_and_sensitive(original.items, original.sensitive_items)[0]
         spec, tree = specs.get(original.items_name), None
         if spec is not None and open_items.vocabulary:
             # With k and m of the release, a learned tree is the same again.
@@ -235,7 +235,9 @@ class Pair:
     def open_sets(self) -> tuple[Baskets, Baskets]:
         """The same without the sensitive items, which are published as they are."""
         before, after, _ = self.sets
-        return parted(before, self.original.sensitive_items)[0], parted(after, self.original.sensitive_items)[0]
+        return open_and_sensitive(before, self.original.sensitive_items)[0], open_and_sensitive(
+            after, self.original.sensitive_items
+        )[0]
 
     @cached_property
     def followed(self) -> Pairs:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.algorithms import kind_of
-from shoal.guarantees.k import parted, twins
+from shoal.guarantees.k import open_and_sensitive, twins
 from shoal.guarantees.km import exposures
 from shoal.guarantees.rt import known_items, told_apart
 from shoal.guarantees.table import canonical, classes
@@ -89,7 +89,7 @@ def raw_risk(source: Source, guarantee: Any, *, threads: int | None = None) -> t
 def _of_baskets(baskets: Baskets, guarantee: Any, threads: int | None) -> tuple[Exposed, ...]:
     if guarantee.model == "km":
         return tuple(_by_items(baskets, guarantee, threads))
-    quasi, _ = parted(baskets, guarantee.sensitive)
+    quasi, _ = open_and_sensitive(baskets, guarantee.sensitive)
     _, bounds = twins(quasi)
     sizes = np.diff(bounds)
     known = "all items but the sensitive ones" if guarantee.sensitive else "all items"

@@ -106,7 +106,7 @@ class KAnonymity:
         if rows is None:
             raise InputError(f"there are no items; name the column that holds them with {option('items')}")
         check_sets(rows, threads)
-        quasi, sensitive = parted(rows, self.sensitive)
+        quasi, sensitive = open_and_sensitive(rows, self.sensitive)
         order, bounds = twins(quasi)
         sizes = np.diff(bounds)
         distinct, most = sensitive_per_run(sensitive.offsets, sensitive.items, order, bounds, len(sensitive.vocabulary))
@@ -160,7 +160,7 @@ def twins(baskets: Baskets) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64
     return equal_rows(baskets.offsets, baskets.items)
 
 
-def parted(baskets: Baskets, sensitive: Collection[str]) -> tuple[Baskets, Baskets]:
+def open_and_sensitive(baskets: Baskets, sensitive: Collection[str]) -> tuple[Baskets, Baskets]:
     """The same rows twice: with the quasi-identifier items alone, and with the sensitive ones alone."""
     marked = np.array([name in sensitive for name in baskets.vocabulary], bool)
     return _with(baskets, ~marked), _with(baskets, marked)

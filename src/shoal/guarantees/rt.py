@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from shoal.errors import InputError, option
 from shoal.guarantees.audit import Audit, Witness
-from shoal.guarantees.k import parted
+from shoal.guarantees.k import open_and_sensitive
 from shoal.guarantees.km import KmAnonymity
 from shoal.guarantees.soundness import check_table
 from shoal.guarantees.table import class_facts, classes, group_of, rows_of
@@ -131,7 +131,7 @@ def known_items(published: Records) -> tuple[Baskets, Baskets]:
         raise InputError(
             f"the table has no items; say with {option('items')} which column holds them, or ask for {option('model', 'k')}"
         )
-    return parted(published.items, published.sensitive_items)
+    return open_and_sensitive(published.items, published.sensitive_items)
 
 
 def told_apart(items: Baskets, of_row: npt.NDArray[np.int64]) -> tuple[Baskets, npt.NDArray[np.int64]]:

@@ -109,7 +109,7 @@ def proposal(source: Source, guarantee: Any, request: Mapping[str, Any], options
     if "min_exp" in home.options and guarantee.rules is None:
         options.tell("mining rules", 0.0)
         guarantee = replace(
-            guarantee, rules=knowledge(records, trees, missing=guarantee.missing, options=options, **asked)
+            guarantee, rules=knowledge(records, trees, asked, missing=guarantee.missing, options=options)
         )
     found: Bucketization = algorithm(guarantee.model, name)(records, guarantee, trees, options)
     buckets = found.apply()
@@ -153,39 +153,36 @@ def check_makeable(guarantee: Any) -> None:
 def knowledge(
     records: Records,
     trees: Mapping[str, Hierarchy],
+    asked: Mapping[str, Any],
     *,
-    min_exp: float | None = None,
-    min_conf: float | None = None,
-    max_length: int | None = None,
-    fuzzy: Mapping[str, float] | None = None,
-    knowledge: str | os.PathLike[str] | None = None,
     redundant: bool = False,
     missing: Missing = UNKNOWN,
     options: Options | None = None,
     mine: Callable[..., Rules] = negative_rules,
     count: Callable[[Rules], Rules] | None = None,
 ) -> Rules:
-    """The rules that the data shows, with those that a file adds and without those that it strikes.
+    """The rules that the data shows, with those that a file adds and without those that it strikes; `asked` has the options of `KNOWLEDGE`.
 
     A missing value that is unknown may be any, so that there are no rules about it.
     Another engine mines, and counts the rows of added rules, by functions of its own; of the records it gives names and values.
     """
-    given = effective({"min_exp": min_exp, "min_conf": min_conf, "max_length": max_length})
+    given = effective({name: asked.get(name) for name in KNOWLEDGE})
+    file = given["knowledge"]
     mined = mine(
         records,
         trees,
         min_exp=given["min_exp"],
         min_conf=given["min_conf"],
         max_length=given["max_length"] or None,
-        fuzzy=fuzzy,
-        redundant=redundant or knowledge is not None,
+        fuzzy=given["fuzzy"],
+        redundant=redundant or file is not None,
         threads=options.threads if options else None,
         progress=(lambda share: options.tell("mining rules", share)) if options else None,
     )
     mined = mined.take(known_values(sensitive_column(records), missing)[mined.value])
-    if knowledge is None:
+    if file is None:
         return mined
-    return apply_edits(mined, edits_of(records, trees, knowledge), records, count=count)
+    return apply_edits(mined, edits_of(records, trees, file), records, count=count)
 
 
 def possible_pairs(buckets: Buckets) -> Records:

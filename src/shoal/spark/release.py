@@ -204,8 +204,9 @@ def rules(
     try:
         check_filled(records)
         trees = buckets.hierarchies(records.template, hierarchy, unknown)
-        how = {"min_exp": min_exp, "min_conf": min_conf, "max_length": max_length, "fuzzy": fuzzy}
-        return known_rules(records, trees, Options(progress=progress), knowledge=knowledge, redundant=redundant, **how)
+        asked: dict[str, Any] = {"min_exp": min_exp, "min_conf": min_conf, "max_length": max_length, "fuzzy": fuzzy}
+        asked["knowledge"] = knowledge
+        return known_rules(records, trees, asked, Options(progress=progress), redundant=redundant)
     finally:
         records.forget()
 

@@ -92,7 +92,7 @@ def propose(records: SparkRecords, guarantee: MatchingDiversity, asked: Asked, o
     knowledge = {option: asked[option] for option in buckets.KNOWLEDGE}
     if "min_exp" in home.options and guarantee.rules is None:
         options.tell("mining rules", 0.0)
-        rules = known_rules(records, trees, options, missing=guarantee.missing, **knowledge)
+        rules = known_rules(records, trees, knowledge, options, missing=guarantee.missing)
         guarantee = replace(guarantee, rules=rules)
     made = bucketize(records, guarantee, name, options)
     parameters = {option: value for option, value in buckets.effective(knowledge).items() if option in home.options}
@@ -121,13 +121,16 @@ def propose(records: SparkRecords, guarantee: MatchingDiversity, asked: Asked, o
     )
 
 
-def known_rules(records: SparkRecords, trees: Mapping[str, Hierarchy], options: Options, **how: Any) -> Rules:
+def known_rules(
+    records: SparkRecords, trees: Mapping[str, Hierarchy], asked: Mapping[str, Any], options: Options, **how: Any
+) -> Rules:
     """The rules of `shoal.models.buckets.knowledge`, mined and counted by the executors."""
     return buckets.knowledge(
         records.template,
         trees,
+        asked,
         options=options,
-        mine=lambda _, trees, **asked: mine_rules(records, trees, **asked),
+        mine=lambda _, trees, **given: mine_rules(records, trees, **given),
         count=lambda added: count_covered(records, added),
         **how,
     )
