@@ -93,11 +93,11 @@ def test_files_outside_cannot_be_named(served, page, tmp_path):
     (tmp_path / "secret.csv").write_text("a\n1\n")
     page.goto(served.url)
     page.get_by_label("Or its name, as seen from the workspace").fill(str(tmp_path / "secret.csv"))
-    page.get_by_role("button", name="Take the file of this name").click()
+    page.get_by_role("button", name="Use the file of this name").click()
     page.wait_for_selector("text=lies outside the workspace")
     (served.folder / "here.csv").write_text("age,sex\n1,M\n2,F\n")
     page.get_by_label("Or its name, as seen from the workspace").fill("here.csv")
-    page.get_by_role("button", name="Take the file of this name").click()
+    page.get_by_role("button", name="Use the file of this name").click()
     page.wait_for_selector("text=read where it lies")
 
 

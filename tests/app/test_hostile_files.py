@@ -71,7 +71,7 @@ def test_a_good_file_in_its_place_opens_the_way(served, page):
 
     id = served.upload(page, "ragged.csv", BROKEN["ragged.csv"][0])
     page.wait_for_selector("text=row 2 has 3 cells")
-    page.get_by_role("button", name=re.compile("Take another file")).click()
+    page.get_by_role("button", name=re.compile("Use another file")).click()
     page.locator("main input[type=file]").set_input_files(
         {"name": "mended.csv", "mimeType": "text/csv", "buffer": GOOD.encode()}
     )

@@ -106,13 +106,6 @@ def test_the_certificate_of_a_job_verifies(jobs, project):
         assert verify(job.output(name), job.output("public.csv")).holds
 
 
-def test_a_check_writes_nothing(jobs, project):
-    job = ended(jobs, project, jobs.submit(project, task="check"))
-    assert job.status == "done"
-    assert job.result["rows"] == 120
-    assert list((job.folder / "out").iterdir()) == []
-
-
 @pytest.mark.parametrize(
     ("change", "words"),
     [

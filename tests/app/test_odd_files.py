@@ -64,7 +64,7 @@ def test_what_is_not_odd_is_left_alone(workspace):
 def test_text_that_is_not_what_it_seemed_is_refused_and_leaves_nothing(workspace):
     path = workspace.folder / "people.csv"
     path.write_bytes(b"a;b\n\x81\x8d;2\n")  # no characters of Windows-1252
-    with pytest.raises(InputError, match="cannot be read so, either"):
+    with pytest.raises(InputError, match="cannot be read this way, either"):
         plain_copy(workspace, path, Oddity("cp1252"))
     assert list(workspace.uploads.iterdir()) == list(workspace.passing.iterdir()) == []
 
@@ -80,11 +80,11 @@ def test_a_workbook_is_told_as_one(workspace):
 def test_a_table_with_bars_is_a_click_away(served, page):
     served.upload(page, "people.csv", "".join("|".join(row) + "\n" for row in ROWS))
     page.get_by_text("Its columns seem to be separated by “|”.").wait_for()
-    page.get_by_role("button", name="Read it so").click()
+    page.get_by_role("button", name="Read it this way").click()
     page.get_by_label("Role of column place").wait_for()
     page.wait_for_selector("text=1 to 3 of 3 rows")
     served.upload(page, "people.csv", "\n".join(";".join(row) for row in ROWS).encode("cp1252"))
     page.get_by_text("Its text seems to be Windows-1252").wait_for()
-    page.get_by_role("button", name="Read it so").click()
+    page.get_by_role("button", name="Read it this way").click()
     page.get_by_label("Role of column place").wait_for()
     assert page.locator("td", has_text="Köln").count() == 1

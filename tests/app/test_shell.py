@@ -44,7 +44,7 @@ PANEL = Panel("result", "Result", "See it.", build, never)
 RUN = """
 from nicegui import ui
 from shoal.app.widgets import components as parts
-from shoal.app.panels import Panel, needs_plan
+from shoal.app.panels import Panel, needs_data
 
 def build(view):
     @ui.refreshable
@@ -58,7 +58,7 @@ def build(view):
     ui.timer(0.3, state.refresh)
     parts.button("Run it", lambda: view.jobs.submit(view.project))
 
-PANEL = Panel("run", "Run", "Make the release.", build, needs_plan)
+PANEL = Panel("run", "Run", "Make the release.", build, needs_data)
 """
 START = (
     "import sys, shoal.app.panels as panels\n"

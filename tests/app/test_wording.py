@@ -34,7 +34,7 @@ def test_a_sentence_has_a_capital_and_a_name_has_not(given, said):
          "items, id, drop; for tables with items take (k,k^m)-anonymity."),
         ({"options": {"delta": 0.5}}, "delta: it has no use with k^m-anonymity; leave it out."),
         ({"options": {"suppress": 7.0}}, "“Items that may be deleted” in Promise: it is 7.0; give at most 1.0."),
-        ({"input": {"path": "a.dat", "separator": "|"}}, "“Items inside a cell are parted by” in Data: FIMI text has no columns; leave "
+        ({"input": {"path": "a.dat", "separator": "|"}}, "“Items inside a cell are separated by” in Data: FIMI text has no columns; leave "
          "it out."),
     ],
 )  # fmt: skip

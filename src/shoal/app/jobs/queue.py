@@ -155,7 +155,6 @@ class Jobs:
         task: str = "release",
         document: Mapping[str, Any] | None = None,
         options: Mapping[str, Any] | None = None,
-        label: str = "",
     ) -> Job:
         """Puts a job into the queue: a task (`NAME_task` in `shoal.app.jobs.tasks`) on the project's draft, or on another document of its
         folder. Raises `InputError` if the plan reads outside the workspace."""
@@ -166,7 +165,7 @@ class Jobs:
         id = f"{time.time_ns() // 1_000_000:013d}-{secrets.token_hex(4)}"
         folder = own_folder(project.folder / "jobs" / id)
         write_own(folder / "plan.yaml", plan_text(relocate(asked, project.folder, folder)))
-        about = {"task": task, "options": dict(options or {}), "label": label, "queued": time.time()}
+        about = {"task": task, "options": dict(options or {}), "queued": time.time()}
         write_json(folder / "job.json", about)
         self._write(folder, {"status": "queued"})
         self._waiting[id] = folder

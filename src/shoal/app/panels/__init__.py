@@ -56,8 +56,3 @@ def needs_data(view: View) -> str | None:
         have = "column {} has" if len(without) == 1 else "columns {} have"
         return f"First decide in Data: {have.format(names)} no role."
     return None
-
-
-def needs_plan(view: View) -> str | None:
-    """For panels that need a plan that can be run."""
-    return needs_data(view) or view.project.problem()

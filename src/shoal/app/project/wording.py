@@ -28,7 +28,7 @@ _MODELS = {
     "diversity": "matching l-diversity",
 }
 _FIELDS = {
-    "separator": "“Items inside a cell are parted by” in Data",
+    "separator": "“Items inside a cell are separated by” in Data",
     "format": "“Format” in Data",
     "algorithm": "the algorithm",
     "model": "the promise",

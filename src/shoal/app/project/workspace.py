@@ -122,7 +122,7 @@ class Workspace:
                 "or start the app with its folder as the workspace"
             )
         if not stat.S_ISREG(kind):
-            raise InputError(f"{shown}: it is no plain file; name a file of data")
+            raise InputError(f"{shown}: it is not a regular file; name a file of data")
         return found
 
     def check(self, document: dict[str, Any], folder: Path) -> None:

@@ -59,7 +59,7 @@ def _build_bringing(workspace: Workspace) -> None:
 
 
 def _build_taking(workspace: Workspace) -> None:
-    with parts.card("Take a file that is here already", f"It stays where it is. The workspace is {workspace.folder}."):
+    with parts.card("Use a file that is here already", f"It stays where it is. The workspace is {workspace.folder}."):
         files = workspace.files()
         choices = {str(file.path): f"{file.name} ({parts.size(file.size)})" for file in files}
 
@@ -71,7 +71,7 @@ def _build_taking(workspace: Workspace) -> None:
             chosen = ui.select(choices, label="Files in the workspace", with_input=True).props("outlined")
             chosen.classes("sh-wide")
             with parts.row():
-                parts.button("Take this file", lambda: take(chosen.value))
+                parts.button("Use this file", lambda: take(chosen.value))
         else:
             parts.text("No file of data lies in the workspace yet.", "p", "sh-why")
         named = ui.input("Or its name, as seen from the workspace").props("outlined").classes("sh-wide")
@@ -89,7 +89,7 @@ def _build_taking(workspace: Workspace) -> None:
 
         named.on("keydown.enter", take_named)
         with parts.row():
-            parts.button("Take the file of this name", take_named, "quiet")
+            parts.button("Use the file of this name", take_named, "quiet")
 
 
 def _build_projects(workspace: Workspace, jobs: Jobs) -> None:
@@ -97,7 +97,8 @@ def _build_projects(workspace: Workspace, jobs: Jobs) -> None:
         found = workspace.projects()
         if not found:
             parts.empty(
-                "Nothing is on its way yet", "A file that you bring becomes a project; leave it and come back at will."
+                "There are no projects yet",
+                "A file that you bring becomes a project; leave it and come back when you like.",
             )
             return
         with ui.element("ul").classes("sh-list"):

@@ -217,7 +217,7 @@ class App:
         try:
             kept = await self.workspace.keep_upload(name, request.stream())
         except OSError as error:
-            return JSONResponse({"error": f"It could not be kept ({error.strerror}); nothing was."}, 507)
+            return JSONResponse({"error": f"It could not be saved ({error.strerror}); nothing was kept."}, 507)
         return JSONResponse({"name": kept.name})
 
     async def _file(self, project: str, job: str, name: str, request: Request) -> Response:

@@ -76,7 +76,7 @@ def rewrite(path: Path, odd: Oddity, target: Path) -> None:
                 rows = csv.reader(islice(file, odd.above, None), delimiter=odd.mark)
                 csv.writer(written, lineterminator="\n").writerows(rows)
     except (UnicodeError, csv.Error) as error:
-        raise InputError(f"{path.name} cannot be read so, either; save it as CSV in UTF-8") from error
+        raise InputError(f"{path.name} cannot be read this way, either; save it as CSV in UTF-8") from error
 
 
 def _is_utf8(path: Path) -> bool:

@@ -30,8 +30,8 @@ AT_ONCE = 40
 """Columns that are listed at a time."""
 UNDECIDED = "Decide …"
 _NAMES = {
-    "csv": "CSV, columns parted by commas or the like",
-    "tsv": "TSV, columns parted by tabs",
+    "csv": "CSV, columns separated by commas or the like",
+    "tsv": "TSV, columns separated by tabs",
     "long": "Long CSV, one item a row",
     "dat": "FIMI text, one set a line",
     "jsonl": "JSON lines",
@@ -39,7 +39,7 @@ _NAMES = {
     "arrow": "Arrow (Feather)",
 }
 _AS_NAMED = "as named"
-_MARKS = {None: "found out by itself", " ": "blanks", "\t": "tabs"} | {m: m for m in SEPARATORS if m != "\t"}
+_MARKS = {None: "detected", " ": "blanks", "\t": "tabs"} | {m: m for m in SEPARATORS if m != "\t"}
 
 
 async def build(view: View) -> None:
@@ -70,7 +70,7 @@ async def _build_remedy(view: View, trouble: str) -> None:
     with parts.card("Read it in another way?"):
         parts.notice(odd.in_words(), "warn")
         with parts.row():
-            parts.button("Read it so", read_so)
+            parts.button("Read it this way", read_so)
             parts.text("It is copied to the uploads for that; your file stays as it is.", "span", "sh-why")
 
 
@@ -106,7 +106,7 @@ def _build_file(view: View) -> None:
             await asyncio.to_thread(begin, project, new)
             view.reload()
 
-        with ui.expansion("Take another file").classes("sh-wide") as other:
+        with ui.expansion("Use another file").classes("sh-wide") as other:
             other.value = path is None
             parts.upload(
                 view.workspace, "Choose a file, or drop it here", "It does not leave this machine.", begin_anew
@@ -145,7 +145,7 @@ def _build_reading(view: View, path: Path) -> None:
                 project.change(put)
                 view.refresh_steps()
 
-            parts.select(marks, now["separator"], "Items inside a cell are parted by", part, width="21rem")
+            parts.select(marks, now["separator"], "Items inside a cell are separated by", part, width="21rem")
         if project.of_role("quasi"):
             parts.select(*_numbers(source.get("numeric")), lambda event: number(event.value), width="21rem")
     told = "Its name tells the format." if looked.get("named") else "Its name does not tell the format; check it."
@@ -159,7 +159,7 @@ def _numbers(given: Any) -> tuple[dict[Any, str], Any, str]:
     """The choice of columns that hold numbers: those found by how they are spelled, none, or what the plan names."""
     named = [] if given in (None, NO_COLUMN) else list(given)
     now = None if given is None else _AS_NAMED if named else NO_COLUMN
-    choices: dict[Any, str] = {None: "found out by how they are spelled", NO_COLUMN: "in no column"}
+    choices: dict[Any, str] = {None: "detected by how they are spelled", NO_COLUMN: "in no column"}
     return choices | ({_AS_NAMED: f"in {', '.join(named)}"} if named else {}), now, "Numbers stand"
 
 

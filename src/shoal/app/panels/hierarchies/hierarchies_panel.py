@@ -203,7 +203,7 @@ class Trees:
             parts.button("Put one root above them", add_root)
 
     def _build_files(self, folded: bool) -> None:
-        with ui.expansion("Take another file" if folded else "Choose the file").classes("sh-wide") as files:
+        with ui.expansion("Use another file" if folded else "Choose the file").classes("sh-wide") as files:
             files.value = not folded
             with ui.element("div").classes("sh-main"):
                 data = self.project.data

@@ -157,5 +157,4 @@ def submit(project: Project, jobs: Jobs, learn: int | None = None) -> Job:
     if job is not None and job.status in LIVE:
         return job
     options = {"key": values_key(project, promise=learn is not None), "learn": learn}
-    label = "Reading the values for the trees" if learn is None else f"Learning a tree (learned:{learn})"
-    return jobs.submit(project, task=TASK, document=reading_document(project), options=options, label=label)
+    return jobs.submit(project, task=TASK, document=reading_document(project), options=options)

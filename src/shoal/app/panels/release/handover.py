@@ -25,7 +25,7 @@ from shoal.records.layout import format_of
 TASK = "rewrite"
 FORMATS = {
     "csv": "CSV",
-    "tsv": "TSV, parted by tabs",
+    "tsv": "TSV, separated by tabs",
     "parquet": "Parquet",
     "jsonl": "JSON lines",
     "arrow": "Arrow (Feather)",
@@ -97,7 +97,7 @@ def ask_for(jobs: Jobs, project: Project, run: Job, name: str) -> Job:
     if found.job is not None and (found.is_there or found.is_coming):
         return found.job
     document = relocate(run.document, run.folder, project.folder)
-    return jobs.submit(project, task=TASK, document=document, options={"job": run.id, "name": name}, label=name)
+    return jobs.submit(project, task=TASK, document=document, options={"job": run.id, "name": name})
 
 
 def remove_run(jobs: Jobs, project: Project, run: Job) -> None:
