@@ -30,10 +30,11 @@ from shoal.models import Proposal, model_of
 from shoal.models.km import HIERARCHY, resolve_hierarchy
 from shoal.plan.model import Plan
 from shoal.processes import Teller
+from shoal.publish import check_files
 from shoal.records.baskets import Baskets
 from shoal.records.records import Records
 from shoal.records.source import Source
-from shoal.release import audited_source, check_files, read_for
+from shoal.release import audited_source, read_for
 
 ROWS = 2_000
 """The first sample, and the least."""

@@ -22,14 +22,21 @@ from shoal.certificate.facts import certificate as certificate_of
 from shoal.certificate.owner import has_key, key_path, owner_files, report_bytes
 from shoal.certificate.sign import signer
 from shoal.errors import InputError, Message, option
+from shoal.guarantees.registry import GUARANTEES
+from shoal.hierarchy.spec import is_made
 from shoal.limits import limited_inputs
+from shoal.options import Place
 from shoal.plan.model import Plan
+from shoal.plan.places import short_form
 from shoal.records.database.address import DATABASES, file_of, is_address
 from shoal.records.database.write import TableTarget, check_table, same_file, table_rows
+from shoal.records.formats.peek import column_names
 from shoal.records.formats.text import csv_cell, escape_guard
 from shoal.records.layout import Layout, layout_for
 from shoal.records.records import Records
+from shoal.records.roles import is_header, its_columns, name_list
 from shoal.records.set_cells import parting_mark
+from shoal.records.source import fingerprint
 from shoal.records.storage.publication import (
     Publication,
     StagedFile,
@@ -133,6 +140,85 @@ def targets_of(plan: Plan) -> Targets | None:
     named = plan.outputs.model_dump()
     paths = {key: None if named[key] is None else plan.path_of(named[key]) for key in named}
     return Targets.of(**(paths | ({"data": held} if (held := plan.memory.get(("outputs", "data"))) else {})))
+
+
+def check_files(plan: Plan, *, force: bool = False) -> Targets | None:
+    """The files to write. Raises if an input is missing or another file than the plan means, or if an output could not be written."""
+    files = list(_input_files(plan))
+    for place, given in () if plan.is_asked else files:  # what was asked for by options, the readers miss
+        path = plan.path_of(given)
+        if path != "-" and "://" not in path and not is_address(path) and not os.path.isfile(path):
+            what = "it is a folder" if os.path.isdir(path) else "there is no such file"
+            forms = "" if place[0] != "hierarchies" else ", or take a known form such as balanced:5"
+            raise plan.refusal(place, f"{short_form(given)}: {what}; paths are relative to the plan's folder{forms}")
+    targets = targets_of(plan)
+    if targets is not None:
+        inputs = [plan.data, *(plan.path_of(given) for place, given in files if place[0] != "input")]
+        if plan.origin.sha256 is not None:  # it was read from a file
+            inputs.append(plan.path_of(plan.origin.name))
+        try:
+            targets.check(force=force, inputs=tuple(path for path in inputs if isinstance(path, str)))
+        except InputError as error:
+            raise plan.refusal_of(("outputs",), error) from None
+    # The hash of a table is known when it has been read, which is before anything is written.
+    is_file = "://" not in plan.input.path and plan.input.path != "-" and not is_address(plan.input.path)
+    if plan.input.sha256 is not None and is_file:
+        check_hash(plan, fingerprint(plan.path_of(plan.input.path)))
+    if not plan.is_asked:
+        _check_columns(plan)
+    return targets
+
+
+def _input_files(plan: Plan) -> Iterator[tuple[Place, str]]:
+    yield ("input", "path"), plan.input.path
+    if plan.sensitive_file is not None:
+        yield ("sensitive_file",), plan.sensitive_file
+    specs = plan.hierarchies if isinstance(plan.hierarchies, dict) else {"": plan.hierarchies}
+    for name, spec in specs.items():
+        if spec is not None and not is_made(spec):
+            yield ("hierarchies", name) if name else ("hierarchies",), spec
+    if plan.options.knowledge is not None:
+        yield ("options", "knowledge"), plan.options.knowledge
+    if plan.outputs is not None and plan.outputs.sign is not None:
+        yield ("outputs", "sign"), plan.outputs.sign
+
+
+def check_hash(plan: Plan, sha256: str) -> None:
+    """Raises if the data are not those of which the plan has the hash."""
+    if plan.input.sha256 in (None, sha256):
+        return
+    if is_address(plan.input.path):
+        raise plan.refusal(
+            ("input", "sha256"),
+            f"{display_name(plan.data)} holds other rows than those the plan was made for (they have {sha256}); "
+            "look at them, and correct the hash",
+        )
+    raise plan.refusal(
+        ("input", "sha256"),
+        f"{display_name(plan.input.path)} is another file than the one the plan was made for (it has {sha256}); "
+        "take that file, or look at this one and correct the hash",
+    )
+
+
+def _check_columns(plan: Plan) -> None:
+    """Raises if the plan names columns that the file lacks, or leaves some of them without a role."""
+    if not plan.columns or ("://" in plan.input.path and not is_address(plan.input.path)):
+        return
+    name = display_name(plan.data)
+    with plan.speaking():
+        columns = column_names(plan.data, plan.input.format)
+    if not columns:
+        return
+    for column in plan.columns:
+        if column not in columns:
+            raise plan.refusal(
+                ("columns", column), f"{name} has no such column; {its_columns(columns, list(plan.columns))}"
+            )
+    without = [column for column in columns if column not in plan.columns]
+    if without:
+        taken = ", ".join((*GUARANTEES[plan.kind].roles, "drop"))
+        which = name_list(without) if is_header(columns, list(plan.columns)) else f"{len(without):,} columns"
+        raise plan.refusal(("columns",), f"{which} of {name} stand without a role; give each one of {taken}")
 
 
 def write(release: Release, targets: Targets, *, force: bool = False, progress: Progress | None = None) -> Written:

@@ -22,7 +22,8 @@ from shoal.models.buckets import edits_of, hierarchies
 from shoal.models.km import HIERARCHY, resolve_hierarchy
 from shoal.plan.model import Plan
 from shoal.plan.places import sentence
-from shoal.release import Read, check_files, check_hash, read_for
+from shoal.publish import check_files, check_hash
+from shoal.release import Read, read_for
 
 if TYPE_CHECKING:
     from shoal.algorithms.recoding import Progress

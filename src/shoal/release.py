@@ -24,29 +24,24 @@ from shoal.certificate.verification import Subject, Verification, verification
 from shoal.errors import InputError, ShoalError
 from shoal.evaluation.raw_risk import Exposed, raw_risk
 from shoal.guarantees.audit import Audit
-from shoal.guarantees.registry import GUARANTEES, Guarantee
-from shoal.hierarchy.spec import is_made
+from shoal.guarantees.registry import Guarantee
 from shoal.hierarchy.tree import Hierarchy
 from shoal.limits import limited_inputs
 from shoal.models import Outcome, Proposal, Roles, model_of, with_knowledge
 from shoal.models.km import resolve_hierarchy
 from shoal.numbers import whole_number
-from shoal.options import KEYWORDS, Auditing, Keywords, Place, check_keywords, signature_of
+from shoal.options import KEYWORDS, Auditing, Keywords, check_keywords, signature_of
 from shoal.plan.ask import plan_from
 from shoal.plan.model import Plan
-from shoal.plan.places import short_form
-from shoal.publish import Targets, Written, targets_of, write
+from shoal.publish import Targets, Written, check_files, check_hash, write
 from shoal.records.baskets import Baskets
 from shoal.records.database.address import address_of, is_address, with_query, without_password
-from shoal.records.formats.peek import column_names
 from shoal.records.layout import CELLED, Layout
 from shoal.records.records import Records
-from shoal.records.roles import is_header, its_columns, name_list
-from shoal.records.source import Source, fingerprint
+from shoal.records.source import Source
 from shoal.records.storage.digest import row_digest
 from shoal.records.storage.memory import peak_bytes
 from shoal.records.storage.scratch import Scratch
-from shoal.records.storage.streams import display_name
 
 __all__ = ["Release", "Targets", "Written", "anonymize", "audit", "resolve_hierarchy", "run", "shuffle", "verify"]
 
@@ -371,85 +366,6 @@ class Release(Outcome):
 
 
 _TOLD_ELSEWHERE = ("guarantee", "holds", "witnesses", "notes")
-
-
-def check_files(plan: Plan, *, force: bool = False) -> Targets | None:
-    """The files to write. Raises if an input is missing or another file than the plan means, or if an output could not be written."""
-    files = list(_input_files(plan))
-    for place, given in () if plan.is_asked else files:  # what was asked for by options, the readers miss
-        path = plan.path_of(given)
-        if path != "-" and "://" not in path and not is_address(path) and not os.path.isfile(path):
-            what = "it is a folder" if os.path.isdir(path) else "there is no such file"
-            forms = "" if place[0] != "hierarchies" else ", or take a known form such as balanced:5"
-            raise plan.refusal(place, f"{short_form(given)}: {what}; paths are relative to the plan's folder{forms}")
-    targets = targets_of(plan)
-    if targets is not None:
-        inputs = [plan.data, *(plan.path_of(given) for place, given in files if place[0] != "input")]
-        if plan.origin.sha256 is not None:  # it was read from a file
-            inputs.append(plan.path_of(plan.origin.name))
-        try:
-            targets.check(force=force, inputs=tuple(path for path in inputs if isinstance(path, str)))
-        except InputError as error:
-            raise plan.refusal_of(("outputs",), error) from None
-    # The hash of a table is known when it has been read, which is before anything is written.
-    is_file = "://" not in plan.input.path and plan.input.path != "-" and not is_address(plan.input.path)
-    if plan.input.sha256 is not None and is_file:
-        check_hash(plan, fingerprint(plan.path_of(plan.input.path)))
-    if not plan.is_asked:
-        _check_columns(plan)
-    return targets
-
-
-def _input_files(plan: Plan) -> Iterator[tuple[Place, str]]:
-    yield ("input", "path"), plan.input.path
-    if plan.sensitive_file is not None:
-        yield ("sensitive_file",), plan.sensitive_file
-    specs = plan.hierarchies if isinstance(plan.hierarchies, dict) else {"": plan.hierarchies}
-    for name, spec in specs.items():
-        if spec is not None and not is_made(spec):
-            yield ("hierarchies", name) if name else ("hierarchies",), spec
-    if plan.options.knowledge is not None:
-        yield ("options", "knowledge"), plan.options.knowledge
-    if plan.outputs is not None and plan.outputs.sign is not None:
-        yield ("outputs", "sign"), plan.outputs.sign
-
-
-def check_hash(plan: Plan, sha256: str) -> None:
-    """Raises if the data are not those of which the plan has the hash."""
-    if plan.input.sha256 in (None, sha256):
-        return
-    if is_address(plan.input.path):
-        raise plan.refusal(
-            ("input", "sha256"),
-            f"{display_name(plan.data)} holds other rows than those the plan was made for (they have {sha256}); "
-            "look at them, and correct the hash",
-        )
-    raise plan.refusal(
-        ("input", "sha256"),
-        f"{display_name(plan.input.path)} is another file than the one the plan was made for (it has {sha256}); "
-        "take that file, or look at this one and correct the hash",
-    )
-
-
-def _check_columns(plan: Plan) -> None:
-    """Raises if the plan names columns that the file lacks, or leaves some of them without a role."""
-    if not plan.columns or ("://" in plan.input.path and not is_address(plan.input.path)):
-        return
-    name = display_name(plan.data)
-    with plan.speaking():
-        columns = column_names(plan.data, plan.input.format)
-    if not columns:
-        return
-    for column in plan.columns:
-        if column not in columns:
-            raise plan.refusal(
-                ("columns", column), f"{name} has no such column; {its_columns(columns, list(plan.columns))}"
-            )
-    without = [column for column in columns if column not in plan.columns]
-    if without:
-        taken = ", ".join((*GUARANTEES[plan.kind].roles, "drop"))
-        which = name_list(without) if is_header(columns, list(plan.columns)) else f"{len(without):,} columns"
-        raise plan.refusal(("columns",), f"{which} of {name} stand without a role; give each one of {taken}")
 
 
 def peak_mb() -> float | None:

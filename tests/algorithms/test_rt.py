@@ -463,7 +463,7 @@ def test_missing_numbers_with_numbers_say_nothing_and_alone_stay_missing():
     of_row = np.array([0, 0, 1, 1, 1])
     space = task_of(table, RTAnonymity(1, 1), hierarchies, Options(), RTOptions()).space
     boxes = space.boxes(of_row.astype(np.int32), 2)
-    assert [space.published(0, box) for box in boxes] == ["", "*"]
+    assert [space.text_of(0, box) for box in boxes] == ["", "*"]
     assert space.column_costs(boxes).tolist() == [[0, 0], [1, 0]]
 
 

@@ -114,7 +114,7 @@ def evaluate(
     said: dict[str, Any] = {}
     if plan is not None:
         from shoal.plan import read_plan
-        from shoal.release import check_hash
+        from shoal.publish import check_hash
 
         written_down = read_plan(plan)
         terms, said = written_down.speaking(), {name: written_down.request[name] for name in _OF_PLAN}

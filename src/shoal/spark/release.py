@@ -26,13 +26,14 @@ from shoal.options import KEYWORDS, Keywords, check_keywords
 from shoal.passwords import without_passwords
 from shoal.plan.ask import plan_from
 from shoal.plan.model import Outputs, Plan
+from shoal.publish import check_hash
 from shoal.records.formats.folders import beside, data_files, entries_of
 from shoal.records.knowledge import Rules
 from shoal.records.roles import named_columns, texts_of
 from shoal.records.storage.digest import DIGEST
 from shoal.records.storage.journal import remove, settle
 from shoal.records.storage.publication import Publication, check_apart, writing_errors
-from shoal.release import check_hash, peak_mb
+from shoal.release import peak_mb
 from shoal.spark.audits import audit_rows, check_auditable
 from shoal.spark.data.executors import store
 from shoal.spark.data.frame_records import FrameRoles, SparkRecords, code_records

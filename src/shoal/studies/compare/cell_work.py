@@ -16,8 +16,9 @@ from typing import Any
 from shoal.algorithms import entry
 from shoal.plan import Origin, Plan, plan_of
 from shoal.processes import Teller
+from shoal.publish import check_files
 from shoal.records.storage.memory import resident_bytes
-from shoal.release import anonymize, check_files
+from shoal.release import anonymize
 
 _ROWS = 36
 _CODES = ("a", "b", "c", "d", "e", "f")

@@ -11,7 +11,7 @@ from shoal.errors import InputError, ShoalError, Unreachable
 from shoal.kernels.parallel import default_threads
 from shoal.plan import Origin
 from shoal.processes import Answer, Crash
-from shoal.release import check_files, check_hash
+from shoal.publish import check_files, check_hash
 from shoal.studies.compare.cell import (
     DONE,
     FAULT,

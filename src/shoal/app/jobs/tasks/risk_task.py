@@ -17,9 +17,9 @@ from shoal.evaluation.raw_profile import profile_of
 from shoal.evaluation.raw_risk import affordable
 from shoal.plan import Plan
 from shoal.processes import Teller
+from shoal.publish import check_files
 from shoal.records.records import Records
 from shoal.records.source import Source, load_records, load_sets, mark_sensitive
-from shoal.release import check_files
 
 LARGEST_M = 4
 SUBSETS = 2e8
