@@ -15,8 +15,7 @@ import naive_buckets
 from shoal.algorithms.buckets.negative_rules import value_hierarchies
 from shoal.algorithms.buckets.rule_files import rule_edits
 from shoal.algorithms.recoding import Options
-from shoal.algorithms.rt.clusters import cluster
-from shoal.algorithms.rt.mondrian import mondrian
+from shoal.algorithms.rt.clusters import cluster, mondrian
 from shoal.attacks.homogeneity import homogeneity
 from shoal.errors import InputError, Unreachable
 from shoal.guarantees.diversity import MatchingDiversity, PlainDiversity

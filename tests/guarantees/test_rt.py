@@ -12,7 +12,7 @@ from rt_tables import FIGURE_1A, FIGURE_1B, HIERARCHIES, as_records, column, exa
 from shoal.algorithms.recoding import Options
 from shoal.algorithms.rt.merges import rfirst
 from shoal.errors import InputError
-from shoal.guarantees.k import parted
+from shoal.guarantees.k import open_and_sensitive
 from shoal.guarantees.km import KmAnonymity
 from shoal.guarantees.rt import RTAnonymity
 from shoal.guarantees.table import TableAnonymity
@@ -65,7 +65,7 @@ def classes(table):
 def test_figure_1b_is_refused_though_both_its_parts_are_anonymous():
     published = records(FIGURE_1B, sensitive="GH")
     assert TableAnonymity(2).audit(published).holds
-    assert KmAnonymity(2, 2).audit(parted(published.items, "GH")[0]).holds
+    assert KmAnonymity(2, 2).audit(open_and_sensitive(published.items, "GH")[0]).holds
     audit = RTAnonymity(2, 2).audit(published)
     assert not audit.holds
     jim = [w for w in audit.witnesses if w.rows == (6,)]
