@@ -28,7 +28,8 @@ VOLATILE = (
     (re.compile(r'("(?:seconds|peak_mb|key_id|public_key|signature)": )("[^"]*"|[-0-9.e+]+)'), r"\1<volatile>"),
     (re.compile(r'("(?:shoal|python|numpy|scipy|numba|typst)": )"[^"]*"'), r"\1<version>"),
     (re.compile(r"\b20[0-9]{2}-[0-9]{2}-[0-9]{2}\b"), "<date>"),
-    (re.compile(r"\b[0-9]+(?:\.[0-9]+)? (s|ms|MB|GB)\b *"), r"<number> \1 "),
+    (re.compile(r"\b[0-9][0-9,]*(?:\.[0-9]+)? (?:ms|s)\b *"), "<time> "),
+    (re.compile(r"\b[0-9][0-9,]*(?:\.[0-9]+)? (?:MB|GB)\b *"), "<size> "),
     (re.compile(r"shoal [0-9]+\.[0-9.a-z]+"), "shoal <version>"),
 )
 FLOAT = re.compile(r"-?[0-9]+\.[0-9]{7,}(?:e-?[0-9]+)?")
