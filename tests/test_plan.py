@@ -755,3 +755,22 @@ def test_drafts_of_public_data(file, model, roles):
     found, guessed = drafted(path)
     assert found.model == model
     assert roles.items() <= guessed.items()
+
+
+@pytest.mark.parametrize("model", ["rt", "diversity", "k"])
+def test_a_column_whose_name_holds_a_comma_can_be_named(tmp_path, monkeypatch, model):
+    rows = [f'{i},{20 + i % 7},"{"AB"[i % 2]}",{"xyz"[i % 3]}|w,{["flu", "gout", "cold"][i % 3]}' for i in range(60)]
+    text = "\n".join(['id,age,"town, area",codes,ill', *rows]) + "\n"
+    (tmp_path / "people.csv").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    ways = {
+        "rt": ["--m", "1", "--items", "codes", "--drop", "id,ill", "--keep", "town, area", "--k", "3"],
+        "diversity": ["--l", "2", "--sensitive", "ill", "--drop", "id,codes", "--keep", "town, area"],
+        "k": ["--k", "3", "--drop", "id,codes", "--drop", "ill", "--keep", "town, area", "--weight", "age=2"],
+    }
+    given = ["--model", model, "--quasi", "age", *ways[model]]
+    assert main(["anonymize", "people.csv", *given, "-o", "file.csv"]) == 0
+    with open(tmp_path / "people.csv") as piped:
+        monkeypatch.setattr("sys.stdin", piped)
+        assert main(["anonymize", "-", "--format", "csv", *given, "-o", "piped.csv"]) == 0
+    assert all("town, area" in (tmp_path / name).read_text() for name in ("file.csv", "piped.csv"))

@@ -30,6 +30,7 @@ from shoal.records.buckets import Buckets, sensitive_column
 from shoal.records.formats.peek import column_names
 from shoal.records.knowledge import Rules
 from shoal.records.records import Column, Records
+from shoal.records.roles import texts_of
 from shoal.records.set_cells import check_single_values
 from shoal.records.source import Source, load_records
 from shoal.records.storage.streams import display_name, list_lines
@@ -58,9 +59,9 @@ def read(data: Any, guarantee: Any, roles: Roles, reading: Mapping[str, Any]) ->
         raise InputError(
             f"{option('model', 'diversity')} needs the column that an attacker wants to learn; name it with {option('sensitive')}"
         )
-    keep = _names(roles.keep)
+    keep = texts_of(roles.keep)
     columns = [] if isinstance(data, Records) else column_names(data, asked.get("format"))
-    elsewhere = (*keep, *_names(roles.quasi), *_names(roles.sensitive), *_names(asked.get("drop")))
+    elsewhere = (*_names(roles.keep), *_names(roles.quasi), *_names(roles.sensitive), *_names(asked.get("drop")))
     if BUCKET in columns and BUCKET not in elsewhere:
         keep = (*keep, BUCKET)
     if items is not None:

@@ -66,7 +66,10 @@ def plan_from(data: Any, guarantee: Any, *, folder: str = "", to_save: bool = Tr
     source = with_query(data, given.get("query"))
     kind = kind_of(guarantee)
     names = _header(source, kind, given, to_save)
-    columns, sensitive = _roles(names, kind, given, guarantee)
+    split = (
+        list if path == "-" else lambda texts: named_columns(texts, names)
+    )  # a reader of standard input knows better
+    columns, sensitive = _roles(names, kind, given, guarantee, split)
     if "items" in given and "items" not in columns.values():
         if to_save:
             raise InputError("a plan cannot say that the sensitive column holds sets; write one value a cell")
@@ -130,13 +133,17 @@ def _header(data: Any, kind: str, given: Mapping[str, Any], to_save: bool) -> li
 
 
 def _roles(
-    names: Sequence[str], kind: str, given: Mapping[str, Any], guarantee: Any
+    names: Sequence[str],
+    kind: str,
+    given: Mapping[str, Any],
+    guarantee: Any,
+    split: Callable[[Sequence[str]], Sequence[str]],
 ) -> tuple[dict[str, str], dict[str, Any]]:
     """The role of each column that is named, and what else is said to be sensitive, as a plan has it."""
     columns: dict[str, str] = {}
 
     def give(texts: Any, role: str) -> None:
-        for name in dict.fromkeys(named_columns(_texts(texts), names)):
+        for name in dict.fromkeys(split(_texts(texts))):
             if columns.get(name, role) != role:
                 raise InputError(f"column {name!r} has two roles, {columns[name]} and {role}; name it once")
             columns[name] = role

@@ -62,6 +62,11 @@ def _check_addresses(plan: Plan) -> None:
         )
 
 
+def _knows_columns(plan: Plan) -> bool:
+    """Whether the columns that are named stand one by one; in options for standard input they may have commas between them."""
+    return not (plan.is_asked and plan.input.path == "-")
+
+
 def _words(plan: Plan) -> str:
     if plan.kind == "table":
         return f"{option('model', 'k')} on a table (a column is quasi)"
@@ -120,7 +125,7 @@ def _check_columns(plan: Plan) -> None:
         raise plan.refusal(what, f"a long table ({option('id')}) has one item per row; leave it out, or the id")
     if plan.input.numeric is not None and kind in ("km", "k"):
         raise plan.refusal(("input", "numeric"), "a file of sets has no columns of numbers; leave it out")
-    for i, name in enumerate(plan.input.numeric or ()):
+    for i, name in enumerate(plan.input.numeric or ()) if _knows_columns(plan) else ():
         if columns.get(name) not in ("quasi", "sensitive", "keep"):
             raise plan.refusal(
                 ("input", "numeric", i), f"{name!r} is no column of single values; name those with such a role"
@@ -159,7 +164,8 @@ def _check_sensitive(plan: Plan) -> None:
             )
         if kind == "table" and plan.guarantee.l == 1:
             raise plan.refusal(asked, "it has no use without l: nothing sensitive is counted; leave it out")
-        for name in plan.guarantee.missing if isinstance(plan.guarantee.missing, dict) else ():
+        by_column = isinstance(plan.guarantee.missing, dict) and _knows_columns(plan)
+        for name in plan.guarantee.missing if by_column else ():
             if name not in apart:
                 raise plan.refusal(
                     (*asked, name),
@@ -188,7 +194,7 @@ def _check_hierarchies(plan: Plan) -> None:
                 ("hierarchies",),
                 f"there is one domain of items; give {option('hierarchy', 'SPEC')}, or name their column ({option('items')})",
             )
-        for name in given:
+        for name in given if _knows_columns(plan) else ():
             if name not in known:
                 raise plan.refusal(
                     ("hierarchies", name),
@@ -204,7 +210,7 @@ def _check_hierarchies(plan: Plan) -> None:
 
 def _check_weights(plan: Plan) -> None:
     weights = plan.options.weights
-    if weights is None or plan.kind not in ("table", "rt", "lm"):
+    if weights is None or plan.kind not in ("table", "rt", "lm") or not _knows_columns(plan):
         return
     quasi = plan.of_role("quasi")
     for name in weights:
