@@ -6,6 +6,8 @@ import inspect
 import subprocess
 import sys
 
+import numpy as np
+import pandas as pd
 import pytest
 import typer
 
@@ -97,3 +99,10 @@ def test_a_type_checker_refuses_misspelt_keywords_and_other_types(tmp_path):
 def test_switches_and_numbers_say_what_they_are():
     assert [name for name, row in OPTIONS.items() if isinstance(row.kind, Switch)] == ["keep_order"]
     assert OPTIONS["threads"].kind == Whole(1, 1_024)
+
+
+@pytest.mark.parametrize("names", [list, tuple, np.array, pd.Series, pd.Index, dict.fromkeys, ",".join])
+def test_columns_are_named_by_any_collection(names):
+    people = pd.DataFrame({"age": [30, 40] * 20, "sex": list("fm") * 20, "ill": list("abcd") * 10})
+    release = shoal.anonymize(people, shoal.TableAnonymity(3), quasi=names(["age", "sex"]), drop=names(["ill"]))
+    assert [column.name for column in release.published.columns] == ["age", "sex"]

@@ -24,7 +24,7 @@ from shoal.records.database.address import is_address, with_query, without_passw
 from shoal.records.formats.peek import column_names, source_name
 from shoal.records.layout import format_of
 from shoal.records.records import Records
-from shoal.records.roles import SetRoles, comma_parts, named_columns, numeric_columns
+from shoal.records.roles import SetRoles, comma_parts, named_columns, numeric_columns, texts_of
 
 OUTPUTS = {"output": "data", "certificate": "certificate", "rules": "rules", "report": "report", "sign": "sign"}
 """What is written, by option, and its key in a plan."""
@@ -39,7 +39,8 @@ def plan_from(data: Any, guarantee: Any, *, folder: str = "", to_save: bool = Tr
     """
     if getattr(guarantee, "model", None) not in GUARANTEES:
         raise InputError(f"the guarantee is {guarantee!r}; give for example shoal.KmAnonymity(k=5, m=2)")
-    given = {name: value for name, value in asked.items() if value is not None and (name == "numeric" or value != ())}
+    given = {name: _names(value) if name in _NAMING else value for name, value in asked.items() if value is not None}
+    given = {name: value for name, value in given.items() if name == "numeric" or not _is_empty(value)}
     memory: dict[Place, Any] = {}
     if not to_save:
         memory = {("input", "path"): data, ("guarantee",): guarantee}
@@ -66,10 +67,7 @@ def plan_from(data: Any, guarantee: Any, *, folder: str = "", to_save: bool = Tr
     source = with_query(data, given.get("query"))
     kind = kind_of(guarantee)
     names = _header(source, kind, given, to_save)
-    split = (
-        list if path == "-" else lambda texts: named_columns(texts, names)
-    )  # a reader of standard input knows better
-    columns, sensitive = _roles(names, kind, given, guarantee, split)
+    columns, sensitive = _roles(names if path != "-" else None, kind, given, guarantee)
     if "items" in given and "items" not in columns.values():
         if to_save:
             raise InputError("a plan cannot say that the sensitive column holds sets; write one value a cell")
@@ -85,7 +83,7 @@ def plan_from(data: Any, guarantee: Any, *, folder: str = "", to_save: bool = Tr
             "query": given.get("query"),
             "format": given.get("format"),
             "separator": given.get("separator"),
-            "numeric": numeric_columns(_texts(given["numeric"]), names) if "numeric" in given else None,
+            "numeric": numeric_columns(texts_of(given["numeric"]), names) if "numeric" in given else None,
             "limit": str(given["input_limit"]) if "input_limit" in given else None,
         },
         "columns": ordered,
@@ -133,33 +131,34 @@ def _header(data: Any, kind: str, given: Mapping[str, Any], to_save: bool) -> li
 
 
 def _roles(
-    names: Sequence[str],
-    kind: str,
-    given: Mapping[str, Any],
-    guarantee: Any,
-    split: Callable[[Sequence[str]], Sequence[str]],
+    header: Sequence[str] | None, kind: str, given: Mapping[str, Any], guarantee: Any
 ) -> tuple[dict[str, str], dict[str, Any]]:
-    """The role of each column that is named, and what else is said to be sensitive, as a plan has it."""
+    """The role of each column that is named, and what else is said to be sensitive, as a plan has it.
+
+    Texts with commas are taken apart by the header; without one, on standard input, they are left to the reader.
+    """
     columns: dict[str, str] = {}
+    names = header or ()
 
     def give(texts: Any, role: str) -> None:
-        for name in dict.fromkeys(split(_texts(texts))):
+        texts = texts_of(texts)
+        for name in dict.fromkeys(texts if header is None else named_columns(texts, header)):
             if columns.get(name, role) != role:
                 raise InputError(f"column {name!r} has two roles, {columns[name]} and {role}; name it once")
             columns[name] = role
 
     give(given.get("quasi"), "quasi")
-    items = _texts(given.get("items"))
+    items = texts_of(given.get("items"))
     if kind in ("km", "k"):
         columns |= dict.fromkeys(items, "items")
-    elif kind != "diversity" or items != _texts(given.get("sensitive")):  # where the cells hold sets of one value
+    elif kind != "diversity" or items != texts_of(given.get("sensitive")):  # where the cells hold sets of one value
         give(items, "items")
     give(given.get("keep"), "keep")
     give(given.get("drop"), "drop")
     if "id" in given:
         give((given["id"],) if given["id"] in names else given["id"], "id")
     wanted, sensitive = given.get("sensitive"), list(getattr(guarantee, "sensitive", ()))
-    texts = () if isinstance(wanted, os.PathLike) else _texts(wanted)
+    texts = () if isinstance(wanted, os.PathLike) else texts_of(wanted)
     if kind in ("table", "diversity"):
         give(texts, "sensitive")
     elif len(texts) == 1 and texts[0] in names:
@@ -174,10 +173,13 @@ def _roles(
     return columns, {"sensitive_items": sorted(sensitive) or None}
 
 
-def _texts(given: Any) -> tuple[str, ...]:
-    if given is None:
-        return ()
-    return (given,) if isinstance(given, str) else tuple(given)
+def _names(given: Any) -> Any:
+    """Names as they were given, one or several: a list, an array or the columns of a data frame as well."""
+    return given if isinstance(given, str | os.PathLike) else tuple(given)
+
+
+def _is_empty(given: Any) -> bool:
+    return isinstance(given, tuple | list) and not given
 
 
 def _complete(columns: dict[str, str], names: Sequence[str], kind: str, source: str) -> None:
