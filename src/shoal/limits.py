@@ -11,18 +11,14 @@ A file that holds no data but says what to do (a certificate, a key) has a size 
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, BinaryIO, ParamSpec, TypeVar
+from typing import Any, BinaryIO
 
 from shoal.errors import InputError, option
-
-P = ParamSpec("P")
-R = TypeVar("R")
 
 VARIABLE = "SHOAL_INPUT_LIMIT"
 DEFAULT = 2 * 10**9
@@ -96,18 +92,6 @@ def size_in_bytes(size: int | str, what: str) -> int:
 def shown_size(size: int) -> str:
     """`64 MB`, `2.0 GB`: never less than it is."""
     return f"{size / 1e9:.1f} GB" if size >= 10**9 else f"{-(-size // 10**6)} MB"
-
-
-def under_input_limit(function: Callable[P, R]) -> Callable[P, R]:
-    """Lets a function with the keyword `input_limit` read under that limit."""
-
-    @functools.wraps(function)
-    def limited(*arguments: P.args, **options: P.kwargs) -> R:
-        given: Any = options.get("input_limit")
-        with limited_inputs(given):
-            return function(*arguments, **options)
-
-    return limited
 
 
 def set_for_process(limit: str) -> None:

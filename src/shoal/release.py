@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Unpack
 
 import numpy as np
@@ -53,8 +53,6 @@ SECRET_SHOWN = (
 )
 KEPT_ORDER = "the rows keep the order of the input, which can give people away; the certificate says so"
 _READING = ("format", "items", "id", "separator", "drop", "numeric")
-_ALGORITHM = ("suppress", "time_limit", "seed", "segments", "population", "generations", "threads")
-
 
 Read = tuple[Source, Any]
 """What was read for a plan, and its guarantee, which then knows what in the data is sensitive."""
@@ -99,7 +97,7 @@ def release_of(plan: Plan, progress: Progress | None = None, read: Read | None =
     """The release that a plan asks for; nothing is written."""
     started = time.monotonic()
     asked = plan.request
-    given = {name: asked[name] for name in _ALGORITHM if asked[name] is not None}
+    given = {row.name: asked[row.name] for row in fields(Options) if asked.get(row.name) is not None}
     options = Options(**given, progress=listener(progress))
     options.tell("reading", 0.0)
     source, guarantee = read or read_for(plan)

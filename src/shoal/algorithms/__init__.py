@@ -85,17 +85,3 @@ def algorithm(kind: str, name: str | None = None) -> Callable[..., Any]:
     name, home = entry(kind, name)
     function: Callable[..., Any] = getattr(import_module(home.module), name.replace("-", "_"))
     return function
-
-
-def check_options(kind: str, name: str | None, given: dict[str, Any]) -> None:
-    """Raises if an option was given that the algorithm has no use for; an option that is None was not given."""
-    name, home = entry(kind, name)
-    for given_name, value in given.items():
-        if value is None or given_name in home.options:
-            continue
-        users = [other for other, at in ALGORITHMS[kind].items() if given_name in at.options]
-        mention = option(given_name)
-        if users:
-            who = " and ".join([", ".join(users[:-1]), users[-1]] if len(users) > 1 else users)
-            raise InputError(f"{mention} is for algorithm {who}; {name} has no use for it")
-        raise InputError(f"{mention} has no use with {_words(kind)}; leave it out")

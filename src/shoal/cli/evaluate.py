@@ -18,11 +18,8 @@ if TYPE_CHECKING:
     from shoal.evaluation.evaluation import Evaluation
 
 _BETWEEN, _MEASURES = "What lies between them", "What is measured"
-_OF_PLAN = (
-    *("hierarchy", "unknown", "sensitive", "quasi", "keep", "weights"),
-    *("format", "separator", "numeric", "items", "id", "drop"),
-)
-"""What a plan says of the files on both sides of a release."""
+_OF_PLAN = ("hierarchy", "unknown", "sensitive", "quasi", "keep", "weights")
+"""What a plan says of the files on both sides of a release, besides how they are read."""
 
 
 @options.takes(
@@ -117,7 +114,10 @@ def evaluate(
         from shoal.publish import check_hash
 
         written_down = read_plan(plan)
-        terms, said = written_down.speaking(), {name: written_down.request[name] for name in _OF_PLAN}
+        terms, said = (
+            written_down.speaking(),
+            {name: written_down.request[name] for name in _OF_PLAN} | written_down.reading(),
+        )
         said |= {name: getattr(written_down.guarantee, name, None) for name in ("k", "m")}
     asked = {name: value for name, value in (said | given).items() if value is not None}
     announce_compilation()

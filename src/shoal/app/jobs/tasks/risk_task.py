@@ -24,7 +24,6 @@ from shoal.records.source import Source, load_records, load_sets, mark_sensitive
 LARGEST_M = 4
 SUBSETS = 2e8
 """Sets of items that are counted at most before a larger m is left out: about ten seconds on two cores. Two items always are."""
-_READING = ("format", "items", "id", "separator", "drop", "numeric")
 
 
 def work(plan: Plan, folder: Path, tell: Teller, *, k: int = 5, key: str = "") -> dict[str, Any]:
@@ -55,9 +54,9 @@ def work(plan: Plan, folder: Path, tell: Teller, *, k: int = 5, key: str = "") -
 def _read(plan: Plan) -> tuple[Source, int]:
     """What others may know, and how many sensitive items were left out of it."""
     quasi = plan.of_role("quasi")
-    reading = {name: plan.keywords()[name] for name in _READING if name in plan.keywords()}
+    reading = plan.reading()
     source = load_records(plan.data, quasi=quasi, **reading) if quasi else load_sets(plan.data, **reading)
-    if (sensitive := plan.keywords().get("sensitive")) is None:
+    if (sensitive := plan.sensitive) is None:
         return source, 0
     records: Records = mark_sensitive(source.records, sensitive)
     assert records.items is not None
