@@ -38,9 +38,10 @@ def case_spark(transactions: int, cores: int) -> Row:
         path, log = Path(place, "quest.parquet"), Path(place, "log")
         log.mkdir()
         write(quest(transactions, length=10, items=1000, seed=1), path)
-        anonymize(path, promise, hierarchy="balanced:5", threads=cores)  # compiles
+        how: Row = {"hierarchy": "balanced:5", "algorithm": "exact", "price": "ncp"}
+        anonymize(path, promise, threads=cores, **how)  # compiles
         begun = time.perf_counter()
-        local = anonymize(path, promise, hierarchy="balanced:5", threads=cores)
+        local = anonymize(path, promise, threads=cores, **how)
         here, memory = time.perf_counter() - begun, peak_mb()
         session = start_session(
             f"local[{cores}]",
@@ -54,7 +55,7 @@ def case_spark(transactions: int, cores: int) -> Row:
         )
         with _Watched() as seen:
             begun = time.perf_counter()
-            release = spark.anonymize(session.read.parquet(str(path)), promise, hierarchy="balanced:5")
+            release = spark.anonymize(session.read.parquet(str(path)), promise, **how)
             there = time.perf_counter() - begun
         release.forget()
         session.stop()

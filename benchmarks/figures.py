@@ -13,6 +13,7 @@ from pathlib import Path
 from measuring import Row
 from recorded import number
 from scoreboard import Results, table
+from worth import drawn_ways
 
 ROOT = Path(__file__).parents[1]
 MARKED = re.compile(r"(<!-- figures:(?P<name>[\w-]+) -->)(?P<text>.*?)(<!-- /figures -->)", re.DOTALL)
@@ -108,6 +109,89 @@ def short_comparison(results: Results) -> str:
     return table(rows)
 
 
+def worth_table(results: Results) -> str:
+    """What releases of four data sets are worth, by algorithm: AA by NCP first, then the price of information."""
+    return table([_worth_row(row) for row in results["worth"].rows if row["data"] in SHOWN and _is_plain(row)])
+
+
+def worth_comparison(results: Results) -> str:
+    """What other tools publish, for which AA by NCP stands, and what `local` does, m = 2."""
+    rows = []
+    for ours in _worth_rows(results):
+        if ours["m"] == 2 and ours["algorithm"] == "local" and ours["suppress"] and ours["hierarchy"] != "learned:5":
+            same = {head: ours[head] for head in ("data", "hierarchy", "k", "m")}
+            theirs = next(results["worth"].where(**same, algorithm="aa"), None)
+            if theirs is not None and "NCP" in theirs:
+                cells = {head: f"{theirs[head]} → **{ours[head]}**" for head in (*WORTH, "NCP")}
+                rows.append({"data": ours["data"], "hierarchy": _spec(ours), **cells, "deleted": ours["deleted"]})
+    return table(rows)
+
+
+def worth_prices(results: Results) -> str:
+    """The same search by either price: `hybrid`, m = 2."""
+    rows = []
+    for row in _worth_rows(results):
+        if row["algorithm"] == "hybrid" and row["m"] == 2 and row["hierarchy"] != "learned:5":
+            setting = {"data": row["data"], "hierarchy": _spec(row), "searched by": row["price"].replace("ncp", "NCP")}
+            rows.append(setting | {head: row[head] for head in ("NCP", *WORTH, "deleted")})
+    return table(rows)
+
+
+def worth_deletions(results: Results) -> str:
+    """`local` with and without deletions."""
+    rows = []
+    for row in _worth_rows(results):
+        if row["algorithm"] == "local" and row["data"] in SHOWN and row["hierarchy"] != "learned:5":
+            cells = {head: row[head] for head in (*WORTH, "deleted")}
+            rows.append({"data": row["data"], "m": row["m"], "`--suppress`": row["suppress"], **cells})
+    return table(rows)
+
+
+def worth_trees(results: Results) -> str:
+    """`local` under a tree that was built by frequency, and under one that was learned."""
+    rows = []
+    for learned in _worth_rows(results):
+        if learned["hierarchy"] == "learned:5" and learned["algorithm"] == "local" and learned["suppress"]:
+            same = {head: learned[head] for head in ("data", "m", "algorithm", "suppress")}
+            plain = next(results["worth"].where(**same, hierarchy="frequency:5"), None)
+            if plain is not None and "NCP" in plain:
+                cells = {head: f"{plain[head]} → {learned[head]}" for head in (*WORTH, "deleted")}
+                rows.append({"data": learned["data"], "m": learned["m"], **cells})
+    return table(rows)
+
+
+def worth_measured(results: Results) -> str:
+    """When and on what the worth of releases was measured."""
+    run = results["worth"].run
+    return f"{run.date} on {run.cores} cores and {run.memory_gib} GiB, commit {run.commit}"
+
+
+SHOWN = ("groceries", "Diabetes-130", "WebView-1", "Complete Journey")
+WORTH = ("information kept", "as they are", "pairs")
+
+
+def _worth_rows(results: Results) -> Iterator[Row]:
+    """Those of releases that were finished."""
+    return (row for row in results["worth"].rows if "NCP" in row)
+
+
+def _is_plain(row: Row) -> bool:
+    """As drawn: AA by NCP, the others by information, with the deletions that they are made for."""
+    ways = (all(row[head] == value for head, value in way.items()) for way in drawn_ways())
+    return row["hierarchy"] != "learned:5" and any(ways)
+
+
+def _worth_row(row: Row) -> Row:
+    price = " by NCP" if row["price"] == "ncp" else ""
+    heads = (*WORTH, "rule recall", "query error, mean / median", "deleted", "NCP", "seconds")
+    setting = {"data": row["data"], "m": row["m"], "algorithm": f"`{row['algorithm']}`{price}"}
+    return setting | {head: row.get(head, "") for head in heads}
+
+
+def _spec(row: Row) -> str:
+    return f"`{row['hierarchy']}`" if ":" in row["hierarchy"] else str(row["hierarchy"])
+
+
 def _rivals(results: Results, ours: Row) -> Iterator[Row]:
     return results["rivals"].where(data=ours["data"], m=ours["m"])
 
@@ -131,4 +215,10 @@ FIGURES: dict[str, Callable[[Results], str]] = {
     "rivals-measured": rivals_measured,
     "comparison": comparison,
     "short-comparison": short_comparison,
+    "worth-table": worth_table,
+    "worth-comparison": worth_comparison,
+    "worth-prices": worth_prices,
+    "worth-deletions": worth_deletions,
+    "worth-trees": worth_trees,
+    "worth-measured": worth_measured,
 }

@@ -1,4 +1,4 @@
-"""Figures on k^m-anonymity: the audit, exact, hybrid, AA, whole commands beside other tools, and growth."""
+"""Figures on k^m-anonymity by NCP: the audit, exact, hybrid, AA, whole commands beside other tools, and growth."""
 
 from __future__ import annotations
 
@@ -20,6 +20,12 @@ FILES = {
     "Complete Journey": "completejourney/completejourney_baskets.dat.gz",
     "Diabetes-130": "diabetes130/diabetes130.dat.gz",
     "groceries": "groceries/groceries.dat.gz",
+    "T10I4D100K": "t10i4d100k/t10i4d100k.dat.gz",
+    "mushroom": "mushroom/mushroom.dat.gz",
+    "chess": "chess/chess.dat.gz",
+    "connect": "connect/connect.dat.gz",
+    "accidents, 15,224 rows": "accidents_head/accidents_first15224.dat.gz",
+    "pumsb, 2,000 rows": "pumsb_subset/pumsb_2000.dat.gz",
 }
 TREES = {
     "Complete Journey": "completejourney/completejourney_hierarchy.csv.gz",
@@ -124,7 +130,7 @@ def case_exact(data_name: str, m: int, hierarchy: str, suppress: float) -> Row:
     baskets = data(data_name)
     where = tree(data_name, baskets, hierarchy)
     promise = KmAnonymity(5, m)
-    took, best = timed(lambda: exact(baskets, promise, where, Options(suppress=suppress)), 1, 3)
+    took, best = timed(lambda: exact(baskets, promise, where, Options(price="ncp", suppress=suppress)), 1, 3)
     published = best.apply(baskets)
     checking, audit = timed(lambda: promise.audit(published))
     memory = peak_mb()  # before AA, which is only here for comparison
@@ -132,7 +138,7 @@ def case_exact(data_name: str, m: int, hierarchy: str, suppress: float) -> Row:
     assert best.optimal
     occurrences = leaf_occurrences(where, baskets)
     loss = ncp(best.cut, occurrences)
-    greedily, greedy = timed(lambda: aa(baskets, promise, where, Options()), 0.5, 3)
+    greedily, greedy = timed(lambda: aa(baskets, promise, where, Options(price="ncp")), 0.5, 3)
     rival = best_rival(data_name, m) if hierarchy == "balanced:5" and (data_name, m) in CASES else None
     return {
         "data": data_name,
@@ -159,7 +165,8 @@ def case_command(data_name: str, m: int) -> Row:
     assert root is not None
     with tempfile.TemporaryDirectory() as space:
         order = [sys.executable, "-m", "shoal", "anonymize", str(root / FILES[data_name]), "--hierarchy", "balanced:5"]
-        order += ["--k", "5", "--m", str(m), "-o", str(Path(space) / "public.dat"), "--force", "--json"]
+        order += ["--algorithm", "exact", "--price", "ncp", "--k", "5", "--m", str(m)]
+        order += ["-o", str(Path(space) / "public.dat"), "--force", "--json"]
 
         def answer() -> Any:
             done = subprocess.run(order, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True)
@@ -203,13 +210,13 @@ def case_hybrid(data_name: str, m: int, hierarchy: str, suppress: float) -> Row:
     baskets = data(data_name)
     where = tree(data_name, baskets, hierarchy)
     promise = KmAnonymity(5, m)
-    took, best = timed(lambda: hybrid(baskets, promise, where, Options(suppress=suppress)), 0, 1)
+    took, best = timed(lambda: hybrid(baskets, promise, where, Options(price="ncp", suppress=suppress)), 0, 1)
     memory = peak_mb()
     assert promise.audit(best.apply(baskets)).holds
     occurrences = leaf_occurrences(where, baskets)
     loss = ncp(best.cut, occurrences, best.deletions_by_leaf(baskets))
-    alone, _ = timed(lambda: exact(baskets, promise, where, Options(suppress=suppress)), 0.5, 3)
-    paper = ncp(exact(baskets, promise, where, Options()).cut, occurrences)["ncp"]
+    alone, _ = timed(lambda: exact(baskets, promise, where, Options(price="ncp", suppress=suppress)), 0.5, 3)
+    paper = ncp(exact(baskets, promise, where, Options(price="ncp")).cut, occurrences)["ncp"]
     return {
         "data": data_name,
         "m": m,
@@ -251,7 +258,7 @@ def case_tiny(worlds: int) -> Row:
         rows = [set(map(int, row)) for row in baskets.rows()]
         where = balanced_tree(baskets.vocabulary, 2)
         total = baskets.occurrences
-        answer = hybrid(baskets, KmAnonymity(2, 2), where, Options(suppress=0.5))
+        answer = hybrid(baskets, KmAnonymity(2, 2), where, Options(price="ncp", suppress=0.5))
         loss = ncp(answer.cut, leaf_occurrences(where, baskets), answer.deletions_by_leaf(baskets))["ncp"]
         mine = round(loss * total * where.n_leaves)
         least = naive.best_with_deletions(naive.Tree(where.parent, 4), rows, 2, 2, int(0.5 * total + 1e-9))
@@ -281,7 +288,7 @@ def case_aa(data_name: str, m: int) -> Row:
     warm_up()
     baskets = data(data_name)
     where = tree(data_name, baskets, "balanced:5")
-    took, fast = timed(lambda: aa(baskets, KmAnonymity(5, m), where, Options()))
+    took, fast = timed(lambda: aa(baskets, KmAnonymity(5, m), where, Options(price="ncp")))
     leaf = dict(zip(baskets.vocabulary, where.leaves_of(baskets.vocabulary).tolist(), strict=True))
     rows = [{leaf[name] for name in row} for row in baskets.rows()]
     start = time.perf_counter()
@@ -316,7 +323,7 @@ def case_growth(transactions: int) -> Row:
     where = balanced_tree(baskets.vocabulary, 5)
     before = peak_mb()
     auditing, audit = timed(lambda: promise.audit(baskets), 0.5, 5)
-    solving, best = timed(lambda: exact(baskets, promise, where, Options()), 0.5, 3)
+    solving, best = timed(lambda: exact(baskets, promise, where, Options(price="ncp")), 0.5, 3)
     return {
         "transactions": f"{transactions:,}",
         "k": promise.k,

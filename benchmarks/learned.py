@@ -32,7 +32,7 @@ def case_learned(data_name: str, n: int, k: int, m: int) -> Row:
 
     baskets, promise = data(data_name), KmAnonymity(k, m)
     warm_up()
-    learning, found = timed(lambda: candidates(baskets, n, promise, Options()), 0, 1)
+    learning, found = timed(lambda: candidates(baskets, n, promise, Options(price="ncp")), 0, 1)
     best = min(found, key=lambda candidate: candidate.loss)
     searches = {
         "frequency": optimum(baskets, promise, frequency_tree(baskets.vocabulary, baskets.supports(), n)),
@@ -63,7 +63,7 @@ def case_learning(transactions: int) -> Row:
     baskets = quest(transactions, length=10, items=1000, seed=1)
     promise = KmAnonymity(max(2, transactions // 8_000), 2)
     warm_up()
-    took, tree = timed(lambda: learned_tree(baskets, 5, promise, Options()), 0.5, 3)
+    took, tree = timed(lambda: learned_tree(baskets, 5, promise, Options(price="ncp")), 0.5, 3)
     _, loss = optimum(baskets, promise, tree)
     return {
         "transactions": f"{transactions:,}",
@@ -84,7 +84,7 @@ def warm_up() -> None:
 
     baskets = Baskets.from_rows([[str(i % 7), str(i % 5), str(i % 3)] for i in range(60)])
     for m in (2, 3):
-        candidates(baskets, 2, KmAnonymity(4, m), Options())
+        candidates(baskets, 2, KmAnonymity(4, m), Options(price="ncp"))
 
 
 def optimum(baskets: Any, promise: Any, tree: Any) -> tuple[float, float]:
@@ -92,7 +92,7 @@ def optimum(baskets: Any, promise: Any, tree: Any) -> tuple[float, float]:
     from shoal.algorithms.km.exact import exact
     from shoal.algorithms.recoding import Options
 
-    took, recoding = timed(lambda: exact(baskets, promise, tree, Options()), 0, 1)
+    took, recoding = timed(lambda: exact(baskets, promise, tree, Options(price="ncp")), 0, 1)
     assert recoding.optimal
     assert recoding.bound is not None
     return took, recoding.bound

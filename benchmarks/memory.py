@@ -104,7 +104,7 @@ def _way(data: str, limit: str | None) -> Row:
 
     started, promise = time.monotonic(), KmAnonymity(K, M)
     baskets = load_sets(data, memory_limit=limit).baskets
-    recoding = exact(baskets, promise, frequency_tree(baskets.vocabulary, baskets.supports(), 5), Options())
+    recoding = exact(baskets, promise, frequency_tree(baskets.vocabulary, baskets.supports(), 5), Options(price="ncp"))
     published = recoding.apply(baskets).shuffle()
     audit = promise.audit(published)
     out = Path(data).with_name("out.dat")

@@ -7,6 +7,7 @@ are left as they are and said so.
 
     make bench                                       everything (many minutes)
     .venv/bin/python benchmarks/run.py exact aa      only these sections; the others keep their figures, date and commit
+    .venv/bin/python benchmarks/run.py --missing worth m=2 data=retail     only these cases of it, where none was recorded before
     .venv/bin/python benchmarks/run.py --readme      measure nothing, write RESULTS.md, README and docs from what was recorded
 """
 
@@ -15,6 +16,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -22,7 +24,7 @@ sys.path.insert(0, str(HERE.parent / "tests"))
 
 import figures  # noqa: E402 (files beside this one)
 from measuring import Row, folder, run_now  # noqa: E402
-from recorded import Recorded, record  # noqa: E402
+from recorded import Recorded, record, recorded  # noqa: E402
 from scoreboard import everything, results_page  # noqa: E402
 from sections import SECTIONS, case_of, cases_of  # noqa: E402
 
@@ -30,7 +32,11 @@ from sections import SECTIONS, case_of, cases_of  # noqa: E402
 def measured(section: str, case: Row) -> Row:
     """One case in a process of its own."""
     order = [sys.executable, str(HERE / "run.py"), "--case", section, json.dumps(case)]
-    done = subprocess.run(order, stdout=subprocess.PIPE, text=True, check=True)
+    limit = SECTIONS[section].limit
+    try:
+        done = subprocess.run(order, stdout=subprocess.PIPE, text=True, check=True, timeout=limit)
+    except subprocess.TimeoutExpired:
+        return {**case, "seconds": f"stopped at {limit:.0f} s"}
     row: Row = json.loads(done.stdout.splitlines()[-1])  # a JVM may have said something before
     return row
 
@@ -48,6 +54,22 @@ def measure(names: list[str]) -> None:
             rows.append(measured(name, case))
             print("  " + ", ".join(f"{k} {v}" for k, v in rows[-1].items() if v != ""), file=sys.stderr)
         record(name, Recorded(run, rows))
+
+
+def measure_missing(name: str, wanted: dict[str, str]) -> None:
+    """Measure the cases of a section that have these parameters and no row yet, and record each as soon as it is done."""
+    cases, here = cases_of(name), run_now()
+    kept = recorded(name) or Recorded(here, [])
+    if kept.run.commit != here.commit and here.commit not in kept.run.remark:
+        remark = f"{kept.run.remark} Rows added at {here.commit}.".strip()
+        kept = Recorded(replace(kept.run, remark=remark), kept.rows)
+    for case in cases:
+        if all(str(case[head]) == value for head, value in wanted.items()) and not any(kept.where(**case)):
+            row = measured(name, case)
+            print("  " + ", ".join(f"{k} {v}" for k, v in row.items() if v != ""), file=sys.stderr)
+            kept.rows.append(row)
+            in_order = [row for one in cases for row in kept.where(**one)]
+            record(name, Recorded(kept.run, in_order))
 
 
 def write_pages() -> None:
@@ -70,6 +92,9 @@ def main(wanted: list[str]) -> None:
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--case"]:
         print(json.dumps(case_of(sys.argv[2], **json.loads(sys.argv[3]))))
+    elif sys.argv[1:2] == ["--missing"]:
+        measure_missing(sys.argv[2], dict(word.split("=", 1) for word in sys.argv[3:]))
+        write_pages()
     elif sys.argv[1:] == ["--readme"]:
         write_pages()
     else:

@@ -3,7 +3,8 @@
 A section NAME of a module beside this file is two functions: `section_NAME()` gives the parameters of its cases, and
 `case_NAME(...)` measures one of them in a fresh process and gives a row (`data` arrives as `data_name`). A new section is
 a line in SECTIONS, a new module a name in MODULES: all its sections are then taken, under the first line of what their case says
-and, unless its WITHOUT_DATA names them, only where the public data sets are at hand.
+and, unless its WITHOUT_DATA names them, only where the public data sets are at hand. Its LIMIT, if it has one, stops cases after so many
+seconds.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ class Section:
     module: str
     title: str
     needs_data: bool = True
+    limit: float | None = None
+    """Seconds after which a case is stopped."""
 
 
 SECTIONS = {
@@ -56,7 +59,7 @@ SECTIONS = {
 }
 
 
-MODULES = ("local", "learned", "cluster", "memory", "app")
+MODULES = ("local", "worth", "learned", "cluster", "memory", "app")
 
 
 def sections_of(module: str) -> dict[str, Section]:
@@ -66,7 +69,10 @@ def sections_of(module: str) -> dict[str, Section]:
     functions = vars(import_module(module))
     names = [name.removeprefix("section_") for name in functions if name.startswith("section_")]
     without = functions.get("WITHOUT_DATA", ())
-    return {name: Section(module, _title(functions[f"case_{name}"], name), name not in without) for name in names}
+    limit = functions.get("LIMIT")
+    return {
+        name: Section(module, _title(functions[f"case_{name}"], name), name not in without, limit) for name in names
+    }
 
 
 def _title(case: Callable[..., Any], name: str) -> str:

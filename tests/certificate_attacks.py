@@ -53,6 +53,7 @@ WORLDS = {
     "exact, unknown": World(_KM, {"hierarchy": "short.csv", "unknown": "root"}),
     "hybrid": World(_KM, {"hierarchy": "tree.csv", "algorithm": "hybrid", "suppress": 0.4}),
     "lra": World(_KM, {"hierarchy": "tree.csv", "algorithm": "lra"}),
+    "local": World(_KM, {"hierarchy": "tree.csv", "algorithm": "local", "suppress": 0.4}),
     "oa": World(_KM, {"hierarchy": "tree.csv", "algorithm": "oa"}),
     "da": World(_KM, {"hierarchy": "tree.csv", "algorithm": "da"}),
     "aa": World(_KM, {"hierarchy": "tree.csv", "algorithm": "aa"}),
@@ -71,7 +72,9 @@ WORLDS = {
         table=True,
     ),
     "table, diverse": World(shoal.TableAnonymity(3, 2), _SETS | {"sensitive": "ill", "drop": "items"}, table=True),
-    "rt, sets": World(shoal.RTAnonymity(3, 1), _SETS | {"items": "items", "drop": "ill"}, table=True),
+    "rt, sets": World(
+        shoal.RTAnonymity(3, 1), _SETS | {"items": "items", "drop": "ill", "transaction": "sets"}, table=True
+    ),
     "rt, tree": World(shoal.RTAnonymity(3, 1), _BESIDE | {"items": "items", "drop": "ill"}, table=True),
     "lm": World(
         shoal.LmDiversity(3, 2, 1), _SETS | {"items": "items", "sensitive": "f,g", "drop": "ill"}, table=True, rows=12
@@ -288,6 +291,9 @@ def derived(content: Mapping[str, Any], rows: Sequence[Sequence[str]], leaves: M
     loss, changes, dropped = content.get("loss", {}), content.get("changes", {}), content.get("suppressed", {})
     # Original occurrences minus published ones are rows with two items of one kind: with one category in the file, the loss has it.
     generalized = [token for token in supports if leaves.get(token, 1) > 1]
+    if exact := content.get("kept", {}).get("exact"):  # a share of original occurrences would tell how many there were
+        as_they_are = occurrences - sum(supports[token] for token in generalized)
+        yield Derived("two of a kind", round(as_they_are / exact - occurrences, 3))
     if len(generalized) == 1 and loss.get("ncp", 0) > 0 and not loss.get("deleted"):
         share = leaves[generalized[0]] / n
         if share > loss["ncp"]:

@@ -15,8 +15,10 @@ from collections import Counter, defaultdict
 from contextlib import closing
 from itertools import combinations, permutations
 
+import numpy as np
 import pyarrow.feather
 import pyarrow.parquet
+from scipy.optimize import linprog
 
 SETS = ("items", "codes")
 """Columns that hold sets."""
@@ -118,3 +120,16 @@ def bucket_breaches(rows, l, sensitive, never):  # noqa: E741
                     own.add(value)
         broken += sum(len(own) < l for own in possible)
     return broken
+
+
+def moved_earth(own, table, values, way):
+    """The least work that turns one distribution (counts by value) into another, as a transport problem."""
+    far = np.array([[abs(i - j) / max(1, len(values) - 1) for j in range(len(values))] for i in range(len(values))])
+    far = (far > 0).astype(float) if way == "equal" else far
+    n = len(values)
+    leaves, arrives = np.zeros((n, n, n)), np.zeros((n, n, n))
+    for i in range(n):
+        leaves[i, i, :] = arrives[i, :, i] = 1
+    shares = [count[v] / count.total() for count in (own, table) for v in values]
+    found = linprog(far.ravel(), A_eq=np.concatenate((leaves, arrives)).reshape(2 * n, -1), b_eq=shares)
+    return found.fun

@@ -191,3 +191,18 @@ def grouping(cells, counts, l):  # noqa: E741
             for c in members[1:]:
                 left[c] += 1
     return groups
+
+
+def parted(rows, l):  # noqa: E741
+    """A way to part rows, tuples of sensitive values, so that every bucket keeps them apart; None if there is none."""
+    for of_row in partitions(len(rows)):
+        buckets = [[row for row, at in zip(rows, of_row, strict=True) if at == b] for b in set(of_row)]
+        if all(keeps_apart(bucket, l) for bucket in buckets):
+            return buckets
+    return None
+
+
+def keeps_apart(bucket, l):  # noqa: E741
+    """Whether no known value stands twice in a column of a bucket, and at least l stand there; None is unknown."""
+    columns = [[value for value in column if value is not None] for column in zip(*bucket, strict=True)]
+    return all(len(set(values)) == len(values) >= l for values in columns)

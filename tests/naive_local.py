@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from collections import Counter
+from itertools import combinations, product
+from math import log2
+
+import naive
 
 
 def matches(tree, row, leaf):
@@ -97,3 +101,39 @@ def rows_that_go_down(rows, n_movers, n_children, k, m):
         if filling and not went_up:
             return down
         filling = not went_up
+
+
+def fates(tree, original, published):
+    """What becomes of each original occurrence: (leaf, the most specific node of its row above it, or None)."""
+    for row, nodes in zip(original, published, strict=True):
+        for leaf in row:
+            yield leaf, next((v for v in tree.ancestors(leaf) if v in nodes), None)
+
+
+def information_lost(tree, original, published):
+    """The measure as it is defined, occurrence by occurrence."""
+    fate = list(fates(tree, original, published))
+    of_leaf, of_node, of_both = Counter(leaf for leaf, _ in fate), Counter(node for _, node in fate), Counter(fate)
+    deleted = of_node.pop(None, 0)
+    whole = sum(n * log2(len(fate) / n) for n in of_leaf.values())
+    if not whole:
+        return deleted / max(1, len(fate))
+    unknown = sum(n * log2(of_node[node] / n) for (_, node), n in of_both.items() if node is not None)
+    return unknown / whole + deleted / len(fate)
+
+
+def best_recoding(tree, rows, k, m, most_deleted):
+    """The least information that any local recoding with so many deletions loses, by trying all of them."""
+    occurrences = [(i, leaf) for i, row in enumerate(rows) for leaf in sorted(row)]
+    best = None
+    for choice in product(*([*tree.ancestors(leaf), None] for _, leaf in occurrences)):
+        if sum(node is None for node in choice) > most_deleted:
+            continue
+        published = [set() for _ in rows]
+        for (i, _), node in zip(occurrences, choice, strict=True):
+            if node is not None:
+                published[i].add(node)
+        if naive.is_km_anonymous(published, k, m):
+            lost = information_lost(tree, rows, published)
+            best = lost if best is None else min(best, lost)
+    return best

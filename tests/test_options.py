@@ -69,7 +69,7 @@ def test_help_never_speaks_of_another_face():
     [
         (shoal.anonymize, "hierachy", "is hierarchy meant"),
         (shoal.anonymize, "supress", "is suppress meant"),
-        (shoal.anonymize, "banana", "help(shoal.anonymize)"),
+        (shoal.anonymize, "zebra", "help(shoal.anonymize)"),
         (shoal.audit, "sensitve", "is sensitive meant"),
         (shoal.audit, "suppress", "audit takes no keyword 'suppress'"),
     ],

@@ -240,8 +240,8 @@ BAD = [
     (KM, {"options__suppress": float("nan")}, "a number that is finite"),
     (KM, {"options__time_limit": 0}, "give more than 0"),
     (KM, {"options__delta": 0.5}, "options.delta (line 9): it has no use with model km; leave it out"),
-    (KM, {"options__suppress": 0.1, "algorithm": "da"}, "it is for exact and hybrid, not for da; leave it out"),
-    (KM, {"algorithm": "magic"}, "algorithm (line 8): 'magic' is not known for model km; choose one of exact"),
+    (KM, {"options__suppress": 0.1, "algorithm": "da"}, "it is for local, exact and hybrid, not for da; leave it out"),
+    (KM, {"algorithm": "magic"}, "algorithm (line 8): 'magic' is not known for model km; choose one of local"),
     (KM, {"keep_order": "no"}, "keep_order (line 8): it is 'no'; give true or false"),
     (KM, {"columns__age": "quasi"}, "columns.age (line 9): model km has no use for the role quasi"),
     (KM, {"columns__age": "secret"}, "columns.age (line 9): it is 'secret'; choose one of"),
@@ -415,7 +415,7 @@ WAYS = {
     "rt": (
         "patients.csv",
         shoal.RTAnonymity(5, 2),
-        {**KEPT, "hierarchy": {"age": "intervals:10,20", "": "balanced:2"}, "delta": 0.7, "seed": 3},
+        {**KEPT, "hierarchy": {"age": "intervals:10,20", "": "balanced:2"}, "balance": 0.7, "seed": 3},
         ["--hierarchy", "age=intervals:10,20", "--hierarchy", "balanced:2"],
     ),
     "lm": ("patients.csv", shoal.LmDiversity(5, 2, 2), {**KEPT, "sensitive": "marked.txt", "algorithm": "rfirst"}, []),
@@ -617,7 +617,7 @@ def test_a_draft_of_a_table_without_sets(folder):
     }
     assert {guess.name: guess.hierarchy for guess in found.guesses if guess.hierarchy} == {
         "zip code": "mask",
-        "born": "mask",
+        "born": "dates",
     }
     assert found.model == "k"
     text = drafting.draft_yaml(found)

@@ -15,9 +15,17 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from shoal.analysis.counts import (
+        CountEstimate,
+        Range,
+        RuleEstimate,
+        estimate_counts,
+        estimate_pairs,
+        estimate_rules,
+    )
     from shoal.errors import InputError, ShoalError, Unreachable
+    from shoal.estimate.raw_profile import Profile, profile
     from shoal.evaluation.evaluation import Evaluation, evaluate
-    from shoal.evaluation.raw_profile import Profile, profile
     from shoal.guarantees.audit import Audit, Witness
     from shoal.guarantees.diversity import MatchingDiversity, PlainDiversity
     from shoal.guarantees.k import KAnonymity
@@ -39,6 +47,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Audit",
     "Baskets",
+    "CountEstimate",
     "Evaluation",
     "Hierarchy",
     "InputError",
@@ -51,8 +60,10 @@ __all__ = [
     "Plan",
     "Profile",
     "RTAnonymity",
+    "Range",
     "Records",
     "Release",
+    "RuleEstimate",
     "ShoalError",
     "TableAnonymity",
     "Unreachable",
@@ -60,6 +71,9 @@ __all__ = [
     "__version__",
     "anonymize",
     "audit",
+    "estimate_counts",
+    "estimate_pairs",
+    "estimate_rules",
     "evaluate",
     "load_records",
     "profile",
@@ -77,6 +91,14 @@ __all__ = [
 ]
 
 _HOMES = {
+    "shoal.analysis.counts": (
+        "CountEstimate",
+        "Range",
+        "RuleEstimate",
+        "estimate_counts",
+        "estimate_pairs",
+        "estimate_rules",
+    ),
     "shoal.errors": ("InputError", "ShoalError", "Unreachable"),
     "shoal.guarantees.audit": ("Audit", "Witness"),
     "shoal.guarantees.diversity": ("MatchingDiversity", "PlainDiversity"),
@@ -96,7 +118,7 @@ _HOMES = {
     "shoal.records.writing": ("write",),
     "shoal.release": ("Release", "anonymize", "audit", "resolve_hierarchy", "run", "verify"),
     "shoal.evaluation.evaluation": ("Evaluation", "evaluate"),
-    "shoal.evaluation.raw_profile": ("Profile", "profile"),
+    "shoal.estimate.raw_profile": ("Profile", "profile"),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 

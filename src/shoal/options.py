@@ -90,13 +90,29 @@ class Numbers:
 
 
 @dataclass(frozen=True)
+class Widths:
+    """How wide a value may be published, a number or a word, for each of several columns."""
+
+    example: str
+
+
+@dataclass(frozen=True)
+class Choices:
+    """One of a few words for each of several names."""
+
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Specs:
     """A hierarchy for all, or one for each column."""
 
 
 @dataclass(frozen=True)
-class Readings:
-    """How missing values are read: in all columns, or in each."""
+class Words:
+    """One of a few words for all columns, or one for each."""
+
+    example: str
 
 
 @dataclass(frozen=True)
@@ -104,7 +120,7 @@ class Switch:
     """Yes or no."""
 
 
-Kind = Text | Texts | Choice | Whole | Share | Seconds | Size | Numbers | Specs | Readings | Switch
+Kind = Text | Texts | Choice | Whole | Share | Seconds | Size | Numbers | Widths | Choices | Specs | Words | Switch
 
 
 @dataclass(frozen=True)
@@ -243,9 +259,10 @@ class Auditing(Reading, total=False):
             TREE,
             Specs(),
             SPECS
-            + " For tables give one per column, `COL=SPEC`, also `intervals:5,10,20` (numbers), `named:N` (as balanced, named by "
-            "the first and last value), `dates` (days into months and years) and `mask` (codes); numbers without one become ranges, "
-            "items without one sets.",
+            + " For tables give one per column, `COL=SPEC`, also `bands:10`, `round:5`, `top:90` and `intervals:5,10,20` (numbers), "
+            "`bands` (bands such as 50-59), `dates` (days into months, quarters and years; `dates:year,month`, `dates:dmy`), `durations`, "
+            "`prefix:3,2` and `mask` (codes), and `named:N` (as balanced, named by the first and last value); numbers without one become "
+            "ranges, items without one sets.",
             "[COL=]SPEC",
             "frequency:5, tables: none",
             place=("hierarchies",),
@@ -285,10 +302,13 @@ class Keywords(Auditing, total=False):
         Option(
             SEARCH,
             Text(),
-            "km: `exact` (the proven optimum), `hybrid` (also deletes single occurrences), lra (a cut for each part of the rows), or oa, "
-            "da, aa of the 2008 paper. k: `split` (loses least), or pta, gsc, gray-tsp of the 2017 paper; in tables "
-            f"cluster or mondrian. rt and lm: rmerge-r, -t or -rt (relational loss within {option('delta')}), tmerge-r, -t or -rt "
-            "(item loss within it), rfirst, tfirst. diversity: injector, balanced (smaller buckets) or anatomy (ignores rules).",
+            "km: `local` (an item stands as it is, else as a category, else not at all, row by row), `exact` (one cut for all rows, the "
+            "proven optimum), `hybrid` (a cut, and single deletions), lra (a cut for each part of the rows), or oa, da, aa of the 2008 "
+            "paper. k: `split` (loses least), or pta, gsc, gray-tsp of the 2017 paper; in tables "
+            "cluster or mondrian. rt and lm: `joint` (columns and items under one objective), or of the 2013 paper "
+            f"rmerge-r, -t or -rt (relational loss within {option('delta')}), tmerge-r, -t or -rt "
+            "(item loss within it), rfirst, tfirst. diversity: injector, balanced (smaller buckets) or anatomy (ignores rules, "
+            "takes several sensitive columns).",
             "NAME",
             "the first of each",
             place=("algorithm",),
@@ -299,9 +319,31 @@ class Keywords(Auditing, total=False):
         Option(
             SEARCH,
             Share("0.02"),
-            "Up to this share of item occurrences may be deleted: whole top-level categories (exact) or single occurrences (hybrid).",
+            "Up to this share of item occurrences may be deleted: single ones (local, hybrid) or whole top-level categories (exact). "
+            "With 0, nothing is.",
             "SHARE",
-            "0, hybrid: 0.05",
+            "local: 0.1 (in tables 0.05), hybrid: 0.05, else 0",
+        ),
+    ]
+    suppress_rows: Annotated[
+        float | None,
+        Option(
+            SEARCH,
+            Share("0.02"),
+            f"Tables without items: up to this share of the rows may be left out: those that {option('limits')} leaves fewer than k alike, "
+            "then those that are farthest from the rows of their class. They count as lost.",
+            "SHARE",
+            "0",
+        ),
+    ]
+    price: Annotated[
+        str | None,
+        Option(
+            SEARCH,
+            Choice(("information", "ncp")),
+            "What the search for items makes cheap. `information`: what readers no longer know about them. `ncp`: the share of the domain "
+            "that each token stands for, as in the 2008 paper.",
+            default="information; oa, da, aa: ncp",
         ),
     ]
     time_limit: Annotated[
@@ -309,7 +351,7 @@ class Keywords(Auditing, total=False):
         Option(
             SEARCH,
             Seconds(),
-            "Stop searching after this time and take the best so far (exact, hybrid, lra and split).",
+            "Stop searching after this time and take the best so far (local, after its first pass, exact, hybrid, lra and split).",
             "SECONDS",
         ),
     ]
@@ -349,6 +391,17 @@ class Keywords(Auditing, total=False):
             "0.65",
         ),
     ]
+    balance: Annotated[
+        float | None,
+        Option(
+            SEARCH,
+            Share("0.5"),
+            "joint: how much the information of the quasi columns counts against that of the items: with 0.9 the columns stay finer, "
+            "with 0.1 the items.",
+            "SHARE",
+            "0.5",
+        ),
+    ]
     formation: Annotated[
         str | None,
         Option(
@@ -362,10 +415,10 @@ class Keywords(Auditing, total=False):
         str | None,
         Option(
             SEARCH,
-            Choice(("sets", "aa", "exact")),
-            "rt and lm: how items are generalized inside a cluster: sets (no hierarchy), aa or exact (under one). By default aa "
-            "under a hierarchy, and sets where that would leave nothing but its root.",
-            default="sets, aa under a hierarchy",
+            Choice(("local", "hybrid", "exact", "aa", "sets")),
+            "rt and lm: how items are generalized inside a class: local, hybrid, exact or aa along the hierarchy (as for km), or sets: "
+            "items that need not have anything in common, put together.",
+            default="local",
         ),
     ]
     ordering: Annotated[
@@ -386,6 +439,30 @@ class Keywords(Auditing, total=False):
             "COL=NUMBER",
             "1 each",
             "--weight",
+        ),
+    ]
+    limits: Annotated[
+        Mapping[str, str | float] | None,
+        Option(
+            SEARCH,
+            Widths("age=10"),
+            "Tables: never publish a column more coarsely than this: `age=10` (numbers and bands, at most so wide), `admitted=month` "
+            "(dates), `stay=7d` (durations), `zip=3` (with `prefix` or `mask`: so many characters stay) or, under other hierarchies, "
+            "categories of at most so many values. May be repeated.",
+            "COL=WIDTH",
+            flag="--limit",
+        ),
+    ]
+    missing_quasi: Annotated[
+        Mapping[str, str] | None,
+        Option(
+            READING,
+            Choices(("value", "unknown", "drop")),
+            "Tables: what a missing value of a quasi-identifier is. `value`: a value of its own. `unknown`: published as *, as "
+            "if it had been generalized. `drop`: the row is left out.",
+            "COL=value|unknown|drop",
+            "value",
+            "--missing",
         ),
     ]
     item_weights: Annotated[
@@ -485,7 +562,8 @@ class _Promise(TypedDict, total=False):
         Option(
             PROMISE,
             Whole(1),
-            "k: every class of equal rows holds at least l different sensitive values. lm: no sensitive item is likelier than 1/l. "
+            f"k: every class of equal rows holds at least l different sensitive values ({option('l_kind')} says what is counted). "
+            "lm: no sensitive item is likelier than 1/l. "
             "diversity: at least l sensitive values stay possible for every row.",
             default="1, lm: 2, diversity: 3",
             place=("guarantee", "l"),
@@ -495,12 +573,47 @@ class _Promise(TypedDict, total=False):
         str | Mapping[str, str] | None,
         Option(
             PROMISE,
-            Readings(),
-            f"k with {option('l')}, diversity: what a missing sensitive value is. `unknown`: it may be any value; it does not count. "
-            "`value`: a value of its own. For all sensitive columns, or per column; may be repeated.",
-            "[COL=]unknown|value",
-            "unknown",
+            Words("COL=value"),
+            f"k with {option('l')} or {option('t')}, diversity: what a missing sensitive value is. `unknown`: it may be any "
+            "value; it does not count. `value`: a value of its own. For all sensitive columns, or per column; may be repeated. For a "
+            "quasi-identifier of a table (in a plan and in Python: missing_quasi): `value`, `unknown` (published as *) or `drop` (the "
+            "row is left out).",
+            "[COL=]unknown|value|drop",
+            "unknown, quasi columns: value",
             place=("guarantee", "missing"),
+        ),
+    ]
+    l_kind: Annotated[
+        str | None,
+        Option(
+            PROMISE,
+            Choice(("distinct", "frequency")),
+            f"k on a table: what {option('l')} counts. `distinct`: different values in every class. `frequency`: no value stands in more "
+            "than 1/l of the rows of a class.",
+            default="distinct",
+            place=("guarantee", "l_kind"),
+        ),
+    ]
+    t: Annotated[
+        float | None,
+        Option(
+            PROMISE,
+            Share("0.2"),
+            "k on a table: how far the sensitive values of a class may be from those of the whole table, from 0 (the same shares) to 1.",
+            "SHARE",
+            place=("guarantee", "t"),
+        ),
+    ]
+    distance: Annotated[
+        str | Mapping[str, str] | None,
+        Option(
+            PROMISE,
+            Words("COL=ordered"),
+            f"k with {option('t')}: how far two sensitive values are from each other. `equal`: any two are equally far. `ordered`: as "
+            "far as their ranks, numbers by size and other values by name. For all sensitive columns, or per column; may be repeated.",
+            "[COL=]equal|ordered",
+            "ordered for numbers, else equal",
+            place=("guarantee", "distance"),
         ),
     ]
 

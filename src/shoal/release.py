@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Unpack
 
 import numpy as np
@@ -81,7 +81,7 @@ def anonymize(
     `help(shoal.options.Keywords)` lists them, and the reference explains each.
 
     For KmAnonymity, `hierarchy` is a file, `frequency:N` (N = 5 unless given), `learned:N`, `balanced:N`, `prefix` or a Hierarchy. For
-    tables it is a mapping with one of these, or `intervals:...`, `named:N` or `mask`, per column. `sensitive` is a column, a list of
+    tables it is a mapping with one of these, or `bands:...`, `dates`, `mask` and so on, per column. `sensitive` is a column, a list of
     items or a file with one on each line. `progress` is told what is going on and which share of it is done.
     """
     check_keywords(keywords, KEYWORDS, "anonymize")
@@ -103,6 +103,11 @@ def release_of(plan: Plan, progress: Progress | None = None, read: Read | None =
     source, guarantee = read or read_for(plan)
     proposal: Proposal = model_of(guarantee).proposal(source, guarantee, asked, options)
 
+    if proposal.stay is not None:
+        gone = len(source) - len(np.unique(proposal.stay))
+        if gone > (asked["suppress_rows"] or 0.0) * len(source):
+            raise _refused(proposal, f"it leaves out {gone:,} of {len(source):,} rows")
+        source = replace(source, records=source.records.take(proposal.stay))
     options.tell("counting what the raw data gives away", 0.0)
     risk = raw_risk(source, guarantee, threads=options.threads)
     published = proposal.published if plan.keep_order else shuffle(proposal.published)
@@ -146,7 +151,8 @@ def read_for(plan: Plan) -> Read:
     if asked["memory_limit"] is not None:
         how = (asked["algorithm"], plan.hierarchy)
         reading["memory_limit"] = scratch_for(asked["memory_limit"], asked["threads"], guarantee, *how)
-    roles = Roles(plan.sensitive, *(plan.of_role(role) or None for role in ("quasi", "keep")))
+    quasi, keep = (plan.of_role(role) or None for role in ("quasi", "keep"))
+    roles = Roles(plan.sensitive, quasi, keep, plan.options.missing_quasi)
     read: Read = model_of(guarantee).read(plan.data, guarantee, roles, reading)
     return read
 
@@ -328,7 +334,7 @@ class Release(Outcome):
         return self.written[-1]
 
     def rules(self) -> Iterator[tuple[str, ...]]:
-        """What the rules file would hold, without its header: (original item, published token), or a row per class."""
+        """What the rules file would hold, without its header: (original item, published token[, rows]), or a row per class."""
         rows = self.proposal.rules(lambda token: token)
         next(rows, None)
         return rows

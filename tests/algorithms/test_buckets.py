@@ -364,7 +364,7 @@ def test_tables_that_buckets_cannot_take_are_refused():
     with pytest.raises(InputError, match="no column is sensitive"):
         anatomy(Records((Column.from_texts("a", "quasi", "xy"),)), MatchingDiversity(2), None, Options())
     with pytest.raises(InputError, match="one at a time"):
-        anatomy(Records((column, Column.from_texts("t", "sensitive", "pq"))), MatchingDiversity(2), None, Options())
+        balanced(Records((column, Column.from_texts("t", "sensitive", "pq"))), MatchingDiversity(2), None, Options())
     with pytest.raises(InputError, match="only column"):
         anatomy(Records((column,)), MatchingDiversity(2), None, Options())
     with pytest.raises(InputError, match="bucket 1 has 2 rows but 3 values"):

@@ -45,7 +45,7 @@ def recomputed(hierarchy, rows, recoding, published):
 def test_promise_budget_truth_and_loss(world, share):
     hierarchy, rows, k, m = world
     baskets = baskets_of(rows, hierarchy)
-    recoding = hybrid(baskets, KmAnonymity(k, m), hierarchy, Options(suppress=share))
+    recoding = hybrid(baskets, KmAnonymity(k, m), hierarchy, Options(price="ncp", suppress=share))
     published = list(recoding.apply(baskets))
     total = sum(map(len, rows))
     rules = dict(recoding.rules())
@@ -65,7 +65,7 @@ def test_promise_budget_truth_and_loss(world, share):
     assert deleted <= share * total + 1e-9
     assert recoding.bound <= loss["ncp"] + 1e-12
 
-    paper = exact(baskets, KmAnonymity(k, m), hierarchy, Options(suppress=share))
+    paper = exact(baskets, KmAnonymity(k, m), hierarchy, Options(price="ncp", suppress=share))
     assert loss["ncp"] <= ncp(paper.cut, occurrences)["ncp"] + 1e-12
 
 
@@ -74,7 +74,7 @@ def test_promise_budget_truth_and_loss(world, share):
 def test_no_single_deleted_occurrence_could_return(world, share):
     hierarchy, rows, k, m = world
     baskets = baskets_of(rows, hierarchy)
-    recoding = hybrid(baskets, KmAnonymity(k, m), hierarchy, Options(suppress=share))
+    recoding = hybrid(baskets, KmAnonymity(k, m), hierarchy, Options(price="ncp", suppress=share))
     if recoding.deletions is None:
         return
     published = list(recoding.apply(baskets))
@@ -96,7 +96,11 @@ def test_deletion_under_any_cut_keeps_the_promise_and_returns_what_it_can(world,
     node = np.array([next(v for v in cut if leaf in tree.leaves(v)) for leaf in range(hierarchy.n_leaves)], np.int32)
     contracted = _Contracted(hierarchy)
     state = _State(
-        Problem(baskets, KmAnonymity(k, m), hierarchy), contracted, contracted.down[node], np.zeros(1, np.int64), 1e9
+        Problem(baskets, KmAnonymity(k, m), hierarchy, price="ncp"),
+        contracted,
+        contracted.down[node],
+        np.zeros(1, np.int64),
+        1e9,
     )
     deletions = state.deletions()
     gone = set(zip(deletions.row.tolist(), deletions.node.tolist(), strict=True))
@@ -148,8 +152,8 @@ def skewed(rng, rows, items):
 def test_deleting_saves_what_generalizing_would_lose():
     baskets = skewed(np.random.default_rng(5), 1500, 60)
     tree = balanced_tree(baskets.vocabulary, 4)
-    both = hybrid(baskets, KmAnonymity(5, 2), tree, Options(suppress=0.3))
-    paper = exact(baskets, KmAnonymity(5, 2), tree, Options())
+    both = hybrid(baskets, KmAnonymity(5, 2), tree, Options(price="ncp", suppress=0.3))
+    paper = exact(baskets, KmAnonymity(5, 2), tree, Options(price="ncp"))
     occurrences = baskets.supports()
     assert ncp(both.cut, occurrences, both.deletions_by_leaf(baskets))["ncp"] < ncp(paper.cut, occurrences)["ncp"]
     shares = both.deleted_shares(baskets)
@@ -162,7 +166,8 @@ def test_threads_do_not_change_the_answer():
     baskets = skewed(np.random.default_rng(8), 1200, 50)
     tree = balanced_tree(baskets.vocabulary, 4)
     one, two = (
-        hybrid(baskets, KmAnonymity(4, 3), tree, Options(suppress=0.2, threads=t)).apply(baskets) for t in (1, 2)
+        hybrid(baskets, KmAnonymity(4, 3), tree, Options(price="ncp", suppress=0.2, threads=t)).apply(baskets)
+        for t in (1, 2)
     )
     assert one == two
 
@@ -170,7 +175,10 @@ def test_threads_do_not_change_the_answer():
 def test_a_time_limit_returns_an_answer_that_keeps_the_promise():
     baskets = skewed(np.random.default_rng(9), 800, 50)
     recoding = hybrid(
-        baskets, KmAnonymity(5, 2), balanced_tree(baskets.vocabulary, 4), Options(suppress=0.2, time_limit=1e-9)
+        baskets,
+        KmAnonymity(5, 2),
+        balanced_tree(baskets.vocabulary, 4),
+        Options(price="ncp", suppress=0.2, time_limit=1e-9),
     )
     assert KmAnonymity(5, 2).audit(recoding.apply(baskets)).holds
 
@@ -178,4 +186,4 @@ def test_a_time_limit_returns_an_answer_that_keeps_the_promise():
 def test_more_than_all_transactions_cannot_hide_anyone():
     baskets = Baskets.from_rows([["a"], ["a", "b"]])
     with pytest.raises(Unreachable):
-        hybrid(baskets, KmAnonymity(3, 2), balanced_tree(baskets.vocabulary, 2), Options(suppress=0.5))
+        hybrid(baskets, KmAnonymity(3, 2), balanced_tree(baskets.vocabulary, 2), Options(price="ncp", suppress=0.5))

@@ -17,7 +17,7 @@ from shoal.algorithms.buckets.negative_rules import mark_redundant, needed_rows,
 from shoal.algorithms.buckets.rule_files import apply_edits, rule_edits, rule_lines
 from shoal.errors import InputError
 from shoal.guarantees.diversity import kinds_of_rows
-from shoal.hierarchy.columns import interval_tree
+from shoal.hierarchy.kinds.columns import interval_tree
 from shoal.hierarchy.spec import column_hierarchy
 from shoal.records.records import Column, Records
 from strategies import trees

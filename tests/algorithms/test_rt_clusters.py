@@ -55,6 +55,68 @@ def test_classes_hold_l_different_sensitive_values(name, rows, l, data):  # noqa
     assert published["told"].texts() == told
 
 
+PROMISES = st.one_of(
+    st.builds(TableAnonymity, st.just(2), st.integers(2, 3), l_kind=st.just("frequency")),
+    st.builds(
+        TableAnonymity, st.just(2), t=st.sampled_from([0.2, 0.5]), distance=st.sampled_from(["equal", "ordered"])
+    ),
+    st.builds(TableAnonymity, st.just(3), st.just(2), t=st.just(0.3), missing=st.just("value")),
+)
+
+
+@pytest.mark.parametrize("name", BOTH)
+@settings(max_examples=60)
+@given(tables(min_rows=4, max_rows=20), PROMISES, st.data())
+def test_classes_keep_what_is_promised_of_shares_and_distances(name, rows, promise, data):
+    table, hierarchies = as_records(rows)
+    value = st.sampled_from([None, 1, 2, 3, 3])
+    told = data.draw(st.lists(value, min_size=len(rows), max_size=len(rows)))
+    bare = Records((*table.columns, column("told", told, "sensitive", numeric=True)))
+    everything = Records((column("one", ["x"] * len(rows)), bare["told"]))
+    if not promise.audit(everything).holds:  # not even all rows together
+        with pytest.raises(Unreachable, match="cannot be reached: column 'told'"):
+            BOTH[name](bare, promise, hierarchies, Options())
+        return
+    found = BOTH[name](bare, promise, hierarchies, Options())
+    assert promise.audit(found.apply(bare)).holds
+    classes = [np.flatnonzero(found.of_row == c).tolist() for c in range(found.of_row.max() + 1)]
+    assert found.ncp == pytest.approx(as_naive(rows).rum(classes))
+
+
+@settings(max_examples=60)
+@given(st.lists(st.sampled_from([None, 1, 2, 2, 5]), min_size=2, max_size=9), PROMISES, st.data())
+def test_searches_and_the_audit_agree_on_what_a_class_lacks(told, promise, data):
+    from shoal.algorithms.rt.demand import demand_of
+
+    of_row = data.draw(st.lists(st.sampled_from("ab"), min_size=len(told), max_size=len(told)))
+    records = Records((column("class", of_row), column("told", told, "sensitive", numeric=True)))
+    try:
+        demand = demand_of(records, promise)
+    except Unreachable:
+        return
+    sizes = {c: of_row.count(c) for c in set(of_row)}
+    for c in sizes:
+        rows = np.flatnonzero(np.array(of_row) == c)
+        broken = {w.group for w in promise.audit(records).witnesses}
+        assert demand.holds(rows) or (c,) in broken
+        if sizes[c] >= promise.k:
+            assert demand.holds(rows) == ((c,) not in broken)
+
+
+def test_diversity_is_kept_in_view_while_classes_are_formed():
+    """Two rows of ten are rare: joined afterwards, classes would grow over the gap between the two crowds."""
+    table = Records(
+        (
+            column("n", [*range(10), *range(100, 110)]),
+            column("told", ["x"] * 4 + ["y"] + ["x"] * 10 + ["y"] * 2 + ["x"] * 3, "sensitive"),
+        )
+    )
+    for algorithm in BOTH.values():
+        found = algorithm(table, TableAnonymity(2, 2), {}, Options())
+        assert found.ncp < 0.1
+        assert not any(low in found.values["n"] for low in ("[0:109]", "[0:100]"))
+
+
 def test_more_rows_than_k_are_needed():
     for algorithm in BOTH.values():
         with pytest.raises(Unreachable, match="only 6 rows"):

@@ -15,7 +15,8 @@ from shoal.app.project import promises
 from shoal.app.project.drafts import begin
 from shoal.app.project.workspace import Workspace
 from shoal.errors import Unreachable
-from shoal.estimate import Trials, sample
+from shoal.estimate.outlook import sample
+from shoal.estimate.trials import Trials
 from shoal.plan import plan_of
 from shoal.processes import Teller
 
@@ -58,7 +59,7 @@ def test_a_sample_grows_until_it_is_the_whole(sets):
 
 
 def test_a_moment_ends_the_growth(sets, monkeypatch):
-    monkeypatch.setattr("shoal.estimate.MOMENT", 0.0)
+    monkeypatch.setattr("shoal.estimate.outlook.MOMENT", 0.0)
     found = list(Trials().growing(km(sets, 5), Noted()))
     assert [(one["sample"], one["final"]) for one in found] == [(2_000, True)]
 
@@ -93,9 +94,13 @@ def test_two_figures_stand_around_what_a_table_loses(tmp_path, monkeypatch):
     part, whole = trials.trial(plan, Noted(), 1_000), trials.trial(plan, Noted(), 4_000)
     assert part["share_of_k"] == 5
     assert part["loss_at_share"]["ncp"] <= whole["loss"]["ncp"] <= part["loss"]["ncp"]
-    value = estimates.figures(part)[0][0]
+    value = estimates.loss_figures(part)[0][0]
     assert value == f"{part['loss_at_share']['ncp']:.1%} to {part['loss']['ncp']:.1%}"
-    assert "the larger figure asks for it, the smaller for 5, its share." in estimates.label(part)
+    assert "the larger asks for it, the smaller for 5, its share." in estimates.label(part)
+    low, high = part["kept"]["info"]
+    assert low <= 1 - whole["loss"]["info"] <= high
+    assert estimates.figures(part)[0][:2] == (f"{low:.0%} to {high:.0%}", "of the information is kept")
+    assert whole["kept"]["info"] == [1 - whole["loss"]["info"]] * 2
     assert "for 2, the least there is." in estimates.label(part | {"share_of_k": 2, "rows": 4_000_000})
 
 

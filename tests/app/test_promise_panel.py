@@ -9,17 +9,19 @@ from itertools import product
 import pytest
 
 from serving import until
-from shoal.algorithms import ALGORITHMS
+from shoal.algorithms import ALGORITHMS, Entry
 from shoal.app.panels.promise import estimates
-from shoal.app.panels.promise.promise_words import ALGORITHM_WORDS, MODELS
+from shoal.app.panels.promise.promise_words import ALGORITHM_WORDS, MODELS, PRICES
 from shoal.app.project import promises
 from shoal.app.project.drafts import begin, set_role
 from shoal.app.project.knobs import KNOBS
 from shoal.app.project.workspace import Workspace
 from shoal.errors import InputError
-from shoal.estimate import Trials, sample
+from shoal.estimate.outlook import sample
+from shoal.estimate.trials import Trials
 from shoal.guarantees.registry import GUARANTEES
 from shoal.plan import plan_of
+from shoal.price.levels import PRICES as PRICE_NAMES
 from shoal.processes import Teller
 
 SEX_AND_CODES = {"age": "quasi", "sex": "quasi", "codes": "items"}
@@ -278,7 +280,7 @@ def test_a_slider_changes_the_plan_and_the_estimate_and_can_be_undone(served, pa
     page.get_by_role("slider", name="k, the crowd").locator("[tabindex]").focus()
     page.keyboard.press("ArrowRight")
     page.wait_for_selector("text=at least 6.")
-    page.wait_for_selector("text=(6,6^2)-anonymity by rmerge-r", timeout=90_000)
+    page.wait_for_selector("text=(6,6^2)-anonymity by joint", timeout=90_000)
     assert "k: 6" in plan_file(served, project)
     field = page.get_by_label("k, the crowd, as a number")
     assert field.input_value() == "6"
@@ -291,7 +293,7 @@ def test_a_slider_changes_the_plan_and_the_estimate_and_can_be_undone(served, pa
     page.get_by_role("button", name="Undo").click()
     page.wait_for_selector("text=at least 6.")
     page.get_by_role("button", name="Undo").click()
-    page.wait_for_selector("text=(5,5^2)-anonymity by rmerge-r", timeout=90_000)
+    page.wait_for_selector("text=(5,5^2)-anonymity by joint", timeout=90_000)
     page.get_by_text("Tried on the same data", exact=True).click()
     page.get_by_role("cell", name="(6,6^2)-anonymity").wait_for()
 
@@ -341,3 +343,22 @@ def test_a_missing_sensitive_value_is_read_as_the_user_says(served, page):
     page.get_by_role("option", name="A value of its own").click()
     page.wait_for_selector("text=a missing value counted as one of them")
     until(lambda: "missing: value" in plan_file(served, project))
+
+
+def test_a_price_is_asked_for_where_the_algorithm_takes_one(monkeypatch):
+    document = document_with(items="items")
+    promises.choose_model(document, "km", {})
+    monkeypatch.setitem(ALGORITHMS["km"], "exact", Entry("shoal.algorithms.km.exact", ("price", "suppress")))
+    monkeypatch.setitem(ALGORITHMS["km"], "aa", Entry("shoal.algorithms.km.apriori"))
+    promises.choose_algorithm(document, "exact")
+    assert promises.takes_price(document)
+    assert promises.price_of(document) == ""
+    promises.choose_price(document, "ncp")
+    assert (document["options"], promises.price_of(document)) == ({"price": "ncp"}, "ncp")
+    assert set(PRICES) == {"", *PRICE_NAMES}
+    promises.choose_price(document, "")
+    assert "options" not in document
+    promises.choose_price(document, "ncp")
+    promises.choose_algorithm(document, "aa")
+    assert not promises.takes_price(document)
+    assert "options" not in document

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from html import unescape
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -27,7 +29,20 @@ from shoal.app.panels.release.handover import (
     table_of,
     wanted_name,
 )
-from shoal.app.panels.result.results import brief, comparison_chart, losses, risks, short_promise, verdict
+from shoal.app.panels.result.results import (
+    brief,
+    commonest_rows,
+    comparison_chart,
+    frontier_chart,
+    losses,
+    risks,
+    short_promise,
+    unknown,
+    verdict,
+    width_rows,
+    worth,
+    worth_words,
+)
 from shoal.app.panels.result.run_tables import (
     ABOVE,
     BELOW,
@@ -78,7 +93,7 @@ def done(tmp_path_factory):
 # Tables.
 
 
-@pytest.mark.parametrize("algorithm", ["exact", "hybrid", "lra", "aa"])
+@pytest.mark.parametrize("algorithm", ["exact", "hybrid", "lra", "local", "aa"])
 @pytest.mark.parametrize("k", [2, 8, 30])
 def test_the_items_lose_together_what_the_release_lost(algorithm, k):
     baskets = read(SETS)
@@ -87,7 +102,9 @@ def test_the_items_lose_together_what_the_release_lost(algorithm, k):
     lost, occurrences = table["lost"].to_numpy(), table["occurrences"].to_numpy()
     assert (lost * occurrences).sum() / occurrences.sum() == pytest.approx(release.loss["ncp"])
     assert sorted(table["item"].to_pylist()) == sorted(baskets.vocabulary)
-    assert np.all(np.diff(lost * occurrences) <= 1e-9)
+    exact = table["exact"].to_numpy()
+    assert (exact * occurrences).sum() / occurrences.sum() == pytest.approx(release.kept["exact"])
+    assert np.all(np.diff((1 - exact) * occurrences) <= 1e-9)
 
 
 def test_items_of_tables_lose_together_what_the_release_lost():
@@ -96,11 +113,13 @@ def test_items_of_tables_lose_together_what_the_release_lost():
     ages, sexes = ([values[i % len(values)] for i in range(len(SETS))] for values in (list(range(20, 27)), "MF"))
     rows = pa.table({"age": ages, "sex": sexes, "items": [list(dict.fromkeys(row)) for row in SETS]})
     for tree in (None, {"items": "balanced:3"}):
-        release = anonymize(rows, RTAnonymity(k=6, m=2), quasi=("age", "sex"), items="items", hierarchy=tree, delta=0.2)
+        release = anonymize(rows, RTAnonymity(k=6, m=2), quasi=("age", "sex"), items="items", hierarchy=tree)
         records = load_records(rows, quasi=("age", "sex"), items="items").records
         table = items_table(release, records)
         lost, occurrences = table["lost"].to_numpy(), table["occurrences"].to_numpy()
         assert (lost * occurrences).sum() / occurrences.sum() == pytest.approx(release.loss["items_ncp"])
+        exact = table["exact"].to_numpy()
+        assert (exact * occurrences).sum() / occurrences.sum() == pytest.approx(release.kept["exact"])
         assert tree_table(release, records) is None
 
 
@@ -172,6 +191,13 @@ def test_a_result_is_told_in_words(done):
     assert verdict(result).holds
     assert "0 break the promise" in verdict(result).counted
     assert [share for _, share in losses(result)] == [result["release"]["loss"]["ncp"]]
+    assert list(worth(result)) == ["info", "exact", "pairs"]
+    assert worth_words(result).startswith(f"{1 - result['release']['loss']['info']:.1%} of the information is kept; ")
+    assert [name for name, _, _ in width_rows(result)] == ["the items"]
+    assert [row[1] for row in commonest_rows(result)] == sorted((row[1] for row in commonest_rows(result)), key=int)[
+        ::-1
+    ]
+    assert len(commonest_rows(result)) == 10
     assert all(risk.after == 0 for risk in risks(result))
     assert short_promise(PLAN["guarantee"]) == "k = 8, m = 2"
     lines = {line.label: line for line in brief(project)}
@@ -179,6 +205,7 @@ def test_a_result_is_told_in_words(done):
     assert lines["Algorithm"].words == "exact"
     svg = comparison_chart(jobs.of(project, "release"))
     assert "run 1: 8^2-anonymity, exact" in svg
+    assert "of the items&#x27; information is lost" in svg or "of the items' information is lost" in svg
     assert comparison_chart([]) is None
 
 
@@ -280,6 +307,34 @@ def test_a_run_goes_with_what_was_written_from_it(done):
     assert not other.folder.exists()
 
 
+def a_run(algorithm, columns, items, k=5):
+    """A run of a table, as far as charts look at it."""
+    promise = {"model": "rt", "k": k, "m": 2}
+    loss = {"info": (columns + items) / 2, "info_columns": columns, "info_items": items}
+    release = {"guarantee": promise, "loss": loss, "algorithm": algorithm}
+    return SimpleNamespace(result={"release": release}, document={"guarantee": promise, "algorithm": algorithm})
+
+
+def test_runs_of_a_table_have_a_frontier_of_columns_against_items():
+    runs = [a_run("rfirst", 0.1, 0.5), a_run("tfirst", 0.4, 0.2), a_run("rfirst", 0.2, 0.6), a_run("rfirst", 0, 0, k=9)]
+    svg = frontier_chart(runs, runs[0])
+    assert (
+        "run 4: rfirst, 10.0% of the columns' information is lost, 50.0% of the items' information is lost"
+        in unescape(svg)
+    )
+    assert "run 1" not in svg  # it promises something else
+    assert frontier_chart(runs, runs[3]) is None
+
+
+def test_a_run_of_an_older_version_is_told_by_what_it_measured():
+    old = {"kind": "rt", "release": {"loss": {"ncp": 0.25, "ul": 0.1, "items_ncp": 0.0625}}}
+    assert worth(old) == {}
+    assert worth_words(old) == "25.00% of the columns' detail is lost; 6.25% of the items' detail is lost"
+    assert unknown(old) == losses(old)
+    new = {"kind": "rt", "release": {"loss": {"info": 0.3, "info_columns": 0.4, "info_items": 0.2, "ncp": 0.1}}}
+    assert [share for _, share in unknown(new)] == [0.4, 0.2]
+
+
 # Pages.
 
 
@@ -292,6 +347,7 @@ def test_a_result_can_be_looked_at_and_released(served, page, tmp_path):
     expect(page.locator("li.sh-job .sh-tag-good")).to_have_count(1, timeout=60_000)
     page.get_by_role("link", name="Next: Result").click()
     expect(page.get_by_text("The promise holds.")).to_be_visible(timeout=30_000)
+    expect(page.get_by_text("of the information is kept")).to_be_visible()
     expect(page.get_by_text("a row does not stand beside the one it came from")).to_be_visible()
     page.get_by_role("button", name="Next rows: The release").click()
     expect(page.get_by_text("11 to 20 of 90 rows")).to_be_visible()
@@ -299,7 +355,9 @@ def test_a_result_can_be_looked_at_and_released(served, page, tmp_path):
     expect(page.get_by_role("region", name="Loss of each item").locator("tbody tr")).to_have_count(1)
     page.get_by_role("button", name=re.compile("^Open ")).first.click()
     expect(page.get_by_label("The way to this part of the tree").get_by_role("button")).to_have_count(1)
-    expect(page.get_by_role("img", name="Loss against guarantee of all runs of this project")).to_be_visible()
+    expect(
+        page.get_by_role("img", name="Information lost against guarantee of all runs of this project")
+    ).to_be_visible()
     assert page.locator("main *").count() < 1500
     page.reload()
     expect(page.get_by_text("The promise holds.")).to_be_visible(timeout=30_000)
@@ -321,7 +379,7 @@ def test_a_result_can_be_looked_at_and_released(served, page, tmp_path):
     assert pq.read_table(data).num_rows == 90
     for name in ("Certificate, JSON", "Certificate, web page"):
         assert verify(kept[name], data).holds
-    assert kept["Rules, CSV"].read_text().startswith("item,published\n")
+    assert kept["Rules, CSV"].read_text().startswith("item,published,rows\n")
     import yaml
 
     assert plan_of(yaml.safe_load(kept["Plan, YAML"].read_text())).outputs.data == "sets-public.parquet"

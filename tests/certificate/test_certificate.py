@@ -7,7 +7,9 @@ import hashlib
 import json
 import platform
 import stat
+from collections import Counter
 from datetime import date
+from itertools import combinations
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -33,13 +35,13 @@ def certified(folder, rows=ROWS, k=5, m=2, **options):
 
 
 def test_certificate_says_what_is_promised_what_is_not_and_how_it_was_checked(tmp_path):
-    content, _, release = certified(tmp_path)
+    content, _, release = certified(tmp_path, algorithm="exact")
     assert content["promised"] == list(release.guarantee.promise())
     assert content["not_promised"] == list(release.guarantee.limits())
     assert content["holds"] is True
     assert content["audit"]["violations"] == 0
     assert content["audit"]["checked"] == release.audit.checked
-    assert content["loss"] == {"ncp": release.loss["ncp"]}
+    assert content["loss"] == {"info": 1.0, "ncp": release.loss["ncp"]}
     assert content["optimal"] is True
     assert content["output"]["file"] == "public.jsonl"
     assert content["output"]["sha256"] == hashlib.sha256((tmp_path / "public.jsonl").read_bytes()).hexdigest()
@@ -73,10 +75,12 @@ def test_certificate_names_no_rare_item_no_path_and_no_person(tmp_path, rows, k,
 def test_certificate_keeps_what_the_owner_is_told_about_rare_categories_to_itself(tmp_path):
     tree = tmp_path / "tree.csv"
     tree.write_text("zqmilk;zqdairy;shop\nzqbrie;zqdairy;shop\nzqrifle;zqhunting;shop\n")
-    _, text, release = certified(tmp_path, [["zqmilk"]] * 90 + [["zqrifle"]], hierarchy=tree)
+    _, text, release = certified(tmp_path, [["zqmilk"]] * 90 + [["zqrifle"]], hierarchy=tree, algorithm="exact")
     assert any("zqhunting" in render(note, show_values=True) for note in release.notes)
     assert "zqhunting" not in text
-    content, text, _ = certified(tmp_path, [["zqmilk"]] * 90 + [["zqrifle"]], hierarchy=tree, suppress=0.05)
+    content, text, _ = certified(
+        tmp_path, [["zqmilk"]] * 90 + [["zqrifle"]], hierarchy=tree, suppress=0.05, algorithm="exact"
+    )
     assert "zqhunting" not in text
     assert content["withheld"] == {"loss": ["deleted"]}
     assert any("Up to 5.00%" in warning and "dropped" in warning for warning in content["warnings"])
@@ -92,7 +96,7 @@ def test_certificate_warns_about_kept_order_and_frequency_trees(tmp_path):
     assert any("order of the input" in warning for warning in content["warnings"])
     assert any("how frequent" in warning for warning in content["warnings"])
     assert content["row_order"] == "as in the input"
-    content, _, _ = certified(tmp_path, hierarchy="balanced:2")
+    content, _, _ = certified(tmp_path, hierarchy="balanced:2", algorithm="exact")
     assert content["warnings"] == []
 
 
@@ -167,3 +171,37 @@ def test_a_user_without_a_home_gets_a_certificate_without_hashes(tmp_path, monke
     monkeypatch.setattr("pathlib.Path.home", homeless)
     content, _, _ = certified(tmp_path)
     assert content["key_id"] is None
+
+
+TREE = "a;x;all\nb;x;all\nc;y;all\nd;y;all\ne;y;all\n"
+
+
+@pytest.mark.parametrize("algorithm", ["exact", "hybrid", "lra", "local"])
+def test_what_is_kept_is_counted_in_the_published_rows(tmp_path, algorithm):
+    (tmp_path / "tree.csv").write_text(TREE)
+    rows = [["a", "b", "c"]] * 9 + [["a", "c"]] * 8 + [["a", "d"]] * 6 + [["a", "e"], ["b", "d"], ["b"]]
+    content, _, release = certified(tmp_path, rows, k=3, hierarchy=tmp_path / "tree.csv", algorithm=algorithm)
+    published = list(release.published.rows())
+    stand = [token for row in published for token in row]
+    pairs = {
+        pair: n for pair, n in Counter(p for row in published for p in combinations(sorted(row), 2)).items() if n > 1
+    }
+    assert content["kept"]["exact"] == pytest.approx(sum(token in "abcde" for token in stand) / len(stand), abs=1e-6)
+    both = sum(set(pair) <= set("abcde") for pair in pairs)
+    assert content["kept"]["pairs"] == pytest.approx(both / len(pairs), abs=1e-6)
+    assert next(iter(content["loss"])) == "info"
+    assert list(content).index("kept") < list(content).index("loss")
+
+
+def test_information_is_withheld_where_the_data_made_the_categories(tmp_path):
+    content, _, _ = certified(tmp_path, hierarchy="prefix")
+    assert "info" in content["withheld"]["loss"]
+    assert "info" not in content["loss"]
+
+
+def test_certificate_says_what_deletion_does_to_counts(tmp_path):
+    rows = [["a", "b"]] * 9 + [["a", "c"]]
+    content, _, _ = certified(tmp_path, rows, k=3, hierarchy="balanced:2", algorithm="hybrid", suppress=0.2)
+    assert any("docs/guide/estimating.md" in warning for warning in content["warnings"])
+    content, _, _ = certified(tmp_path, rows, k=3, hierarchy="balanced:2", suppress=0.0)
+    assert not any("docs/guide/estimating.md" in warning for warning in content["warnings"])

@@ -74,7 +74,9 @@ def test_text_of_a_pdf_is_read_whole(tmp_path):
     assert drawn
 
 
-@pytest.mark.parametrize("name", ["exact", "exact, k = 2", "exact, suppressed", "hybrid", "da", "split", "gsc"])
+@pytest.mark.parametrize(
+    "name", ["exact", "exact, k = 2", "exact, suppressed", "hybrid", "local", "da", "split", "gsc"]
+)
 def test_no_sum_turns_a_figure_back_into_a_count_below_k(tmp_path, name):
     write_trees(tmp_path)
     world = WORLDS[name]

@@ -20,7 +20,7 @@ def shop(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shoal.write(Baskets.from_rows(ROWS), "raw.csv")
     (tmp_path / "tree.csv").write_text(TREE)
-    release = shoal.anonymize("raw.csv", shoal.KmAnonymity(5, 2), hierarchy="tree.csv")
+    release = shoal.anonymize("raw.csv", shoal.KmAnonymity(5, 2), hierarchy="tree.csv", algorithm="exact")
     release.write("public.csv", rules="rules.csv")
     return tmp_path
 
@@ -51,10 +51,11 @@ def test_json_is_one_document(shop, run, between):
         "loss",
         "utility",
         "risk",
+        "kept",
         "not_defined",
         "notes",
     }
-    release = shoal.anonymize("raw.csv", shoal.KmAnonymity(5, 2), hierarchy="tree.csv")
+    release = shoal.anonymize("raw.csv", shoal.KmAnonymity(5, 2), hierarchy="tree.csv", algorithm="exact")
     assert found["loss"]["items"]["ncp"] == pytest.approx(release.loss["ncp"])
     assert found["utility"]["queries"]["items"]["queries"] == 10
     for path in found["not_defined"]:
@@ -212,7 +213,9 @@ def test_one_separator_is_enough_where_two_files_have_different_marks(tmp_path, 
     monkeypatch.chdir(tmp_path)
     rows = [f'{20 + i % 7},"{",".join("abcdef"[i % 5 : i % 5 + 1 + i % 3])}"' for i in range(60)]
     (tmp_path / "raw.csv").write_text("\n".join(["age,items", *rows, ""]))
-    release = shoal.anonymize("raw.csv", shoal.RTAnonymity(4, 2), quasi="age", items="items", separator=",")
+    release = shoal.anonymize(
+        "raw.csv", shoal.RTAnonymity(4, 2), quasi="age", items="items", separator=",", transaction="sets"
+    )
     release.write(published)
     assert any("," in token for token in release.published.items.vocabulary)
     flags = ("--quasi", "age", "--items", "items", "--queries", "0", "--json")

@@ -141,7 +141,7 @@ def test_a_commit_that_arrived_is_a_release_whatever_became_of_its_answer(clinic
 
 
 def test_a_lost_connection_leaves_the_old_table(server, visits, ask, release, tmp_path, monkeypatch):
-    old = anonymize(server.address(visits), shoal.RTAnonymity(100, 2), delta=1.0, **ROLES)
+    old = anonymize(server.address(visits), shoal.RTAnonymity(100, 2), **ROLES)
     old.write(server.address(f"{visits}_public"), "public.json")
     before = (tmp_path / "public.json").read_bytes()
     once = TableTarget.commit

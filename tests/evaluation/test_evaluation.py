@@ -83,6 +83,10 @@ def test_a_file_and_itself_lose_nothing(shop, patients, same_order):
     assert "quasi" in sets.not_defined["loss.columns"]
 
 
+def of_ncp(release):
+    return {name: release.loss[name] for name in ("ncp", "generalized", "deleted")}
+
+
 @pytest.mark.parametrize("algorithm", ["exact", "hybrid", "aa"])
 @pytest.mark.parametrize("between", ["hierarchy", "rules"])
 def test_km_releases_lose_what_they_say(shop, tmp_path, algorithm, between):
@@ -95,7 +99,7 @@ def test_km_releases_lose_what_they_say(shop, tmp_path, algorithm, between):
         if found["loss.items"].estimated:
             assert found["loss.items"].ncp == pytest.approx(release.loss["ncp"], rel=0.05)
         else:
-            assert found["loss.items"].to_dict() == pytest.approx({**release.loss, "estimated": False})
+            assert found["loss.items"].to_dict() == pytest.approx(of_ncp(release) | {"estimated": False})
     assert found["loss.items"].deleted == pytest.approx(release.loss["deleted"], rel=0.1)
     after = found.to_dict()["risk"]
     assert after["prosecutor_m"]["before"]["over"] > 0
@@ -113,7 +117,7 @@ def test_rows_that_correspond_leave_nothing_to_estimate(shop, tmp_path):
     release.write(out)
     found = evaluate(raw, out, hierarchy=tree, same_order=True)
     assert release.loss["deleted"] > 0
-    assert found["loss.items"].to_dict() == pytest.approx({**release.loss, "estimated": False})
+    assert found["loss.items"].to_dict() == pytest.approx(of_ncp(release) | {"estimated": False})
     assert "generalize" in found.not_defined["loss.edits"]
 
 
@@ -126,7 +130,7 @@ def test_k_releases_add_and_remove_items(patients, tmp_path, how):
     found = evaluate(
         patients, out, k=4, **({"same_order": True} if how == "same_order" else {"rules": rules}), **reading
     )
-    assert found["loss.edits"] == pytest.approx(release.loss)
+    assert found["loss.edits"] == pytest.approx({name: release.loss[name] for name in ("il", "added", "removed")})
     assert found["loss.items"] is None
     assert "add items" in found.not_defined["loss.items"]
     assert found["risk.prosecutor"]["after"].over == 0
@@ -141,9 +145,10 @@ def test_k_releases_add_and_remove_items(patients, tmp_path, how):
         (shoal.LmDiversity(5, 3, 2), {"sensitive": "HIV,TB"}),
     ],
 )
-def test_tables_lose_what_they_say(patients, tmp_path, promise, more):
+@pytest.mark.parametrize("transaction", ["local", "sets"])
+def test_tables_lose_what_they_say(patients, tmp_path, promise, more, transaction):
     out, rules = str(tmp_path / "public.csv"), str(tmp_path / "rules.csv")
-    release = shoal.anonymize(patients, promise, keep_order=True, **ROLES, **more)
+    release = shoal.anonymize(patients, promise, keep_order=True, transaction=transaction, **ROLES, **more)
     release.write(out, rules=rules)
     exact = evaluate(patients, out, same_order=True, **ROLES, **more)
     assert exact["loss.columns"]["ncp"] == pytest.approx(release.loss["ncp"])
@@ -151,7 +156,10 @@ def test_tables_lose_what_they_say(patients, tmp_path, promise, more):
     assert exact["loss.ul"]["published"] == pytest.approx(release.loss["ul"])
     guessed = evaluate(patients, out, rules=rules, **ROLES, **more)
     assert guessed["loss.columns"] == exact["loss.columns"]
-    assert guessed["loss.items"].ncp == pytest.approx(release.loss["items_ncp"], rel=0.1)
+    if (
+        transaction == "sets"
+    ):  # what became of an item in which row is not to be guessed where it differs from row to row
+        assert guessed["loss.items"].ncp == pytest.approx(release.loss["items_ncp"], rel=0.15)
     for found in (exact, guessed):
         assert all(found[f"utility.queries.{kind}"] for kind in ("relational", "items", "mixed"))
         assert [one.m for one in found["risk.uniqueness"]["after"].exposures] == [0, 1, 2]
@@ -242,11 +250,14 @@ def _close(one, other):
     return one == pytest.approx(other) if isinstance(one, float) else one == other
 
 
-def test_the_document_names_no_item_and_is_plain_json(shop, tmp_path):
+def test_the_document_names_the_ten_commonest_items_alone_and_is_plain_json(shop, tmp_path):
     raw, tree, out = str(shop / "raw.csv"), str(shop / "tree.csv"), str(tmp_path / "public.csv")
     shoal.anonymize(raw, shoal.KmAnonymity(5, 2), hierarchy=tree).write(out)
-    text = json.dumps(evaluate(raw, out, hierarchy=tree).to_dict(), allow_nan=False)
-    assert not [name for name in shoal.read(raw).vocabulary if f'"{name}"' in text]
+    found = evaluate(raw, out, hierarchy=tree).to_dict()
+    text, baskets = json.dumps(found, allow_nan=False), shoal.read(raw)
+    common = sorted(zip(-baskets.supports(), range(len(baskets.vocabulary)), baskets.vocabulary, strict=True))[:10]
+    assert [one["item"] for one in found["kept"]["items"]["commonest"]] == [name for _, _, name in common]
+    assert {name for name in baskets.vocabulary if f'"{name}"' in text} == {name for _, _, name in common}
 
 
 def test_own_queries(patients, tmp_path):
@@ -376,3 +387,24 @@ def test_a_release_of_nothing():
     assert found["risk"]["linkage"]["after"]["not_found"] == 2
     fewer = evaluate(original, Baskets.from_rows([["a"]]))
     assert fewer.notes == ("the release has 1 row fewer than the original",)
+
+
+@pytest.mark.parametrize("algorithm", ["exact", "hybrid", "lra"])
+def test_what_is_kept_is_what_the_release_says(algorithm, tmp_path):
+    random = np.random.default_rng(7)
+    rows = [{f"{int(40 * x * x)}" for x in random.random(4)} for _ in range(600)]
+    data, out = Baskets.from_rows(rows), str(tmp_path / "public.csv")
+    how = {"hierarchy": "balanced:3", "algorithm": algorithm}
+    release = shoal.anonymize(data, shoal.KmAnonymity(4, 2), keep_order=True, **how)
+    release.write(out)
+    found = evaluate(data, out, hierarchy="balanced:3", same_order=True, k=4)
+    assert found["loss.info"] == pytest.approx(release.loss["info"])
+    assert found["kept.info"] == pytest.approx(1 - release.loss["info"])
+    assert {name: found[f"kept.{name}"] for name in release.kept} == pytest.approx(dict(release.kept))
+    assert found["kept.estimated"] is False
+    guessed = evaluate(data, out, hierarchy="balanced:3", k=4)
+    assert guessed["kept.exact"] == pytest.approx(release.kept["exact"])
+    assert guessed["kept.pairs"] == found["kept.pairs"]
+    assert guessed["loss.info"] == pytest.approx(release.loss["info"], abs=1e-9 if algorithm == "exact" else 0.05)
+    if algorithm != "hybrid":  # where it depends on which items were deleted
+        assert guessed["kept.estimated"] is (algorithm == "lra")

@@ -6,6 +6,7 @@ from __future__ import annotations
 TABLE = "patients.csv --quasi age,sex,town --items codes --keep ward --drop patient,disease"
 COLUMNS = "patients.csv --quasi age,sex,town --keep ward --drop patient,disease,codes"
 SECRETS = "patients.csv --quasi age,sex,town --sensitive disease --keep ward --drop patient,codes"
+BOTH_SECRETS = "patients.csv --quasi age,sex --sensitive disease,town --keep ward --drop patient,codes"
 
 GROUPS: dict[str, list[str]] = {
     "front": [
@@ -107,6 +108,12 @@ GROUPS: dict[str, list[str]] = {
         f"anonymize {COLUMNS} --model k --k 4 --algorithm mondrian --hierarchy age=intervals:10,20 --json",
         f"anonymize {SECRETS} --model k --k 4 --l 2 --json",
         f"anonymize {SECRETS} --model k --k 4 --l 9",
+        f"anonymize {SECRETS} --model k --k 4 --l 2 --l-kind frequency --t 0.4 -o close.csv --json",
+        "verify close.csv.certificate.json close.csv",
+        "audit close.csv --model k --k 4 --t 0.3 --distance ordered --quasi age,sex,town --sensitive disease --keep ward --json",
+        f"anonymize {SECRETS} --model k --k 4 --t 0.4 --distance ward=equal",
+        f"anonymize {COLUMNS} --model k --k 4 --t 0.4",
+        "anonymize clicks.dat --model k --k 4 --t 0.4",
         f"anonymize {COLUMNS} --model k --k 4 --weight age=3 --json",
         f"anonymize {COLUMNS} --model k --k 4 --weight agee=3",
         f"anonymize {COLUMNS} --model k --k 4 --hierarchy agee=mask",
@@ -141,6 +148,12 @@ GROUPS: dict[str, list[str]] = {
         f"anonymize {TABLE} --model lm --k 4 --l 2 --m 1 --sensitive I50,J18 --algorithm rfirst --json",
         f"anonymize {TABLE} --model lm --k 4 --l 2 --m 1",
     ],
+    "suppressed-rows": [
+        "anonymize patients.csv --model k --k 4 --quasi age,sex,town --keep ward --drop patient,disease,codes --limit age=10 "
+        "--suppress-rows 0.3 -o fewer.csv --json",
+        "verify fewer.csv.certificate.json fewer.csv",
+        f"anonymize {TABLE} --model rt --k 4 --m 1 --suppress-rows 0.05",
+    ],
     "diversity": [
         f"rules {SECRETS}",
         f"rules {SECRETS} --json",
@@ -158,6 +171,12 @@ GROUPS: dict[str, list[str]] = {
         f"anonymize {SECRETS} --model diversity --l 2 --min-exp 2",
         f"anonymize {SECRETS} --model diversity --l 2 --fuzzy age=5 --max-length 2 --json",
         "audit out.csv --model diversity --l 2 --quasi age,sex,town --sensitive disease --keep ward --kind entropy --json",
+        f"anonymize {BOTH_SECRETS} --model diversity --l 2",
+        f"anonymize {BOTH_SECRETS} --model diversity --l 2 --algorithm anatomy -o both.csv --json",
+        "audit both.csv --model diversity --l 2 --quasi age,sex --sensitive disease,town --keep ward --json",
+        "verify both.csv.certificate.json both.csv",
+        f"anonymize {BOTH_SECRETS} --model diversity --l 5 --algorithm anatomy",
+        "attack both.csv --quasi age,sex --sensitive disease,town --keep ward --l 2",
     ],
     "plans": [
         "init baskets.csv",

@@ -12,7 +12,7 @@ from hypothesis import given
 
 from shoal.errors import InputError
 from shoal.hierarchy.build import mask_tree
-from shoal.hierarchy.columns import interval_tree
+from shoal.hierarchy.kinds.columns import interval_tree
 from shoal.hierarchy.spec import Values, column_hierarchy, resolve
 from shoal.hierarchy.tree import Hierarchy
 from shoal.records.records import Column
@@ -323,7 +323,7 @@ def test_a_range_of_dates_holds_the_days_of_its_group_and_no_others(days, n):
 def test_dates_go_to_months_and_years_and_a_missing_one_under_the_root():
     days = column("05.02.2019", "28.02.2019", "", "01.03.2020", "17.12.2020")
     tree = column_hierarchy(days, "dates")
-    assert paths(tree)["28.02.2019"] == ["2019-02", "2019", "*"]
+    assert paths(tree)["28.02.2019"] == ["2019-02", "2019-Q1", "2019", "*"]
     assert paths(tree)[""] == ["*"]
     assert tree.source == "dates"
     assert refusal(column("a", "b"), "dates").startswith("column 'x': too few of these values are dates")

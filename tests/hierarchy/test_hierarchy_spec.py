@@ -60,7 +60,7 @@ def test_unknown_items_are_refused_or_hung_under_the_root():
         ("frequency:-2", "not complete"),
         ("frequency:2.5", "not complete"),
         ("balanced:99999999999", "not complete"),
-        ("prefix:3", "not complete"),
+        ("prefix:x", "not complete"),
         ("intervals:5,10", "for the columns of a table, not for items"),
         ("mask", "for the columns of a table, not for items"),
         ("nowhere.csv", "neither a file nor a known form"),

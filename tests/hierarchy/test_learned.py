@@ -18,7 +18,7 @@ from shoal.guarantees.km import KmAnonymity
 from shoal.hierarchy.build import frequency_tree
 from shoal.hierarchy.learned import mass_tree, relabel, tree_of_groups
 from shoal.hierarchy.spec import Values, resolve
-from shoal.price.ncp import leaf_occurrences, ncp
+from shoal.price.levels import PRICES
 from shoal.records.baskets import Baskets
 
 DATA = Path(os.environ.get("SHOAL_DATA") or "nowhere")
@@ -35,10 +35,10 @@ def assert_valid(tree, vocabulary, n):
     assert tree.source == f"learned:{n}"
 
 
-def loss(baskets, tree, promise):
-    recoding = exact(baskets, promise, tree, Options())
+def loss(baskets, tree, promise, price="information"):
+    recoding = exact(baskets, promise, tree, Options(price=price))
     assert recoding.optimal
-    return ncp(recoding.cut, leaf_occurrences(tree, baskets))["ncp"]
+    return recoding.bound
 
 
 @settings(max_examples=60)
@@ -53,14 +53,14 @@ def test_a_learned_tree_is_valid_for_any_data(rows, n, promise):
 
 
 @settings(max_examples=60)
-@given(ROWS, st.integers(2, 5), st.integers(2, 5), st.integers(1, 3))
-def test_the_optimum_is_at_most_what_the_tree_was_chosen_for(rows, n, k, m):
+@given(ROWS, st.integers(2, 5), st.integers(2, 5), st.integers(1, 3), st.sampled_from(PRICES))
+def test_the_optimum_is_at_most_what_the_tree_was_chosen_for(rows, n, k, m, price):
     baskets, promise = Baskets.from_rows(rows), KmAnonymity(k, m)
     if len(baskets) - baskets.empty < k:
         return
-    for candidate in candidates(baskets, n, promise, Options()):
+    for candidate in candidates(baskets, n, promise, Options(price=price)):
         if len(baskets.vocabulary) > 2:
-            assert loss(baskets, candidate.tree, promise) <= candidate.loss + 1e-9
+            assert loss(baskets, candidate.tree, promise, price) <= candidate.loss + 1e-9
 
 
 @settings(max_examples=60)
@@ -68,7 +68,7 @@ def test_the_optimum_is_at_most_what_the_tree_was_chosen_for(rows, n, k, m):
 def test_grown_groups_keep_their_promises_one_inside_the_other(rows, way, k):
     baskets = Baskets.from_rows(rows)
     promises = (KmAnonymity(k, 1), KmAnonymity(k, 2), KmAnonymity(k, 3))
-    partitions, _ = grow_groups(baskets, way, promises)
+    partitions, _ = grow_groups(baskets, way, promises, Options())
     for promise, partition in zip(promises, partitions, strict=True):
         published = Baskets.from_rows([{str(partition[baskets.vocabulary.index(i)]) for i in row} for row in baskets])
         assert promise.audit(published).holds or len(set(partition.tolist())) == 1
@@ -133,7 +133,7 @@ def test_mates_are_those_of_the_definition(data, n, window, together):
             j = max(near, key=lambda j: worth(i, j))
             expected[i], expected[j] = j, i
             free.remove(j)
-    found = mates(starts, partners, np.array(size), np.array(occurrences), window, together)
+    found = mates(starts, partners, np.array(size), np.array(occurrences), False, window, together)
     assert found.tolist() == expected
 
 
@@ -153,7 +153,7 @@ def test_names_that_never_occur_do_not_make_learning_slow(monkeypatch):
     monkeypatch.setattr(learning._Groups, "_merge", lambda self, pairs: rounds.append(len(pairs)) or merge(self, pairs))
     for way in WAYS:
         for unused in (0, 500):
-            grow_groups(with_unused_names(rows, unused), way, (KmAnonymity(5, 2),))
+            grow_groups(with_unused_names(rows, unused), way, (KmAnonymity(5, 2),), Options())
     assert len(rounds) < 60
     baskets = with_unused_names(rows, 500)
     assert_valid(learned_tree(baskets, 3, KmAnonymity(5, 2)), baskets.vocabulary, 3)

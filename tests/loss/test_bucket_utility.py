@@ -19,7 +19,7 @@ from shoal.attacks.background import background_attack
 from shoal.errors import InputError
 from shoal.guarantees.diversity import MatchingDiversity, buckets_of
 from shoal.hierarchy.build import flat_tree
-from shoal.hierarchy.columns import interval_tree
+from shoal.hierarchy.kinds.columns import interval_tree
 from shoal.loss.associations import (
     associations,
     confidence_error,

@@ -12,7 +12,7 @@ import pytest
 
 import shoal
 from shoal.cli import app
-from shoal.evaluation.raw_profile import profile
+from shoal.estimate.raw_profile import profile
 from shoal.plan.draft import draft, draft_yaml
 from shoal.records.roles import numeric_columns
 from shoal.records.source import load_records
@@ -236,7 +236,7 @@ def test_profile_and_init_say_which_columns_are_numbers_and_why(tmp_path, capsys
     path = sources(tmp_path)[0]
     found = profile(path, k=2, quasi=list(COLUMNS))
     assert [name for name, kind in found.columns.items() if kind.numeric] == NUMERIC
-    assert found.to_dict()["kinds"]["price"] == {"numeric": True, "reason": "all with 2 decimals"}
+    assert found.to_dict()["kinds"]["price"] == {"numeric": True, "reason": "all with 2 decimals", "recognised": False}
     assert profile(path, k=2, quasi=list(COLUMNS), numeric="none").columns["age"].reason == "as you say"
     assert run(["profile", str(path), "--k", "2", "--quasi", ",".join(COLUMNS)]) == 0
     shown = capsys.readouterr().out

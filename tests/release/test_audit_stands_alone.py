@@ -123,6 +123,7 @@ FAULTS = {
         "da": [COUNT_TREE],
         "aa": [COUNT_TREE],
         "hybrid": [(KERNELS + "itemsets.deletion", "find_rare", lenient("rows.k"))],
+        "local": [(KERNELS + "itemsets.deletion", "find_rare", lenient("rows.k"))],
         "lra": [(KERNELS + "itemsets.descents", "settle_pairs", lenient("k")), EXPOSURE],
     },
     "k": {
@@ -239,6 +240,7 @@ def data(tmp_path, monkeypatch):
 
 def asked(kind, name, fault):
     more = ("--m", 3) if fault is EXPOSURE else ()  # what it counts are sets of more than two
+    more += ("--transaction", "sets") if fault in (ITEMS, TOLD) else ()
     return *ASKED[kind], *more, "--algorithm", name, *BESIDE.get((kind, name), ()), *BESIDE.get((kind, None), ())
 
 
@@ -417,3 +419,15 @@ def test_searches_take_promises_from_the_guarantees_and_nothing_else(room):
                 assert all(alias.name[0].isupper() for alias in node.names), f"{path.name}, line {node.lineno}"
             asks = isinstance(node, ast.Attribute) and node.attr == "audit" and ast.unparse(node) != "self.audit"
             assert not asks or path.parts[-2:] == ("buckets", "bucketization.py"), f"{path.name}, line {node.lineno}"
+
+
+@pytest.mark.parametrize("promise", [{"l": 2}, {"l": 2, "l_kind": "frequency"}, {"t": 0.3}])
+def test_classes_that_lack_sensitive_values_are_refused(monkeypatch, tmp_path, promise):
+    """A search that takes no class for poor is found out, whatever is promised of sensitive values."""
+    rows = [f"{age},{'flu' if age < 30 else 'gout'}" for age in (20, 21, 22, 40, 41, 42)]
+    (tmp_path / "ages.csv").write_text("\n".join(["age,ill", *rows]) + "\n")
+    asked = (tmp_path / "ages.csv", shoal.TableAnonymity(3, **promise))
+    assert shoal.anonymize(*asked, quasi="age", sensitive="ill").audit.holds
+    monkeypatch.setattr("shoal.algorithms.rt.demand.repair_groups", lambda *args: None)
+    with pytest.raises(shoal.ShoalError, match="the audit refuses what cluster proposed"):
+        shoal.anonymize(*asked, quasi="age", sensitive="ill")

@@ -158,7 +158,6 @@ def test_the_commands_take_the_reading(tmp_path, capsys):
     [
         (["--model", "k", "--l", "2", "--missing", "drop"], "rows are not left out of a release"),
         (["--model", "k", "--l", "2", "--missing", "ill=drop"], "rows are not left out of a release"),
-        (["--model", "k", "--l", "2", "--missing", "who=value"], "'who': the column is not sensitive"),
         (["--model", "k", "--missing", "value"], "no use without l"),
         (["--model", "k", "--l", "2", "--missing", "value", "--missing", "ill=unknown"], "given twice"),
         (["--model", "diversity", "--missing", "who=value"], "'who': the column is not sensitive"),

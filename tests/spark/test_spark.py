@@ -60,7 +60,8 @@ def test_figure_2_is_recoded_as_in_the_paper(spark):
     assert release.loss["ncp"] == pytest.approx(2.5 / 11, abs=1e-15)
     assert dict(release.recoding.rules()) == {"a1": "A", "a2": "A", "b1": "b1", "b2": "b2"}
     assert release.published.columns == ["items"]
-    assert_same(shoal.anonymize(Baskets.from_rows(FIGURE_2A), KmAnonymity(2, 2), hierarchy=FIGURE_1), release)
+    here = shoal.anonymize(Baskets.from_rows(FIGURE_2A), KmAnonymity(2, 2), hierarchy=FIGURE_1, algorithm="exact")
+    assert_same(here, release)
     release.forget()
 
 
@@ -83,7 +84,7 @@ def test_aa_brings_no_row_of_data_to_the_driver_and_finds_the_local_cut(spark, m
 
 def test_a_release_is_written_read_again_and_certified_or_not_published_at_all(spark, tmp_path):
     rows = random_rows(2, 150, 20)
-    how = {"hierarchy": "balanced:3", "suppress": 0.3}
+    how = {"hierarchy": "balanced:3", "suppress": 0.3, "algorithm": "exact"}
     here = shoal.anonymize(rows, KmAnonymity(5, 2), **how)
     release = shoal.spark.anonymize(frame(spark, rows), KmAnonymity(5, 2), **how)
     assert_same(here, release)
@@ -96,7 +97,8 @@ def test_a_release_is_written_read_again_and_certified_or_not_published_at_all(s
     assert certificate["output"]["rows"] == 150
     assert certificate["row_order"].startswith("shuffled")
     for part, said in here.proposal.certified().items():
-        assert certificate[part] == said
+        # Pairs are not counted where the rows are with the executors.
+        assert certificate[part] == {name: said[name] for name in said if (part, name) != ("kept", "pairs")}
     assert certificate["withheld"] == {"loss": ["ncp", "deleted"]}
     assert _visible(tmp_path) == {"public", "public.certificate.json"}
     with pytest.raises(InputError, match="there already"):

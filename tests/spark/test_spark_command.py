@@ -24,7 +24,7 @@ def shop(tmp_path, monkeypatch):
 
 
 def test_command_and_plan_make_the_release_of_the_local_engine(spark, shop, run):
-    flags = ("anonymize", "raw.parquet", "--hierarchy", "tree.csv", "--k", "5", "--m", "2")
+    flags = ("anonymize", "raw.parquet", "--hierarchy", "tree.csv", "--k", "5", "--m", "2", "--algorithm", "exact")
     code, out, _ = run(*flags, "--engine", "spark", "-o", "public", "--json")
     on_spark = json.loads(out)
     local = json.loads(run(*flags, "-o", "public.parquet", "--json")[1])

@@ -18,18 +18,20 @@ class Entry:
     options: tuple[str, ...] = ()
 
 
-_ITEMS = ("seed", "formation", "transaction", "weights", "item_weights")
+_ITEMS = ("seed", "formation", "transaction", "price", "suppress", "weights", "limits", "missing_quasi", "item_weights")
+_ROWS = ("weights", "limits", "missing_quasi", "suppress_rows")
 _MERGE = ("delta", "ordering", *_ITEMS)
 _KNOWING = ("seed", "min_exp", "min_conf", "max_length", "fuzzy", "knowledge")
 
 ALGORITHMS: dict[str, dict[str, Entry]] = {
     "km": {
-        "exact": Entry("shoal.algorithms.km.exact", ("suppress", "time_limit")),
-        "hybrid": Entry("shoal.algorithms.km.hybrid", ("suppress", "time_limit")),
-        "lra": Entry("shoal.algorithms.km.lra", ("segments", "time_limit")),
-        "oa": Entry("shoal.algorithms.km.oa"),
-        "da": Entry("shoal.algorithms.km.apriori"),
-        "aa": Entry("shoal.algorithms.km.apriori"),
+        "local": Entry("shoal.algorithms.km.local", ("price", "suppress", "time_limit")),
+        "exact": Entry("shoal.algorithms.km.exact", ("price", "suppress", "time_limit")),
+        "hybrid": Entry("shoal.algorithms.km.hybrid", ("price", "suppress", "time_limit")),
+        "lra": Entry("shoal.algorithms.km.lra", ("price", "segments", "time_limit")),
+        "oa": Entry("shoal.algorithms.km.oa", ("price",)),
+        "da": Entry("shoal.algorithms.km.apriori", ("price",)),
+        "aa": Entry("shoal.algorithms.km.apriori", ("price",)),
     },
     "k": {
         "split": Entry("shoal.algorithms.transactions.split", ("seed", "time_limit")),
@@ -38,6 +40,7 @@ ALGORITHMS: dict[str, dict[str, Entry]] = {
         "gray-tsp": Entry("shoal.algorithms.transactions.pta", ("seed", "segments", "population", "generations")),
     },
     "rt": {
+        "joint": Entry("shoal.algorithms.rt.joint", ("balance", *_ITEMS, "time_limit")),
         "rmerge-r": Entry("shoal.algorithms.rt.merges", _MERGE),
         "rmerge-t": Entry("shoal.algorithms.rt.merges", _MERGE),
         "rmerge-rt": Entry("shoal.algorithms.rt.merges", _MERGE),
@@ -53,8 +56,8 @@ ALGORITHMS: dict[str, dict[str, Entry]] = {
         "anatomy": Entry("shoal.algorithms.buckets.anatomy", ("seed",)),
     },
     "table": {
-        "cluster": Entry("shoal.algorithms.rt.clusters", ("seed", "weights")),
-        "mondrian": Entry("shoal.algorithms.rt.clusters", ("weights",)),
+        "cluster": Entry("shoal.algorithms.rt.clusters", ("seed", *_ROWS)),
+        "mondrian": Entry("shoal.algorithms.rt.clusters", _ROWS),
     },
 }
 """Per kind of data and promise, the home of each algorithm (its function has the algorithm's name); the first is the default."""

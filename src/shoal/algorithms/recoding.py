@@ -16,12 +16,13 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import InputError
+from shoal.errors import InputError, option
 from shoal.hierarchy.cut import Cut
 from shoal.hierarchy.tree import Hierarchy
 from shoal.kernels.itemsets.prefixes import laid_out, moved_together
 from shoal.numbers import seconds, share, whole_number
 from shoal.ordering import natural_order
+from shoal.price.levels import PRICES
 from shoal.records.baskets import Baskets
 
 
@@ -58,6 +59,8 @@ class Options:
     """Seconds after which the best answer so far is returned."""
     threads: int | None = None
     progress: Progress | None = None
+    price: str = "information"
+    """What k^m searches make cheap: `information` or `ncp`. Their bounds, and the best and bound that they tell, are in it."""
     seed: int = 0
     """For algorithms that draw lots; the same seed gives the same classes."""
     segments: int | None = None
@@ -68,6 +71,8 @@ class Options:
     """Rounds of its evolution."""
 
     def __post_init__(self) -> None:
+        if self.price not in PRICES:
+            raise InputError(f"there is no price {self.price!r}; give {option('price')} one of {', '.join(PRICES)}")
         share("suppress", self.suppress, "0.02")
         if self.time_limit is not None:
             seconds("the time limit", self.time_limit)
@@ -167,9 +172,10 @@ class Recoding(Outcome):
 
 @dataclass(frozen=True, eq=False)
 class LocalRecoding(Outcome):
-    """`node[i]` is what `baskets.items[i]` is published as, for the baskets that were recoded and no others.
+    """`node[i]` is what `baskets.items[i]` is published as, -1 for nothing, for the baskets that were recoded and no others.
 
-    Within a row it is a cut all the same: no row holds a node and something below it.
+    Under `lra` it is a cut all the same within a row. Under `local` a row may hold a node and something below it: they stand for
+    different items.
     """
 
     hierarchy: Hierarchy
@@ -183,21 +189,41 @@ class LocalRecoding(Outcome):
     def apply(self, baskets: Baskets, threads: int | None = None) -> Baskets:
         """The baskets as they would be published, in the original order of rows."""
         self._check(baskets)
-        coded = Baskets.from_codes(baskets.lengths, self.node, self.hierarchy.names)
+        lengths, node = baskets.lengths, self.node
+        if (stands := node >= 0).all():
+            coded = Baskets.from_codes(lengths, node, self.hierarchy.names)
+        else:
+            row = np.repeat(np.arange(len(baskets), dtype=np.int64), lengths)
+            lengths = np.bincount(row[stands], minlength=len(baskets))
+            coded = Baskets.from_codes(lengths, node[stands], self.hierarchy.names)
         return Baskets(coded.offsets, coded.items, coded.vocabulary)
 
+    @property
+    def deleted(self) -> int:
+        """Occurrences that are left out."""
+        return int(np.count_nonzero(self.node < 0))
+
+    def deleted_shares(self, baskets: Baskets) -> dict[str, float]:
+        """Per item that is published as itself somewhere, the share of its occurrences that are left out, where any are."""
+        items, nodes, times = self.counts(baskets)
+        leaf = self.hierarchy.leaves_of(self.vocabulary)[items]
+        stands = np.unique(items[nodes == leaf])
+        gone = np.bincount(items[nodes < 0], times[nodes < 0], minlength=len(self.vocabulary))
+        share = gone / np.maximum(1, baskets.supports())
+        return {self.vocabulary[i]: float(share[i]) for i in stands[gone[stands] > 0].tolist()}
+
     def counts(self, baskets: Baskets) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """(items, nodes, occurrences): how often each item is published as each node, by item, the lowest node first."""
+        """(items, nodes, occurrences): how often each item is published as each node, by item, -1 (left out) and the lowest first."""
         self._check(baskets)
-        h = self.hierarchy
-        pairs, times = np.unique(baskets.items.astype(np.int64) * h.n_nodes + self.node, return_counts=True)
-        return pairs // h.n_nodes, pairs % h.n_nodes, times.astype(np.int64)
+        n = self.hierarchy.n_nodes + 1
+        pairs, times = np.unique(baskets.items.astype(np.int64) * n + self.node + 1, return_counts=True)
+        return pairs // n, pairs % n - 1, times.astype(np.int64)
 
     def rules(self, baskets: Baskets) -> Iterator[tuple[str, str, int]]:
-        """(original item, published token, rows in which it became that)."""
+        """(original item, published token, rows in which it became that); the token is empty where the item is left out."""
         names = self.hierarchy.names
         for item, node, rows in zip(*(column.tolist() for column in self.counts(baskets)), strict=True):
-            yield self.vocabulary[item], names[node], rows
+            yield self.vocabulary[item], names[node] if node >= 0 else "", rows
 
     def _check(self, baskets: Baskets) -> None:
         if len(baskets.items) != len(self.node) or baskets.vocabulary != self.vocabulary:

@@ -8,7 +8,7 @@ of the file and by k, never by the original. `docs/decisions/0026-what-a-certifi
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -24,10 +24,12 @@ CROWDS = 20
 """Times k that one step stands for at least: half a step, from nothing up to the first that is not rounded to nothing, is 10 k."""
 DIGITS = 6
 """Digits of a share that the file tells: beyond them it depends on the order in which rows are added up."""
+_HALF = 0.5
 KNOWN_ITEMS = 3
 """The risk before is stated for attackers who know up to so many items, however long the rows are."""
 
 LOSSES = {
+    "info": "information lost, at most",
     "ncp": "detail lost by published items (NCP)",
     "deleted": "item occurrences that were dropped",
     "il": "items added and removed, over original occurrences",
@@ -38,6 +40,8 @@ LOSSES = {
     "ambiguity": "rows dealt another value than their own",
 }
 """The losses that a certificate may hold, and what it calls them."""
+KEPT = {"exact": "items as they are", "pairs": "commonest pairs as they are", "cells": "cells as they are"}
+"""What a certificate may say to be kept, and what it calls it. All of it is counted in the file: see `shoal.loss.readers_view`."""
 
 
 def step_for(units: int, k: int) -> float | None:
@@ -88,9 +92,24 @@ def untold_leaves(tree: Hierarchy | None, *, unknown: str | None, whole: bool = 
     leaves, and their number is a secret but where tokens such as rank[6:10] tell it and together are the `whole` of the tree.
     """
     form = None if tree is None else form_of(tree.source)
-    if tree is None or (whole and form and form.numbered) or not (form or unknown):
+    flat = tree is not None and tree.source == "flat"  # its root costs 1, whatever is below
+    if tree is None or flat or (whole and form and form.numbered) or not (form or unknown):
         return None
     return tree.n_leaves
+
+
+def tells_widths(tree: Hierarchy | None, *, unknown: str | None) -> bool:
+    """Whether a reader knows how many values are below a node: those of a file are known, and a range of numbers says it by itself."""
+    return tree is None or (tree.source != "flat" and untold_leaves(tree, unknown=unknown) is None)
+
+
+def disclose_columns(columns: Mapping[str, Mapping[str, Any]], told: Collection[str]) -> dict[str, dict[str, Any]]:
+    """What is left of each column, counted in the file; how wide its median value is where that is `told`, or is a single value."""
+    return {
+        name: {"exact": round(one["exact"], DIGITS)}
+        | ({"width": one["width"], "unit": one["unit"]} if name in told or one["exact"] >= _HALF else {})
+        for name, one in columns.items()
+    }
 
 
 def disclose_risk(before: tuple[Exposed, ...], rows: int, guarantee: Any) -> tuple[list[dict[str, Any]], float | None]:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal import __version__
 from shoal.algorithms import ALGORITHMS
-from shoal.certificate.disclosure import LOSSES, disclose_risk
+from shoal.certificate.disclosure import KEPT, LOSSES, disclose_risk
 from shoal.certificate.owner import hmac_of, key_id, owner_key
 from shoal.guarantees.audit import Audit
 from shoal.hierarchy.tree import Hierarchy
@@ -76,6 +76,7 @@ PARTS = (
     Part("row_order", worded=_ITSELF),
     Part("algorithm", always=True, owners=_ITSELF),
     Part("optimal", always=True, owners=_ITSELF),
+    Part("kept", owners=(*KEPT, *(f"columns.*.{name}" for name in ("exact", "width", "unit")), "items.width")),
     Part("loss", always=True, owners=tuple(LOSSES)),
     Part("rounded_to", owners=(*(f"loss.{name}" for name in LOSSES), "ncp_by_column.*")),
     Part("ncp_by_column", owners=("*",)),
@@ -85,7 +86,7 @@ PARTS = (
     Part(
         "guarantee",
         dict,
-        taken=("model", "k", "l", "m", "local", "sensitive_items"),
+        taken=("model", "k", "l", "m", "l_kind", "t", "distance.*", "local", "sensitive_items"),
         owners=("knowledge.min_exp", "knowledge.min_conf"),
         worded=("name",),
     ),
@@ -104,7 +105,7 @@ PARTS = (
             "in_steps_of",
         ),
     ),
-    Part("changes", owners=("tokens", "exact")),
+    Part("changes", owners=("tokens",)),
     Part(
         "parameters",
         always=True,

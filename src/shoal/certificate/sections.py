@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from shoal.certificate.disclosure import LOSSES
+from shoal.certificate.disclosure import KEPT, LOSSES, at_least
 from shoal.drawing.bars import Bar, bars
+from shoal.loss.worth import width_words
 
 
 @dataclass(frozen=True)
@@ -146,6 +147,8 @@ _FACTS = {
     "largest_class": "rows of the largest class",
     "average_class": "rows of a class on average",
     "fewest_sensitive": "fewest different sensitive values in a class",
+    "likeliest_sensitive": "largest share of a sensitive value in a class",
+    "farthest_class": "largest distance of a class from the table",
     "buckets": "buckets",
     "smallest_bucket": "rows of the smallest bucket",
     "largest_bucket": "rows of the largest bucket",
@@ -210,6 +213,42 @@ def _risk(content: Mapping[str, Any]) -> Iterator[Block]:
         yield Text("Of the raw data, only rows are counted that the release shows to be like no other.")
 
 
+_COUNTED = {
+    "info": "Information is what the items that stand there say; a category is taken for any item below it, all equally likely.",
+    "exact": "Items as they are: of all that stand in rows, those that are no category.",
+    "pairs": "Pairs as they are: of the 100 commonest in the release, those of two such items.",
+    "cells": "Cells as they are: of all cells of quasi-identifier columns, those with a single value.",
+}
+
+
+def _worth(content: Mapping[str, Any]) -> Iterator[Block]:
+    """What a reader has of it, in figures that the release itself tells."""
+    loss, kept = content.get("loss", {}), content.get("kept", {})
+    told = {name: words for name, words in KEPT.items() if name in kept}
+    lines = [(words, kept[name], f"{kept[name]:.1%}") for name, words in told.items()]
+    if "info" in loss:
+        least = at_least(1 - loss["info"], 0.001)
+        lines.insert(0, ("information kept", least, f"{least:.1%} or more"))
+    if "removed" in loss:
+        lines.append(("items still in their rows", 1 - loss["removed"], f"about {_percent(1 - loss['removed'])}"))
+    if not lines:
+        return
+    yield Plot(bars([Bar(*line, "after") for line in lines], "What the release keeps, as shares"))
+    yield from _table((words, figure) for words, _, figure in lines)
+    yield from _table(_widths(kept), ("", "as it was", "median width"))
+    if counted := [words for name, words in _COUNTED.items() if name in kept or (name == "info" and name in loss)]:
+        yield Text(f"Counted in the release, as anyone can who has its hierarchies. {' '.join(counted)}")
+
+
+def _widths(kept: Mapping[str, Any]) -> Iterator[tuple[object, ...]]:
+    """What is left of each column, and of the items of a table."""
+    for name, one in kept.get("columns", {}).items():
+        yield name, f"{one['exact']:.1%}", width_words(one) if "width" in one else "-"
+    width = kept.get("items", {}).get("width")
+    if width is not None:
+        yield "items", f"{kept['exact']:.1%}", f"{width:,.0f} item{'' if width == 1 else 's'}"
+
+
 def _cost(content: Mapping[str, Any]) -> Iterator[Block]:
     names = LOSSES | ({"ncp": "detail of columns lost (NCP)"} if "ncp_by_column" in content else {})
 
@@ -221,6 +260,7 @@ def _cost(content: Mapping[str, Any]) -> Iterator[Block]:
         (label(part, name), float(lost), content.get("rounded_to", {}).get(part, {}).get(name))
         for part in parts
         for name, lost in content.get(part, {}).items()
+        if name != "info" or part != "loss"  # told as what is kept
     ]
     if losses:
         lines = [
@@ -250,8 +290,6 @@ def _changes(content: Mapping[str, Any]) -> Iterator[Block]:
     rows: list[tuple[object, ...]] = []
     if "tokens" in changes:
         rows.append(("different items that are published", changes["tokens"]))
-    if "exact" in changes:
-        rows.append(("published items that are no categories", f"{changes['exact']:.1%} of all that stand in rows"))
     if isinstance(figures, Mapping):
         rows += [(_FACTS.get(name, f"buckets: {plain_text(name)}"), value) for name, value in figures.items()]
     yield from _table(rows)
@@ -304,6 +342,7 @@ _SECTIONS: tuple[tuple[str, Callable[[Mapping[str, Any]], Iterator[Block]]], ...
     ("From which input", _input),
     ("How it was checked", _audit),
     ("What an attacker learns, before and after", _risk),
+    ("What it keeps", _worth),
     ("What it cost", _cost),
     ("What was changed", _changes),
     ("How it was made", _making),

@@ -146,7 +146,8 @@ class Comparison:
             counted = any(place[: len(count)] == count for count in counts)
             known = _is_expected(place, self.expected) or is_known(place, value) or counted
             per_column = place[0] == "ncp_by_column" or (place[0] == "hierarchy" and by_column)
-            named = place[2:3] if place[:2] == ("rounded_to", "ncp_by_column") else place[1:2] if per_column else ()
+            below = place[:2] in (("rounded_to", "ncp_by_column"), ("kept", "columns"))
+            named = place[2:3] if below else place[1:2] if per_column else ()
             if not known or any(column not in columns for column in named):
                 yield place
 

@@ -25,8 +25,7 @@ def guarantee_of(content: Mapping[str, Any]) -> Any:
     if kind == "km" and facts.get("local"):
         return LocalKmAnonymity(**numbers)
     # A certificate that does not say how missing values were read is held to the safe reading.
-    read_as = {"missing": facts["missing"]} if "missing" in facts and GUARANTEES[kind].reads_missing else {}
-    return guarantee_from(kind, numbers | read_as)
+    return guarantee_from(kind, numbers | {name: facts[name] for name in GUARANTEES[kind].settings if name in facts})
 
 
 def reading_of(content: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from shoal.cli import options
-from shoal.cli.terminal import announce_compilation, console, number_of, print_json, printable, progress, say, table
+from shoal.cli.terminal import (
+    announce_compilation,
+    console,
+    number_of,
+    print_json,
+    printable,
+    progress,
+    say,
+    table,
+    values_shown,
+)
 from shoal.errors import InputError
 from shoal.options import WRITING
 
@@ -20,8 +31,20 @@ if TYPE_CHECKING:
 @options.takes(
     *("output", "certificate", "rules", "report", "sign", "keep_order"),
     *options.PROMISE,
-    *("hierarchy", "unknown", "algorithm", "suppress", "time_limit", "segments", "population", "generations", "seed"),
-    *("delta", "formation", "transaction", "ordering", "weights", "item_weights"),
+    *(
+        "hierarchy",
+        "unknown",
+        "algorithm",
+        "price",
+        "suppress",
+        "suppress_rows",
+        "time_limit",
+        "segments",
+        "population",
+        "generations",
+        "seed",
+    ),
+    *("balance", "delta", "formation", "transaction", "ordering", "weights", "limits", "item_weights"),
     *options.KNOWN,
     *("threads", "memory_limit"),
     *options.TABLES,
@@ -92,6 +115,11 @@ def show_release(release: Release, out: Console) -> None:
     out.print(f"{release.guarantee} holds", style="bold green", end="")
     out.print(f"  {_counted(release)}")
     out.print(release.guarantee.promise()[0])
+    out.print(worth_lines(facts))
+    if facts["kept"].get("columns"):
+        out.print(width_table(facts["kept"]))
+    if commonest := facts["kept"].get("items", {}).get("commonest"):
+        out.print(fate_table(commonest))
     out.print(_FIGURES[kind_of(release.guarantee)](facts))
     if facts.get("levels"):
         moves = table("items", ">kinds", ">occurrences", ">share")
@@ -121,10 +149,60 @@ def _counted(release: Release) -> str:
     return f"{number_of(checked, 'itemset')} counted in the published rows, none of them in fewer than {k}"
 
 
+def worth_lines(facts: dict[str, Any]) -> Any:
+    """What the release is worth, as an analyst would ask; nothing where nobody measured it."""
+    loss, kept, lines = facts["loss"], facts["kept"], _lines()
+    if "info" in loss:
+        both = [f"{what} {1 - loss[name]:.1%}" for what, name in _SIDES.items() if name in loss]
+        told = "of the sensitive values; all other columns are exact" if "ambiguity" in loss else ", ".join(both)
+        lines.add_row("information kept", f"{1 - loss['info']:.1%}", told)
+    for name, (what, told) in _KEPT.items():
+        if name in kept and "ambiguity" not in loss:
+            lines.add_row(what, f"{kept[name]:.1%}", told)
+    return lines
+
+
+def width_table(kept: dict[str, Any]) -> Any:
+    """What is left of each column, and of the items beside them."""
+    from shoal.loss.worth import width_words
+
+    widths, items = table("", ">as it was", ">median width"), kept.get("items")
+    for name, remains in kept["columns"].items():
+        widths.add_row(printable(name), f"{remains['exact']:.1%}", width_words(remains))
+    if items:
+        widths.add_row("items", f"{items['exact']:.1%}", number_of(round(items["width"]), "item"))
+    return widths
+
+
+def fate_table(commonest: list[Any]) -> Any:
+    """What became of the commonest items; their names are for an owner at a terminal."""
+    from shoal.loss.worth import fate_words
+
+    if all(one["exact"] == 1 for one in commonest):
+        return f"The {number_of(len(commonest), 'commonest item')} {'is as it was' if len(commonest) == 1 else 'are as they were'}."
+    named = values_shown(sys.stdout)
+    fates = table(
+        "commonest items", ">occurrences", ">as it was", "else" if named else "else (--show-values tells the names)"
+    )
+    for place, one in enumerate(commonest, 1):
+        name, told = printable(one["item"]) if named else f"no. {place}", printable(fate_words(one, named=named))
+        fates.add_row(name, f"{one['occurrences']:,}", f"{one['exact']:.1%}", told)
+    return fates
+
+
+_SIDES = {"columns": "info_columns", "items": "info_items"}
+_KEPT = {
+    "exact": ("items as they are", "of all item occurrences"),
+    "pairs": ("pairs kept", "of the 100 commonest pairs: both items as they are, the count within 10%"),
+    "cells": ("cells as they are", "of the quasi-identifiers"),
+}
+
+
 def _generalized(facts: dict[str, Any]) -> Any:
     loss, dropped = facts["loss"], facts["suppressed"]
     lines = _lines()
-    lines.add_row("lost (NCP)", f"{loss['ncp']:.2%}", _proof(facts))
+    lines.add_row("price", facts["parameters"]["price"], _proof(facts))
+    lines.add_row("lost (NCP)", f"{loss['ncp']:.2%}")
     if dropped["occurrences"]:
         lines.add_row(
             "  dropped",
@@ -233,12 +311,14 @@ _FIGURES = {
 
 def _proof(facts: dict[str, Any]) -> str:
     if facts["optimal"]:
-        return "proven optimal: no cut through this hierarchy loses less"
+        return "proven optimal: by it no cut through this hierarchy loses less"
     if facts["bound"] is not None and facts["bound"] >= 0.00005:  # less is shown as 0.00%, which says nothing
         means = "generalizing and deleting" if facts["algorithm"] == "hybrid" else "a cut through this hierarchy"
         return f"no release by {means} loses less than {facts['bound']:.2%}"
+    if facts["algorithm"] == "local":
+        return "row by row; not known to be optimal"
     if "local" in facts:
-        return f"one cut for all rows would lose {facts['local']['ncp_of_cut']:.2%}"
+        return f"one cut for all rows would lose {facts['local']['loss_of_cut']:.2%}"
     return "not known to be optimal" + ("" if facts["algorithm"] == "hybrid" else "; --algorithm exact proves it")
 
 

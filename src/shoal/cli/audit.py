@@ -71,6 +71,7 @@ def audit(
     from shoal.release import audited_source, read_to_audit
 
     guarantee = options.promise(given, kind)
+    given.pop("missing_quasi", None)  # what is published stands as it is
     engine = given.pop("engine", None)
     if options.is_spark(engine):
         from shoal.cli.spark import audit_on_spark

@@ -143,10 +143,11 @@ def show(results: Results, rows: Sequence[Row], out: Console) -> None:
 def _fitting(columns: Sequence[str], rows: Sequence[Row], width: int) -> tuple[list[str], dict[str, str]]:
     """The columns that fit on the terminal, and their headings.
 
-    Headings are broken where it helps; then parts of the loss go, then counts and memory. The files have all.
+    Headings are broken where it helps; then other losses go, then counts and memory, then what is kept, and last what the sides of a
+    table lose. The files have all.
     """
     from shoal.studies.compare.comparison_page import HEADINGS, shown_cell
-    from shoal.studies.compare.comparison_table import telling_losses
+    from shoal.studies.compare.comparison_table import KEPT, SIDES, telling_losses
 
     headings = {name: HEADINGS.get(name, name) for name in columns}
     cells = {name: max(len(shown_cell(row, name)) for row in rows) for name in columns}
@@ -157,7 +158,9 @@ def _fitting(columns: Sequence[str], rows: Sequence[Row], width: int) -> tuple[l
     if wide(columns) > width:
         headings = {name: heading.replace(" ", "\n") for name, heading in headings.items()}
     kept = list(columns)
-    for name in (*reversed(telling_losses(rows)[1:]), "classes", "peak_mb"):
+    shares = [name for name in columns if name.startswith(KEPT)]
+    others = [name for name in telling_losses(rows)[1:] if name not in SIDES]
+    for name in (*reversed(others), "classes", "peak_mb", *reversed(shares), *SIDES):
         if name in kept and wide(kept) > width:
             kept.remove(name)
     return kept, headings

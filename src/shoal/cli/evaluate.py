@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shoal.cli import options
+from shoal.cli.anonymize import fate_table
 from shoal.cli.plots import Plot, check_plot, write_plot
 from shoal.cli.terminal import announce_compilation, console, print_json, printable, progress, share, table
 
@@ -154,6 +155,7 @@ def show_evaluation(found: Evaluation, out: Console) -> None:
             + (f", {side.items:,} items, {side.occurrences:,} occurrences" if side.items else "")
         )
     for title, figure, part in (
+        ("What is kept", ">share", "kept"),
         ("What was lost", ">share", "loss"),
         ("What can still be asked", ">figure", "utility"),
     ):
@@ -162,6 +164,8 @@ def show_evaluation(found: Evaluation, out: Console) -> None:
             shown.add_row(*map(printable, cells))
         if shown.row_count:
             out.print(shown)
+        if part == "kept" and (items := found.measures.get("kept.items")):
+            out.print(fate_table(items["commonest"]))
     classes = table(
         "classes", ">number", ">smallest", ">average", ">largest", ">discernibility", title="Rows that are equal"
     )

@@ -16,14 +16,14 @@ from typer.core import TyperCommand
 from shoal.cli.terminal import on_command_line
 from shoal.errors import InputError, Message
 from shoal.limits import set_for_process
-from shoal.options import OPTIONS, Numbers, Option, Readings, Seconds, Share, Specs, Switch, Texts, Whole
+from shoal.options import OPTIONS, Numbers, Option, Seconds, Share, Specs, Switch, Texts, Whole, Widths, Words
 from shoal.passwords import holds_password
 
 SETS = ("items", "id", "drop", "separator", "format")
 """How a file of sets is read."""
 TABLES = ("quasi", "items", "keep", "numeric", "id", "drop", "separator", "format", "query")
 """How sets and tables are read."""
-PROMISE = ("model", "k", "m", "l", "sensitive", "missing")
+PROMISE = ("model", "k", "m", "l", "sensitive", "missing", "l_kind", "t", "distance")
 KNOWN = ("min_exp", "min_conf", "max_length", "fuzzy", "knowledge")
 
 _ADDRESSED = frozenset({"data", "output", "raw", "original"})
@@ -122,7 +122,7 @@ def _parameter(option: Option) -> inspect.Parameter:
             kind = int | None
         case Share() | Seconds():
             kind = float | None
-        case Texts() | Numbers() | Specs() | Readings():
+        case Texts() | Numbers() | Widths() | Specs() | Words():
             kind = list[str] | None
         case Switch():
             kind, how["metavar"] = bool, ""
@@ -157,10 +157,12 @@ def parse(option: Option, said: Any) -> Any:
             return tuple(said)
         case Numbers(example):
             return numbers(said, option.flag, example)
+        case Widths(example):
+            return widths(said, option.flag, example)
         case Specs():
             return hierarchies(said)
-        case Readings():
-            return missing_values(said)
+        case Words(example):
+            return words(said, option.flag, example)
     # A tab or a newline is hard to type: \t is taken for what it means.
     return {"\\t": "\t", "\\n": "\n"}.get(said, said) if option.name == "separator" else said
 
@@ -175,23 +177,29 @@ def is_spark(engine: str | None) -> bool:
 
 
 def promise(given: dict[str, Any], kind: str | None = None) -> Any:
-    """The guarantee that --model, --k, --m, --l and --missing stand for, which it takes out; with --quasi, --model k is about a table."""
+    """The guarantee that the flags of the promise stand for, which it takes out; with --quasi, --model k is about a table."""
     from shoal.guarantees.registry import guarantee_from, kind_for
 
-    facts = {name: given.pop(name, None) for name in ("k", "m", "l", "missing")}
+    facts = {name: given.pop(name, None) for name in PROMISE if name not in ("model", "sensitive")}
     model = given.pop("model", "km")
+    if isinstance(facts["missing"], dict) and model in ("k", "rt", "lm"):
+        # The same flag speaks of columns that are known, of which the promise says nothing.
+        known = ",".join(given.get("quasi") or ()).split(",")
+        of_quasi = {name: reading for name, reading in facts["missing"].items() if name in known}
+        facts["missing"] = {name: told for name, told in facts["missing"].items() if name not in of_quasi} or None
+        given |= {"missing_quasi": of_quasi} if of_quasi else {}
     return guarantee_from(kind_for(model, has_quasi=bool(given.get("quasi"))), facts | {"kind": kind})
 
 
-def missing_values(given: list[str]) -> str | dict[str, str]:
-    """What --missing says: one reading for all sensitive columns, or one for each that is named."""
-    readings: dict[str, str] = {}
+def words(given: list[str], flag: str, example: str) -> str | dict[str, str]:
+    """What a repeated flag says: one word for all columns, or one for each that is named."""
+    chosen: dict[str, str] = {}
     for text in given:
-        column, _, reading = text.rpartition("=")
-        if column in readings or (readings and "" in (column, *readings)):
-            raise InputError("--missing is given twice; give one for all columns, or one for each, as COL=value")
-        readings[column] = reading
-    return readings[""] if set(readings) == {""} else readings
+        column, _, word = text.rpartition("=")
+        if column in chosen or (chosen and "" in (column, *chosen)):
+            raise InputError(f"{flag} is given twice; give one for all columns, or one for each, as {example}")
+        chosen[column] = word
+    return chosen[""] if set(chosen) == {""} else chosen
 
 
 def hierarchies(given: list[str]) -> str | dict[str, str]:
@@ -225,6 +233,19 @@ def numbers(given: list[str], flag: str, example: str) -> dict[str, float]:
             name = ""
         if not name or not 0 <= values[name] < float("inf"):
             raise InputError(f"{flag} {text!r} is not a name with a number; give for example {flag} {example}")
+    return values
+
+
+def widths(given: list[str], flag: str, example: str) -> dict[str, str]:
+    """What a repeated flag says: a width per name."""
+    values = {}
+    for text in given:
+        name, _, width = text.rpartition("=")
+        if not name or not width or name in values:
+            raise InputError(
+                f"{flag} {text!r} is not a name with a width, each name once; give for example {flag} {example}"
+            )
+        values[name] = width
     return values
 
 

@@ -24,9 +24,18 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from shoal.evaluation.raw_profile import Profile
+    from shoal.estimate.outlook import Outlook
+    from shoal.estimate.raw_profile import Profile
     from shoal.guarantees.audit import Witness
     from shoal.records.values import Kind
+
+
+_KEPT = {
+    "info": ("information kept", ""),
+    "exact": ("items as they are", ""),
+    "pairs": ("pairs kept", "of the 100 commonest"),
+    "cells": ("cells as they are", ""),
+}
 
 
 @options.takes(
@@ -51,6 +60,9 @@ def profile(
 ) -> None:
     """Show how many transactions a few known items single out in raw data, with examples; in a table also how many the columns alone do.
 
+    Then what a release would keep, by the default algorithm and for two known items unless --m asks for others: tried for a moment on a
+    sample, and so a range, or on all rows.
+
     It names rare items and rows: it is for you, not for publication.
 
     [bold]shoal profile baskets.csv --k 5 --hierarchy tree.csv[/bold]
@@ -58,7 +70,7 @@ def profile(
     [bold]shoal profile patients.csv --k 5 --quasi age,sex --items diagnoses --drop id[/bold]
     """
     from shoal.drawing.risk_plots import exposure_plot
-    from shoal.evaluation.raw_profile import profile as profiled
+    from shoal.estimate.raw_profile import profile as profiled
     from shoal.records.database.address import with_query
 
     check_plot(plot)
@@ -68,7 +80,7 @@ def profile(
     with progress() as tell:
         if tell:
             tell("counting", 0.0)
-        found = profiled(data, given.pop("k", 5), given.pop("m", 3), **given)
+        found = profiled(data, given.pop("k", 5), given.pop("m", None), progress=tell, **given)
     write_plot(plot, exposure_plot(found))
     if json:
         print_json(found.to_dict())
@@ -113,18 +125,31 @@ def show_profile(found: Profile, out: Console, *, examples: bool = True) -> None
         for witness in exposure.examples[:1]:
             shown = example(witness) if values_shown(sys.stdout) else _example_by_rows(witness)
             out.print(f"for example: {shown}", soft_wrap=True)
+    if found.outlook is not None:
+        show_outlook(found.outlook, out)
     for note in found.notes:
         out.print(f"note: {printable(note)}", style="yellow", soft_wrap=True)
 
 
+def show_outlook(outlook: Outlook, out: Console) -> None:
+    """What a release would keep, and how that was found out."""
+    part = "all" if outlook.sample == outlook.rows else f"{outlook.sample:,} of {outlook.rows:,}"
+    out.print()
+    out.print(f"A release with {outlook.guarantee} by {outlook.algorithm}, tried on {part} transactions:")
+    for name, (what, told) in _KEPT.items():
+        if name in outlook.kept:
+            out.print(f"  {what:<18} {outlook.kept[name]!s:>12}  {told}".rstrip())
+
+
 def _kinds(columns: Mapping[str, Kind]) -> str:
-    """Which columns are numbers and which are not; why, where it may surprise."""
+    """Which columns are numbers, which are dates and the like, and which are neither; why, where it may surprise."""
     from shoal.records.values import NO_NUMBER
 
-    told: dict[str, list[str]] = {"numbers": [], "categories": []}
+    told: dict[str, list[str]] = {"numbers": []}
     for name, kind in columns.items():
-        why = "" if kind.reason == NO_NUMBER else f" ({kind.reason})"
-        told["numbers" if kind.numeric else "categories"].append(name + why)
+        why = "" if kind.recognised or kind.reason == NO_NUMBER else f" ({kind.reason})"
+        what = kind.reason if kind.recognised else "numbers" if kind.numeric else "categories"
+        told.setdefault(what, []).append(name + why)
     return "; ".join(f"{what}: {', '.join(names)}" for what, names in told.items() if names)
 
 

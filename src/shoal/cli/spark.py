@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from shoal.cli.anonymize import worth_lines
 from shoal.cli.audit import BROKEN, show_audit
 from shoal.cli.terminal import console, print_json, printable, progress, say
 
@@ -50,9 +51,13 @@ def show_on_spark(release: SparkRelease, out: Console) -> None:
     out.print(f"{release.guarantee} holds", style="bold green", end="")
     out.print(f"  {release.audit.checked:,} counted in the published rows on {printable(release.engine)}")
     out.print(release.guarantee.promise()[0])
+    out.print(worth_lines(facts))
     for name, share in release.loss.items():
-        out.print(f"lost ({name})  {share:.2%}" + ("  proven optimal" if release.optimal and name == "ncp" else ""))
-    out.print(f"algorithm   {release.algorithm}")
+        if name.startswith("info"):
+            continue
+        out.print(f"lost ({name})  {share:.2%}")
+    proof = "  proven optimal" if release.optimal else ""
+    out.print(f"algorithm   {release.algorithm}{proof}")
     out.print(f"rows        {release.rows:,}, shuffled")
     out.print(f"time        {release.seconds:.1f} s")
     for note in release.notes:

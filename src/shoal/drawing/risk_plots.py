@@ -11,8 +11,8 @@ from shoal.drawing.charts import Series, line_chart
 if TYPE_CHECKING:
     from shoal.attacks.background import BackgroundAttack
     from shoal.attacks.homogeneity import Homogeneity
+    from shoal.estimate.raw_profile import Profile
     from shoal.evaluation.evaluation import Evaluation
-    from shoal.evaluation.raw_profile import Profile
     from shoal.guarantees.km import Exposure
 
 

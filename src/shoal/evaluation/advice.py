@@ -14,7 +14,8 @@ from shoal.algorithms.recoding import Options, Recoding
 from shoal.errors import VALUES, Message, option
 from shoal.guarantees.km import KmAnonymity
 from shoal.hierarchy.tree import Hierarchy
-from shoal.price.ncp import leaf_occurrences, ncp
+from shoal.price.levels import price_for
+from shoal.price.ncp import leaf_occurrences
 from shoal.records.baskets import Baskets
 
 SHARES = (0.02, 0.05, 0.1)
@@ -48,21 +49,6 @@ def root_advice(baskets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarchy, 
     )
 
 
-def prospects(baskets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarchy, options: Options) -> tuple[str, ...]:
-    """What a release would lose, from a quick run, with and without deleting single occurrences."""
-    if baskets.occurrences > MOST_OCCURRENCES:
-        return ()
-    recoding = algorithm(guarantee.model, "exact")(
-        baskets, guarantee, hierarchy, replace(options, time_limit=SECONDS, progress=None)
-    )
-    loss = ncp(recoding.cut, leaf_occurrences(hierarchy, baskets))["ncp"]
-    at_most = "" if recoding.optimal else "at most "
-    return (
-        f"a release with {guarantee} over {hierarchy.source} would lose {at_most}{loss:.1%} by generalizing alone",
-        *hybrid_advice(baskets, guarantee, hierarchy, options, loss),
-    )
-
-
 def hybrid_advice(
     baskets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarchy, options: Options, loss: float
 ) -> tuple[str, ...]:
@@ -76,10 +62,20 @@ def hybrid_advice(
     seconds = min(GLANCE, options.time_limit or GLANCE)
     given = replace(options, suppress=max(options.suppress, 0.05), time_limit=seconds, progress=None)
     other = algorithm(guarantee.model, "hybrid")(baskets, guarantee, hierarchy, given)
-    instead = ncp(other.cut, leaf_occurrences(hierarchy, baskets), other.deletions_by_leaf(baskets))
-    if instead["ncp"] > 0.9 * loss:
+    instead = loss_of(other, baskets, options)
+    if instead > 0.9 * loss:
         return ()
-    return (Message(f"{ask} would lose {instead['ncp']:.1%} ({instead['deleted']:.1%} deleted) or less"),)
+    deleted = int(other.deletions_by_leaf(baskets).sum()) / max(1, baskets.occurrences)
+    return (Message(f"{ask} would lose {instead:.1%} ({deleted:.1%} deleted) or less"),)
+
+
+def loss_of(recoding: Recoding, baskets: Baskets, options: Options) -> float:
+    """What a cut with its deletions loses, by the price that the options name."""
+    tree = recoding.cut.hierarchy
+    occurrences = leaf_occurrences(tree, baskets)
+    price = price_for(options.price, tree, occurrences)
+    cost = price.of_cut(recoding.cut.node, occurrences, recoding.deletions_by_leaf(baskets))
+    return price.share(cost, baskets.occurrences)
 
 
 def describe(rare: list[RareCategories]) -> list[str]:
@@ -99,9 +95,9 @@ def _way_out(baskets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarchy, opt
             baskets, guarantee, hierarchy, replace(options, suppress=share, time_limit=seconds, progress=None)
         )
         if not ends_at_root(recoding):
-            loss = ncp(recoding.cut, occurrences)
+            dropped = int(occurrences[recoding.cut.node < 0].sum()) / max(1, baskets.occurrences)
             at_most = "" if recoding.optimal else "at most "
-            lost = f"{at_most}{loss['ncp']:.1%} ({loss['deleted']:.1%} dropped)"
+            lost = f"{at_most}{loss_of(recoding, baskets, options):.1%} ({dropped:.1%} dropped)"
             return Message(f"{option('suppress', f'{share:g}')} would lose {lost}")
     without = f" (not even {option('suppress', f'{tried[-1]:g}')} is enough)" if tried else ""
     return Message(f"merge these categories with others in the hierarchy, or choose a smaller k or m{without}")

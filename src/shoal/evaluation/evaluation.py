@@ -19,7 +19,8 @@ from shoal.evaluation.request import Request, with_standards
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What a release costs and what an attacker still learns. For its owner; `to_dict` has counts and shares only.
+    """What a release costs and what an attacker still learns. For its owner: `to_dict` has counts and shares, and names the ten commonest
+    items with what became of them.
 
     A measure is had by its name: `evaluation["loss.items"]`.
     """

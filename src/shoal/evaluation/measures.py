@@ -25,6 +25,7 @@ from shoal.loss.pairs import Pairs, RuleErrors, rule_errors
 from shoal.loss.published import ItemsLoss, columns_loss, items_loss
 from shoal.loss.queries import Query, relative_errors
 from shoal.loss.workloads import random_workload
+from shoal.loss.worth import ColumnRemains, ItemsRemains, width_words
 from shoal.price.edits import edits
 from shoal.price.ul import ul
 
@@ -89,16 +90,65 @@ COLUMNS = Need(
     lambda pair: bool(pair.meanings.cells), "not defined for files of sets: there are no quasi-identifier columns"
 )
 BUCKETS = Need(lambda pair: pair.buckets is not None, "not defined for releases without buckets")
+WORTH = (Need(lambda pair: pair.meanings.tokens is not None or bool(pair.meanings.cells), ""),)
 QUERY_ITEMS = Need(ITEMS.is_met, "not defined: there are no items")
 QUERY_COLUMNS = Need(lambda pair: bool(_query_columns(pair)), "not defined: there are no quasi-identifier columns")
 WORKLOAD = Need(lambda pair: pair.workload is not None, "")
 QUERIES = Need(lambda pair: pair.asked["queries"] > 0, "none were asked for")
 
 
+def _lost(name: str) -> Callable[[Pair], float]:
+    """The share of the information that is lost, of tables also by side."""
+    return lambda pair: _told(pair.worth[0].lost, name)
+
+
+def _kept(name: str) -> Callable[[Pair], float]:
+    """The share of what is published as it is."""
+    return lambda pair: _told(pair.worth[0].kept, name)
+
+
+def _told(shares: Mapping[str, float], name: str) -> float:
+    if name not in shares:
+        raise Undefined("")
+    return shares[name]
+
+
+def _kept_line(what: str, remark: str) -> Callable[[float], Iterator[Line]]:
+    return lambda share: iter([(what, f"{share:.1%}", remark)])
+
+
+def _remains(name: str) -> Callable[[Pair], Any]:
+    """What is left of the columns or of the items, in a clinician's words."""
+
+    def remains(pair: Pair) -> Any:
+        found = pair.worth[0].remains
+        if name not in found:
+            raise Undefined("")
+        return found[name]
+
+    return remains
+
+
+def _columns_remain_lines(columns: Mapping[str, ColumnRemains]) -> Iterator[Line]:
+    for name, remains in columns.items():
+        yield f"  {name}", f"{remains['exact']:.1%}", f"median width {width_words(remains)}"
+
+
+def _items_remain_lines(items: ItemsRemains) -> Iterator[Line]:
+    if items["width"] > 1:
+        yield "", "", f"the median published one stands for {items['width']:,.0f} items"
+
+
+def _estimated_lines(estimated: bool) -> Iterator[Line]:
+    if estimated:
+        yield "", "", "estimated from counts, for rows need not correspond"
+
+
 def _items(pair: Pair) -> ItemsLoss:
     """NCP of the items."""
     rules, hidden = pair.meanings.rules, pair.original.sensitive_items
-    loss = items_loss(*pair.sets, sensitive=hidden, same_order=pair.asked["same_order"])
+    spread = None if pair.asked["same_order"] or pair.meanings.cells else pair.item_fates[0]
+    loss = items_loss(*pair.sets, sensitive=hidden, same_order=pair.asked["same_order"], spread=spread)
     if loss.added or (rules is not None and rules.model == "k"):
         raise Undefined("not defined for releases that add items: items added and removed are the measure")
     return loss
@@ -341,6 +391,7 @@ def _linkage(pair: Pair) -> Linkage:
     )
 
 
+_KEEPING = Stage("counting what is kept", 0.1)
 _COUNTING = Stage("counting items and pairs", 0.15)
 _ASKING = Stage("asking queries", 0.3)
 _CLASSES = Stage("counting classes", 0.55)
@@ -349,6 +400,21 @@ _LINKING = Stage("linking people", 0.9)
 _LAST = Stage("looking at single tokens and buckets", 0.95)
 
 MEASURES = (
+    Measure(
+        "kept.info", lambda pair: 1 - pair.worth[0].lost["info"], WORTH, _KEEPING, _kept_line("information kept", "")
+    ),
+    Measure("kept.exact", _kept("exact"), WORTH, _KEEPING, _kept_line("items as they are", "of all item occurrences")),
+    Measure("kept.items", _remains("items"), WORTH, _KEEPING, _items_remain_lines),
+    *(
+        Measure(f"kept.{name}", _kept(name), WORTH, _KEEPING, _kept_line(what, remark))
+        for name, what, remark in (
+            ("pairs", "pairs kept", "of the 100 commonest pairs: both items as they are, the count within 10%"),
+            ("cells", "cells as they are", "of the quasi-identifiers"),
+        )
+    ),
+    Measure("kept.columns", _remains("columns"), WORTH, _KEEPING, _columns_remain_lines),
+    Measure("kept.estimated", lambda pair: pair.worth[1], WORTH, _KEEPING, _estimated_lines),
+    *(Measure(f"loss.{name}", _lost(name), WORTH, _KEEPING) for name in ("info", "info_columns", "info_items")),
     Measure("loss.items", _items, (ITEMS,), lines=_items_lines, title="NCP of the items"),
     Measure("loss.columns", _columns, (COLUMNS,), lines=_columns_lines),
     Measure("loss.edits", _edits, (ITEMS,), lines=_edits_lines, title="items added and removed"),

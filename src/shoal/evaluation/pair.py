@@ -11,10 +11,13 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from shoal.algorithms.km.learning import learner
 from shoal.errors import VALUES, InputError, option
 from shoal.evaluation.between import RulesFile, rules_file, without_guards, workload_file
 from shoal.evaluation.request import Request
+from shoal.evaluation.shuffled_fates import shuffled_column_fates, shuffled_item_fates
 from shoal.guarantees.diversity import BUCKET
 from shoal.guarantees.k import open_and_sensitive
 from shoal.guarantees.km import KmAnonymity
@@ -28,9 +31,13 @@ from shoal.hierarchy.meanings import (
 )
 from shoal.hierarchy.spec import Values, column_hierarchy, resolve
 from shoal.hierarchy.tree import Hierarchy
+from shoal.loss.common_pairs import pairs_kept
+from shoal.loss.fates import Coverage, column_fates, dealt_fates, row_fates
 from shoal.loss.pairs import Pairs, pair_survival
 from shoal.loss.queries import Query
+from shoal.loss.worth import Names, Worth, columns_worth, items_worth, table_worth
 from shoal.options import Reading
+from shoal.price.information import Fates
 from shoal.records.baskets import Baskets
 from shoal.records.buckets import Buckets
 from shoal.records.formats.peek import column_names, source_name
@@ -245,13 +252,57 @@ class Pair:
         return pair_survival(*self.sets, self.asked["pairs"], sensitive=self.original.sensitive_items)
 
     @cached_property
+    def worth(self) -> tuple[Worth, bool]:
+        """(what the release is worth, whether that is estimated from counts)."""
+        items, columns, guesses = None, None, list[bool]()
+        if self.meanings.tokens is not None:
+            fates, guessed = self.item_fates
+            meanings = self.meanings.tokens
+            names = Names(meanings.domain, meanings.tokens, meanings.breadth)
+            items = items_worth(fates, pairs_kept(*self.open_sets), names)
+            guesses.append(guessed)
+        if self.meanings.cells:
+            of_columns = {name: self._column_fates(name) for name in self.meanings.cells}
+            guesses += [guessed for _, guessed in of_columns.values()]
+            fates_of = {name: fates for name, (fates, _) in of_columns.items()}
+            columns = columns_worth(fates_of, self.asked.get("weights") or {}, self.meanings.cells)
+        if self.buckets is not None and columns is not None:  # what is lost there is whose the sensitive value is
+            return Worth({"info": dealt_fates(self.buckets).info}, columns.kept, columns.remains), False
+        worth = table_worth(columns, items) if columns is not None else items
+        assert worth is not None
+        return worth, any(guesses)
+
+    @cached_property
+    def item_fates(self) -> tuple[Fates, bool]:
+        """What became of the items that are not sensitive, row by row if rows correspond, and whether that is an estimate."""
+        before, after, meanings = self.sets
+        if not self.asked["same_order"]:
+            return shuffled_item_fates(*self.open_sets, meanings, may_delete=not self.meanings.cells)
+        fates = row_fates(before, after, Coverage.of_meanings(meanings))
+        hidden = np.array([name in self.original.sensitive_items for name in meanings.domain], np.bool_)
+        shown = ~hidden[fates.item]
+        return Fates(fates.item[shown], fates.token[shown], fates.times[shown], fates.as_it_is[shown]), False
+
+    def _column_fates(self, name: str) -> tuple[Fates, bool]:
+        before, after = self.original[name], self.published[name]
+        if self.asked["same_order"]:
+            return column_fates(before, after, self.meanings.trees[name]), False
+        return shuffled_column_fates(before, after, self.meanings.cells[name])
+
+    @cached_property
     def buckets(self) -> Buckets | None:
         """A bucketized release as what it is."""
         column = next((c for c in self.published.of_role("keep") if c.name == BUCKET), None)
         if column is None or BUCKET in self.original.names:
             return None
-        if self.published.items is not None or len(self.published.of_role("sensitive")) != 1:
+        secrets = self.published.of_role("sensitive")
+        if self.published.items is not None or not secrets:
             return None
+        if len(secrets) > 1:
+            raise InputError(
+                "buckets are measured for one sensitive column; name one of "
+                f"{', '.join(one.name for one in secrets)} with {option('sensitive')}, and drop the others ({option('drop')})"
+            )
         others = tuple(c for c in self.published.columns if c is not column)
         return Buckets.of(replace(self.published, columns=others), column.codes, names=column.values)
 

@@ -127,9 +127,10 @@ def affordable(lengths: npt.NDArray[np.int64], m: int, most: float | None = None
 
 
 def _certain(records: Records, of_row: npt.NDArray[np.int64], n: int) -> int:
-    """Rows whose sensitive value all rows with the same quasi-identifiers share."""
-    (column,) = records.of_role("sensitive")
-    width = len(column.values) + 1
-    pairs = np.unique(of_row * width + canonical(column.values)[column.codes])
-    different = np.bincount(pairs // width, minlength=n)
-    return int(np.count_nonzero(different[of_row] == 1))
+    """Rows of which all rows with the same quasi-identifiers share a sensitive value."""
+    certain = np.zeros(n, np.bool_)
+    for column in records.of_role("sensitive"):
+        width = len(column.values) + 1
+        pairs = np.unique(of_row * width + canonical(column.values)[column.codes])
+        certain |= np.bincount(pairs // width, minlength=n) == 1
+    return int(np.count_nonzero(certain[of_row]))

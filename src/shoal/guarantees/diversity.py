@@ -5,26 +5,35 @@ that every value belongs to exactly one row, may narrow a row down to few values
 at least l values stay possible for every row against an attacker who knows the given rules. The audit sees what is published
 and the rules, nothing else: one assignment of its values per bucket, and the exchanges that it allows, say what is possible for whom.
 A missing value, unless it is read as a value, may be any, so that no rule excludes it for anybody, and is none of the l.
+Several sensitive columns are promises of their own, each of which has to hold; rules are about one.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import InputError
+from shoal.errors import InputError, option
 from shoal.guarantees.audit import Audit, Witness
-from shoal.guarantees.missing import UNKNOWN, Missing, check_named, checked_missing, counted_values, words_of
+from shoal.guarantees.missing import (
+    UNKNOWN,
+    Missing,
+    check_named,
+    checked_missing,
+    counted_values,
+    reading_of,
+    words_of,
+)
 from shoal.guarantees.soundness import check_buckets, check_table
 from shoal.guarantees.table import canonical
 from shoal.hierarchy.tree import Hierarchy
 from shoal.numbers import whole_number
-from shoal.records.buckets import Buckets, sensitive_column
+from shoal.records.buckets import Buckets, sensitive_column, sensitive_views
 from shoal.records.knowledge import Rules
 from shoal.records.records import Column, Records
 
@@ -33,6 +42,15 @@ BUCKET = "bucket"
 KINDS = ("distinct", "entropy", "recursive")
 NAMED = 100
 """Rows that a witness names: rows that are alike in a large bucket may be many."""
+
+
+class _Look(NamedTuple):
+    """What the audit finds in one sensitive column."""
+
+    per_row: npt.NDArray[np.int64]
+    """How many values are possible for each row; -1 where the rules contradict its bucket."""
+    witnesses: tuple[Witness, ...]
+    largest_share: float
 
 
 @dataclass(frozen=True)
@@ -64,8 +82,8 @@ class MatchingDiversity:
         """Which attacker is stopped, in plain words."""
         if self.rules is None:
             return (
-                f"Whoever finds a person's row and its bucket learns a list of at least {self.l} different sensitive "
-                f"values{words_of(self.missing)}, one of which is the person's unless that is missing.",
+                f"Whoever finds a person's row and its bucket learns a list of at least {self.l} different values of each sensitive "
+                f"column{words_of(self.missing)}, one of which is the person's unless that is missing.",
             )
         return (
             "Whoever finds a person's row and its bucket, and knows all rules of the kind 'such people never have that value' that the "
@@ -79,7 +97,7 @@ class MatchingDiversity:
         """Which attacker is not stopped."""
         rules = self.rules
         return (
-            "All columns but the sensitive one are published as they are: whoever knows a person finds their row.",
+            "All columns that are not sensitive are published as they are: whoever knows a person finds their row.",
             *(
                 [
                     "An attacker who knows that a person cannot have some of the values may rule them out: no such knowledge was assumed."
@@ -114,56 +132,65 @@ class MatchingDiversity:
         threads: int | None = None,
         progress: Callable[[float], None] | None = None,
     ) -> Audit:
-        """Count the valid sensitive values of every row. All is counted also with `yes_or_no`: it takes one pass over the buckets."""
+        """Count the valid sensitive values of every row, once for each sensitive column. All is counted also with `yes_or_no`: it takes one
+        pass over the buckets."""
+        each = _each_column(published)
+        if self.rules is not None and len(each) > 1:
+            raise InputError(
+                f"rules are about one sensitive column, and {len(each)} are named; leave out the rules, or name one column with "
+                f"{option('sensitive')}"
+            )
+        check_named(self.missing, [buckets.sensitive for buckets in each])
+        looks = []
+        for buckets in each:
+            looks.append(self._look(buckets, witnesses, threads, named=len(each) > 1))
+            if progress:
+                progress(len(looks) / len(each))
+        per_row = np.minimum.reduce([look.per_row for look in looks])
+        sizes, broken = each[0].sizes, int(np.count_nonzero(per_row < 0))
+        shown = sorted((witness for look in looks for witness in look.witnesses), key=lambda witness: witness.support)
+        return Audit(
+            guarantee=self.to_dict(),
+            holds=not (per_row < self.l).any(),
+            checked=len(per_row),
+            violations=int(np.count_nonzero(per_row < self.l)),
+            witnesses=tuple(shown[:witnesses]),
+            notes=contradiction_notes(broken),
+            facts={
+                "buckets": len(sizes),
+                "smallest_bucket": int(sizes.min()) if len(sizes) else 0,
+                "largest_bucket": int(sizes.max(initial=0)),
+                "average_bucket": float(sizes.mean()) if len(sizes) else 0.0,
+                "fewest_values": max(0, int(per_row.min())) if len(per_row) else 0,
+                "certain_rows": int(np.count_nonzero(per_row == 1)),
+                "contradicted_rows": broken,
+                "largest_share": max(look.largest_share for look in looks),
+            },
+        )
+
+    def _look(self, published: Buckets, witnesses: int, threads: int | None, *, named: bool) -> _Look:
+        """One sensitive column; `named` if its name has to be said."""
         from shoal.kernels.audit.assignments import open_values
 
-        published = buckets_of(published)
-        counted = counted_in(published, self.missing)
+        counted = counted_in(published, reading_of(self.missing, published.sensitive))
         kind, excluded = kinds_of_rows(published.rows, self.rules, published.vocabulary, threads, counted)
-        if progress:
-            progress(0.5)
         group, bucket, kind_of, number = open_values(
             published.of_row, kind, excluded, published.offsets, published.values, published.counts, counted, threads
         )
-        if progress:
-            progress(1.0)
-        per_row = number[group]
         bad = np.flatnonzero(number < self.l)
         order = np.argsort(group, kind="stable")  # rows of a group, ascending
         bounds = np.searchsorted(group[order], np.arange(len(number) + 1))
         worst = bad[np.argsort(number[bad], kind="stable")][:witnesses]
-        broken = int(np.count_nonzero(per_row < 0))
-        return Audit(
-            guarantee=self.to_dict(),
-            holds=not len(bad),
-            checked=len(per_row),
-            violations=int(np.count_nonzero(per_row < self.l)),
-            witnesses=tuple(
-                self._witness(
-                    published,
-                    int(bucket[g]),
-                    kind,
-                    int(kind_of[g]),
-                    excluded,
-                    counted,
-                    order[bounds[g] : bounds[g + 1]],
-                )
-                for g in worst.tolist()
-            ),
-            notes=contradiction_notes(broken),
-            facts={
-                "buckets": len(published),
-                "smallest_bucket": int(published.sizes.min()) if len(published) else 0,
-                "largest_bucket": int(published.sizes.max(initial=0)),
-                "average_bucket": float(published.sizes.mean()) if len(published) else 0.0,
-                "fewest_values": max(0, int(per_row.min())) if len(per_row) else 0,
-                "certain_rows": int(np.count_nonzero(per_row == 1)),
-                "contradicted_rows": broken,
-                "largest_share": float((likeliest(published, counted) / published.sizes).max())
-                if len(published)
-                else 0.0,
-            },
-        )
+        found = [
+            self._witness(
+                published, int(bucket[g]), kind, int(kind_of[g]), excluded, counted, order[bounds[g] : bounds[g + 1]]
+            )
+            for g in worst.tolist()
+        ]
+        if named:
+            found = [replace(witness, reason=f"{published.sensitive}, {witness.reason}") for witness in found]
+        share = (likeliest(published, counted) / published.sizes).max() if len(published) else 0.0
+        return _Look(number[group], tuple(found), float(share))
 
     def _witness(
         self,
@@ -183,6 +210,13 @@ class MatchingDiversity:
         reason = f"bucket {published.label(bucket)}: {len(left[this_kind]):,} of {self.l:,} values are possible"
         reason += f" for {len(rows):,} rows alike" if len(rows) > NAMED else ""
         return Witness(left[this_kind], len(left[this_kind]), numbers, reason)
+
+
+def _each_column(published: Buckets | Records) -> tuple[Buckets, ...]:
+    """What is published, once for each sensitive column."""
+    if isinstance(published, Buckets):
+        return (buckets_of(published),)
+    return tuple(buckets_of(view) for view in sensitive_views(published))
 
 
 def buckets_of(published: Buckets | Records) -> Buckets:

@@ -49,14 +49,19 @@ def check_named(missing: Missing, sensitive: Collection[str]) -> None:
         )
 
 
+def reading_of(missing: Missing, column: str) -> str:
+    """How missing values of one sensitive column are read."""
+    return missing.get(column, UNKNOWN) if isinstance(missing, Mapping) else missing
+
+
 def counted_values(values: Sequence[str], column: str, missing: Missing) -> npt.NDArray[np.bool_]:
     """Which values of a sensitive column count towards l: all but the missing ones, where these are unknown."""
-    reading = missing.get(column, UNKNOWN) if isinstance(missing, Mapping) else missing
+    reading = reading_of(missing, column)
     return np.array([reading == VALUE or value.strip() != "" for value in values], np.bool_)
 
 
-def words_of(missing: Missing) -> str:
-    """What is said of missing values beside a number of different ones."""
+def words_of(missing: Missing, unknown: str = "missing ones not counted") -> str:
+    """What is said of missing values beside a number of values; `unknown` is what becomes of those that may be any."""
     if missing == VALUE:
         return ", a missing value counted as one of them"
     columns = (
@@ -64,4 +69,4 @@ def words_of(missing: Missing) -> str:
         if isinstance(missing, Mapping)
         else []
     )
-    return ", missing ones not counted" + (f" but as one value in {', '.join(columns)}" if columns else "")
+    return f", {unknown}" + (f" but as one value in {', '.join(columns)}" if columns else "")

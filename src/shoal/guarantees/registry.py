@@ -7,7 +7,7 @@ plan, a certificate, the app) makes the guarantee here.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from importlib import import_module
 from typing import Any, Protocol
 
@@ -38,17 +38,19 @@ class Entry:
     name: str
     numbers: Mapping[str, int]
     roles: tuple[str, ...]
-    reads_missing: bool = False
-    """Whether it has to know what a missing sensitive value is."""
+    settings: tuple[str, ...] = ()
+    """What else it may be told: how a missing sensitive value is read, and what beside its numbers is promised."""
 
 
+OF_TABLES = ("missing", "l_kind", "t", "distance")
+"""What is said of the sensitive columns of a table without items."""
 GUARANTEES = {
     "km": Entry("km", "KmAnonymity", {"k": 5, "m": 2}, ("items", "id")),
     "k": Entry("k", "KAnonymity", {"k": 5, "l": 1}, ("items", "id", "sensitive")),
-    "table": Entry("table", "TableAnonymity", {"k": 5, "l": 1}, ("quasi", "sensitive", "keep"), True),
+    "table": Entry("table", "TableAnonymity", {"k": 5, "l": 1}, ("quasi", "sensitive", "keep"), OF_TABLES),
     "rt": Entry("rt", "RTAnonymity", {"k": 5, "m": 2}, ("quasi", "items", "sensitive", "keep")),
     "lm": Entry("lm", "LmDiversity", {"k": 5, "l": 2, "m": 2}, ("quasi", "items", "sensitive", "keep")),
-    "diversity": Entry("diversity", "MatchingDiversity", {"l": 3}, ("quasi", "sensitive", "keep"), True),
+    "diversity": Entry("diversity", "MatchingDiversity", {"l": 3}, ("quasi", "sensitive", "keep"), ("missing",)),
 }
 MODELS = tuple(kind for kind in GUARANTEES if kind != "table")
 
@@ -64,8 +66,15 @@ def kind_for(model: str, *, has_quasi: bool) -> str:
     return "table" if model == "k" and has_quasi else model
 
 
+def settings_of(guarantee: Any) -> dict[str, Any]:
+    """What a guarantee was told besides its numbers, without what it takes unless told."""
+    usual = {field.name: field.default for field in fields(guarantee)}
+    settings = GUARANTEES[kind_of(guarantee)].settings
+    return {name: value for name in settings if (value := getattr(guarantee, name)) != usual[name]}
+
+
 def guarantee_from(kind: str, facts: Mapping[str, Any]) -> Any:
-    """The guarantee of a kind with these numbers (`k`, `m`, `l`), `missing` and, for comparison, the `kind` of diversity.
+    """The guarantee of a kind with these numbers (`k`, `m`, `l`), its settings and, for comparison, the `kind` of diversity.
 
     What is None was not said. Raises for what has no meaning in this kind.
     """
@@ -75,13 +84,18 @@ def guarantee_from(kind: str, facts: Mapping[str, Any]) -> Any:
             f"{option('model')} {kind!r} is not known; choose one of {', '.join(MODELS[:-1])} and {MODELS[-1]}"
         )
     entry, said = GUARANTEES[kind], {name: value for name, value in facts.items() if value is not None}
-    if "missing" in said and not entry.reads_missing:
+    if "missing" in said and "missing" not in entry.settings:
         raise InputError(
             f"{option('missing')} is for the sensitive column of a table, one value a row ({option('model', 'k')} with {option('quasi')} "
             f"and {option('l')}, or diversity); in sets an empty cell means that there are no items; leave it out"
         )
     for name in said:
-        if name not in entry.numbers and name != "missing" and (name, kind) != ("kind", "diversity"):
+        if name in OF_TABLES and name not in entry.settings:
+            raise InputError(
+                f"{option(name)} is for the sensitive columns of a table without items ({option('model', 'k')} with {option('quasi')}); "
+                "leave it out"
+            )
+        if name not in (*entry.numbers, *entry.settings) and (name, kind) != ("kind", "diversity"):
             raise InputError(f"{option(name)} has no meaning with {option('model', model)}; leave it out")
     make: Any = getattr(import_module(f"shoal.guarantees.{entry.module}"), entry.name)
     if "kind" in said:

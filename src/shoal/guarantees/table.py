@@ -1,14 +1,15 @@
 """k-anonymity of a table without items (Samarati and Sweeney 1998): every combination of published quasi-identifier values has k rows.
 
-With l, every such class holds at least l different values of each sensitive column (distinct l-diversity); a missing value counts for
-none unless it is read as a value. The classes of a table are also what (k,k^m)-anonymity and (k,l^m)-diversity look into; `classes` is
-here for all of them.
+With l, every such class holds at least l different values of each sensitive column (distinct l-diversity), or none in more than 1/l of
+its rows (by frequency); a missing value counts for none unless it is read as a value. With t, every class is close to the whole table in
+each sensitive column (`shoal.guarantees.closeness`). The classes of a table are also what (k,k^m)-anonymity and (k,l^m)-diversity look
+into; `classes` is here for all of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,20 +17,38 @@ import numpy.typing as npt
 
 from shoal.errors import InputError, option
 from shoal.guarantees.audit import Audit, Witness
+from shoal.guarantees.closeness import (
+    SLACK,
+    Distance,
+    check_columns,
+    checked_distance,
+    distance_in,
+    farthest_values,
+    likeliest_values,
+    words_of_distance,
+)
 from shoal.guarantees.missing import UNKNOWN, Missing, check_named, checked_missing, counted_values, words_of
 from shoal.guarantees.soundness import check_table
-from shoal.numbers import whole_number
+from shoal.numbers import share, whole_number
 from shoal.records.records import Records
+
+DISTINCT, FREQUENCY = "distinct", "frequency"
 
 
 @dataclass(frozen=True)
 class TableAnonymity:
-    """The promise: every class of equal quasi-identifier values has k rows, and l different values of each sensitive column."""
+    """The promise: every class of equal quasi-identifier values has k rows, and sensitive columns that are l-diverse and t-close in it."""
 
     k: int
     l: int = 1  # noqa: E741 (the papers' name)
     missing: Missing = UNKNOWN
     """What a missing sensitive value counts for: `unknown` (nothing) or `value`, for all sensitive columns or by column."""
+    l_kind: str = DISTINCT
+    """`distinct`: l different values of each sensitive column. `frequency`: none of them in more than 1/l of the rows."""
+    t: float | None = None
+    """How far the values of a sensitive column may be from those of the whole table; None for any distance."""
+    distance: Distance = None
+    """How far values are from each other: `equal` or `ordered`, for all sensitive columns or by column; None goes by the column."""
 
     model = "k"
     family = "table"
@@ -37,18 +56,42 @@ class TableAnonymity:
     def __post_init__(self) -> None:
         for name, value, least in (("k", self.k, 2), ("l", self.l, 1)):
             whole_number(name, value, least)
+        if self.t is not None:
+            share("t", self.t, "0.2")
+        if self.l_kind not in (DISTINCT, FREQUENCY):
+            raise InputError(f"l_kind is {self.l_kind!r}, which is not known; choose distinct or frequency")
         object.__setattr__(self, "missing", checked_missing(self.missing))
-        if self.l == 1 and self.missing != UNKNOWN:
+        object.__setattr__(self, "distance", checked_distance(self.distance))
+        if not self.looks_at_values and self.missing != UNKNOWN:
             raise InputError(
-                f"missing values have no use without l: nothing sensitive is counted; leave out {option('missing')}"
+                f"missing values have no use without l or t: nothing sensitive is counted; leave out {option('missing')}"
             )
+        if self.l == 1 and self.l_kind != DISTINCT:
+            raise InputError(f"a kind of l has no use without l; give {option('l')}, or leave out {option('l_kind')}")
+        if self.t is None and self.distance is not None:
+            raise InputError(f"a distance has no use without t; give {option('t')}, or leave out {option('distance')}")
+
+    @property
+    def looks_at_values(self) -> bool:
+        """Whether it promises anything about sensitive columns."""
+        return self.l > 1 or self.t is not None
+
+    @property
+    def by_frequency(self) -> bool:
+        """Whether l bounds how frequent a value is."""
+        return self.l > 1 and self.l_kind == FREQUENCY
 
     def __str__(self) -> str:
-        return f"{self.k}-anonymity" + (f" with {self.l}-diversity" if self.l > 1 else "")
+        more = [f"{self.l}-diversity" + " by frequency" * self.by_frequency] if self.l > 1 else []
+        more += [] if self.t is None else [f"{self.t:g}-closeness"]
+        return f"{self.k}-anonymity" + (f" with {' and '.join(more)}" if more else "")
 
     def to_dict(self) -> dict[str, Any]:
-        return {"model": self.model, "k": int(self.k), "l": int(self.l), "name": str(self)} | (
-            {"missing": self.missing} if self.l > 1 else {}
+        return (
+            {"model": self.model, "k": int(self.k), "l": int(self.l), "name": str(self)}
+            | ({"missing": self.missing} if self.looks_at_values else {})
+            | ({"l_kind": self.l_kind} if self.by_frequency else {})
+            | ({} if self.t is None else {"t": float(self.t), "distance": self.distance})
         )
 
     def promise(self) -> tuple[str, ...]:
@@ -56,34 +99,75 @@ class TableAnonymity:
         return (
             f"Whoever knows all quasi-identifier values of a person still faces at least {self.k} published records that are equal "
             "in them.",
-            *(
-                [
-                    f"Every such crowd holds at least {self.l} different values of each sensitive column{words_of(self.missing)}."
-                ]
-                if self.l > 1
-                else ["Equal records were counted on the published data itself."]
-            ),
+            *self._about_values(),
         )
+
+    def _about_values(self) -> Iterator[str]:
+        if self.by_frequency:
+            yield (
+                f"In every such crowd no value of a sensitive column stands in more than 1 of {self.l} records"
+                f"{words_of(self.missing, 'missing ones counted for it')}: whoever knows that much is never surer than 1/{self.l} of it."
+            )
+        elif self.l > 1:
+            yield f"Every such crowd holds at least {self.l} different values of each sensitive column{words_of(self.missing)}."
+        if self.t is not None:
+            yield (
+                "How often each value of a sensitive column occurs in such a crowd is close to how often it occurs in the whole table: at "
+                f"most {self.t:g} apart, where 1 is the farthest ({words_of_distance(self.distance)}"
+                f"{words_of(self.missing, 'missing ones like none of them')}). Whoever finds the crowd of a person learns little that the "
+                "table does not tell of everybody."
+            )
+        if not self.looks_at_values:
+            yield "Equal records were counted on the published data itself."
 
     def limits(self) -> tuple[str, ...]:
         """Which attacker is not stopped."""
         return (
-            *(
-                [
-                    f"{self.l} different sensitive values in a crowd can be of very different frequency: the attacker may still be "
-                    "nearly sure."
-                ]
-                if self.l > 1
-                else [
-                    "If all members of a crowd share a sensitive value, an attacker learns it without knowing whose record is whose."
-                ]
-            ),
+            *self._limits_of_values(),
             "An attacker who knows a sensitive or a kept column of a person may use it: only quasi-identifiers were generalized.",
             "Values were generalized no more than the promise needs. Whoever knows that can conclude why: the rows of a crowd differed "
             "in what is not exact, a range ends at numbers that somebody in the crowd has, and in a crowd of two each end is one of them.",
             "Rows are counted, not people: if one person has several rows, a crowd of rows can be a smaller crowd of people.",
             "Several releases of the same people can be combined; the promise is about this release alone.",
         )
+
+    def _limits_of_values(self) -> Iterator[str]:
+        if self.by_frequency:
+            yield (
+                f"1/{self.l} is about each value of each sensitive column by itself: values that mean nearly the same count as different, "
+                "and one sensitive column may tell of another."
+            )
+        elif self.l > 1:
+            yield (
+                f"{self.l} different sensitive values in a crowd can be of very different frequency: the attacker may still be nearly sure."
+            )
+        if self.t is not None:
+            yield (
+                "What the whole table tells of a sensitive column is not hidden, and each sensitive column is close by itself: what two "
+                "of them together tell of a crowd is not bounded."
+            )
+        if not self.looks_at_values:
+            yield (
+                "If all members of a crowd share a sensitive value, an attacker learns it without knowing whose record is whose."
+            )
+
+    def about(self, records: Records) -> TableAnonymity:
+        """The same promise, with the distance in each sensitive column named: readers of a file may take other columns for numbers."""
+        if self.t is None:
+            return self
+        self.check_sensitive(records)
+        return replace(self, distance={c.name: distance_in(c, self.distance) for c in records.of_role("sensitive")})
+
+    def check_sensitive(self, records: Records) -> None:
+        """Raises unless what is said of sensitive columns is about columns that there are."""
+        names = [column.name for column in records.of_role("sensitive")]
+        if self.looks_at_values and not names:
+            asked = f"l = {self.l}" if self.l > 1 else f"t = {self.t:g}"
+            raise InputError(
+                f"{asked}, but no column is sensitive; say with {option('sensitive')} which one, or leave {asked[0]} out"
+            )
+        check_named(self.missing, names)
+        check_columns(self.distance, names)
 
     def audit(
         self,
@@ -94,37 +178,49 @@ class TableAnonymity:
         threads: int | None = None,
         progress: Callable[[float], None] | None = None,
     ) -> Audit:
-        """Count the rows of each class, and the different values of its sensitive columns. All is counted also with `yes_or_no`."""
+        """Count the rows of each class and the values of its sensitive columns. All is counted also with `yes_or_no`."""
         sensitive = published.of_role("sensitive")
-        if self.l > 1 and not sensitive:
-            raise InputError(
-                f"l = {self.l}, but no column is sensitive; say with {option('sensitive')} which one, or leave l out"
-            )
-        check_named(self.missing, [column.name for column in sensitive])
+        self.check_sensitive(published)
         check_table(published, threads)
         of_row, sizes = classes(published)
-        fewest = fewest_values(published, of_row, len(sizes), self.missing)
+        n = len(sizes)
+        fewest = fewest_values(published, of_row, n, self.missing)
+        most = likeliest_values(published, of_row, n, self.missing) if self.by_frequency else np.zeros(n, np.int64)
+        far = np.zeros(n)
+        if self.t is not None:
+            far = farthest_values(published, of_row, sizes, self.missing, self.distance)
         if progress:
             progress(1.0)
-        small, plain = sizes < self.k, fewest < (self.l if self.l > 1 else 0)
-        bad = np.flatnonzero(small | plain)
-        worst = bad[np.lexsort((fewest[bad], sizes[bad]))][:witnesses]
+        l = min(int(self.l), len(published) + 1)  # noqa: E741 - more changes nothing, and may be too large to count with
+        small = sizes < self.k
+        plain = (fewest < l) & (self.l > 1 and not self.by_frequency)
+        sure = most * l > sizes
+        distant = far > (1.0 if self.t is None else self.t) + SLACK
+        bad = np.flatnonzero(small | plain | sure | distant)
+        worst = bad[np.lexsort((-far[bad], -most[bad] / sizes[bad], fewest[bad], sizes[bad]))][:witnesses]
+
+        def reason(c: int) -> str:
+            if small[c]:
+                return f"{sizes[c]:,} of {self.k:,} rows"
+            if plain[c]:
+                return f"{fewest[c]:,} of {self.l:,} sensitive values"
+            if sure[c]:
+                return f"{most[c]:,} of {sizes[c]:,} rows may have the same sensitive value, more than 1/{self.l}"
+            return f"{far[c]:.4f} from the whole table, more than {self.t:g}"
+
         return Audit(
             guarantee=self.to_dict(),
             holds=not len(bad),
-            checked=len(sizes),
+            checked=n,
             violations=len(bad),
             witnesses=tuple(
-                Witness(
-                    (),
-                    int(sizes[c]),
-                    rows := rows_of(of_row, c),
-                    f"{sizes[c]:,} of {self.k:,} rows" if small[c] else f"{fewest[c]:,} of {self.l:,} sensitive values",
-                    group_of(published, rows),
-                )
+                Witness((), int(sizes[c]), rows := rows_of(of_row, c), reason(c), group_of(published, rows))
                 for c in worst.tolist()
             ),
-            facts=class_facts(sizes) | ({"fewest_sensitive": int(fewest.min())} if sensitive and len(sizes) else {}),
+            facts=class_facts(sizes)
+            | ({"fewest_sensitive": int(fewest.min())} if sensitive and n else {})
+            | ({"likeliest_sensitive": round(float((most / sizes).max()), 6)} if self.by_frequency and n else {})
+            | ({} if self.t is None else {"farthest_class": round(float(far.max(initial=0)), 6)}),
         )
 
 

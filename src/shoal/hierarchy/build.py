@@ -44,15 +44,16 @@ def frequency_tree(vocabulary: Sequence[str], supports: npt.NDArray[np.int64], n
     return group_neighbours(items, n, source, lambda first, last: f"rank[{first + 1}:{last + 1}]")
 
 
-def prefix_tree(vocabulary: Sequence[str]) -> Hierarchy:
+def prefix_tree(vocabulary: Sequence[str], lengths: Sequence[int] = ()) -> Hierarchy:
     """Codes (such as ICD) grouped by their leading characters, dots aside: 250.01 under `250.0*` under `250*` under `25*`.
 
-    A code that others begin with stays a leaf of its own (250 under `250*`).
+    With `lengths`, only by so many of them. A code that others begin with stays a leaf of its own (250 under `250*`).
     """
     keyed = sorted((name.replace(".", ""), name) for name in distinct(vocabulary))
     names = [name for _, name in keyed]
+    source = f"prefix:{','.join(map(str, lengths))}" if lengths else "prefix"
     return _tree_of_beginnings(
-        names, [key for key, _ in keyed], lambda name, length: _beginning(name, length) + "*", "prefix"
+        names, [key for key, _ in keyed], lambda name, length: _beginning(name, length) + "*", source, lengths
     )
 
 
@@ -67,7 +68,11 @@ def mask_tree(values: Sequence[str]) -> Hierarchy:
 
 
 def _tree_of_beginnings(
-    names: Sequence[str], keys: Sequence[str], label: Callable[[str, int], str], source: str
+    names: Sequence[str],
+    keys: Sequence[str],
+    label: Callable[[str, int], str],
+    source: str,
+    lengths: Sequence[int] = (),
 ) -> Hierarchy:
     """The tree of the beginnings that keys share; `label` names a node by a leaf below it and the length of the beginning.
 
@@ -76,6 +81,8 @@ def _tree_of_beginnings(
     """
     order = sorted(range(len(names)), key=lambda i: (keys[i], names[i]))
     shared = [_shared_length(keys[i], keys[j]) for i, j in pairwise(order)]
+    if lengths:
+        shared = [max((length for length in lengths if length <= common), default=0) for common in shared]
     labels = list(names)
     parent = [-1] * len(labels)
 

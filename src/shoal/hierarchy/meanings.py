@@ -1,6 +1,6 @@
 """What published values may stand for: the original items of a token, the original values of a cell.
 
-A token is an original item, a node of the hierarchy, what a rules file says it is, or a set of items such as `(A,B)`; a cell is an
+A token is an original item, a node of the hierarchy, what a rules file says it is, a set of items such as `(A,B)`, or `*`; a cell is an
 original value, a node, a range such as `[20:29]`, or `*`. All measures that compare an original with a release, and the attack
 that links the two, look through these. Nothing here looks at a row.
 """
@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from shoal.errors import VALUES, InputError
 from shoal.hierarchy.build import ROOT, flat_tree
+from shoal.hierarchy.kinds.widths import DIGITS, node_widths, whole_step
 from shoal.hierarchy.tree import Hierarchy, count_of
 
 if TYPE_CHECKING:
@@ -97,6 +98,8 @@ def token_meanings(
             meant, leaves = [place[name] for name in names if name not in hidden], stop - start
         else:
             items_of = tuple(name for name in became.get(token, ()) if name in place) or set_members(token, place)
+            if not items_of and tree is None and token == ROOT:  # anything
+                items_of = tuple(name for name in place if name not in hidden)
             meant, leaves = [place[name] for name in items_of if name not in hidden], len(items_of)
         if not meant:
             strange.append(token)
@@ -151,6 +154,10 @@ class CellMeanings:
     """Where an original value lies among the stretches; NaN for a missing number."""
     missing: npt.NDArray[np.bool_]
     """Per published value, whether it may stand for a missing number."""
+    width: npt.NDArray[np.float64]
+    """How wide each published value is, in units: 10 for `[50:59]` among whole numbers, 2.5 for `[2.5:5)`, 3 for a node with 3 values."""
+    unit: str = ""
+    """What a width counts: `values`, `days`, `months`, or, if it is empty, whatever the numbers of the column count."""
 
     def fitting(self, original: str) -> npt.NDArray[np.bool_]:
         """Per published value, whether it may stand for this original one."""
@@ -176,6 +183,7 @@ def cell_meanings(published: Column, original: Column, tree: Hierarchy | None = 
     cost = np.where(leaves > 1, leaves / tree.n_leaves, 0.0)
     span = tree.span[nodes].astype(np.float64)
     position = tree.span[: tree.n_leaves, 0].tolist()
+    width, unit = node_widths(tree, nodes, value, published.values, numeric=original.numbers is not None)
     return CellMeanings(
         published.name,
         published.values,
@@ -185,6 +193,8 @@ def cell_meanings(published: Column, original: Column, tree: Hierarchy | None = 
         value,
         {name: float(at) for name, at in zip(tree.labels[: tree.n_leaves], position, strict=True)},
         np.zeros(len(published.values), np.bool_),
+        width,
+        unit,
     )
 
 
@@ -214,15 +224,19 @@ def _ranges(published: Column, original: Column) -> CellMeanings:
     width = float(known.max() - known.min()) if len(known) else 0.0
     low, high = (np.zeros(len(published.values), np.float64) for _ in range(2))
     cost, missing = np.zeros(len(published.values), np.float64), np.zeros(len(published.values), np.bool_)
+    is_open = np.zeros(len(published.values), np.bool_)
     for i, text in enumerate(published.values):
         if text in (_MISSING, ROOT):
             low[i], high[i] = (-np.inf, np.inf) if text == ROOT else (np.inf, -np.inf)
             cost[i], missing[i] = float(text == ROOT), True
         else:
-            low[i], high[i], is_open = bounds_in(text, published.name)
-            if is_open:
+            low[i], high[i], is_open[i] = bounds_in(text, published.name)
+            if is_open[i]:
                 high[i] = max(low[i], math.nextafter(high[i], -math.inf))
             cost[i] = (high[i] - low[i]) / width if width else float(high[i] > low[i])
+    closed = ~missing & ~is_open
+    step = whole_step(np.concatenate((low[closed], high[closed])))
+    wide = np.where(missing, np.where(cost > 0, width, 0.0), high - low) + np.where(is_open, 0.0, step)
     return CellMeanings(
         published.name,
         published.values,
@@ -232,6 +246,7 @@ def _ranges(published: Column, original: Column) -> CellMeanings:
         np.arange(len(published.values), dtype=np.int64),
         dict(zip(original.values, original.numbers.tolist(), strict=True)),
         missing,
+        np.round(wide, DIGITS),
     )
 
 

@@ -2,14 +2,20 @@
 
     balanced:N           groups of N neighbours, again and again; in columns called by ranges of numbers and dates, else by places
     frequency:N          the same over values by descending support
-    prefix               codes by their leading characters: 250.01 under 250.0* under 250*
+    prefix               codes by their leading characters: 250.01 under 250.0* under 250*; prefix:3,2 has only those lengths
     learned:N            for items: what loses least for the promise, at most N children a node
     named:N              for columns: as balanced:N, called by the first and the last value of each group, which are so published
+    flat                 for columns: all values right under the root, as without a spec where nothing is recognised
     mask                 for columns: more and more of the last characters hidden: 4711 under 471* under 47**
     intervals:5,10,20    for columns: numbers in intervals of width 5 under intervals of width 10 under ... under the root
-    dates                for columns: days in months and months in years, in whatever order the three are written
+    dates:year,month     for columns: days in months, quarters and years (`dates`), or in what is named, also week, day and hour
+    bands:10             for columns: numbers in bands of that width, or between borders (bands:0,18,65)
+    bands                for columns: bands that the data hold ([50-60), 50-59, <18, 65+), joined with their neighbours
+    round:5, top:90      for columns: numbers rounded, and coded at the top and the bottom (bottom:18); also round:5,top:90
+    durations            for columns: 90 min, 3 days, P2W or 1:30:00 in hours, days, weeks and more, or in what is named: durations:1d,7d
 
-Anything else is a file. A column without a spec has a flat tree, or none at all if it holds numbers, which are generalized to ranges.
+Anything else is a file. A column without a spec has that of dates, durations or bands where its values are clearly that, none at all if it
+holds numbers, which are generalized to ranges, and else a flat one.
 """
 
 from __future__ import annotations
@@ -34,9 +40,12 @@ from shoal.hierarchy.build import (
     mask_tree,
     prefix_tree,
 )
-from shoal.hierarchy.columns import interval_tree, range_labels
-from shoal.hierarchy.dates import date_tree
 from shoal.hierarchy.files import read_hierarchy
+from shoal.hierarchy.kinds.bands import band_tree, category_tree
+from shoal.hierarchy.kinds.columns import interval_tree, range_labels
+from shoal.hierarchy.kinds.dates import date_tree
+from shoal.hierarchy.kinds.durations import duration_tree
+from shoal.hierarchy.kinds.recognition import recognise
 from shoal.hierarchy.tree import Hierarchy
 
 if TYPE_CHECKING:
@@ -47,7 +56,8 @@ Spec = Hierarchy | str | os.PathLike[str]
 
 _ITEM_FORMS = "learned:N, balanced:N, frequency:N (N = 2 or more), prefix, or a hierarchy file"
 _COLUMN_FORMS = (
-    "intervals:5,10,20 (for numbers), dates, mask, prefix, balanced:N, named:N, frequency:N, or a hierarchy file"
+    "intervals:5,10,20, bands:10, round:5 or top:90 (for numbers), dates, durations, bands (for bands such as 50-59), mask, prefix, "
+    "balanced:N, named:N, frequency:N, or a hierarchy file"
 )
 _MISSING = ""
 
@@ -67,12 +77,18 @@ _N = r":[0-9]+"
 FORMS = {
     "balanced": Form(_N, numbered=True),
     "frequency": Form(_N, numbered=True),
-    "prefix": Form(),
+    "prefix": Form("(:[0-9]{1,3}(,[0-9]{1,3})*)?"),
     "learned": Form(_N, columns=False, numbered=True),
     "named": Form(_N, items=False),
     "mask": Form(items=False),
+    "flat": Form(items=False),
     "intervals": Form("(:.*)?", items=False),
-    "dates": Form(items=False),
+    "dates": Form("(:.*)?", items=False),
+    "bands": Form("(:.*)?", items=False),
+    "round": Form(":.*", items=False),
+    "top": Form(":.*", items=False),
+    "bottom": Form(":.*", items=False),
+    "durations": Form("(:.*)?", items=False),
 }
 
 
@@ -148,6 +164,8 @@ def resolve(
         )
     try:
         if spec is None:
+            spec = None if values.column is None else recognise(values.names).spec
+        if spec is None:
             return flat_tree(values.names or (_MISSING,))
         if isinstance(spec, str) and (made := _make(spec, values, learn)) is not None:
             return made
@@ -187,21 +205,28 @@ def _made(spec: str, n: int, values: Values, learn: Callable[[int], Hierarchy] |
         return flat_tree((_MISSING,))
     match name:
         case "prefix":
-            return prefix_tree(names)
+            return prefix_tree(names, [int(length) for length in parameter.split(",") if length])
         case "mask":
             return mask_tree(names)
+        case "flat":
+            return flat_tree(names)
         case "dates":
-            return date_tree(names)
+            return date_tree(names, parameter)
+        case "durations":
+            return duration_tree(names, parameter)
+        case "bands" if not parameter and not values.numeric:
+            return category_tree(names)
         case "frequency":
             return frequency_tree(names, values.counts, n)
         case "learned" if learn is not None:
             return learn(n)
-        case "intervals":
+        case "intervals" | "bands" | "round" | "top" | "bottom":
             if not values.numeric:
                 raise InputError(
-                    f"{spec} is for numbers, but its values are not numeric; use mask, prefix or a hierarchy file"
+                    f"{spec} is for numbers, but its values are not numeric; use bands (for bands such as 50-59), mask, prefix or a "
+                    "hierarchy file"
                 )
-            return interval_tree(names, parameter)
+            return interval_tree(names, parameter) if name == "intervals" else band_tree(names, spec)
         case "named":
             return group_neighbours(names, n, spec, lambda first, last: f"{names[first]}..{names[last]}")
         case _ if column is not None:

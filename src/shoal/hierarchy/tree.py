@@ -34,6 +34,8 @@ class Hierarchy:
     n_leaves: int
     source: str = "given"
     """Where it came from: `balanced:5`, `frequency:5`, `prefix`, or a file's name."""
+    floor: npt.NDArray[np.int32] | None = None
+    """Per leaf, the lowest node that it may be published as, such as that of a rounded number; None where each may be itself."""
 
     def __post_init__(self) -> None:
         n = len(self.parent)
@@ -57,9 +59,13 @@ class Hierarchy:
                 values=repeated,
             )
         self.parent.setflags(write=False)
+        if self.floor is not None:
+            self.floor.setflags(write=False)
 
     @classmethod
-    def from_parents(cls, parent: Sequence[int], labels: Sequence[str], source: str = "given") -> Hierarchy:
+    def from_parents(
+        cls, parent: Sequence[int], labels: Sequence[str], source: str = "given", floor: Sequence[int] | None = None
+    ) -> Hierarchy:
         """From nodes in any order, `parent[v]` being -1 for the root. Leaves keep their order; inner nodes follow, deepest first."""
         above = np.asarray(parent, np.int64)
         n = len(above)
@@ -71,7 +77,9 @@ class Hierarchy:
         place = np.empty(n + 1, np.int32)
         place[order] = np.arange(n)
         place[-1] = -1  # so that the root's parent stays -1
-        return cls(place[above[order]], tuple(labels[v] for v in order.tolist()), int(np.count_nonzero(~inner)), source)
+        n_leaves = int(np.count_nonzero(~inner))
+        lowest = None if floor is None else place[np.asarray(floor, np.int64)[order[:n_leaves]]]
+        return cls(place[above[order]], tuple(labels[v] for v in order.tolist()), n_leaves, source, lowest)
 
     def __repr__(self) -> str:
         return f"Hierarchy({self.source}: {self.n_leaves:,} leaves, {len(self.parent):,} nodes, height {self.height})"
@@ -151,14 +159,22 @@ class Hierarchy:
         """The published token of each node: its label where that is unique, else the label with as much of its path as it takes.
 
         A node above a single leaf or a single child is never published (what is below it says the same), so it gives way to others of
-        its label. Leaves always keep their own name. Two nodes never share a token, or a reader could not tell them apart.
+        its label. So does a leaf below its floor (43, 44 and 45 are published as 45, which is then no leaf); other leaves keep their own
+        name. Two nodes never share a token, or a reader could not tell them apart.
         """
         names = list(self.labels)
+        floors = frozenset[int]() if self.floor is None else frozenset(self.floor.tolist())
+        if self.floor is not None:
+            inner = set(names[self.n_leaves :])
+            for leaf in np.flatnonzero(self.floor != np.arange(self.n_leaves)).tolist():
+                if names[leaf] in inner:
+                    names[leaf] = f"={names[leaf]}"
         taken = Counter(names)
         leaves = set(names[: self.n_leaves])
         repeated = [v for v in range(self.n_leaves, self.n_nodes) if taken[names[v]] > 1]
-        rivals = Counter(names[v] for v in repeated if self.only_child[v] < 0)
-        unclear = [v for v in repeated if names[v] in leaves or self.only_child[v] >= 0 or rivals[names[v]] > 1]
+        silent = {v for v in repeated if self.only_child[v] >= 0 and v not in floors}
+        rivals = Counter(names[v] for v in repeated if v not in silent)
+        unclear = [v for v in repeated if names[v] in leaves or v in silent or rivals[names[v]] > 1]
         above = {v: int(self.parent[v]) for v in unclear}
         for _ in range(_STEPS if unclear else 0):
             for v in unclear:
@@ -206,6 +222,18 @@ class Hierarchy:
             )
         return np.array([position[name] for name in vocabulary], np.int32)
 
+    def lowest_of(self, vocabulary: Sequence[str]) -> npt.NDArray[np.int32]:
+        """The lowest node that each item may be published as; raises as `leaves_of` does."""
+        leaves = self.leaves_of(vocabulary)
+        return leaves if self.floor is None else self.floor[leaves]
+
+    @property
+    def coarsened(self) -> frozenset[str]:
+        """The leaves that are never published as themselves."""
+        if self.floor is None:
+            return frozenset()
+        return frozenset(self.labels[v] for v in np.flatnonzero(self.floor != np.arange(self.n_leaves)).tolist())
+
     def with_unknown(self, vocabulary: Sequence[str]) -> Hierarchy:
         """The same tree with the items it does not know hung under its root."""
         known = set(self.labels[: self.n_leaves])
@@ -218,7 +246,10 @@ class Hierarchy:
         if n == len(parent):  # a single node: the root was the only leaf
             raise InputError(f"hierarchy {self.source}: it has one node only; unknown items cannot hang under it")
         joined = np.concatenate((parent[:n], np.full(shift, root), parent[n:])).astype(np.int32)
-        return Hierarchy(joined, self.labels[:n] + tuple(new) + self.labels[n:], n + shift, self.source)
+        floor = self.floor
+        if floor is not None:
+            floor = np.append(np.where(floor < n, floor, floor + shift), np.arange(n, n + shift)).astype(np.int32)
+        return Hierarchy(joined, self.labels[:n] + tuple(new) + self.labels[n:], n + shift, self.source, floor)
 
 
 def count_of(names: Sequence[str], one: str, many: str) -> str:

@@ -19,6 +19,7 @@ from shoal.errors import InputError
 from shoal.hierarchy.meanings import CellMeanings, TokenMeanings
 from shoal.kernels.itemsets.prefixes import laid_out
 from shoal.loss.relational import column_shares
+from shoal.price.information import Fates
 from shoal.records.baskets import Baskets
 from shoal.records.records import Records
 
@@ -54,8 +55,13 @@ def items_loss(
     *,
     sensitive: Collection[str] = (),
     same_order: bool = False,
+    spread: Fates | None = None,
 ) -> ItemsLoss:
-    """NCP of the published items. Items that were added are counted, but cost nothing here: `edits` is about them."""
+    """NCP of the published items. Items that were added are counted, but cost nothing here: `edits` is about them.
+
+    Where an item may be published in several ways and rows do not correspond, `spread` says what became of it, if the caller knows better
+    than by the sizes of tokens.
+    """
     hidden = np.array([name in sensitive for name in meanings.domain], np.bool_)
     counted = ~hidden[original.items]
     total = int(np.count_nonzero(counted))
@@ -68,6 +74,12 @@ def items_loss(
         cost, deleted, added, estimated = _by_counts(original, published, meanings, hidden)
     else:
         cost, deleted, added, estimated = _by_shares(original, published, meanings, hidden)
+        if spread is not None and estimated:
+            there = spread.token >= 0
+            cost = float(
+                (spread.times * np.where(meanings.breadth > 1, meanings.breadth, 0)[spread.token])[there].sum()
+            )
+            deleted = spread.deleted * spread.occurrences
     size = meanings.size_of_domain
     generalized, gone = (cost / (size * total), deleted / total) if total else (0.0, 0.0)
     return ItemsLoss(generalized + gone, generalized, gone, added, estimated)

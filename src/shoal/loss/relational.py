@@ -71,7 +71,8 @@ class Space:
         for j, (kind, start) in enumerate(zip(self.kind.tolist(), self.start.tolist(), strict=True)):
             if not kind and np.isnan(self.number[start]):
                 low, high = legible[:, j, 0], legible[:, j, 1]
-                legible[:, j, 1] = np.where((low == 0) & (high > 0), len(self.texts[j]), high)
+                says_nothing = (low == 0) & ((high > 0) | (self.texts[j][0] == ANYTHING))
+                legible[:, j, 1] = np.where(says_nothing, len(self.texts[j]), high)
         return legible
 
     def boxes_of_tuples(self, tuples: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
@@ -170,7 +171,10 @@ def _laid_out(column: Column, tree: Hierarchy | None) -> _Laid:
         tree = tree.with_unknown([MISSING])
     share = np.where(tree.leaf_count > 1, tree.leaf_count / tree.n_leaves, 0.0)
     unused = np.zeros(tree.n_nodes, np.float64)
-    return _Laid(tree, tree.leaves_of(column.values), tree.names, unused, 1.0, tree.parent, share)
+    place = tree.lowest_of(column.values)
+    if column.gap != MISSING:
+        place = np.where([not value.strip() for value in column.values], np.int32(tree.root), place)
+    return _Laid(tree, place, tree.names, unused, 1.0, tree.parent, share)
 
 
 def _numbers(column: Column) -> _Laid:
@@ -184,7 +188,7 @@ def _numbers(column: Column) -> _Laid:
     place[~missing] = rank + first
     texts = [""] * (len(known) + first)
     for value, at in zip(reversed(column.values), place[::-1].tolist(), strict=True):
-        texts[at] = value.strip()
+        texts[at] = value.strip() or column.gap
     width = float(known[-1] - known[0]) if len(known) else 0.0
     unused = np.full(len(texts), -1, np.int32)
     ranks = np.concatenate((np.full(first, np.nan), known))

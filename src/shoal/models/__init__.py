@@ -12,6 +12,9 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from shoal.algorithms import kind_of
 from shoal.certificate.owner import OWNER
 from shoal.errors import InputError, option
@@ -47,8 +50,13 @@ class Proposal:
     recoding: Any
     algorithm: str
     loss: Mapping[str, float]
+    """As fractions, the share of information that is lost first."""
     parameters: Mapping[str, Any]
     """What the run was asked for, for `--json` and the certificate."""
+    kept: Mapping[str, float] = field(default_factory=dict)
+    """As fractions: what is published as it is, and the commonest pairs that are (`shoal.loss.worth`)."""
+    remains: Mapping[str, Any] = field(default_factory=dict)
+    """In a clinician's words, of `columns` and `items`, beside `kept` (`shoal.loss.worth`). For the owner."""
     optimal: bool | None = None
     bound: float | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
@@ -61,6 +69,8 @@ class Proposal:
     """For the owner."""
     advice: Callable[[], tuple[str, ...]] = tuple
     """For the owner, once the release is made: what else there is to try. It may take seconds to find out."""
+    stay: npt.NDArray[np.int64] | None = None
+    """The rows of the input that are published, where some are left out."""
     rules: Rules = _no_rules
     rules_note: str = ""
     """What the owner must know about the rules file."""
@@ -75,8 +85,12 @@ class Outcome:
     audit: Audit
 
     def __repr__(self) -> str:
-        measure, lost = next(iter(self.loss.items()))
-        return f"{type(self).__name__}({self.guarantee}, {self.algorithm}, {self.rows:,} rows, {measure.upper()} {lost:.4f})"
+        told = (
+            f"{1 - self.loss['info']:.1%} of the information kept"
+            if "info" in self.loss
+            else "information not measured"
+        )
+        return f"{type(self).__name__}({self.guarantee}, {self.algorithm}, {self.rows:,} rows, {told})"
 
     @property
     def rows(self) -> int:
@@ -97,9 +111,22 @@ class Outcome:
 
     @property
     def loss(self) -> Mapping[str, float]:
-        """As fractions: `ncp`, or `il`, and its parts."""
+        """As fractions: `info`, the share of information that is lost, then `ncp` or `il` and its parts."""
         loss: Mapping[str, float] = self.proposal.loss
         return loss
+
+    @property
+    def kept(self) -> Mapping[str, float]:
+        """As fractions: item occurrences (`exact`) and cells (`cells`) as they are, commonest pairs that keep their count (`pairs`)."""
+        kept: Mapping[str, float] = self.proposal.kept
+        return kept
+
+    @property
+    def remains(self) -> Mapping[str, Any]:
+        """What is left of each of the `columns` and of the `items`: the share as it was, how wide the median published value is, and what
+        became of the ten commonest items."""
+        remains: Mapping[str, Any] = self.proposal.remains
+        return remains
 
     @property
     def optimal(self) -> bool | None:
@@ -121,6 +148,7 @@ class Outcome:
             "guarantee": self.guarantee.to_dict(),
             "holds": self.audit.holds,
             "loss": dict(self.loss),
+            "kept": {**self.kept, **self.remains},
             "optimal": self.optimal,
             "bound": self.bound,
         }
@@ -133,6 +161,8 @@ class Roles:
     sensitive: Any = None
     quasi: Any = None
     keep: Any = None
+    missing: Mapping[str, str] | None = None
+    """What missing values of quasi columns are, where that is said."""
 
     def refuse(self, model: str, *names: str) -> None:
         """Raises if one of these was given: the model has no use for it."""

@@ -7,7 +7,7 @@ not recorded. Nothing but the link between a row and its value is lost.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -25,8 +25,10 @@ from shoal.guarantees.diversity import BUCKET, MatchingDiversity
 from shoal.guarantees.missing import UNKNOWN, Missing, check_named
 from shoal.hierarchy.spec import column_hierarchy
 from shoal.hierarchy.tree import Hierarchy
+from shoal.loss.fates import dealt_fates
 from shoal.models import Proposal, Roles
-from shoal.records.buckets import Buckets, sensitive_column
+from shoal.price.information import Fates
+from shoal.records.buckets import Buckets, sensitive_column, sensitive_views
 from shoal.records.formats.peek import column_names
 from shoal.records.knowledge import Rules
 from shoal.records.records import Column, Records
@@ -40,14 +42,20 @@ MAX_LENGTH = 1
 """Longer rules soon leave some rows a single possible value: then no buckets can be formed."""
 KNOWLEDGE = ("min_exp", "min_conf", "max_length", "fuzzy", "knowledge")
 """What may be asked about the knowledge of the attacker."""
+KEPT = {"cells": 1.0}
+"""Quasi-identifiers stand as they were."""
 DEALT = (
     "All columns but the sensitive one are exact. The sensitive value in a row is one of its bucket's, dealt at random: it need not be the "
     "row's own."
 )
+DEALT_EACH = (
+    "All columns but the sensitive ones ({}) are exact. The promise is about each of these by itself. A sensitive value in a row is one "
+    "of its bucket's, dealt at random, each column on its own: it need not be the row's own, and two in a row need not belong together."
+)
 
 
 def read(data: Any, guarantee: Any, roles: Roles, reading: Mapping[str, Any]) -> tuple[Source, Any]:
-    """The table with its one sensitive column; a column called `bucket` without a role is that of a published release."""
+    """The table with its sensitive columns; a column called `bucket` without a role is that of a published release."""
     asked = {name: value for name, value in reading.items() if value is not None}
     items = asked.pop("items", None)
     if asked.pop("id", None) is not None or items not in (None, roles.sensitive):
@@ -75,8 +83,7 @@ def read(data: Any, guarantee: Any, roles: Roles, reading: Mapping[str, Any]) ->
         raise InputError(
             f"{source.name}: no column is named as quasi-identifier; name what an attacker may know with {option('quasi')}"
         )
-    column = sensitive_column(source.records)
-    check_named(guarantee.missing, [column.name])
+    check_named(guarantee.missing, [sensitive_column(view).name for view in sensitive_views(source.records)])
     if items is None:
         check_single_values(source.records, source.name, asked.get("separator"))
     return source, guarantee
@@ -114,8 +121,10 @@ def proposal(source: Source, guarantee: Any, request: Mapping[str, Any], options
         )
     found: Bucketization = algorithm(guarantee.model, name)(records, guarantee, trees, options)
     buckets = found.apply()
-    published = _table(buckets, records)
-    missed = 1 - float(chances(buckets, sensitive_column(records)).mean())
+    every = {each.sensitive: each for each in (buckets, *found.others)}
+    published = _table(every, records)
+    fates = [dealt_fates(each) for each in every.values()]
+    missed = 1 - float(np.mean([chances(each, records[column]).mean() for column, each in every.items()]))
     details = {
         "columns": {column.name: column.role for column in records.columns},
         "buckets": figures(buckets),
@@ -128,7 +137,8 @@ def proposal(source: Source, guarantee: Any, request: Mapping[str, Any], options
         published=published,
         recoding=found,
         algorithm=name,
-        loss={"ambiguity": missed},
+        loss={"info": _info(fates), "ambiguity": missed},
+        kept=KEPT,
         parameters={option: value for option, value in effective(asked).items() if option in home.options}
         | {"seed": options.seed, "unknown": request["unknown"]},
         details=details,
@@ -138,11 +148,19 @@ def proposal(source: Source, guarantee: Any, request: Mapping[str, Any], options
             "columns": details["columns"],
             "buckets": details["buckets"],
         },
-        warnings=(DEALT,),
+        warnings=(DEALT_EACH.format(", ".join(every)) if found.others else DEALT,),
         notes=source.notes + found.notes,
         rules=lambda written: _rules(guarantee.rules),
         rules_note="lists what an attacker is taken to know, mined from your data",
     )
+
+
+def _info(fates: Sequence[Fates]) -> float:
+    """The share of what the values of all sensitive columns say that is lost."""
+    if len(fates) == 1:
+        return fates[0].info
+    bits = sum(each.bits for each in fates)
+    return sum(each.lost_bits for each in fates) / bits if bits else 0.0
 
 
 def check_makeable(guarantee: Any) -> None:
@@ -242,14 +260,16 @@ def _names(given: Any) -> tuple[str, ...]:
     return tuple(name.strip() for text in texts for name in (text, *text.split(",")))
 
 
-def _table(buckets: Buckets, records: Records) -> Records:
-    """One table: buckets numbered, and values dealt inside each, by randomness of the system that is not kept."""
+def _table(every: Mapping[str, Buckets], records: Records) -> Records:
+    """One table: buckets numbered, and the values of each sensitive column dealt inside each, by randomness of the system that is not
+    kept."""
     random = np.random.default_rng()
+    buckets = next(iter(every.values()))
     number = random.permutation(len(buckets))
     texts = tuple(map(str, range(1, len(buckets) + 1)))
     label = Column(BUCKET, "keep", number[buckets.of_row].astype(np.int32), texts)
-    dealt = buckets.deal(random)
-    columns = tuple(dealt if column.name == dealt.name else column for column in records.columns)
+    dealt = {name: each.deal(random) for name, each in every.items()}
+    columns = tuple(dealt.get(column.name, column) for column in records.columns)
     return replace(records, columns=(*columns, label))
 
 

@@ -13,23 +13,38 @@ import numpy.typing as npt
 from shoal.algorithms import algorithm, entry
 from shoal.algorithms.km.learning import learner
 from shoal.algorithms.recoding import LocalRecoding, Options, Recoding
-from shoal.certificate.disclosure import DIGITS, Figure, disclose, untold_leaves
+from shoal.certificate.disclosure import Figure, disclose, untold_leaves
 from shoal.certificate.facts import hierarchy_facts
 from shoal.errors import InputError, option
-from shoal.evaluation.advice import ends_at_root, hybrid_advice, root_advice
+from shoal.evaluation.advice import ends_at_root, hybrid_advice, loss_of, root_advice
 from shoal.guarantees.km import KmAnonymity
 from shoal.guarantees.km_local import LocalKmAnonymity
 from shoal.hierarchy.files import read_hierarchy
 from shoal.hierarchy.spec import Values, resolve
 from shoal.hierarchy.tree import Hierarchy
+from shoal.loss.common_pairs import pairs_kept
+from shoal.loss.fates import Coverage, item_fates, row_fates
+from shoal.loss.readers_view import exact_pairs, exact_share, most_information_lost, published_nodes
+from shoal.loss.worth import Names, Worth, items_worth, worth_notes
 from shoal.models import Proposal, Roles, basket_details, basket_notes, basket_source
+from shoal.price.information import weighted_median
 from shoal.price.ncp import leaf_occurrences, local_ncp, ncp, published_ncp
 from shoal.records.baskets import Baskets
 from shoal.records.source import Source
 
 HIERARCHY = "frequency:5"
-SUPPRESS = {"hybrid": 0.05}
+SUPPRESS = {"hybrid": 0.05, "local": 0.1}
 """The share of occurrences that an algorithm may take away when nobody says otherwise; 0 for the others."""
+
+DELETED = (
+    "What deletion does to counts: as many rows as hold an item or a set now, or more, held it before. Rare ones lost the most, common "
+    "ones little. How to correct a count, a pair or a rule for it, and how sure one can be, is in docs/guide/estimating.md."
+)
+"""For readers of a certificate, wherever single occurrences or categories may have been left out."""
+
+
+PRICE = {"oa": "ncp", "da": "ncp", "aa": "ncp"}
+"""What the algorithms of the 2008 paper make cheap when nobody says otherwise; the others go by information."""
 
 
 @dataclass(frozen=True)
@@ -49,9 +64,9 @@ def read(data: Any, guarantee: KmAnonymity, roles: Roles, reading: Mapping[str, 
 def proposal(source: Source, guarantee: KmAnonymity, request: Mapping[str, Any], options: Options) -> Proposal:
     """Generalize until the promise holds. `request` has `hierarchy`, `unknown` and `algorithm`."""
     baskets = source.baskets
-    name, _ = entry(guarantee.model, request["algorithm"])
-    if request["suppress"] is None:
-        options = replace(options, suppress=SUPPRESS.get(name, 0.0))
+    limited = request.get("memory_limit") is not None  # only exact keeps to a limit
+    name, _ = entry(guarantee.model, request["algorithm"] or ("exact" if limited else None))
+    options = with_defaults(name, request, options)
     spec = HIERARCHY if request["hierarchy"] is None else request["hierarchy"]
     if isinstance(spec, Mapping):
         raise InputError(
@@ -65,13 +80,18 @@ def proposal(source: Source, guarantee: KmAnonymity, request: Mapping[str, Any],
     loss = ncp(recoding.cut, leaf_occurrences(tree, baskets), recoding.deletions_by_leaf(baskets))
     changes = cut_details(recoding, baskets, loss)
     published = recoding.apply(baskets, options.threads)
+    worth = cut_worth(recoding, baskets, pairs_kept(baskets, published))
+    loss = {**worth.lost, **loss}
     return Proposal(
         guarantee=guarantee,
         published=published,
         recoding=recoding,
         algorithm=recoding.algorithm,
         loss=loss,
+        kept=worth.kept,
+        remains=worth.remains,
         parameters={
+            "price": options.price,
             "suppress": options.suppress,
             "time_limit": options.time_limit,
             "unknown": request["unknown"],
@@ -90,24 +110,35 @@ def proposal(source: Source, guarantee: KmAnonymity, request: Mapping[str, Any],
             published.vocabulary,
             published.supports(),
             guarantee.k,
+            rows=published,
             deleted=loss["deleted"] if options.suppress else None,
             unknown=request["unknown"],
         ),
         warnings=tuple(warnings_of(recoding, options.suppress)),
-        notes=basket_notes(baskets, empty_stay=True) + recoding.notes,
-        advice=lambda: _advice(baskets, guarantee, recoding, options, loss["ncp"]),
+        notes=basket_notes(baskets, empty_stay=True) + recoding.notes + worth_notes(loss, worth.kept),
+        advice=lambda: _advice(baskets, guarantee, recoding, options),
         rules=lambda written: _rules(recoding, written),
         rules_note="names every original item, rare ones too",
     )
 
 
-def _advice(
-    baskets: Baskets, guarantee: KmAnonymity, recoding: Recoding, options: Options, lost: float
-) -> tuple[str, ...]:
+def with_defaults(
+    name: str, request: Mapping[str, Any], options: Options, suppress: Mapping[str, float] = SUPPRESS
+) -> Options:
+    """The options with what this algorithm takes where the request says nothing."""
+    if request["suppress"] is None:
+        options = replace(options, suppress=suppress.get(name, 0.0))
+    if request["price"] is None:
+        options = replace(options, price=PRICE.get(name, options.price))
+    return options
+
+
+def _advice(baskets: Baskets, guarantee: KmAnonymity, recoding: Recoding, options: Options) -> tuple[str, ...]:
     tree = recoding.cut.hierarchy
     at_root = root_advice(baskets, guarantee, tree, options) if ends_at_root(recoding) else ()
-    exact = recoding.algorithm == "exact"
-    return at_root + (hybrid_advice(baskets, guarantee, tree, options, lost) if exact else ())
+    if recoding.algorithm != "exact":
+        return at_root
+    return at_root + hybrid_advice(baskets, guarantee, tree, options, loss_of(recoding, baskets, options))
 
 
 def with_knowledge(guarantee: KmAnonymity, hierarchy: Any) -> LocalKmAnonymity:
@@ -124,51 +155,65 @@ def with_knowledge(guarantee: KmAnonymity, hierarchy: Any) -> LocalKmAnonymity:
 def _local_proposal(
     baskets: Baskets, guarantee: KmAnonymity, recoding: LocalRecoding, request: Mapping[str, Any], options: Options
 ) -> Proposal:
-    tree, loss = recoding.hierarchy, local_ncp(recoding.hierarchy, recoding.node)
-    published = recoding.apply(baskets, options.threads)
+    tree, published = recoding.hierarchy, recoding.apply(baskets, options.threads)
+    coverage = Coverage.of_tree(tree, baskets, published)
+    names = Names(baskets.vocabulary, published.vocabulary, coverage.breadth)
+    worth = items_worth(row_fates(baskets, published, coverage), pairs_kept(baskets, published), names)
+    loss = {**worth.lost, **local_ncp(tree, recoding.node)}
     items, nodes, times = recoding.counts(baskets)
-    up = tree.depth[tree.leaves_of(baskets.vocabulary)[items]] - tree.depth[nodes]
+    stands = nodes >= 0
+    up = np.where(stands, tree.depth[tree.leaves_of(baskets.vocabulary)[items]] - tree.depth[nodes], -1)
     total = max(1, baskets.occurrences)
-    local = {
-        "ncp_of_cut": recoding.facts["ncp_of_cut"],
-        "parts": recoding.facts["parts"],
-        "items_at_several_levels": int(np.count_nonzero(np.bincount(items) > 1)),
-    }
+    local = {name: recoding.facts[name] for name in ("loss_of_cut", "parts", "passes") if name in recoding.facts}
+    local["items_at_several_levels"] = int(np.count_nonzero(np.bincount(items[stands]) > 1))
+    may_delete = options.suppress > 0 and recoding.algorithm == "local"
     return Proposal(
         guarantee=LocalKmAnonymity(guarantee.k, guarantee.m, tree),
         published=published,
         recoding=recoding,
         algorithm=recoding.algorithm,
         loss=loss,
+        kept=worth.kept,
+        remains=worth.remains,
         parameters={
-            "segments": options.segments,
+            "price": options.price,
+            **({"suppress": options.suppress} if recoding.algorithm == "local" else {"segments": options.segments}),
             "time_limit": options.time_limit,
             "unknown": request["unknown"],
         },
         details={
             **basket_details(baskets, published),
-            "suppressed": {"share": 0.0, "occurrences": 0, "categories": 0},
-            "deleted_shares": {},
+            "suppressed": {"share": loss["deleted"], "occurrences": recoding.deleted, "categories": 0},
+            "deleted_shares": recoding.deleted_shares(baskets),
             "local": local,
             # An item that stands at several levels counts at each of them.
             "levels": [
                 {"levels_up": n, "items": int(np.count_nonzero(up == n)), "occurrences": int(times[up == n].sum())}
                 | {"share": int(times[up == n].sum()) / total}
-                for n in np.unique(up).tolist()
+                for n in np.unique(up[stands]).tolist()
             ],
             "hierarchy": {"source": tree.source, "leaves": tree.n_leaves, "height": tree.height},
         },
         certified=lambda: certified_facts(
-            tree, published.vocabulary, published.supports(), guarantee.k, unknown=request["unknown"], local=True
+            tree,
+            published.vocabulary,
+            published.supports(),
+            guarantee.k,
+            rows=published,
+            deleted=loss["deleted"] if may_delete else None,
+            unknown=request["unknown"],
+            local=True,
         ),
         warnings=(
             *made_from_data(tree),
             "Recoding is local: the same item can stand as itself in one row and as a category in another. How often a token stands is "
             "how often it was published, not how often it occurs: rows with a category above it may hold it too.",
+            *(deletion_warnings(options.suppress, ONE_BY_ONE) if may_delete else ()),
         ),
         notes=basket_notes(baskets, empty_stay=True)
         + recoding.notes
-        + (f"one cut for all rows would lose {local['ncp_of_cut']:.2%}",),
+        + worth_notes(loss, worth.kept)
+        + ((f"one cut for all rows would lose {local['loss_of_cut']:.2%}",) if "loss_of_cut" in local else ()),
         rules=lambda written: _local_rules(recoding, baskets, written),
         rules_note="names every original item, rare ones too",
     )
@@ -214,6 +259,14 @@ def cut_details(recoding: Recoding, baskets: Baskets, loss: Mapping[str, float])
     }
 
 
+def cut_worth(recoding: Recoding, baskets: Baskets, pairs: float | None) -> Worth:
+    """What became of the items: all follows from how often each occurs, and how often it was deleted."""
+    tree = recoding.cut.hierarchy
+    leaf = tree.leaves_of(recoding.vocabulary)
+    fates = item_fates(recoding.node, leaf, baskets.supports(), recoding.deletions_by_leaf(baskets)[leaf])
+    return items_worth(fates, pairs, Names(recoding.vocabulary, tree.names, tree.leaf_count.astype(np.int64)))
+
+
 def levels_of(recoding: Recoding, baskets: Baskets) -> tuple[Level, ...]:
     """How far the items of the data went, the least first, dropped ones last."""
     tree, supports = recoding.cut.hierarchy, baskets.supports()
@@ -255,40 +308,58 @@ def certified_facts(
     occurrences: npt.NDArray[np.int64],
     k: int,
     *,
+    rows: Baskets | None = None,
     deleted: float | None = None,
     unknown: str | None = None,
     local: bool = False,
 ) -> dict[str, Any]:
     """What a certificate says of published tokens and how often each stands there; `deleted` where occurrences may have been dropped.
 
-    The loss is that of the published occurrences: with the tree, it can be counted in the file. Over the original ones it would tell in how
-    many rows a token stands for two items.
+    Losses, and what is kept, are those of the published occurrences, and pairs those of the published `rows`, where these are at hand: with
+    the tree, all of it can be counted in the file (`shoal.loss.readers_view`). Over the original ones they would tell in how many rows a
+    token stands for two items. Information needs the leaves of published tokens alone, which tokens such as rank[6:10] tell by themselves;
+    where they are a secret, one more leaf could show, so that it is withheld.
     """
-    node_called = {name: v for v, name in enumerate(tree.names)}
-    leaves = tree.leaf_count[np.array([node_called[token] for token in tokens], np.int64)]
-    total = int(occurrences.sum())
+    nodes = published_nodes(tree, tokens)
+    leaves, is_item = tree.leaf_count[nodes], nodes < tree.n_leaves
     untold = untold_leaves(tree, unknown=unknown, whole=deleted is None and not local)
-    loss = {"ncp": Figure(published_ncp(occurrences, leaves, tree.n_leaves), untold)}
+    secret = None if untold_leaves(tree, unknown=unknown, whole=True) is None else 0
+    loss = {
+        "info": Figure(most_information_lost(tree, nodes, occurrences), secret),
+        "ncp": Figure(published_ncp(occurrences, leaves, tree.n_leaves), untold),
+    }
+    pairs = None if rows is None else exact_pairs(rows, is_item)
+    kept = {"exact": exact_share(occurrences, is_item)} | ({} if pairs is None else {"pairs": pairs})
+    disclosed = disclose(
+        k,
+        kept={name: Figure(share) for name, share in kept.items()},
+        loss=loss if deleted is None else loss | {"deleted": Figure(deleted, int(occurrences.sum()))},
+    )
+    if secret is None:
+        disclosed["kept"]["items"] = {"width": weighted_median(leaves, occurrences)}
     return {
-        **disclose(k, loss=loss if deleted is None else loss | {"deleted": Figure(deleted, total)}),
-        "changes": {
-            "tokens": int(np.count_nonzero(occurrences)),
-            "exact": round(int(occurrences[leaves == 1].sum()) / max(1, total), DIGITS),
-        },
+        **disclosed,
+        "changes": {"tokens": int(np.count_nonzero(occurrences))},
         "hierarchy": hierarchy_facts(tree),
     }
+
+
+BY_CATEGORY = "by whole categories:"
+ONE_BY_ONE = "one by one, so that counts are too low, and"
+
+
+def deletion_warnings(suppress: float, how: str) -> Iterator[str]:
+    yield (
+        f"Up to {suppress:.2%} of all item occurrences may have been dropped, {how} an item that is not in a row may have been. "
+        "Nothing was added that was not there."
+    )
+    yield DELETED
 
 
 def warnings_of(recoding: Recoding, suppress: float) -> Iterator[str]:
     """For readers of the certificate: what was asked for, and never how much of it came about."""
     yield from made_from_data(recoding.cut.hierarchy)
     if suppress:
-        how = (
-            "one by one, so that counts are too low, and" if recoding.algorithm == "hybrid" else "by whole categories:"
-        )
-        yield (
-            f"Up to {suppress:.2%} of all item occurrences may have been dropped, {how} an item that is not in a row may have been. "
-            "Nothing was added that was not there."
-        )
+        yield from deletion_warnings(suppress, ONE_BY_ONE if recoding.algorithm == "hybrid" else BY_CATEGORY)
     if recoding.optimal is False:
         yield "The time limit ended the search: a release that loses less may exist."

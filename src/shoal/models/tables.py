@@ -11,29 +11,44 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from shoal.algorithms import algorithm, entry, kind_of
 from shoal.algorithms.km.learning import learner
 from shoal.algorithms.recoding import Options
-from shoal.algorithms.rt.cluster_recoding import ClusterRecoding, RTOptions
-from shoal.certificate.disclosure import Figure, disclose, untold_leaves
+from shoal.algorithms.rt.blocks import within_limits
+from shoal.algorithms.rt.cluster_recoding import ClusterRecoding, ItemTokens, RTOptions
+from shoal.algorithms.rt.weighing.outliers import without_outliers
+from shoal.certificate.disclosure import Figure, disclose, disclose_columns, tells_widths, untold_leaves
 from shoal.certificate.facts import hierarchy_facts
-from shoal.errors import InputError, option
+from shoal.errors import InputError, Message, option
 from shoal.guarantees.km import KmAnonymity
-from shoal.guarantees.missing import check_named
+from shoal.hierarchy.meanings import cell_meanings
 from shoal.hierarchy.spec import Values, column_hierarchy, resolve
 from shoal.hierarchy.tree import Hierarchy
+from shoal.loss.common_pairs import pairs_kept
+from shoal.loss.fates import column_fates, row_fates
+from shoal.loss.readers_view import exact_pairs, exact_share
 from shoal.loss.relational import ANYTHING
+from shoal.loss.worth import Names, Worth, columns_worth, items_worth, table_worth, worth_notes
 from shoal.models import Proposal, Roles, basket_details, basket_notes
+from shoal.models.km import BY_CATEGORY, ONE_BY_ONE, deletion_warnings, with_defaults
+from shoal.price.information import weighted_median
 from shoal.price.ncp import published_ncp
 from shoal.records.formats.peek import column_names
 from shoal.records.records import Records
 from shoal.records.set_cells import check_single_values
 from shoal.records.source import Source, load_records, mark_sensitive
 
+Ints = npt.NDArray[np.int64]
+
 WORTH_A_LOOK = 0.2
-"""Items that lose more than this under a hierarchy are worth trying without one."""
-RT = ("delta", "formation", "transaction", "ordering", "weights", "item_weights")
+"""Columns that lose more than this by a bound that nobody asked for are worth a word."""
+SUPPRESS = {"local": 0.05, "hybrid": 0.05}
+"""The share of occurrences that may be deleted inside classes when nobody says otherwise, by transaction function; 0 for the others."""
+HARDLY = 0.5
+"""A hierarchy that leaves more than this share of the items at its root, or deleted, is of little help."""
+RT = ("delta", "formation", "transaction", "ordering", "weights", "limits", "item_weights", "balance")
 
 
 def read(data: Any, guarantee: Any, roles: Roles, reading: Mapping[str, Any]) -> tuple[Source, Any]:
@@ -63,12 +78,41 @@ def read(data: Any, guarantee: Any, roles: Roles, reading: Mapping[str, Any]) ->
         raise InputError(
             f"{source.name}: no column is named as quasi-identifier; name what an attacker may know with {option('quasi')}"
         )
-    if not with_items and guarantee.l > 1:
+    if not with_items and guarantee.looks_at_values:
         check_single_values(records, source.name, asked.get("separator"))
+        guarantee = guarantee.about(records)
     if items is not None:
         records = mark_sensitive(records, items)
         source = replace(source, records=records)
-    return source, guarantee
+    return _with_gaps(source, roles.missing or {}), guarantee
+
+
+def _with_gaps(source: Source, missing: Mapping[str, str]) -> Source:
+    """The table without rows that go because a value is missing, and with what else is published for such a value."""
+    records = source.records
+    known = [column.name for column in records.of_role("quasi")]
+    for name, reading in missing.items():
+        if name not in known:
+            raise InputError(
+                f"missing values of {name!r}: there is no such quasi-identifier; there are {', '.join(known)}"
+            )
+        if reading not in ("value", "unknown", "drop"):
+            raise InputError(
+                f"missing values of {name!r} are read as {reading!r}, which is not known; choose value, unknown or drop"
+            )
+    gone = [name for name, reading in missing.items() if reading == "drop"]
+    stays = np.logical_and.reduce([np.ones(len(records), np.bool_), *(records[name].filled for name in gone)])
+    if not stays.any():
+        raise InputError(f"every row lacks a value of {', '.join(gone)}, so that none is left; choose unknown or value")
+    notes = source.notes
+    if not stays.all():
+        records = records.take(np.flatnonzero(stays))
+        lost = int(np.count_nonzero(~stays))
+        notes += (f"{lost:,} of {len(stays):,} rows lack a value of {', '.join(gone)} and were left out",)
+    columns = tuple(
+        replace(column, gap=ANYTHING) if missing.get(column.name) == "unknown" else column for column in records.columns
+    )
+    return replace(source, records=replace(records, columns=columns), notes=notes) if missing else source
 
 
 def _sensitive(given: Any, columns: list[str], with_items: bool) -> tuple[tuple[str, ...], tuple[str, ...] | None]:
@@ -89,14 +133,25 @@ def proposal(source: Source, guarantee: Any, request: Mapping[str, Any], options
     if guarantee.model == "lm" and not records.sensitive_items:
         raise InputError(f"{guarantee} needs sensitive items; name them, or their column, with {option('sensitive')}")
     if kind == "table":
-        check_named(guarantee.missing, [column.name for column in records.of_role("sensitive")])
-    if kind == "table" and guarantee.l > 1 and not records.of_role("sensitive"):
-        raise InputError(f"l = {guarantee.l}, but no column is named as sensitive; name it with {option('sensitive')}")
-    trees = hierarchies(records, request["hierarchy"], request["unknown"], guarantee, options)
+        guarantee.check_sensitive(records)
     rt = RTOptions(**{name: request[name] for name in RT if request[name] is not None})
-    recoding: ClusterRecoding = algorithm(kind, name)(records, guarantee, trees, options, rt)
+    if kind != "table":
+        options = with_defaults(rt.transaction, request, options, SUPPRESS)
+    trees = hierarchies(records, request["hierarchy"], request["unknown"], guarantee, options)
+    share, all_rows = request["suppress_rows"] or 0.0, len(records)
+    run = algorithm(kind, name)
+    if share:
+        stay, recoding = without_outliers(run, records, guarantee, trees, options, rt, share)
+        records = records.take(stay)
+    else:
+        stay, recoding = None, within_limits(run, records, guarantee, trees, options, rt)
     options.tell("recoding", 0.0)
     published = recoding.apply(records)
+    worth = worth_of(records, published, recoding, rt, trees)
+    counted = replace(worth, lost={**worth.lost, **recoding.loss})
+    if share:
+        counted = counted.among_all(len(records) / all_rows)
+    loss = counted.lost
     sizes = np.bincount(recoding.of_row)
     classes = {
         "count": len(sizes),
@@ -107,51 +162,93 @@ def proposal(source: Source, guarantee: Any, request: Mapping[str, Any], options
     details: dict[str, Any] = {
         "columns": {column.name: column.role for column in records.columns},
         "classes": classes,
-        "ncp_by_column": dict(recoding.ncp_by_column),
+        "ncp_by_column": {
+            name: 1 - len(records) / all_rows * (1 - lost) for name, lost in recoding.ncp_by_column.items()
+        }
+        if share
+        else dict(recoding.ncp_by_column),
+        **({"suppressed_rows": all_rows - len(records)} if share else {}),
         "facts": dict(recoding.facts),
         "hierarchy": {column: None if tree is None else tree.source for column, tree in trees.items()},
     }
     if records.items is not None and published.items is not None:
         details |= basket_details(records.items, published.items)
-    warnings = tuple(warnings_of([column.name for column in records.of_role("keep")], trees))
+    kept = [column.name for column in records.of_role("keep")]
+    items_tree = trees.get(records.items_name)
+    warnings = tuple(warnings_of(kept, trees, request["missing_quasi"] or {}))
+    if records.items is not None:
+        warnings += tuple(item_warnings(rt, options))
+    if share:
+        warnings += (f"Up to {share:.2%} of the rows may have been left out; a certificate is about the others.",)
+
+    def certified() -> dict[str, Any]:
+        # Nobody sees how far the numbers of rows go that were left out.
+        unclear = {
+            name for name, told in recoding.values.items() if trees[name] is None and (share or ANYTHING in told)
+        }
+        facts = certified_facts(
+            {**recoding.loss, **_items_ncp(recoding, published, items_tree)},
+            recoding.ncp_by_column,
+            trees,
+            records.items_name,
+            guarantee.k,
+            kept=_kept(worth.kept["cells"], recoding, published),
+            unclear=unclear | unclear_losses(rt, items_tree),
+            unknown=request["unknown"],
+        )
+        if hides_items(rt, items_tree):
+            unclear.add(records.items_name)
+        facts["kept"] |= _remains(worth, recoding, published, trees, unclear, request["unknown"])
+        tokens = None if published.items is None else int(np.count_nonzero(published.items.supports()))
+        return facts | {"columns": details["columns"]} | ({} if tokens is None else {"changes": {"tokens": tokens}})
+
     return Proposal(
         guarantee=guarantee,
         published=published,
         recoding=recoding,
         algorithm=name,
-        loss=recoding.loss,
+        loss=loss,
+        kept=counted.kept,
+        remains=counted.remains,
         parameters=parameters_of(request, home.options, options, rt),
         optimal=recoding.optimal,
         bound=recoding.bound,
         details=details,
-        certified=lambda: (
-            certified_facts(
-                {**recoding.loss, **_items_ncp(recoding, published, trees.get(records.items_name))},
-                recoding.ncp_by_column,
-                trees,
-                records.items_name,
-                guarantee.k,
-                unclear={name for name, told in recoding.values.items() if trees[name] is None and ANYTHING in told}
-                | ({"ul"} if rt.item_weights else set()),
-                unknown=request["unknown"],
-            )
-            | {"columns": details["columns"]}
-            | (
-                {}
-                if published.items is None
-                else {"changes": {"tokens": int(np.count_nonzero(published.items.supports()))}}
-            )
-        ),
+        certified=certified,
         warnings=warnings,
-        notes=source.notes
+        notes=_tree_notes(recoding, items_tree)
+        + source.notes
         + (basket_notes(records.items, empty_stay=True) if records.items is not None else ())
         + recoding.notes
-        + _advice(recoding, trees.get(records.items_name))
+        + (worth_notes(loss, worth.kept) if records.items is not None else ())
         + _bound_advice(recoding, rt)
+        + ((f"{all_rows - len(records):,} of {all_rows:,} rows were left out and count as lost",) if share else ())
         + warnings,
+        stay=stay,
         rules=lambda written: _rules(recoding, sizes, written),
         rules_note="names every original item of every cluster, rare ones too",
     )
+
+
+def worth_of(
+    records: Records,
+    published: Records,
+    recoding: ClusterRecoding,
+    rt: RTOptions,
+    trees: Mapping[str, Hierarchy | None],
+) -> Worth:
+    """What published records are worth, in the order of the originals. Sensitive items are published as they are, and not counted."""
+    quasi = records.of_role("quasi")
+    cells = {c.name: cell_meanings(published[c.name], c, trees[c.name]) for c in quasi}
+    fates = {c.name: column_fates(c, published[c.name], trees[c.name]) for c in quasi}
+    columns = columns_worth(fates, rt.weights, cells)
+    if records.items is None or published.items is None or recoding.tokens is None:
+        return columns
+    before, after = (sets.split_off(records.sensitive_items)[0] for sets in (records.items, published.items))
+    coverage = recoding.tokens.coverage(after.vocabulary)
+    names = Names(before.vocabulary, after.vocabulary, coverage.breadth)
+    of_items = items_worth(row_fates(before, after, coverage), pairs_kept(before, after), names)
+    return table_worth(columns, of_items, rt.balance)
 
 
 def parameters_of(request: Mapping[str, Any], used: Collection[str], options: Options, rt: RTOptions) -> dict[str, Any]:
@@ -210,10 +307,11 @@ def certified_facts(
     items: str,
     k: int,
     *,
+    kept: Mapping[str, float] = {},
     unclear: Collection[str],
     unknown: str | None,
 ) -> dict[str, Any]:
-    """What a certificate says of losses, of which `items_ncp` must be that of the published occurrences.
+    """What a certificate says of losses and of what is kept, of which `items_ncp`, `exact` and `pairs` must be those of the published rows.
 
     They can be counted in the file, but for how many values a tree has that was made from them, and for what is `unclear`: columns with
     numbers in classes that say nothing about them, so that nobody sees how far the numbers go, and losses of another kind.
@@ -225,9 +323,11 @@ def certified_facts(
     return {
         **disclose(
             k,
+            kept={name: Figure(share) for name, share in kept.items()},
             loss={
                 name: Figure(lost, worst if name == "ncp" else 0 if name in unclear else of_items)
                 for name, lost in loss.items()
+                if name != "deleted"  # nobody counts in the file what is not there
             },
             ncp_by_column={name: Figure(lost, untold[name]) for name, lost in by_column.items()},
         ),
@@ -235,25 +335,83 @@ def certified_facts(
     }
 
 
-def _items_ncp(recoding: ClusterRecoding, published: Records, tree: Hierarchy | None) -> dict[str, float]:
-    """NCP of the items over published occurrences, without sensitive ones, which are published as they are."""
-    if recoding.rules is None or published.items is None:
-        return {}
-    sizes = dict(zip(recoding.rules.tokens, recoding.rules.sizes.tolist(), strict=True))
-    items = published.items.split_off(published.sensitive_items)[0]
-    domain = len(recoding.rules.vocabulary) if tree is None else tree.n_leaves
-    leaves = np.array([sizes[name] for name in items.vocabulary], np.int64)
-    return {"items_ncp": published_ncp(items.supports(), leaves, domain)}
+def hides_items(rt: RTOptions, tree: Hierarchy | None) -> bool:
+    """Whether `*` stands for all items, of which nobody but the owner knows how many there are."""
+    return rt.transaction != "sets" if tree is None else tree.source == "flat"
 
 
-def _advice(recoding: ClusterRecoding, tree: Hierarchy | None) -> tuple[str, ...]:
-    """What to try where a real hierarchy costs the items their detail."""
-    if tree is None or recoding.items_ncp is None or recoding.items_ncp <= WORTH_A_LOOK:
+def unclear_losses(rt: RTOptions, tree: Hierarchy | None) -> set[str]:
+    """Losses of items that nobody can count in the file: UL needs the size of every token, and the weights."""
+    return {"ul"} if rt.item_weights or hides_items(rt, tree) else set()
+
+
+def item_warnings(rt: RTOptions, options: Options) -> Iterator[str]:
+    """For readers of the certificate: how items may have been deleted."""
+    if options.suppress:
+        yield from deletion_warnings(options.suppress, ONE_BY_ONE if rt.transaction in SUPPRESS else BY_CATEGORY)
+
+
+def _tree_notes(recoding: ClusterRecoding, tree: Hierarchy | None) -> tuple[str, ...]:
+    """A word to the owner, before all others, where the item hierarchy could not help."""
+    if tree is None or recoding.tokens is None or not len(recoding.tokens.token):
+        return ()
+    says_nothing = np.array([*(name == tree.names[tree.root] for name in recoding.tokens.tokens), True], np.bool_)
+    share = float(np.mean(says_nothing[recoding.tokens.token]))
+    if share <= HARDLY or recoding.facts.get("transaction") == "sets":
         return ()
     return (
-        f"the items lose {recoding.items_ncp:.0%} under {tree.source}: rare combinations inside a cluster push whole branches up; without "
-        "a hierarchy for the items they are put together in sets, which often loses far less",
+        Message(
+            f"the hierarchy {tree.source} helps little here: {share:.0%} of the items are published as nothing more than its root, or not "
+            f"at all, because few rows of a class share a category; fewer quasi columns, a smaller {option('balance')}, k or m keep more"
+        ),
     )
+
+
+def _items_ncp(recoding: ClusterRecoding, published: Records, tree: Hierarchy | None) -> dict[str, float]:
+    """NCP of the items over published occurrences, without sensitive ones, which are published as they are."""
+    if recoding.tokens is None or published.items is None:
+        return {}
+    occurrences, leaves = _published_sizes(recoding.tokens, published)
+    domain = len(recoding.tokens.vocabulary) if tree is None else tree.n_leaves
+    return {"items_ncp": published_ncp(occurrences, leaves, domain)}
+
+
+def _published_sizes(tokens: ItemTokens, published: Records) -> tuple[Ints, Ints]:
+    """(published occurrences, items that it stands for) of each token but sensitive items."""
+    assert published.items is not None
+    sizes = dict(zip(tokens.tokens, tokens.sizes.tolist(), strict=True))
+    items = published.items.split_off(published.sensitive_items)[0]
+    return items.supports(), np.array([sizes[name] for name in items.vocabulary], np.int64)
+
+
+def _remains(
+    worth: Worth,
+    recoding: ClusterRecoding,
+    published: Records,
+    trees: Mapping[str, Hierarchy | None],
+    unclear: Collection[str],
+    unknown: str | None,
+) -> dict[str, Any]:
+    """What a reader sees to be left of each column, and how many items the median published one stands for, as far as both can be told."""
+    told = [name for name, tree in trees.items() if name not in unclear and tells_widths(tree, unknown=unknown)]
+    remains: dict[str, Any] = {"columns": disclose_columns(worth.remains["columns"], told)}
+    tree = trees.get(published.items_name)
+    is_told = published.items_name not in unclear and untold_leaves(tree, unknown=unknown, whole=True) is None
+    if recoding.tokens is not None and is_told:
+        occurrences, sizes = _published_sizes(recoding.tokens, published)
+        remains["items"] = {"width": weighted_median(sizes, occurrences)}
+    return remains
+
+
+def _kept(cells: float, recoding: ClusterRecoding, published: Records) -> dict[str, float]:
+    """What a reader sees to be kept: cells with a single value, items (but sensitive ones) that are no sets or categories, and pairs."""
+    if recoding.tokens is None or published.items is None:
+        return {"cells": cells}
+    items, known = published.items.split_off(published.sensitive_items)[0], set(recoding.tokens.vocabulary)
+    is_item = np.array([token in known for token in items.vocabulary], np.bool_)
+    pairs = exact_pairs(items, is_item)
+    exact = {"exact": exact_share(items.supports(), is_item)}
+    return exact | ({} if pairs is None else {"pairs": pairs}) | {"cells": cells}
 
 
 def _bound_advice(recoding: ClusterRecoding, rt: RTOptions) -> tuple[str, ...]:
@@ -272,12 +430,17 @@ def _rules(recoding: ClusterRecoding, sizes: Any, written: Callable[[str], str])
     for column, values in recoding.values.items():
         for number, value in enumerate(values):
             yield str(number + 1), str(sizes[number]), column, "", value
-    for number, item, token in recoding.item_rules():
-        yield str(number + 1), str(sizes[number]), "items", item, written(token)
+    for number, item, token, rows in recoding.item_rules():
+        yield str(number + 1), str(rows), "items", item, written(token) if token else ""
 
 
-def warnings_of(kept: Iterable[str], trees: Mapping[str, Hierarchy | None]) -> Iterator[str]:
-    """About columns that are published as they are, and about trees whose labels name values that may be rare."""
+def warnings_of(
+    kept: Iterable[str], trees: Mapping[str, Hierarchy | None], missing: Mapping[str, str] = {}
+) -> Iterator[str]:
+    """About columns that are published as they are, trees whose labels name values that may be rare, and rows that were left out."""
+    for name, reading in missing.items():
+        if reading == "drop":
+            yield f"Rows without a value of column {name!r}, if there were any, were left out."
     for name in kept:
         yield f"Column {name!r} is published as it is: whoever knows it of a person may use it."
     for column, tree in trees.items():

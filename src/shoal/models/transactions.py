@@ -15,6 +15,9 @@ from shoal.algorithms.transactions.diversity import diverse
 from shoal.certificate.disclosure import Figure, disclose
 from shoal.errors import VALUES, InputError, Unreachable, option
 from shoal.guarantees.k import KAnonymity
+from shoal.loss.common_pairs import pairs_kept
+from shoal.loss.fates import item_fates
+from shoal.loss.worth import items_worth
 from shoal.models import Proposal, Roles, basket_details, basket_notes, basket_source
 from shoal.price.edits import Edits, edits
 from shoal.records.baskets import Baskets
@@ -77,13 +80,16 @@ def proposal(source: Source, guarantee: KAnonymity, request: Mapping[str, Any], 
     options.tell("recoding", 0.0)
     centres = classes.apply()
     changed = edits(quasi, centres)
+    own = np.arange(len(quasi.vocabulary))
+    worth = items_worth(item_fates(own, own, quasi.supports(), changed.removed), pairs_kept(quasi, centres))
     published = _together(centres, sensitive)
     return Proposal(
         guarantee=guarantee,
         published=published if source.records.holds_sets_alone else replace(source.records, items=published),
         recoding=classes,
         algorithm=name,
-        loss=changed.loss(),
+        loss={**worth.lost, **changed.loss()},
+        kept=worth.kept,
         parameters={option: getattr(options, option) for option in home.options},
         bound=classes.bound,
         details={

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from shoal.errors import InputError
-from shoal.guarantees.registry import GUARANTEES, kind_of
+from shoal.guarantees.registry import GUARANTEES, kind_of, settings_of
 from shoal.hierarchy.spec import is_made
 from shoal.numbers import check_value
 from shoal.options import LARGEST, OPTIONS, Numbers, Place, Size
@@ -210,12 +210,8 @@ def _specs(given: Any, columns: Mapping[str, str], place: Callable[[Any, Place, 
 
 def _promise(guarantee: Any) -> dict[str, Any]:
     numbers = {name: int(getattr(guarantee, name)) for name in ("k", "m", "l") if hasattr(guarantee, name)}
-    missing = getattr(guarantee, "missing", "unknown")
-    return {
-        "model": guarantee.model,
-        **{name: min(number, LARGEST) for name, number in numbers.items()},
-        **({} if missing == "unknown" else {"missing": missing}),
-    }
+    limited = {name: min(number, LARGEST) for name, number in numbers.items()}
+    return {"model": guarantee.model, **limited, **settings_of(guarantee)}
 
 
 def _plain(name: str, value: Any) -> Any:

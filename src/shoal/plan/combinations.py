@@ -6,7 +6,7 @@ from shoal.algorithms import ALGORITHMS
 from shoal.errors import InputError, option
 from shoal.guarantees.registry import GUARANTEES
 from shoal.options import Place
-from shoal.plan.model import Diversity, K, Plan
+from shoal.plan.model import K, Plan
 from shoal.plan.places import dotted_path, short_form
 from shoal.records.database.address import address_of, is_address, with_query
 from shoal.records.layout import format_of
@@ -142,7 +142,13 @@ def _check_sensitive(plan: Plan) -> None:
             raise plan.refusal(place, f"{_words(plan)} {what}; leave it out")
     if len(ways) > 1:
         raise plan.refusal(ways[1], f"{dotted_path(ways[0])} says already what is sensitive; leave one of them out")
-    if len(apart) > 1 and kind != "table":
+    if len(apart) > 1 and kind == "diversity" and plan.algorithm != "anatomy":
+        raise plan.refusal(
+            ("algorithm",),
+            f"{plan.algorithm or next(iter(ALGORITHMS[kind]))} takes one sensitive column, for its rules are about one; "
+            "choose anatomy, which takes several, or name one column",
+        )
+    if len(apart) > 1 and kind not in ("table", "diversity"):
         raise plan.refusal(
             ("columns", apart[1]),
             f"{apart[0]!r} is sensitive already, and {_words(plan)} takes one; give it another role",
@@ -155,26 +161,40 @@ def _check_sensitive(plan: Plan) -> None:
         raise plan.refusal(
             ("guarantee", "model"), f"lm needs sensitive items; name them, or their column ({option('sensitive')})"
         )
-    if isinstance(plan.guarantee, K | Diversity) and plan.guarantee.missing is not None:
-        asked: Place = ("guarantee", "missing")
-        if kind == "k":
-            raise plan.refusal(
-                asked,
-                "it is for a sensitive column of a table, one value a row; in sets an empty cell means no items; leave it out",
-            )
-        if kind == "table" and plan.guarantee.l == 1:
-            raise plan.refusal(asked, "it has no use without l: nothing sensitive is counted; leave it out")
-        by_column = isinstance(plan.guarantee.missing, dict) and _knows_columns(plan)
-        for name in plan.guarantee.missing if by_column else ():
-            if name not in apart:
+    for name in ("missing", "l_kind", "t", "distance"):
+        if getattr(plan.guarantee, name, None) is not None:
+            _check_setting(plan, name, apart)
+    if isinstance(plan.guarantee, K) and not ways:
+        for name, asked in (("l", plan.guarantee.l > 1), ("t", plan.guarantee.t is not None)):
+            if asked:
+                given = getattr(plan.guarantee, name)
                 raise plan.refusal(
-                    (*asked, name),
-                    "the column is not sensitive, and its missing values are a value of their own; leave it out",
+                    ("guarantee", name), f"it is {given}, but nothing is sensitive; name what is, or leave it out"
                 )
-    if isinstance(plan.guarantee, K) and plan.guarantee.l > 1 and not ways:
+
+
+def _check_setting(plan: Plan, name: str, sensitive: tuple[str, ...]) -> None:
+    """What is said of the values of sensitive columns has columns to be about, and a number that it belongs to."""
+    asked: Place = ("guarantee", name)
+    if plan.kind == "k":
+        why = "; in sets an empty cell means no items" * (name == "missing")
+        raise plan.refusal(asked, f"it is for a sensitive column of a table, one value a row{why}; leave it out")
+    if isinstance(plan.guarantee, K):
+        diverse, close = plan.guarantee.l > 1, plan.guarantee.t is not None
+        needs = {"missing": ("l or t", diverse or close), "l_kind": ("l", diverse), "distance": ("t", close)}
+        if name in needs and not needs[name][1]:
+            why = ": nothing sensitive is counted" * (name == "missing")
+            raise plan.refusal(asked, f"it has no use without {needs[name][0]}{why}; leave it out")
+    if name == "t" and plan.options.limits:
         raise plan.refusal(
-            ("guarantee", "l"), f"it is {plan.guarantee.l}, but nothing is sensitive; name what is, or leave it out"
+            asked,
+            f"limits cut the table into blocks, and it is about the whole table; leave it out, or {option('limits')}",
         )
+    given = getattr(plan.guarantee, name)
+    for column in given if isinstance(given, dict) and _knows_columns(plan) else ():
+        if column not in sensitive:
+            why = ", and its missing values are a value of their own" * (name == "missing")
+            raise plan.refusal((*asked, column), f"the column is not sensitive{why}; leave it out")
 
 
 def _check_hierarchies(plan: Plan) -> None:
@@ -201,7 +221,9 @@ def _check_hierarchies(plan: Plan) -> None:
                     f"there is no such column that is generalized; there are {name_list(sorted(known))}",
                 )
     asked = plan.options.transaction
-    if asked in ("aa", "exact") and not (isinstance(given, str) or (given and set(given) - {*plan.of_role("quasi")})):
+    if asked in ("aa", "exact", "hybrid") and not (
+        isinstance(given, str) or (given and set(given) - {*plan.of_role("quasi")})
+    ):
         raise plan.refusal(
             ("options", "transaction"),
             f"{asked} generalizes items along a hierarchy, and there is none for them; add it, or take sets",
@@ -210,15 +232,16 @@ def _check_hierarchies(plan: Plan) -> None:
 
 def _check_weights(plan: Plan) -> None:
     weights = plan.options.weights
-    if weights is None or plan.kind not in ("table", "rt", "lm") or not _knows_columns(plan):
+    if plan.kind not in ("table", "rt", "lm") or not _knows_columns(plan):
         return
     quasi = plan.of_role("quasi")
-    for name in weights:
-        if name not in quasi:
-            raise plan.refusal(
-                ("options", "weights", name), f"there is no such quasi column; there are {name_list(sorted(quasi))}"
-            )
-    if not any(weights.get(name, 1) for name in quasi):
+    for setting in ("weights", "limits", "missing_quasi"):
+        for name in getattr(plan.options, setting) or ():
+            if name not in quasi:
+                raise plan.refusal(
+                    ("options", setting, name), f"there is no such quasi column; there are {name_list(sorted(quasi))}"
+                )
+    if weights is not None and not any(weights.get(name, 1) for name in quasi):
         raise plan.refusal(("options", "weights"), "they are all 0; give one column at least more than 0")
 
 

@@ -20,6 +20,7 @@ import yaml
 
 from shoal.algorithms import ALGORITHMS
 from shoal.errors import InputError, option
+from shoal.hierarchy.kinds.recognition import recognise, recognised_kind
 from shoal.plan import relative_path
 from shoal.records.assemble import is_list
 from shoal.records.database.address import address_of, is_address, refuse_format, with_query, without_password
@@ -186,6 +187,7 @@ class Look:
     whole: bool
     """Whether all of its numbers are whole."""
     dates: bool
+    """Whether its values are dates, whether or not they can be told apart."""
     codes: bool
     """Whether all values are digits of one length, as in postal codes."""
     lists: bool
@@ -193,6 +195,8 @@ class Look:
     """Per mark that occurs, what the cells would be as sets."""
     kind: Kind | None = None
     """Whether its values would be read as numbers."""
+    spec: str | None = None
+    """The hierarchy that is made for what they are recognised to be."""
 
 
 @dataclass(frozen=True)
@@ -265,6 +269,7 @@ def _look(name: str, arrays: Sequence[Any]) -> Look:
     texts = texts.filter(pc.not_equal(texts, ""))
     values = pc.unique(texts).to_pylist()
     numeric = bool(values) and all(map(is_number, values))
+    recognised = recognise([] if numeric else values)
     return Look(
         name,
         rows,
@@ -272,11 +277,12 @@ def _look(name: str, arrays: Sequence[Any]) -> Look:
         len(values),
         numeric,
         numeric and all(value.lstrip("+-").isdecimal() for value in values),
-        bool(values) and all(map(_DATE.fullmatch, values)),
+        bool(values) and (recognised.what == "dates" or all(map(_DATE.fullmatch, values))),
         len({len(value) for value in values}) == 1 and all(value.isdecimal() for value in values),
         False,
         {} if numeric else {mark: cells for mark in (*SEPARATORS, " ") if (cells := _cells(texts, mark)) is not None},
-        kind,
+        recognised_kind(kind, values),
+        recognised.spec,
     )
 
 
@@ -368,12 +374,14 @@ def _guess(look: Look) -> Guess:
         much = "all of its values differ" if look.distinct == look.filled else "nearly all of its values differ"
         return Guess(look.name, "drop", f"its name says that it numbers rows or people, and {much}")
     if (known := next((_QUASI[word] for word in words if word in _QUASI), None)) is not None:
-        shape = "mask" if look.dates or (look.codes and look.distinct > _FEW and known == "a place") else None
+        shape = look.spec or ("mask" if look.codes and look.distinct > _FEW and known == "a place" else None)
         return Guess(
             look.name, "quasi", f"its name speaks of {known}, which others may know{_counted(look)}", None, shape
         )
     if look.dates:
-        return Guess(look.name, "quasi", f"its values are dates, which others may know{_counted(look)}", None, "mask")
+        return Guess(
+            look.name, "quasi", f"its values are dates, which others may know{_counted(look)}", None, look.spec
+        )
     if different and (look.whole or not look.numeric):
         return Guess(look.name, "drop", f"all of its {look.filled:,} values differ, so that it points to single rows")
     if said & _FINDINGS and not look.numeric and 3 <= look.distinct <= look.filled / 20:
@@ -513,6 +521,14 @@ def _kind(guess: Guess) -> dict[str, Any]:
     return {"numeric": guess.kind.numeric, "numeric_reason": guess.kind.reason}
 
 
+_TREES = {
+    "mask": "its end is hidden first",
+    "dates": "days go into months, quarters and years; dates:year,month has these alone",
+    "durations": "in days, weeks and more; durations:1d,7d has these widths alone",
+    "bands": "bands are joined with their neighbours",
+}
+
+
 def _promise_lines(found: Draft) -> list[str]:
     trees = {guess.name: guess.hierarchy for guess in found.guesses if guess.hierarchy and guess.role == "quasi"}
     lines = []
@@ -524,7 +540,7 @@ def _promise_lines(found: Draft) -> list[str]:
     elif trees:
         lines += [
             "hierarchies:",
-            *(f"  {_scalar(name)}: {spec}  # its end is hidden first" for name, spec in trees.items()),
+            *(f"  {_scalar(name)}: {spec}  # {_TREES[spec]}" for name, spec in trees.items()),
             "",
         ]
     sensitive = found.model == "k" and any(guess.role == "sensitive" for guess in found.guesses)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator, Mapping
+from types import GenericAlias
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, create_model
@@ -26,12 +27,14 @@ from shoal.options import (
     LONGEST,
     OPTIONS,
     Choice,
+    Choices,
     Kind,
     Numbers,
     Place,
     Seconds,
     Share,
     Whole,
+    Widths,
     help_of,
 )
 from shoal.plan.places import Asked, Origin, in_plan
@@ -85,6 +88,8 @@ class Input(_Part):
 
 Missing = Literal["unknown", "value"]
 """What a missing sensitive value is: any value, which counts for none, or a value of its own."""
+Distance = Literal["equal", "ordered"]
+"""How far two sensitive values are from each other."""
 
 
 class Km(_Part):
@@ -101,6 +106,9 @@ class K(_Part):
     model: Literal["k"]
     k: Crowd
     l: Positive = Field(default=1, description="Different sensitive values in every class of equal rows.")  # noqa: E741
+    l_kind: Literal["distinct", "frequency"] | None = Field(default=None, description=plan_help("l_kind"))
+    t: Annotated[float, Field(ge=0, le=1)] | None = Field(default=None, description=plan_help("t"))
+    distance: Distance | dict[str, Distance] | None = Field(default=None, description=plan_help("distance"))
     missing: Missing | dict[str, Missing] | None = Field(default=None, description=plan_help("missing"))
 
 
@@ -139,6 +147,10 @@ def _type_of(kind: Kind) -> Any:
             return Annotated[float, Field(gt=0, le=LONGEST)]
         case Numbers(most=most):
             return dict[str, Annotated[float, Field(ge=0, le=most)]]
+        case Widths():
+            return dict[str, Text | Annotated[float, Field(gt=0)]]
+        case Choices(words):
+            return GenericAlias(dict, (str, Literal[words]))
         case Choice(words):
             return Literal[words]
         case _:
@@ -202,7 +214,7 @@ class Plan(_Part):
     hierarchies: Text | dict[str, Text] | None = Field(
         default=None,
         description="A hierarchy per column, or one for the items: a file, learned:N (items alone), frequency:N, balanced:N, prefix, and "
-        "for columns also named:N, dates, mask and intervals:5,10,20.",
+        "for columns also bands:10, round:5, top:90, intervals:5,10,20, bands, dates, durations, mask and named:N.",
     )
     guarantee: Promise
     algorithm: Text | None = Field(default=None, description="The first of its model unless given.")

@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from shoal.guarantees.registry import settings_of
 from shoal.options import OPTIONS, Texts
 from shoal.plan.model import Plan
 from shoal.records.roles import NO_COLUMN
@@ -36,8 +37,7 @@ def script_of(plan: Plan) -> str:
     promise = plan.promise
     name = type(promise).__name__
     numbers = ", ".join(f"{key}={getattr(promise, key)!r}" for key in ("k", "l", "m") if hasattr(promise, key))
-    if getattr(promise, "missing", "unknown") != "unknown":
-        numbers += f", missing={_literal(promise.missing)}"
+    numbers += "".join(f", {key}={_literal(value)}" for key, value in settings_of(promise).items())
     asked = [repr(plan.data), f"{name}({numbers})"]
     asked += [f"{key}={_literal(value)}" for key, value in plan.keywords().items()]
     lines = [

@@ -1,20 +1,17 @@
 """NCP, the normalized certainty penalty of a generalized item: the share of the domain it could have been.
 
 An item published as itself costs 0, as a node with u leaves below it u / |I|, and a dropped one 1, what the root would
-cost. The loss of a release weighs each item by its occurrences in the original data (section 3.3 of the 2008 paper). Whole
-numbers are kept as long as possible: a search goes by NCP times |I| times occurrences (`NCP`), so equal losses compare equal.
+cost. The loss of a release weighs each item by its occurrences in the original data (section 3.3 of the 2008 paper).
 """
 
 from __future__ import annotations
-
-from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from shoal.hierarchy.cut import Cut
 from shoal.hierarchy.tree import Hierarchy
+from shoal.price.levels import ncp_price
 from shoal.records.baskets import Baskets
 
 
@@ -25,35 +22,14 @@ def leaf_occurrences(hierarchy: Hierarchy, baskets: Baskets) -> npt.NDArray[np.i
     return occurrences
 
 
-@dataclass(frozen=True, eq=False)
-class NCP:
-    """NCP as the price of a search: times |I|, for each occurrence."""
-
-    hierarchy: Hierarchy
-
-    @cached_property
-    def as_node(self) -> npt.NDArray[np.int64]:
-        return np.where(self.hierarchy.leaf_count > 1, self.hierarchy.leaf_count, 0)
-
-    @property
-    def deletion(self) -> int:
-        return self.hierarchy.n_leaves
-
-    def of_nodes(self, occurrences: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        return self.as_node * self.hierarchy.sums(occurrences)
-
-    def share(self, price: float, occurrences: int) -> float:
-        return price / max(1, self.hierarchy.n_leaves * occurrences)
-
-
 def ncp(cut: Cut, occurrences: npt.NDArray[np.int64], deleted: npt.NDArray[np.int64] | None = None) -> dict[str, float]:
     """The loss of a cut as fractions: `ncp` and its two parts, `generalized` and `deleted`.
 
     `occurrences` is per leaf, `deleted` the part of them that single deletions took besides what the cut drops.
     """
-    price, total = NCP(cut.hierarchy), int(occurrences.sum())
+    price, total = ncp_price(cut.hierarchy), int(occurrences.sum())
     kept = np.where(cut.node >= 0, occurrences - (0 if deleted is None else deleted), 0)
-    cost = int((price.as_node[np.maximum(cut.node, 0)] * kept).sum())
+    cost = int((price.level[np.maximum(cut.node, 0)] * kept).sum())
     gone = total - int(kept.sum())
     return {
         "ncp": price.share(cost + gone * price.deletion, total),
@@ -63,10 +39,14 @@ def ncp(cut: Cut, occurrences: npt.NDArray[np.int64], deleted: npt.NDArray[np.in
 
 
 def local_ncp(hierarchy: Hierarchy, node: npt.NDArray[np.int32]) -> dict[str, float]:
-    """The same loss where every occurrence has a node of its own, `node[i]`, as under local recoding."""
-    price = NCP(hierarchy)
-    lost = price.share(int(price.as_node[node].sum()), len(node))
-    return {"ncp": lost, "generalized": lost, "deleted": 0.0}
+    """The same loss where every occurrence has a node of its own, `node[i]`, -1 for none, as under local recoding."""
+    price, stands = ncp_price(hierarchy), node >= 0
+    cost, gone = int(price.level[node[stands]].sum()), len(node) - int(np.count_nonzero(stands))
+    return {
+        "ncp": price.share(cost + gone * price.deletion, len(node)),
+        "generalized": price.share(cost, len(node)),
+        "deleted": gone / max(1, len(node)),
+    }
 
 
 def published_ncp(occurrences: npt.NDArray[np.int64], leaves: npt.NDArray[np.int64], domain: int) -> float:

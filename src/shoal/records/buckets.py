@@ -132,6 +132,18 @@ class Buckets:
         return Column(self.sensitive, "sensitive", codes, self.vocabulary)
 
 
+def sensitive_views(records: Records) -> tuple[Records, ...]:
+    """The table once for each sensitive column, without the other sensitive ones; raises if there are none."""
+    secrets = records.of_role("sensitive")
+    if len(secrets) < 2 or records.items is not None:
+        sensitive_column(records)
+        return (records,)
+    return tuple(
+        Records(tuple(column for column in records.columns if column is one or column.role != "sensitive"))
+        for one in secrets
+    )
+
+
 def sensitive_column(records: Records) -> Column:
     """The one sensitive column of a table; raises if there are none or several."""
     if records.items is not None:
@@ -142,7 +154,7 @@ def sensitive_column(records: Records) -> Column:
     if len(found) != 1:
         names = ", ".join(column.name for column in found)
         raise InputError(
-            f"{len(found)} columns are sensitive ({names}), and buckets protect one at a time; name one of them"
+            f"{len(found)} columns are sensitive ({names}), and this takes one at a time; name one of them"
             if found
             else "no column is sensitive; name the one that an attacker must not learn"
         )

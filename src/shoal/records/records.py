@@ -39,6 +39,8 @@ class Column:
     """Distinct values in natural order, numbers ascending; `MISSING` first where values are missing."""
     numbers: npt.NDArray[np.float64] | None = None
     """For a numeric column, the number each value stands for, NaN for `MISSING`. Ascending; equal where values spell one number."""
+    gap: str = MISSING
+    """What a missing value is published as by itself."""
 
     def __post_init__(self) -> None:
         self.codes.setflags(write=False)
@@ -75,7 +77,13 @@ class Column:
         return [self.values[code] for code in self.codes.tolist()]
 
     def take(self, rows: npt.NDArray[np.int64]) -> Column:
-        return Column(self.name, self.role, self.codes[rows], self.values, self.numbers)
+        return Column(self.name, self.role, self.codes[rows], self.values, self.numbers, self.gap)
+
+    @property
+    def filled(self) -> npt.NDArray[np.bool_]:
+        """Which rows hold a value: neither a missing nor a blank one."""
+        there: npt.NDArray[np.bool_] = np.array([bool(value.strip()) for value in self.values], np.bool_)[self.codes]
+        return there
 
 
 @dataclass(frozen=True, eq=False)

@@ -55,9 +55,11 @@ class Kind:
 
     numeric: bool
     reason: str
+    recognised: bool = False
+    """Whether its categories are something that stands in an order, such as dates, as the reason says."""
 
     def __str__(self) -> str:
-        return f"{'numbers' if self.numeric else 'categories'}: {self.reason}"
+        return self.reason if self.recognised else f"{'numbers' if self.numeric else 'categories'}: {self.reason}"
 
 
 def ordering(names: Sequence[str], numeric: bool | None = None) -> Ordering:

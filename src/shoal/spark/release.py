@@ -104,7 +104,7 @@ def release_of(plan: Plan, df: DataFrame, progress: Progress | None = None) -> S
     """The release of a data frame that a plan asks for; nothing is written."""
     started = time.monotonic()
     asked, guarantee = plan.request, plan.promise
-    given = {name: asked[name] for name in ("suppress", "time_limit", "seed") if asked[name] is not None}
+    given = {name: asked[name] for name in ("price", "suppress", "time_limit", "seed") if asked[name] is not None}
     options = Options(**given, progress=progress)
     items, numeric = plan.of_role("items"), plan.input.numeric
     if len(items) > 1:
@@ -119,6 +119,7 @@ def release_of(plan: Plan, df: DataFrame, progress: Progress | None = None) -> S
         plan.of_role("drop"),
         None if numeric is None else tuple(numeric),
     )
+    check_auditable(guarantee)
     proposal = propose(df, guarantee, roles, asked, options)
     published = store(proposal.published)
     try:

@@ -46,7 +46,7 @@ def test_without_a_grid_all_algorithms_are_compared():
 
 
 def test_a_grid_without_algorithms_takes_that_of_the_plan():
-    assert {c["algorithm"] for c in settings(KM | {"compare": {"k": [2, 3]}})} == {"exact"}
+    assert {c["algorithm"] for c in settings(KM | {"compare": {"k": [2, 3]}})} == {"local"}
     assert {c["algorithm"] for c in settings(KM | {"algorithm": "da", "compare": {"k": [2, 3]}})} == {"da"}
 
 
@@ -137,7 +137,7 @@ def test_an_impossible_cell_keeps_its_reason():
         (KM | {"compare": {"k": [0]}}, "compare.k.0: it is 0; give at least 1"),
         (KM | {"compare": {"sed": [1]}}, "compare.sed: there is no such axis; is seed meant?"),
         (KM | {"compare": {"algorithm": ["exakt"]}}, "compare.algorithm.0: 'exakt' is not known for model km"),
-        (KM | {"compare": {"delta": [0.1]}}, r"compare.delta: none of the algorithms \(exact\) takes it"),
+        (KM | {"compare": {"delta": [0.1]}}, r"compare.delta: none of the algorithms \(local\) takes it"),
         (KM | {"compare": {"l": [2]}}, "compare.l: it has no meaning with model km"),
         (KM | {"compare": None}, "compare: it is empty"),
         (KM | {"compare": []}, "compare: it is empty"),

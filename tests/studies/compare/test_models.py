@@ -55,7 +55,7 @@ def patients(tmp_path, monkeypatch):
             | {"guarantee": {"model": "k", "k": 3}}
             | {"compare": {"algorithm": ["cluster", "mondrian"], "l": [1, 2]}},
             {"ncp"},
-            {"NCP against l", "Trade-off: NCP against the strength of the promise, 1/l"},
+            {"NCP against l", "Trade-off: Information lost against the strength of the promise, 1/l"},
         ),
         (
             ILL

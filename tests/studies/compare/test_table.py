@@ -8,13 +8,13 @@ import re
 
 import polars
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.studies.compare import comparison_of, csv_text, frame_of, rows_of
 from shoal.studies.compare.cell import Outcome
 from shoal.studies.compare.comparison import CellTask, Results
-from shoal.studies.compare.comparison_page import page_of
+from shoal.studies.compare.comparison_page import page_of, shown_cell, table_columns
 from shoal.studies.compare.comparison_plots import plots_of
 from shoal.studies.compare.comparison_table import main_loss, notes_of, ranges, reasons_of, telling_losses
 
@@ -78,6 +78,53 @@ def test_the_front_holds_what_nothing_beats(cells):
         others = [(o["k"], o["m"], -o["loss"]["ncp"]) for o in rows if o is not row]
         beaten = any(o != mine and all(a >= b for a, b in zip(o, mine, strict=True)) for o in others)
         assert row["front"] == (not beaten)
+
+
+TABLE = {
+    "version": 1,
+    "input": {"path": "table.csv"},
+    "columns": {"age": "quasi", "codes": "items"},
+    "guarantee": {"model": "rt", "k": 5, "m": 2},
+    "algorithm": "rmerge-r",
+}
+
+
+def sided(cells):
+    """A comparison of a table whose cells lose so much of columns and items, each under its k."""
+    grids = [{"k": [k], "delta": [(i + 1) / 100]} for i, (k, _, _) in enumerate(cells)]
+    lost = [{"info": (a + b) / 20, "info_columns": a / 10, "info_items": b / 10} for _, a, b in cells]
+    return found_of(TABLE | {"compare": grids}, lambda s: {"loss": lost[round(s["delta"] * 100) - 1]})
+
+
+@given(st.lists(st.tuples(st.integers(2, 3), st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=10))
+@settings(max_examples=40)
+def test_the_frontier_holds_what_nothing_with_the_same_promise_beats_on_both_sides(cells):
+    rows = rows_of(sided(cells))
+    assert len(rows) == len(cells)
+    for row in rows:
+        mine = (row["loss"]["info_columns"], row["loss"]["info_items"])
+        others = [(o["loss"]["info_columns"], o["loss"]["info_items"]) for o in rows if o["k"] == row["k"]]
+        beaten = any(o != mine and o[0] <= mine[0] and o[1] <= mine[1] for o in others)
+        assert row["frontier"] == (not beaten)
+
+
+def test_a_comparison_of_tables_shows_the_frontier():
+    found = sided([(5, 1, 5), (5, 2, 4), (5, 3, 6)])
+    rows = rows_of(found)
+    assert [shown_cell(row, "frontier") for row in rows] == ["yes", "yes", ""]
+    assert "frontier" in table_columns(found, rows)
+    plots = {plots.title: plots for plots in plots_of(rows, ["delta"])}
+    (chart,) = plots["Frontier: information lost in columns against items"].charts
+    assert chart.count("<circle") == 3
+    assert "Frontier: no other row" in page_of(found, rows).decode()
+
+
+def test_only_tables_with_items_have_a_frontier():
+    found = found_of(BASE | {"compare": GRID}, lossy)
+    rows = rows_of(found)
+    assert {row["frontier"] for row in rows} == {None}
+    assert "frontier" not in table_columns(found, rows)
+    assert not [plots for plots in plots_of(rows, ["k"]) if plots.title.startswith("Frontier")]
 
 
 def test_files_hold_the_same_table():
@@ -158,7 +205,7 @@ def test_trees_of_one_name_have_optima_of_their_own():
 
 
 def test_a_parameter_that_is_not_set_is_not_mixed_with_one_that_is():
-    grids = [{"k": [2, 5], "algorithm": ["exact", "aa"]}, {"k": [2, 5], "suppress": [0.5]}]
+    grids = [{"k": [2, 5], "algorithm": ["exact", "aa"]}, {"k": [2, 5], "suppress": [0.5], "algorithm": ["exact"]}]
     found = found_of(BASE | {"compare": grids}, lambda s: {"loss": {"ncp": 0.25 if "suppress" in s else 0.75}})
     charts = {one.title: one.charts for one in plots_of(rows_of(found), found.comparison.axes)}["NCP against k"]
     assert len(charts) == 2

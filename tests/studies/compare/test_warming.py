@@ -36,7 +36,7 @@ def test_every_algorithm_is_warmed_up(kind, algorithm):
         ("k", {"algorithm": "gray-tsp", "options": {"segments": 1000, "population": 500, "generations": 10**6}}),
         ("k", {"guarantee": {"model": "k", "k": 5, "l": 3}, "sensitive_items": "x,y"}),
         ("table", {"guarantee": {"model": "k", "k": 5, "l": 3}, "columns": {"zip": "quasi", "ill": "sensitive"}}),
-        ("rt", {"options": {"delta": 0.0001, "formation": "mondrian", "ordering": "ul", "weights": {"zip": 3}}}),
+        ("rt", {"options": {"balance": 0.9, "formation": "mondrian", "weights": {"zip": 3}}}),
         ("rt", {"options": {"transaction": "aa"}, "hierarchies": {"sets": "no/such.csv"}}),
         ("rt", {"options": {"transaction": "exact"}, "hierarchies": "balanced:5"}),
         ("diversity", {"options": {"min_exp": 0.99, "max_length": 2, "knowledge": "no/such.txt", "fuzzy": {"zip": 1}}}),

@@ -37,9 +37,11 @@ class Bucketization(Outcome):
     """The published buckets."""
 
     buckets: Buckets
+    others: tuple[Buckets, ...] = ()
+    """The same buckets for each further sensitive column."""
 
     def apply(self) -> Buckets:
-        """What is published."""
+        """What is published; of several sensitive columns, the first."""
         return self.buckets
 
 

@@ -34,18 +34,21 @@ def known_values(column: Column, missing: Missing) -> npt.NDArray[np.bool_]:
     return np.array([read_as == "value" or not (not value or value.isspace()) for value in column.values], np.bool_)
 
 
-def check_shares(name: str, counts: npt.NDArray[np.int64], rows: int, guarantee: MatchingDiversity) -> None:
+def check_shares(
+    name: str, counts: npt.NDArray[np.int64], rows: int, guarantee: MatchingDiversity, *, alone: bool = True
+) -> None:
     """Raises `Unreachable` if Anatomy cannot give each of its buckets l values that stand there once, from the rows of each known value
-    and all rows."""
+    and all rows; `alone` if the column is the only sensitive one, which others than Anatomy take, too."""
     n, different, most = int(counts.sum()), int(np.count_nonzero(counts)), int(counts.max(initial=0))
     if (most * guarantee.l <= n and different >= guarantee.l) or not rows:
         return
-    remedy = f"with anatomy {_remedy(n // max(1, most))}"
+    remedy = f"with anatomy {_remedy(n // max(1, most))}" + ("" if alone else " for this column")
+    way_out = "injector and balanced have no such bound" if alone else "ask for that, or leave out the column"
     if different < guarantee.l:
         raise Unreachable(_few(name, different, guarantee) + remedy)
     raise Unreachable(
         f"{guarantee} cannot be reached by anatomy: {most:,} of {n:,} rows ({most / n:.2%}) have the same {name}, more than one in "
-        f"{guarantee.l}, and it gives no value to two rows of a bucket; {remedy}; injector and balanced have no such bound"
+        f"{guarantee.l}, and it gives no value to two rows of a bucket; {remedy}; {way_out}"
     )
 
 

@@ -23,7 +23,7 @@ from shoal.records.baskets import Baskets
 
 def aa(baskets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarchy, options: Options) -> Recoding:
     """A cut that keeps the promise, usually near the optimum."""
-    return aa_on(CountTree(Problem(baskets, guarantee, hierarchy, options.threads)), options)
+    return aa_on(CountTree(Problem(baskets, guarantee, hierarchy, options.threads, price=options.price)), options)
 
 
 def aa_on(tree: Walked, options: Options) -> Recoding:
@@ -37,7 +37,7 @@ def aa_on(tree: Walked, options: Options) -> Recoding:
 
 def da(baskets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarchy, options: Options) -> Recoding:
     """A cut that keeps the promise, without the pruning that AA gains from small itemsets."""
-    problem = Problem(baskets, guarantee, hierarchy, options.threads)
+    problem = Problem(baskets, guarantee, hierarchy, options.threads, price=options.price)
     tree = CountTree(problem)
     options.tell(f"itemsets up to size {problem.m}", 0.0)
     repaired = tree.generalize(problem.m, any_depth=True)

@@ -1,6 +1,6 @@
-"""exact: the cut with the least NCP among all that keep the promise, proven.
+"""exact: the cut that costs least among all that keep the promise, proven, whichever price it goes by.
 
-With y_p = "the cut lies at or above inner node p", the loss is a sum of d_p * y_p (what moving from p's children to p
+With y_p = "the cut lies at or above inner node p", what it costs is a sum of d_p * y_p (what moving from p's children to p
 adds), y_parent <= y_child, and every rare antichain {u1..ur} asks for y_parent(u1) + ... + y_parent(ur) >= 1, which holds
 for every feasible cut because supports only grow towards the root. Such constraints are found where the current answer
 breaks the promise, and the small integer program is solved again (scipy's HiGHS).
@@ -10,9 +10,10 @@ met where it is as high as it can be (no need to raise it afterwards), and one o
 finished depth is itself a cut that keeps the promise, which is what a time limit returns. And small sets first: larger
 ones are only looked for where no pair is rare.
 
-With `suppress`, a top-level subtree v may be dropped at NCP 1 per occurrence: z_v takes the place of y_root in
+With `suppress`, a top-level subtree v may be dropped at the price of a deletion per occurrence: z_v takes the place of y_root in
 constraints on sets that contain v. Dropping a whole top-level subtree leaves all other supports as they are, so the
-constraints stay valid and the optimum proven.
+constraints stay valid and the optimum proven. While only the upper levels are looked at, what the levels below will cost is taken
+as nothing, so each answer is a lower bound on the next.
 """
 
 from __future__ import annotations
@@ -28,7 +29,6 @@ from shoal.algorithms.recoding import Options, Recoding
 from shoal.guarantees.km import KmAnonymity
 from shoal.hierarchy.cut import Cut
 from shoal.hierarchy.tree import Hierarchy
-from shoal.price.ncp import ncp
 from shoal.records.baskets import Baskets
 
 SCALE = 1e7
@@ -40,9 +40,9 @@ class _Expired(Exception):  # noqa: N818 - an event, not an error
 
 
 def exact(baskets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarchy, options: Options) -> Recoding:
-    """The optimal cut, or under a time limit the best found, with a lower bound on what any cut can reach."""
+    """The optimal cut, or under a time limit the best found, with a lower bound, in the same price, on what any cut can reach."""
     started = time.monotonic()
-    return exact_on(Problem(baskets, guarantee, hierarchy, options.threads), options, started)
+    return exact_on(Problem(baskets, guarantee, hierarchy, options.threads, price=options.price), options, started)
 
 
 def exact_on(problem: Counts, options: Options, started: float) -> Recoding:
@@ -74,7 +74,7 @@ def exact_on(problem: Counts, options: Options, started: float) -> Recoding:
                 if breaches is None:
                     break
                 program.add(breaches)
-            cost = _cost(problem, answer)
+            cost = problem.price.of_cut(answer, problem.occurrences)
             if cost <= best_cost:
                 best, best_cost = Cut(hierarchy, answer), cost
             known = problem.price.share(best_cost, total)
@@ -84,7 +84,7 @@ def exact_on(problem: Counts, options: Options, started: float) -> Recoding:
         program.bound = best_cost
     except _Expired:
         pass
-    loss = ncp(best, problem.occurrences)["ncp"]
+    loss = problem.price.share(best_cost, total)
     bound = loss if optimal else min(loss, problem.price.share(program.bound, total))
     return Recoding(
         best,
@@ -134,7 +134,8 @@ class _Program:
         parent[: h.n_nodes] = g.parent
         if self.dropping:
             self.weight[h.n_nodes :] = h.sums(g.occurrences)[top]
-            price[h.n_nodes :] = self.weight[h.n_nodes :] * g.price.deletion - g.cost[top]
+            # Per node, the place of the top-level node that it lies under.
+            self.branch = np.searchsorted(h.span[top, 1], h.span[:, 0], side="right")
             parent[top] = h.n_nodes + np.arange(len(top))
             price[h.root] = 0
         self.price, self.depth, self.parent = price, depth, parent
@@ -174,7 +175,7 @@ class _Program:
         on = self.is_one.copy()
         if self.dropping and int(self.weight[on].sum()) > self.budget:
             return None
-        chosen = self._chosen(free, on, seconds)
+        chosen = self._chosen(free, on, self._prices(free, on), seconds)
         if chosen is None:
             return None
         on[chosen] = True
@@ -195,16 +196,31 @@ class _Program:
                 at[v] = v
         return np.array(at[: h.n_leaves], np.int32)
 
+    def _prices(self, free: npt.NDArray[np.int64], on: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+        """What each variable adds. A dropped branch costs its deletions, so z adds what these come to beyond the nodes counted in it."""
+        price, n = self.price.copy(), self.problem.hierarchy.n_nodes
+        if self.dropping:
+            counted = on.copy()
+            counted[free] = True
+            nodes = np.flatnonzero(counted[: n - 1])
+            price[n:] = self.weight[n:] * self.problem.price.deletion
+            np.subtract.at(price, n + self.branch[nodes], price[nodes])
+        return price
+
     def _chosen(
-        self, free: npt.NDArray[np.int64], on: npt.NDArray[np.bool_], seconds: float | None
+        self,
+        free: npt.NDArray[np.int64],
+        on: npt.NDArray[np.bool_],
+        price: npt.NDArray[np.int64],
+        seconds: float | None,
     ) -> npt.NDArray[np.int64] | None:
         """Free variables that an optimal solution sets to 1."""
         from scipy.optimize import Bounds, LinearConstraint, milp
         from scipy.sparse import csr_array
 
         h = self.problem.hierarchy
-        fixed = float(self.price[on].sum())
-        place = np.full(len(self.price), -1, np.int64)
+        fixed = float(price[on].sum())
+        place = np.full(len(price), -1, np.int64)
         place[free] = np.arange(len(free))
         known = [c for c in self.constraints if not any(on[v] for v in c)]
         known = [c for c in known if all(place[v] >= 0 for v in c)]
@@ -230,7 +246,7 @@ class _Program:
         unit = SCALE / max(1.0, float(self.problem.cost[h.root]))
         limits = {"mip_rel_gap": 0.0} | ({} if seconds is None else {"time_limit": max(0.01, seconds)})
         result = milp(
-            self.price[free] * unit,
+            price[free] * unit,
             constraints=demands,
             integrality=np.ones(len(free)),
             bounds=Bounds(0, 1),
@@ -245,7 +261,7 @@ class _Program:
                 self.bound = max(self.bound, fixed + result.mip_dual_bound / unit)
             raise _Expired
         chosen: npt.NDArray[np.int64] = free[result.x > 0.5]
-        self.bound = max(self.bound, fixed + float(self.price[chosen].sum()))
+        self.bound = max(self.bound, fixed + float(price[chosen].sum()))
         return chosen
 
 
@@ -256,11 +272,6 @@ def _breaches(problem: Counts, node: npt.NDArray[np.int32]) -> npt.NDArray[np.in
         if len(sets):
             return problem.one_per_parents(sets)
     return None
-
-
-def _cost(problem: Counts, node: npt.NDArray[np.int32]) -> int:
-    dropped = int(problem.occurrences[node < 0].sum()) * problem.price.deletion
-    return dropped + int(problem.cost[np.unique(node[node >= 0])].sum())
 
 
 def _standing(depth: int, height: int, best: float | None, bound: float) -> str:

@@ -1,7 +1,8 @@
 """learned:N, a hierarchy that is built from the data so that k^m-anonymity costs little under it.
 
-What a release loses is decided by the groups of its cut: every group that takes part in a rare set must grow, and a group of u
-items with o occurrences costs u * o. So the groups are grown first and the tree is put around them, as in the clustering of
+What a release loses is decided by the groups of its cut: every group that takes part in a rare set must grow, and a group costs
+what its items cost when they are published as it: by NCP u * o for u items with o occurrences, by information their conditional
+entropy. So the groups are grown first and the tree is put around them, as in the clustering of
 items by privacy constraints (PCTA; Gkoulalas-Divanis and Loukides, PAIS 2011): find the rare sets under the present groups, pick
 from each the member that mends most for its cost, and merge those picked two by two, in rounds. Rare single items
 come first, then pairs, then triples, up to m. In the end the groups keep the promise, and the optimal cut through a tree that has them
@@ -14,13 +15,16 @@ promise is known (`shoal hierarchy build`), the tree is for the reference promis
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from shoal.algorithms.km.exact import exact
+from shoal.algorithms.km.exact import exact_on
+from shoal.algorithms.km.problem import Problem, cut_loss
 from shoal.algorithms.recoding import Options
 from shoal.guarantees.km import KmAnonymity
 from shoal.hierarchy.build import frequency_tree
@@ -30,7 +34,7 @@ from shoal.kernels.itemsets.mates import mates
 from shoal.kernels.itemsets.prefixes import laid_out
 from shoal.kernels.itemsets.rare_sets import rare_sets
 from shoal.kernels.parallel import over_blocks
-from shoal.price.ncp import leaf_occurrences, ncp
+from shoal.price.ncp import leaf_occurrences
 from shoal.records.baskets import Baskets
 
 REFERENCE = (KmAnonymity(5, 2), KmAnonymity(5, 3))
@@ -61,7 +65,7 @@ WAYS = (
 
 @dataclass(frozen=True)
 class Candidate:
-    """A tree, how it was made, and what it is known to lose at most: a geometric mean of NCP over the promises."""
+    """A tree, how it was made, and what it is known to lose at most by the price: a geometric mean over the promises."""
 
     construction: str
     tree: Hierarchy
@@ -103,49 +107,57 @@ def candidates(baskets: Baskets, n: int, promise: KmAnonymity | None, options: O
     if choice:
         for way in WAYS:
             options.tell(f"learning a hierarchy by {way.name}", len(found) / (len(WAYS) + 1))
-            partitions, losses = grow_groups(baskets, way, promises, options.threads)
+            partitions, losses = grow_groups(baskets, way, promises, options)
             tree = tree_of_groups(vocabulary, supports, partitions, n, source)
             if baskets.occurrences <= JUDGED:
-                losses = [_optimum(baskets, p, tree, options.threads) for p in promises]
+                losses = [_optimum(baskets, p, tree, options) for p in promises]
             found.append(Candidate(way.name, tree, _mean(losses)))
     if not choice or baskets.occurrences <= JUDGED:
         for name, plain in (
             ("frequency", frequency_tree(vocabulary, supports, n)),
             ("mass", mass_tree(vocabulary, supports, n)),
         ):
-            losses = [_optimum(baskets, p, plain, options.threads) for p in promises] if choice else [1.0]
+            losses = [_optimum(baskets, p, plain, options) for p in promises] if choice else [1.0]
             tree = relabel(plain, leaf_occurrences(plain, baskets), source)
             found.append(Candidate(name, tree, _mean(losses)))
     return found
 
 
 def grow_groups(
-    baskets: Baskets, way: Way, promises: Sequence[KmAnonymity], threads: int | None = None
+    baskets: Baskets, way: Way, promises: Sequence[KmAnonymity], options: Options
 ) -> tuple[list[npt.NDArray[np.int64]], list[float]]:
-    """For each promise, the weakest first, the group of every item when it was first kept, and what these groups lose (NCP)."""
-    groups = _Groups(baskets, way, threads)
-    whole = max(1, len(baskets.vocabulary) * baskets.occurrences)
+    """For each promise, the weakest first, the group of every item when it was first kept, and what these groups lose by the price."""
+    groups = _Groups(baskets, way, options)
+    apart, together = groups.charge, groups.charges(groups.size.sum(), groups.occurrences.sum())
+    whole = max(1.0, float(together) - apart)
     partitions, losses = [], []
     for promise in promises:
         groups.keep(promise.k, min(promise.m, max(1, baskets.longest)))
         partitions.append(groups.of_item)
-        losses.append(groups.cost / whole)
+        losses.append((groups.charge - apart) / whole)
     return partitions, losses
 
 
 class _Groups:
     """The present groups of items."""
 
-    def __init__(self, baskets: Baskets, way: Way, threads: int | None) -> None:
+    def __init__(self, baskets: Baskets, way: Way, options: Options) -> None:
         items = len(baskets.vocabulary)
-        self.baskets, self.way, self.threads = baskets, way, threads
+        self.baskets, self.way, self.threads = baskets, way, options.threads
+        self.information = options.price == "information"
         self.of_item = np.arange(items)
         self.size = np.ones(items, np.int64)
         self.occurrences = baskets.supports()
 
     @property
-    def cost(self) -> int:
-        return int((self.size * self.occurrences)[self.size > 1].sum())
+    def charge(self) -> float:
+        """What the groups cost, but for what their items cost by themselves."""
+        return float(self.charges(self.size, self.occurrences).sum())
+
+    def charges(self, size: Any, occurrences: Any) -> npt.NDArray[np.float64]:
+        if self.information:
+            return np.asarray(occurrences * np.log2(np.maximum(1, occurrences)))
+        return np.where(size > 1, size * occurrences, 0).astype(np.float64)
 
     def keep(self, k: int, m: int) -> None:
         """Merge until no set of up to m groups is in 1 to k - 1 rows, or one group is left."""
@@ -170,7 +182,8 @@ class _Groups:
         """Pairs of groups to merge: of each set the member that is in most sets for its cost must grow."""
         n = len(self.size)
         degree = np.bincount(sets[sets >= 0], minlength=n)
-        worth = degree / np.maximum(1, self.size * self.occurrences)
+        # To grow costs a bit per occurrence, or by NCP as much as the group costs already.
+        worth = degree / np.maximum(1, self.occurrences * (1 if self.information else self.size))
         chosen = np.unique(sets[np.arange(len(sets)), np.where(sets >= 0, worth[sets], -1.0).argmax(axis=1)])
         standing = self.way.order(self.size[chosen], self.occurrences[chosen])
         chosen = chosen[np.lexsort((chosen, self.occurrences[chosen], standing))]
@@ -180,12 +193,14 @@ class _Groups:
         others = np.flatnonzero(place < 0)
         place[others] = len(chosen) + np.arange(len(others))
         starts, partners = _neighbours(np.where(sets >= 0, place[sets], -1), len(chosen))
-        mate = mates(starts, partners, self.size[chosen], self.occurrences[chosen], self.way.window, TOGETHER)
+        mate = mates(
+            starts, partners, self.size[chosen], self.occurrences[chosen], self.information, self.way.window, TOGETHER
+        )
         first = np.flatnonzero(mate > np.arange(len(chosen)))
         pairs = np.column_stack((chosen[first], chosen[mate[first]]))
         for alone in chosen[mate < 0].tolist():  # at most one: an odd one out, which takes the cheapest of all others
-            added = self.size[alone] * self.occurrences + self.size * self.occurrences[alone]
-            added += np.where(self.size == 1, self.occurrences, 0)
+            added = self.charges(self.size[alone] + self.size, self.occurrences[alone] + self.occurrences)
+            added -= self.charges(self.size, self.occurrences)
             # Names that never occur cost nothing and mend nothing: only where no other is left.
             free = np.setdiff1d(np.flatnonzero(self.occurrences), np.append(pairs.ravel(), alone))
             if not len(free):
@@ -220,9 +235,10 @@ def _neighbours(sets: npt.NDArray[np.int64], n: int) -> tuple[npt.NDArray[np.int
     return starts, key & 0xFFFFFFFF
 
 
-def _optimum(baskets: Baskets, guarantee: KmAnonymity, tree: Hierarchy, threads: int | None) -> float:
-    cut = exact(baskets, guarantee, tree, Options(threads=threads)).cut
-    return ncp(cut, leaf_occurrences(tree, baskets))["ncp"]
+def _optimum(baskets: Baskets, guarantee: KmAnonymity, tree: Hierarchy, options: Options) -> float:
+    problem = Problem(baskets, guarantee, tree, options.threads, price=options.price)
+    cut = exact_on(problem, Options(price=options.price), time.monotonic()).cut
+    return cut_loss(problem, cut.node)
 
 
 def _mean(losses: list[float]) -> float:

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from shoal.algorithms.km.exact import exact
+from shoal.algorithms.km.exact import exact, exact_on
 from shoal.algorithms.km.problem import Problem
 from shoal.algorithms.km.refinement import Refinement
 from shoal.algorithms.recoding import LocalRecoding, Options
@@ -30,7 +30,8 @@ from shoal.hierarchy.tree import Hierarchy
 from shoal.kernels.itemsets.prefixes import laid_out
 from shoal.kernels.itemsets.rare_sets import mark_exposed
 from shoal.kernels.parallel import over_blocks
-from shoal.price.ncp import NCP, leaf_occurrences
+from shoal.price.levels import Price
+from shoal.price.ncp import leaf_occurrences
 from shoal.records.baskets import Baskets
 
 MOST_PARTS = 64
@@ -46,8 +47,8 @@ def lra(baskets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarchy, options:
     """A local recoding that keeps the promise and loses no more than the optimal cut. `options.segments` is the most parts to make."""
     clock = _Clock(options)
     whole = exact(baskets, guarantee, hierarchy, replace(options, suppress=0.0))
-    problem = Problem(baskets, guarantee, hierarchy, options.threads)
-    splitting = Splitting(baskets, guarantee, hierarchy, options)
+    problem = Problem(baskets, guarantee, hierarchy, options.threads, price=options.price)
+    splitting = Splitting(baskets, guarantee, hierarchy, problem.price, options)
     start = splitting.part(np.arange(len(baskets)), whole.cut.lowest().node)
     best, used = _refined(problem, [start], clock), 1
     budget = SPLITTING_WORK // max(1, problem.m - 1)
@@ -67,7 +68,7 @@ def lra(baskets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarchy, options:
         best.node,
         baskets.vocabulary,
         algorithm="lra",
-        facts={"parts": used, "moves": best.moves, "ncp_of_cut": of_cut, "cut_optimal": whole.optimal},
+        facts={"parts": used, "moves": best.moves, "loss_of_cut": of_cut, "cut_optimal": whole.optimal},
         notes=("stopped by the time limit: a longer run may lose less",) if clock.expired else (),
     )
 
@@ -112,7 +113,7 @@ class _Clock:
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Rows, the node that each leaf is published as in them, and what that costs (NCP times |I| times occurrences)."""
+    """Rows, the node that each leaf is published as in them, and what that costs."""
 
     rows: npt.NDArray[np.int64]
     node: npt.NDArray[np.int32]
@@ -122,9 +123,10 @@ class Part:
 class Splitting:
     """The search for parts. `work` counts the occurrences that went into a solution or a look for clean rows."""
 
-    def __init__(self, baskets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarchy, options: Options) -> None:
-        self.baskets, self.guarantee, self.hierarchy = baskets, guarantee, hierarchy
-        self.price = NCP(hierarchy)
+    def __init__(
+        self, baskets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarchy, price: Price, options: Options
+    ) -> None:
+        self.baskets, self.guarantee, self.hierarchy, self.price = baskets, guarantee, hierarchy, price
         self.options = replace(options, suppress=0.0, time_limit=None, progress=None)
         self.filled = baskets.lengths > 0
         self.work = 0
@@ -134,9 +136,14 @@ class Splitting:
         baskets = self.baskets.take(rows)
         self.work += baskets.occurrences
         if node is None:
-            node = exact(baskets, self.guarantee, self.hierarchy, self.options).cut.lowest().node
-        used = leaf_occurrences(self.hierarchy, baskets)
-        return Part(rows, node, int((self.price.as_node[node] * used).sum()))
+            node = self._optimum(baskets, self.guarantee)
+        used, level = leaf_occurrences(self.hierarchy, baskets), self.price.level
+        return Part(rows, node, int(((level[node] - level[: len(node)]) * used).sum()))
+
+    def _optimum(self, baskets: Baskets, guarantee: KmAnonymity) -> npt.NDArray[np.int32]:
+        """The cut that costs these rows least, by the price of all rows."""
+        problem = Problem(baskets, guarantee, self.hierarchy, self.options.threads, price=self.price)
+        return exact_on(problem, self.options, time.monotonic()).cut.lowest().node
 
     def partitions(
         self, whole: Part, most: int, most_work: int, goes_on: Callable[[float], bool]
@@ -186,7 +193,7 @@ class Splitting:
         for k, m in weaker:
             if k > 1 and m > 0:
                 self.work += baskets.occurrences
-                yield exact(baskets, KmAnonymity(k, m), h, self.options).cut.lowest().node
+                yield self._optimum(baskets, KmAnonymity(k, m))
 
     def _children(self, node: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
         """The cut one level below: each leaf as the child of its node that it lies under."""

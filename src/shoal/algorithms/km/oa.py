@@ -13,13 +13,12 @@ from collections import deque
 import numpy as np
 import numpy.typing as npt
 
-from shoal.algorithms.km.problem import Problem
+from shoal.algorithms.km.problem import Problem, cut_loss
 from shoal.algorithms.recoding import Options, Recoding
 from shoal.errors import InputError, option
 from shoal.guarantees.km import KmAnonymity
 from shoal.hierarchy.cut import Cut
 from shoal.hierarchy.tree import Hierarchy
-from shoal.price.ncp import ncp
 from shoal.records.baskets import Baskets
 
 MOST_CUTS = 500_000
@@ -39,9 +38,9 @@ def number_of_cuts(hierarchy: Hierarchy) -> int:
 
 
 def oa(baskets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarchy, options: Options) -> Recoding:
-    """The cut with the least NCP of all that keep the promise, by looking at the lattice of cuts."""
+    """The cut that costs least of all that keep the promise, by looking at the lattice of cuts."""
     started = time.monotonic()
-    problem = Problem(baskets, guarantee, hierarchy, options.threads)
+    problem = Problem(baskets, guarantee, hierarchy, options.threads, price=options.price)
     cuts = number_of_cuts(hierarchy)
     if cuts > MOST_CUTS:
         problem.rare_sets(Cut.leaves(hierarchy).node, problem.m)
@@ -73,7 +72,7 @@ def oa(baskets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarchy, options: 
                     queued.add(ancestor)
                     queue.append(ancestor)
     chosen = Cut(hierarchy, lattice.node(best))
-    loss = ncp(chosen, problem.occurrences)["ncp"]
+    loss = cut_loss(problem, chosen.node)
     return Recoding(
         chosen,
         baskets.vocabulary,

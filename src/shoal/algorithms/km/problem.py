@@ -19,11 +19,11 @@ from shoal.errors import Unreachable
 from shoal.guarantees.km import KmAnonymity
 from shoal.hierarchy.tree import Hierarchy
 from shoal.kernels.itemsets import rare_sets as kernels
+from shoal.kernels.itemsets.deletion import TokenRows, write_rows
 from shoal.kernels.itemsets.nodes import LeafRows, joint_support, node_supports, rows_by_position
 from shoal.kernels.itemsets.prefixes import laid_out
 from shoal.kernels.parallel import even_blocks, even_row_blocks, over_blocks
-from shoal.price import Price
-from shoal.price.ncp import NCP
+from shoal.price.levels import Price, price_for
 from shoal.records.baskets import Baskets
 
 MOST_PER_TOKEN = 256
@@ -66,6 +66,7 @@ class Problem:
         hierarchy: Hierarchy,
         threads: int | None = None,
         pulse: Callable[[float], None] | None = None,
+        price: str | Price = "information",
     ) -> None:
         self.baskets, self.hierarchy, self.threads, self.pulse = baskets, hierarchy, threads, pulse
         self.k, self.m = int(guarantee.k), min(int(guarantee.m), max(baskets.longest, 1))
@@ -74,8 +75,8 @@ class Problem:
         check_reachable(guarantee, len(baskets) - baskets.empty)
         self.occurrences = np.zeros(hierarchy.n_leaves, np.int64)
         self.occurrences[self.leaf] = baskets.supports()
-        self.price: Price = NCP(hierarchy)
-        self.cost = self.price.of_nodes(self.occurrences)
+        self.price = price if isinstance(price, Price) else price_for(price, hierarchy, self.occurrences)
+        self.cost = self.price.of_nodes(hierarchy, self.occurrences)
         parts = over_blocks(
             lambda a, b: node_supports(baskets.offsets, baskets.items, self.leaf, self.parent, a, b),
             even_row_blocks(baskets.offsets, 4),
@@ -90,6 +91,29 @@ class Problem:
         h = self.hierarchy
         position = h.span[: h.n_leaves, 0][self.leaf]
         return LeafRows(h.span, *rows_by_position(self.baskets.offsets, self.baskets.items, position, h.n_leaves))
+
+    def token_rows(self, node: npt.NDArray[np.int32]) -> TokenRows:
+        """The rows when every leaf is published as `node[leaf]`, with nothing deleted yet."""
+        baskets, level = self.baskets, self.price.level
+        size = len(baskets.items) + len(baskets)
+        rows = TokenRows(
+            baskets.offsets,
+            np.full(size, -1, np.int32),
+            np.zeros(size, np.int32),
+            np.zeros(size, np.int64),
+            np.zeros(size, np.bool_),
+            self.leaf_rows,
+            self.k,
+            self.m,
+        )
+        target = node[self.leaf]
+        cost = level[target] - level[self.leaf]
+        over_blocks(
+            lambda a, b: write_rows(rows, baskets.items, target, cost, a, b),
+            even_blocks(baskets.lengths + 1.0, 16),
+            self.threads,
+        )
+        return rows
 
     def support_of(self, nodes: Iterable[int]) -> int:
         """Transactions that hold something under each of the nodes."""
@@ -130,6 +154,11 @@ class Problem:
     def one_per_parents(self, sets: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
         """One set for each combination of parents: siblings ask for the same thing."""
         return one_per_parents(sets, self.parent)
+
+
+def cut_loss(problem: Counts, node: npt.NDArray[np.int32]) -> float:
+    """What it costs to publish every leaf as `node[leaf]` (-1: dropped), as a share of what deleting everything costs."""
+    return problem.price.share(problem.price.of_cut(node, problem.occurrences), int(problem.occurrences.sum()))
 
 
 def check_reachable(guarantee: KmAnonymity, filled: int) -> None:

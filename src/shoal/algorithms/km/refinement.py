@@ -78,7 +78,8 @@ class Refinement:
         h, baskets = problem.hierarchy, problem.baskets
         self.problem, self.hierarchy, self.baskets = problem, h, baskets
         self.node = node.copy()
-        self.width = problem.price.as_node
+        self.level = problem.price.level
+        self.own = self.level[problem.leaf][baskets.items]
         self.row = np.repeat(np.arange(len(baskets), dtype=np.int32), baskets.lengths)
         # Occurrences by their leaf's place in depth-first order: those below any node are one stretch.
         self.position = h.span[: h.n_leaves, 0][problem.leaf].astype(np.int32)[baskets.items]
@@ -95,27 +96,27 @@ class Refinement:
 
     @property
     def cost(self) -> int:
-        """NCP times |I| times occurrences."""
-        return int(self.width[self.node].sum())
+        """What all occurrences cost together."""
+        return int((self.level[self.node] - self.own).sum())
 
     def refine(self, most_work: int, goes_on: Callable[[float], bool]) -> None:
         """Moves, the most promising token first, until none helps, or `most_work` occurrences were looked at, or `goes_on` says no."""
         while True:
             before = self.cost
-            times = np.bincount(self.node, minlength=self.hierarchy.n_nodes)
-            waiting = [(-int(self.width[v] * times[v]), v) for v in np.flatnonzero(self.width * times).tolist()]
+            costs = np.bincount(self.node, self.level[self.node] - self.own, minlength=self.hierarchy.n_nodes)
+            waiting = [(-int(costs[v]), v) for v in np.flatnonzero(costs).tolist()]
             heapq.heapify(waiting)
             while waiting:
                 if self.work > most_work or not goes_on(self.work / most_work):
                     return
-                for v, occurrences in self.descend(heapq.heappop(waiting)[1]):
-                    if self.width[v]:
-                        heapq.heappush(waiting, (-int(self.width[v] * occurrences), v))
+                for v, cost in self.descend(heapq.heappop(waiting)[1]):
+                    if cost:
+                        heapq.heappush(waiting, (-cost, v))
             if self.cost == before:
                 return
 
     def descend(self, u: int) -> list[tuple[int, int]]:
-        """Move u down where possible; the nodes that took its place, and how many occurrences each."""
+        """Move u down where possible; the nodes that took its place, and what the occurrences cost there."""
         around = self._around(u)
         if around is None:
             return []
@@ -128,8 +129,9 @@ class Refinement:
         places = around.place[around.at_u][moved]
         self.node[places] = around.child[moved]
         self.changed[self.row[places]] = self.moves
-        nodes, times = np.unique(around.child[moved], return_counts=True)
-        return list(zip(nodes.tolist(), times.tolist(), strict=True))
+        nodes, place = np.unique(around.child[moved], return_inverse=True)
+        costs = np.bincount(place.reshape(-1), self.level[self.node[places]] - self.own[places])
+        return list(zip(nodes.tolist(), costs.astype(np.int64).tolist(), strict=True))
 
     def _around(self, u: int) -> _Around | None:
         """The rows that a move of u is about; None if there are none, or none has changed since the last try."""

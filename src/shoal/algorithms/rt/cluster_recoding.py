@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -11,10 +11,12 @@ import numpy.typing as npt
 
 from shoal.algorithms.recoding import Outcome
 from shoal.errors import InputError
+from shoal.loss.fates import Coverage
 from shoal.ordering import natural_order
 from shoal.records.baskets import Baskets
 from shoal.records.records import MISSING, Column, Records
 
+TRANSACTIONS = ("local", "hybrid", "exact", "aa", "sets")
 DELTA = 0.65
 """The bound of the paper's experiments."""
 
@@ -26,26 +28,31 @@ class RTOptions:
     delta: float | None = None
     """The largest NCP that RMERGE, the largest UL that TMERGE may leave; `DELTA` when None."""
     formation: Literal["cluster", "mondrian"] = "cluster"
-    transaction: Literal["sets", "aa", "exact"] | None = None
-    """How items are generalized inside a cluster: in sets without a tree (the default, and with None where there is no tree), or by
-    a cut through the item hierarchy (with None: `aa` where there is a tree, and sets in clusters where that leaves only its root)."""
+    transaction: str = "local"
+    """How items are generalized inside a class: along the item hierarchy, by an algorithm of the k^m room, or in sets without one."""
+    balance: float = 0.5
+    """How much the information of columns counts for `joint`; that of items counts the rest."""
     ordering: Literal["btd", "ul"] = "btd"
     """How clusters are ordered by their items: by BTD, or by UL itself, the paper's slow baseline."""
     weights: Mapping[str, float] = field(default_factory=dict)
     """Per relational column, how much its NCP counts; 1 where not given."""
+    limits: Mapping[str, str | float] = field(default_factory=dict)
+    """Per relational column, how coarse its values may be published; no limit where not given."""
     item_weights: Mapping[str, float] = field(default_factory=dict)
     """Per item, how much it matters, from 0 to 1; 1 where not given. A generalized item has the mean of its items."""
 
     def __post_init__(self) -> None:
         if self.delta is not None and not 0 <= self.delta <= 1:
             raise InputError(f"delta = {self.delta!r}: a bound on a loss is a share between 0 and 1")
+        if not 0 <= self.balance <= 1:
+            raise InputError(f"balance = {self.balance!r}: how much the columns count is a share between 0 and 1")
         for name, value, known in (
             ("formation", self.formation, ("cluster", "mondrian")),
-            ("transaction", self.transaction, ("sets", "aa", "exact", None)),
+            ("transaction", self.transaction, TRANSACTIONS),
             ("ordering", self.ordering, ("btd", "ul")),
         ):
             if value not in known:
-                raise InputError(f"{name} {value!r} is not known; choose one of {', '.join(k for k in known if k)}")
+                raise InputError(f"{name} {value!r} is not known; choose one of {', '.join(known)}")
 
     @property
     def bound(self) -> float:
@@ -53,20 +60,45 @@ class RTOptions:
 
 
 @dataclass(frozen=True, eq=False)
-class ItemRules:
-    """What items are published as, cluster by cluster: `token[i]` for item `item[i]`, cluster c holding [offsets[c], offsets[c + 1])."""
+class ItemTokens:
+    """What each occurrence of an item is published as."""
 
-    offsets: npt.NDArray[np.int64]
-    item: npt.NDArray[np.int32]
-    """Ascending inside a cluster; ids of the vocabulary without sensitive items."""
+    items: Baskets
+    """The original ones, without sensitive ones."""
     token: npt.NDArray[np.int32]
-    vocabulary: tuple[str, ...]
-    """The original items that may be generalized."""
+    """Per occurrence in them, -1 where it is deleted."""
     tokens: tuple[str, ...]
     sizes: npt.NDArray[np.int64]
     """Per token, how many items it stands for."""
     weights: npt.NDArray[np.float64]
     """Per token, w(u)."""
+
+    @property
+    def vocabulary(self) -> tuple[str, ...]:
+        """The original items that may be generalized."""
+        return self.items.vocabulary
+
+    @property
+    def deleted(self) -> float:
+        """The share of occurrences that is left out."""
+        return float(np.count_nonzero(self.token < 0)) / max(1, len(self.token))
+
+    def counts(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """(item, token, times): how often each item is published as each token, -1 for deleted ones."""
+        width = len(self.tokens) + 1
+        pairs, times = np.unique(self.items.items.astype(np.int64) * width + self.token + 1, return_counts=True)
+        return pairs // width, pairs % width - 1, times.astype(np.int64)
+
+    def coverage(self, published: Sequence[str]) -> Coverage:
+        """Which of the published tokens cover which items, as some class has it; tokens are numbered as they are published."""
+        item, token, _ = self.counts()
+        place = {name: i for i, name in enumerate(published)}
+        number = np.array([place.get(name, -1) for name in self.tokens] + [-1], np.int64)
+        there = number[token] >= 0
+        token, item = token[there], item[there]
+        breadth = np.zeros(len(published), np.int64)
+        breadth[number[token]] = self.sizes[token]
+        return Coverage(item, number[token], breadth, self.sizes[token] == 1, len(self.vocabulary))
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +109,7 @@ class ClusterRecoding(Outcome):
     """The cluster of each row, numbered from 0 without gaps."""
     values: Mapping[str, tuple[str, ...]]
     """Per quasi-identifier column, the published value of each cluster."""
-    rules: ItemRules | None
+    tokens: ItemTokens | None
     """None for tables without items."""
     ncp: float
     """Of the relational columns."""
@@ -87,8 +119,9 @@ class ClusterRecoding(Outcome):
 
     @property
     def loss(self) -> dict[str, float]:
-        """`ncp`, and for tables with items `ul` and `items_ncp`."""
-        measures = {"ncp": self.ncp, "ul": self.ul, "items_ncp": self.items_ncp}
+        """`ncp`, and for tables with items `ul`, `items_ncp` and `deleted`, the share of their occurrences that is left out."""
+        deleted = None if self.tokens is None else self.tokens.deleted
+        measures = {"ncp": self.ncp, "ul": self.ul, "items_ncp": self.items_ncp, "deleted": deleted}
         return {name: value for name, value in measures.items() if value is not None}
 
     def apply(self, records: Records) -> Records:
@@ -98,42 +131,41 @@ class ClusterRecoding(Outcome):
             for column in records.columns
         )
         items = records.items
-        if items is not None and self.rules is not None:
-            items = self._generalized(items, records.sensitive_items)
+        if items is not None and self.tokens is not None:
+            items = _published_items(self.tokens, items, records.sensitive_items)
         return Records(columns, items, records.items_name, records.sensitive_items, records.sensitive_name)
 
-    def _generalized(self, items: Baskets, sensitive: frozenset[str]) -> Baskets:
-        """Items as their cluster's tokens, sensitive ones as they are."""
-        assert self.rules is not None
-        rules = self.rules
-        n = len(rules.vocabulary)
-        position = {name: i for i, name in enumerate(rules.vocabulary)}
-        place = np.array([position.get(name, -1) for name in items.vocabulary], np.int64)
-        kept = np.array([name in sensitive for name in items.vocabulary], bool)
-        row = np.repeat(np.arange(len(items), dtype=np.int64), items.lengths)
-        stays = kept[items.items]
-        cluster = np.repeat(np.arange(len(rules.offsets) - 1, dtype=np.int64), np.diff(rules.offsets))
-        known = cluster * n + rules.item  # ascending: clusters one after another, items ascending inside
-        wanted = self.of_row[row[~stays]] * np.int64(n) + place[items.items[~stays]]
-        at = np.searchsorted(known, wanted)
-        if len(wanted) and (at.max() >= len(known) or not np.array_equal(known[at], wanted)):
-            raise InputError("these are not the records that were recoded: a cluster holds an item it has no rule for")
-        own = np.flatnonzero(kept)
-        code = np.empty(len(items.items), np.int64)
-        code[~stays] = rules.token[at]
-        code[stays] = len(rules.tokens) + np.searchsorted(own, items.items[stays])
-        names = [*rules.tokens, *(items.vocabulary[i] for i in own.tolist())]
-        published = Baskets.from_codes(items.lengths, code, names)
-        return Baskets(published.offsets, published.items, published.vocabulary)
-
-    def item_rules(self) -> Iterator[tuple[int, str, str]]:
-        """(cluster, original item, published token), clusters counted from 0."""
-        if self.rules is None:
+    def item_rules(self) -> Iterator[tuple[int, str, str, int]]:
+        """(class, original item, published token, rows), classes counted from 0; the token is empty where the item is deleted."""
+        if self.tokens is None:
             return
-        rules = self.rules
-        for c, (start, stop) in enumerate(zip(rules.offsets[:-1].tolist(), rules.offsets[1:].tolist(), strict=True)):
-            for item, token in zip(rules.item[start:stop].tolist(), rules.token[start:stop].tolist(), strict=True):
-                yield c, rules.vocabulary[item], rules.tokens[token]
+        items, names = self.tokens.items, (*self.tokens.tokens, "")
+        of_class = np.repeat(self.of_row.astype(np.int64), items.lengths)
+        n, width = len(items.vocabulary), len(names)
+        keys, times = np.unique((of_class * n + items.items) * width + self.tokens.token + 1, return_counts=True)
+        for key, rows in zip(keys.tolist(), times.tolist(), strict=True):
+            at, item = divmod(key // width, n)
+            yield at, items.vocabulary[item], names[key % width - 1], rows
+
+
+def _published_items(tokens: ItemTokens, items: Baskets, sensitive: frozenset[str]) -> Baskets:
+    """Items as their tokens, sensitive ones as they are."""
+    own = np.array([name in sensitive for name in items.vocabulary], bool)
+    stays = own[items.items]
+    at = {name: i for i, name in enumerate(tokens.vocabulary)}
+    place = np.array([at.get(name, -1) for name in items.vocabulary], np.int64)
+    if not np.array_equal(place[items.items[~stays]], tokens.items.items):
+        raise InputError("these are not the records that were recoded: their items are others")
+    kept = np.flatnonzero(own)
+    code = np.empty(len(items.items), np.int64)
+    code[~stays] = tokens.token
+    code[stays] = len(tokens.tokens) + np.searchsorted(kept, items.items[stays])
+    there = code >= 0
+    row = np.repeat(np.arange(len(items), dtype=np.int64), items.lengths)
+    lengths = np.bincount(row[there], minlength=len(items)).astype(np.int64)
+    names = [*tokens.tokens, *(items.vocabulary[i] for i in kept.tolist())]
+    published = Baskets.from_codes(lengths, code[there], names)
+    return Baskets(published.offsets, published.items, published.vocabulary)
 
 
 def published_column(column: Column, values: tuple[str, ...], of_row: npt.NDArray[np.int32]) -> Column:

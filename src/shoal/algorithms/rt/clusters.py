@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.algorithms.buckets.eligibility import known_values
 from shoal.algorithms.recoding import Options
 from shoal.algorithms.rt.cluster_recoding import ClusterRecoding, RTOptions
-from shoal.algorithms.rt.merging import Merging
+from shoal.algorithms.rt.demand import Demand, demand_of
 from shoal.algorithms.rt.mondrian import mondrian_parts
 from shoal.algorithms.rt.task import Hierarchies
 from shoal.errors import Unreachable
@@ -32,7 +31,7 @@ def cluster(
     options: Options,
     rt: RTOptions | None = None,
 ) -> ClusterRecoding:
-    """Relational k-anonymity by CLUSTER; with l, clusters that hold too few sensitive values join their nearest."""
+    """Relational k-anonymity by CLUSTER; with l or t, of near rows that keep to it together."""
     return relational("cluster", records, guarantee, hierarchies, options, rt)
 
 
@@ -43,7 +42,7 @@ def mondrian(
     options: Options,
     rt: RTOptions | None = None,
 ) -> ClusterRecoding:
-    """Relational k-anonymity by Mondrian; with l, parts that hold too few sensitive values join their nearest."""
+    """Relational k-anonymity by Mondrian; with l or t, it cuts only where all pieces keep to it."""
     return relational("mondrian", records, guarantee, hierarchies, options, rt)
 
 
@@ -58,12 +57,17 @@ def clusters(space: Space, k: int, seed: int) -> tuple[npt.NDArray[np.int32], in
     return joined_alike(space, group, n)
 
 
-def form_clusters(space: Space, k: int, way: str, options: Options) -> tuple[npt.NDArray[np.int32], int]:
-    """Clusters of at least k rows by CLUSTER or Mondrian."""
+def form_clusters(
+    space: Space, k: int, way: str, options: Options, demand: Demand | None = None
+) -> tuple[npt.NDArray[np.int32], int]:
+    """Clusters of at least k rows by CLUSTER or Mondrian, which keep to what is demanded of sensitive values as far as they can."""
     options.tell("clusters of rows", 0.0)
-    if way == "cluster":
-        return clusters(space, k, options.seed)
-    return joined_alike(space, *mondrian_parts(space, k))
+    plain = clusters(space, k, options.seed) if way == "cluster" else joined_alike(space, *mondrian_parts(space, k))
+    if demand is None or (mended := demand.repair(space, *plain, k))[1] == plain[1]:  # nothing was lacking
+        return plain
+    aware = demand.clusters(space, k, options.seed) if way == "cluster" else mondrian_parts(space, k, demand.holds)
+    formed = [joined_alike(space, *mended), joined_alike(space, *demand.repair(space, *aware, k))]
+    return min(formed, key=lambda one: relational_ncp(space, *one)["ncp"])
 
 
 def joined_alike(space: Space, group: npt.NDArray[np.int32], n: int) -> tuple[npt.NDArray[np.int32], int]:
@@ -89,19 +93,16 @@ def relational(
     options: Options,
     rt: RTOptions | None,
 ) -> ClusterRecoding:
-    """A table without items: clusters, joined while one of them holds too few different sensitive values."""
+    """A table without items: clusters, joined while one of them lacks what the promise demands of sensitive values."""
     n, k = len(records), int(guarantee.k)
     if n < k:
         raise Unreachable(
             f"{guarantee} cannot be reached: k = {k:,}, but there are only {n:,} rows; choose a smaller k"
         )
     laid = space(records, hierarchies, (rt or RTOptions()).weights)
-    of_row, count = form_clusters(laid, k, way, options)
-    before = count
-    if guarantee.l > 1:
-        of_row, count = _diverse(records, guarantee, laid, of_row, count)
+    demand = demand_of(records, guarantee)
+    of_row, count = form_clusters(laid, k, way, options, demand)
     losses = relational_ncp(laid, of_row, count)
-    notes = (f"{before - count:,} clusters held too few different sensitive values and were joined with their nearest",)
     return ClusterRecoding(
         of_row,
         cluster_values(laid, of_row, count),
@@ -110,7 +111,6 @@ def relational(
         losses,
         algorithm=way,
         facts=cluster_facts(of_row, count),
-        notes=notes if count < before else (),
     )
 
 
@@ -127,26 +127,3 @@ def cluster_facts(of_row: npt.NDArray[np.int32], n: int) -> dict[str, int]:
         "smallest_cluster": int(sizes.min(initial=len(of_row))),
         "largest_cluster": int(sizes.max(initial=0)),
     }
-
-
-def _diverse(
-    records: Records, guarantee: TableAnonymity, space: Space, of_row: npt.NDArray[np.int32], n: int
-) -> tuple[npt.NDArray[np.int32], int]:
-    """Clusters joined with their nearest until each holds l different values of every sensitive column."""
-    columns = records.of_role("sensitive")
-    values = [np.where(known_values(c, guarantee.missing)[c.codes], c.codes, -1) for c in columns]
-    for column, codes in zip(columns, values, strict=True):
-        different = len(np.unique(codes[codes >= 0]))
-        if different < guarantee.l:
-            raise Unreachable(
-                f"{guarantee} cannot be reached: column {column.name!r} has only {different:,} different values; choose a smaller l"
-            )
-    merging = Merging(space, of_row, n)
-    held = [[set(np.unique(codes[rows]).tolist()) - {-1} for rows in merging.clusters()] for codes in values]
-    poor = sorted({c for sets in held for c, values in enumerate(sets) if len(values) < guarantee.l})
-    for c in poor:
-        while merging.alive[c] and any(len(sets[c]) < guarantee.l for sets in held):
-            other = merging.join_nearest(c)
-            for sets in held:
-                sets[c] |= sets[other]
-    return number_groups(merging.of_row())

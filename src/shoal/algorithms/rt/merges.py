@@ -5,8 +5,9 @@ Rum-bound keeps the loss of relational columns (NCP) at delta or below and merge
 Tum-bound merges until the loss of the items (UL) is at delta or below, and no further, for the sake of the columns.
 
 One thing comes before both: a cluster in which some rows hold items, but fewer than k, cannot be published by itself, whatever is
-generalized, nor can one (with l) in which a sensitive item stands in more than 1/l of the rows. It is joined with its nearest
-until it can. What no cluster of all rows could keep is refused before.
+generalized, nor can one (with l) in which a sensitive item stands in more than 1/l of the rows. Clusters are formed with l in view
+(`shoal.algorithms.rt.demand`); what still cannot be published is joined with its nearest until it can. What no cluster of all rows could
+keep is refused before.
 """
 
 from __future__ import annotations
@@ -20,10 +21,11 @@ import numpy.typing as npt
 from shoal.algorithms.recoding import Options
 from shoal.algorithms.rt.cluster_recoding import ClusterRecoding, RTOptions
 from shoal.algorithms.rt.clusters import cluster_facts, cluster_values, form_clusters, joined_alike, number_groups
+from shoal.algorithms.rt.demand import demand_of_items
 from shoal.algorithms.rt.merging import SLACK, ItemOrder, Merging, nearest_candidate
 from shoal.algorithms.rt.task import Guarantee, Hierarchies, Task, task_of
-from shoal.algorithms.rt.transaction import ItemGroups, generalize, generalize_all, item_rules
-from shoal.errors import Message, Unreachable, option
+from shoal.algorithms.rt.transaction import Piece, generalize, generalize_all, item_tokens
+from shoal.errors import Unreachable
 from shoal.loss.relational import relational_ncp
 from shoal.price.ul import items_ncp
 from shoal.records.records import Records
@@ -85,7 +87,7 @@ def tum_bound(
     merging, joined = initial_clusters(task)
     delta, n = task.rt.bound, max(1, len(task))
     alive = np.flatnonzero(merging.alive).tolist()
-    groups: dict[int, ItemGroups] = dict(zip(alive, generalize_all(task, merging.clusters()), strict=True))
+    groups: dict[int, Piece] = dict(zip(alive, (generalize(task, merging.rows(c)) for c in alive), strict=True))
     total = sum(one.ul for one in groups.values())
     loss = start = least = total / n
     order: ItemOrder | None = None
@@ -115,9 +117,8 @@ def tum_bound(
         )
     facts = {"delta": delta, "ul_before_merging": start, "merges": merging.merges - before}
     of_row, count = number_groups(merging.of_row())
-    # Clusters are numbered by their first rows now: bring their item groups into the same order.
-    by_number = [groups[c] for c in sorted(groups, key=lambda c: int(merging.rows(c)[0]))]
-    return recoding_of(f"tmerge-{way}", task, of_row, count, by_number, facts=facts, notes=joining_notes(joined))
+    pieces = list(groups.values())
+    return recoding_of(f"tmerge-{way}", task, of_row, count, pieces, facts=facts, notes=joining_notes(joined))
 
 
 rmerge_r, rmerge_t, rmerge_rt = (partial(rum_bound, way) for way in ("r", "t", "rt"))
@@ -136,7 +137,8 @@ def rfirst(
 
 def initial_clusters(task: Task) -> tuple[Merging, int]:
     """Clusters of at least k rows, each of which can be published, and how many had to be joined for that."""
-    merging = Merging(task.space, *form_clusters(task.space, task.k, task.rt.formation, task.options))
+    demand = demand_of_items(task.sensitive, task.l)
+    merging = Merging(task.space, *form_clusters(task.space, task.k, task.rt.formation, task.options, demand))
     for c in range(len(merging.alive)):
         while merging.alive[c] and not publishable(task, merging.rows(c)):
             merging.join_nearest(c)
@@ -163,49 +165,30 @@ def recoding_of(
     task: Task,
     of_row: npt.NDArray[np.int32],
     n: int,
-    groups: list[ItemGroups] | None = None,
+    pieces: list[Piece] | None = None,
     *,
     facts: dict[str, float] | None = None,
     notes: tuple[str, ...] = (),
 ) -> ClusterRecoding:
     """The recoding that a partition of the rows amounts to, with its losses."""
-    if groups is None:
-        order = np.argsort(of_row, kind="stable").astype(np.int64)
-        groups = generalize_all(task, np.split(order, np.cumsum(np.bincount(of_row, minlength=n))[:-1]))
-    rules = item_rules(task, groups)
-    in_sets = sum(one.node is None and len(one.items) > 0 for one in groups)
+    if pieces is None:
+        pieces = generalize_all(task, of_row, n)
+    tokens = item_tokens(task, pieces)
     losses = relational_ncp(task.space, of_row, n)
-    domain = len(task.items.vocabulary) if task.tree is None else task.tree.n_leaves
+    sizes = np.append(tokens.sizes, task.tree.n_leaves)[tokens.token]  # what is deleted may be anything
     return ClusterRecoding(
         of_row,
         cluster_values(task.space, of_row, n),
-        rules,
+        tokens,
         losses.pop("ncp"),
         losses,
-        ul=sum(one.ul for one in groups) / max(1, len(task)),
-        items_ncp=items_ncp(_occurrence_sizes(task, of_row, groups), domain)["items_ncp"],
+        ul=sum(one.ul for one in pieces) / max(1, len(task)),
+        items_ncp=items_ncp(sizes, task.tree.n_leaves)["items_ncp"],
         algorithm=algorithm,
         facts=cluster_facts(of_row, n)
-        | {
-            "formation": task.rt.formation,
-            "transaction": task.rt.transaction or ("sets" if task.tree is None else "aa"),
-            "ordering": task.rt.ordering,
-        }
-        | ({} if task.tree is None else {"clusters_in_sets": in_sets})
+        | {"formation": task.rt.formation, "transaction": task.rt.transaction, "ordering": task.rt.ordering}
         | (facts or {}),
-        notes=notes + (_set_notes(in_sets, n) if task.tree is not None else ()),
-    )
-
-
-def _set_notes(in_sets: int, n: int) -> tuple[str, ...]:
-    """What to tell about clusters for which the item hierarchy was of no use."""
-    if not in_sets:
-        return ()
-    return (
-        Message(
-            f"in {in_sets:,} of {n:,} classes the item hierarchy would leave nothing but its root: items are put together in sets "
-            f"there; {option('transaction', 'aa')} or {option('transaction', 'exact')} keeps to the hierarchy"
-        ),
+        notes=notes,
     )
 
 
@@ -222,13 +205,3 @@ def joining_notes(joined: int) -> tuple[str, ...]:
         f"{joined:,} {'cluster' if joined == 1 else 'clusters'} could not be published alone (too few rows with items, or a sensitive "
         "item in too many): joined with the nearest",
     )
-
-
-def _occurrence_sizes(task: Task, of_row: npt.NDArray[np.int32], groups: list[ItemGroups]) -> npt.NDArray[np.int64]:
-    """Per original occurrence of an item, how many items its published token stands for; in no particular order."""
-    n = max(1, len(task.items.vocabulary))
-    row = np.repeat(np.arange(len(task), dtype=np.int64), task.items.lengths)
-    known = np.concatenate([c * n + one.items.astype(np.int64) for c, one in enumerate(groups)])
-    sizes = np.concatenate([one.size[one.group] for one in groups])
-    wanted = of_row[row].astype(np.int64) * n + task.items.items
-    return sizes[np.searchsorted(known, wanted)]

@@ -2,25 +2,34 @@
 
 A part is cut in the column that its box is widest in, if all pieces keep k rows: a column of numbers between two values
 at the median, or as near to it as k allows; a column with a tree into the children of its node, those with fewer than k rows
-together as one piece. If that column cannot be cut, the next one is tried. Tuples that are equal stay together.
+together as one piece. If that column cannot be cut, the next one is tried. Tuples that are equal stay together. Where pieces must hold
+more than k rows, cuts are tried from the middle outwards, and children that lack something go together as well.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
 
 from shoal.loss.relational import Space
 
+_CUTS = 32
+"""Cuts of a column of numbers that are tried."""
 
-def mondrian_parts(space: Space, k: int) -> tuple[npt.NDArray[np.int32], int]:
-    """(part of each row, how many)."""
+Holds = Callable[[npt.NDArray[np.int64]], bool]
+
+
+def mondrian_parts(space: Space, k: int, holds: Holds | None = None) -> tuple[npt.NDArray[np.int32], int]:
+    """(part of each row, how many). `holds` says of rows whether they may be a part: if all of them may, every part may."""
+    piece = Pieces(space, k, holds)
     group = np.empty(len(space.points), np.int32)
     waiting = [np.arange(len(space.points), dtype=np.int64)]
     n = 0
     while waiting:
         tuples = waiting.pop()
-        pieces = _cut(space, tuples, k)
+        pieces = _cut(space, tuples, piece)
         if len(pieces) > 1:
             waiting += reversed(pieces)
         else:
@@ -29,38 +38,62 @@ def mondrian_parts(space: Space, k: int) -> tuple[npt.NDArray[np.int32], int]:
     return group[space.tuple_of], n
 
 
-def _cut(space: Space, tuples: npt.NDArray[np.int64], k: int) -> list[npt.NDArray[np.int64]]:
+class Pieces:
+    """What a piece must be: of at least k rows, and such as `holds` says."""
+
+    def __init__(self, space: Space, k: int, holds: Holds | None) -> None:
+        self.sizes, self.k, self._holds = space.sizes, k, holds
+        if holds is not None:
+            self._rows = np.argsort(space.tuple_of, kind="stable").astype(np.int64)
+            self._first = np.concatenate(([0], np.cumsum(space.sizes)))
+
+    def may_be(self, tuples: npt.NDArray[np.int64]) -> bool:
+        """Whether these tuples, of k rows or more, may be a piece."""
+        if self._holds is None:
+            return True
+        sizes = self.sizes[tuples]
+        inside = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        return self._holds(self._rows[np.repeat(self._first[tuples], sizes) + inside])
+
+
+def _cut(space: Space, tuples: npt.NDArray[np.int64], piece: Pieces) -> list[npt.NDArray[np.int64]]:
     """The pieces of a part, itself alone if it cannot be cut."""
-    if int(space.sizes[tuples].sum()) < 2 * k:
+    if int(space.sizes[tuples].sum()) < 2 * piece.k:
         return [tuples]
     box = space.boxes_of_tuples(tuples)
     wide = space.weight * space.column_costs(box[None])[0]
     for j in np.argsort(-wide, kind="stable").tolist():
         if box[j, 0] == box[j, 1] and (space.kind[j] == 0 or space.trees[j].leaf_count[box[j, 0]] == 1):
             continue
-        label = _sides(space, tuples, j, k) if space.kind[j] == 0 else _children(space, tuples, j, int(box[j, 0]), k)
+        label = (
+            _sides(space, tuples, j, piece)
+            if space.kind[j] == 0
+            else _children(space, tuples, j, int(box[j, 0]), piece)
+        )
         if label is not None:
             order = np.argsort(label, kind="stable")
             return np.split(tuples[order], np.flatnonzero(np.diff(label[order])) + 1)
     return [tuples]
 
 
-def _sides(space: Space, tuples: npt.NDArray[np.int64], j: int, k: int) -> npt.NDArray[np.int64] | None:
-    """0 below the cut, 1 above it, where the two sides are as even as k allows; None if there is no such cut."""
+def _sides(space: Space, tuples: npt.NDArray[np.int64], j: int, piece: Pieces) -> npt.NDArray[np.int64] | None:
+    """0 below the cut, 1 above it, where the two sides are as even as can be; None if there is no such cut."""
     rank = space.points[tuples, j, 0]
     values, place = np.unique(rank, return_inverse=True)
     below = np.cumsum(np.bincount(place.reshape(-1), space.sizes[tuples]))[:-1]
     total = float(space.sizes[tuples].sum())
-    possible = np.flatnonzero((below >= k) & (total - below >= k))
-    if not len(possible):
-        return None
-    at = possible[np.argmin(np.abs(below[possible] - total / 2))]
-    side: npt.NDArray[np.int64] = (rank > values[at]).astype(np.int64)
-    return side
+    possible = np.flatnonzero((below >= piece.k) & (total - below >= piece.k))
+    for at in possible[np.argsort(np.abs(below[possible] - total / 2), kind="stable")][:_CUTS].tolist():
+        side: npt.NDArray[np.int64] = (rank > values[at]).astype(np.int64)
+        if piece.may_be(tuples[side == 0]) and piece.may_be(tuples[side == 1]):
+            return side
+    return None
 
 
-def _children(space: Space, tuples: npt.NDArray[np.int64], j: int, node: int, k: int) -> npt.NDArray[np.int64] | None:
-    """The child of `node` that each tuple is under, -1 for children that are too small; None if all would stay in one piece."""
+def _children(
+    space: Space, tuples: npt.NDArray[np.int64], j: int, node: int, piece: Pieces
+) -> npt.NDArray[np.int64] | None:
+    """The child of `node` that each tuple is under, -1 for children that cannot stand alone; None if all would stay in one piece."""
     tree = space.trees[j]
     assert tree is not None
     children = np.array(tree.children[node], np.int64)
@@ -68,12 +101,14 @@ def _children(space: Space, tuples: npt.NDArray[np.int64], j: int, node: int, k:
     position = tree.span[space.points[tuples, j, 0], 0]
     child = np.searchsorted(tree.span[children, 0], position, side="right") - 1
     size = np.bincount(child, space.sizes[tuples], minlength=len(children))
-    small = (size > 0) & (size < k)
-    rest = float(size[small].sum())
-    # The pooled piece needs k rows too: small children call in the next larger.
+    small = (size > 0) & (size < piece.k)
+    for c in np.flatnonzero(size >= piece.k).tolist():
+        small[c] = not piece.may_be(tuples[child == c])
+    # The pooled piece must be able to stand too: small children call in the next larger.
     for c in np.argsort(size, kind="stable").tolist():
-        if 0 < rest < k and size[c] >= k:
-            small[c] = True
-            rest += float(size[c])
+        rest = float(size[small].sum())
+        if not rest or (rest >= piece.k and piece.may_be(tuples[small[child]])):
+            break
+        small[c] |= size[c] >= piece.k
     label: npt.NDArray[np.int64] = np.where(small[child], -1, child)
     return label if len(np.unique(label)) > 1 else None

@@ -14,6 +14,7 @@ from shoal.algorithms.rt.cluster_recoding import RTOptions
 from shoal.errors import InputError, Unreachable, option
 from shoal.guarantees.lm import LmDiversity
 from shoal.guarantees.rt import RTAnonymity
+from shoal.hierarchy.build import flat_tree
 from shoal.hierarchy.tree import Hierarchy
 from shoal.loss.relational import Space, space
 from shoal.records.baskets import Baskets
@@ -36,10 +37,8 @@ class Task:
     m: int
     l: int  # noqa: E741 (the papers' name)
     promise: str
-    tree: Hierarchy | None
-    """The item hierarchy, for `aa` and `exact`; None for sets."""
-    leaf: npt.NDArray[np.int32]
-    """The leaf of each item in it."""
+    tree: Hierarchy
+    """The item hierarchy; sets do without it."""
     weight: npt.NDArray[np.float64]
     """Per item, how much it matters."""
     rt: RTOptions
@@ -49,9 +48,13 @@ class Task:
         return len(self.items)
 
     @cached_property
+    def leaf(self) -> npt.NDArray[np.int32]:
+        """The leaf of each item in the hierarchy."""
+        return self.tree.leaves_of(self.items.vocabulary)
+
+    @cached_property
     def node_weight(self) -> npt.NDArray[np.float64]:
         """Per node of the item hierarchy, the mean weight of the items under it."""
-        assert self.tree is not None
         leaf_weight = np.zeros(self.tree.n_leaves, np.float64)
         leaf_weight[self.leaf] = self.weight
         held = np.bincount(self.leaf, minlength=self.tree.n_leaves)
@@ -85,18 +88,16 @@ def task_of(
     if l > 1:
         _refuse_frequent(str(guarantee), items, sensitive, l)
     tree = hierarchies.get(records.items_name)
-    way = rt.transaction or ("sets" if tree is None else "aa")
-    if way == "sets":
-        tree = None
-    elif tree is None:
+    if tree is None and rt.transaction not in ("local", "sets"):
         raise InputError(
-            f"transaction {way!r} generalizes items along a hierarchy; give one for {records.items_name!r}"
+            f"transaction {rt.transaction!r} generalizes items along a hierarchy; give one for {records.items_name!r}"
         )
-    else:
-        if taken := records.sensitive_items & set(tree.names[tree.n_leaves :]):
-            raise InputError(
-                f"hierarchy {tree.source}: {len(taken):,} of its categories are called like a sensitive item; rename them"
-            )
+    if tree is None or rt.transaction == "sets":
+        tree = flat_tree(items.vocabulary or ("",))
+    elif taken := records.sensitive_items & set(tree.names[tree.n_leaves :]):
+        raise InputError(
+            f"hierarchy {tree.source}: {len(taken):,} of its categories are called like a sensitive item; rename them"
+        )
     return Task(
         space(records, hierarchies, rt.weights),
         items,
@@ -106,7 +107,6 @@ def task_of(
         l,
         str(guarantee),
         tree,
-        np.zeros(0, np.int32) if tree is None else tree.leaves_of(items.vocabulary),
         _item_weights(items.vocabulary, rt.item_weights),
         rt,
         options,

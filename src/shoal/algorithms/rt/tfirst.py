@@ -14,7 +14,7 @@ from shoal.algorithms.rt.cluster_recoding import ClusterRecoding, RTOptions
 from shoal.algorithms.rt.clusters import number_groups
 from shoal.algorithms.rt.merges import publishable, recoding_of
 from shoal.algorithms.rt.task import Guarantee, Hierarchies, Task, task_of
-from shoal.algorithms.rt.transaction import generalize_all
+from shoal.algorithms.rt.transaction import class_rows, generalize_all
 from shoal.kernels.classes.gray import gray_order
 from shoal.records.records import Records
 
@@ -29,12 +29,11 @@ def tfirst(
     parts, risen = 1, 0
     while parts == 1 or (n // parts >= 2 * task.k and risen < 2):
         options.tell(f"{parts:,} parts", 0.1)
-        pieces = [np.sort(piece) for piece in np.array_split(order, parts)]
-        if all(publishable(task, piece) for piece in pieces):
-            loss = sum(one.ul for one in generalize_all(task, pieces)) / n
+        of_row = np.empty(n, np.int32)
+        of_row[order] = np.repeat(np.arange(parts), [len(part) for part in np.array_split(order, parts)])
+        if all(publishable(task, rows) for rows in class_rows(of_row, parts)):
+            loss = sum(one.ul for one in generalize_all(task, of_row, parts)) / n
             if best is None or loss < best[0] - 1e-12:
-                of_row = np.empty(n, np.int32)
-                of_row[order] = np.repeat(np.arange(parts, dtype=np.int32), [len(piece) for piece in pieces])
                 best, risen = (loss, of_row), 0
             else:
                 risen += 1
@@ -48,7 +47,7 @@ def tfirst(
 
 def _item_order(task: Task) -> npt.NDArray[np.int64]:
     items = task.items
-    key = task.tree.span[task.leaf, 0] if task.tree is not None else -items.supports()
+    key = -items.supports() if task.tree.source == "flat" else task.tree.span[task.leaf, 0]
     rank = np.empty(len(key), np.int32)
     rank[np.argsort(key, kind="stable")] = np.arange(len(key), dtype=np.int32)
     return gray_order(items.offsets, items.items, len(items.vocabulary), rank, task.options.threads)

@@ -1,174 +1,156 @@
-"""The transaction function T of the RT paper: how the items of one cluster are generalized.
+"""The transaction function T of the RT paper: how the items of a class are generalized.
 
-`sets` joins items into groups without a tree (COAT and PCTA's way), `aa` and `exact` cut through the item hierarchy with the
-algorithms of the k^m room; each also in a version that keeps l^m-diversity. With a hierarchy and no way named, it is `aa`, and `sets`
-in clusters where nothing but the root would be left. Clusters are independent and run in parallel.
+`local` (row by row, with deletions), `hybrid`, `exact` and `aa` go along the item hierarchy with the algorithms of the k^m room;
+`sets` joins items into groups without one (COAT and PCTA's way). Each also keeps l^m-diversity. `local` searches all classes
+together, so that they share what may be deleted; the others take one class at a time, in parallel.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from shoal.algorithms.km.apriori import aa
 from shoal.algorithms.km.exact import exact
-from shoal.algorithms.recoding import Options
-from shoal.algorithms.rt.cluster_recoding import ItemRules
+from shoal.algorithms.km.hybrid import hybrid
+from shoal.algorithms.km.local import local_in_parts
+from shoal.algorithms.rt.cluster_recoding import ItemTokens
 from shoal.algorithms.rt.task import Task
 from shoal.guarantees.km import KmAnonymity
+from shoal.hierarchy.tree import Hierarchy
 from shoal.kernels.parallel import even_blocks, over_blocks
-from shoal.kernels.tables.item_groups import Promise, first_bad_set, joined_items, settled_groups, utility_loss
+from shoal.kernels.tables.item_groups import Promise, first_bad_set, joined_items, settled_groups
+from shoal.price.ul import record_costs
 from shoal.records.baskets import Baskets
 
 BLOCKS = 64
-"""Parts of the clusters that threads share."""
+"""Parts of the classes that threads share."""
+
+T = TypeVar("T")
+Rows = npt.NDArray[np.int64]
+Nodes = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
-class ItemGroups:
-    """The items of a cluster, ascending, the group of each, and the node of each group under a hierarchy."""
+class Piece:
+    """Rows, and their items in groups that are published as one token each."""
 
-    items: npt.NDArray[np.int32]
+    rows: Rows
     group: npt.NDArray[np.int32]
+    """Per occurrence in the rows, -1 for a deleted one."""
     size: npt.NDArray[np.int64]
     """Per group, how many items it stands for."""
     weight: npt.NDArray[np.float64]
     """Per group, w(u)."""
-    node: npt.NDArray[np.int32] | None
+    node: Nodes | None
+    """Per group, its node of the hierarchy; None for sets."""
     ul: float
-    """The sum over the cluster's rows."""
+    """The sum over the rows."""
 
 
-def generalize(task: Task, rows: npt.NDArray[np.int64]) -> ItemGroups:
-    """T of the cluster that these rows are."""
-    if task.tree is None:
-        return _best_sets(task, rows)
-    items, group, node = _cut(task, rows)
-    if task.rt.transaction is None and len(items) > 1 and node.tolist() == [task.tree.root]:
-        # Real hierarchies often end at their root inside a cluster: unless it was asked for by name, sets say more.
-        return _best_sets(task, rows)
-    size = task.tree.leaf_count[node].astype(np.int64)
-    return _measured(task, rows, items, group, size, task.node_weight[node], node)
+def generalize(task: Task, rows: Rows) -> Piece:
+    """T of the class that these rows are."""
+    part = task.items.take(rows)
+    if task.rt.transaction == "sets":  # neither way of comparing losses is always the better one
+        return min((_sets(task, rows, part, by_size=by_size) for by_size in (False, True)), key=lambda one: one.ul)
+    node = _local(task, part, np.zeros(len(rows), np.int32), 1) if task.rt.transaction == "local" else _cut(task, part)
+    return _of_nodes(task, rows, part, _diverse(task, rows, part, node) if task.l > 1 else node)
 
 
-def _best_sets(task: Task, rows: npt.NDArray[np.int64]) -> ItemGroups:
-    """Neither way of comparing losses is always the better one: both are tried, and the lower UL counts."""
-    return min(_sets(task, rows, by_size=False), _sets(task, rows, by_size=True), key=lambda one: one.ul)
+def generalize_all(task: Task, of_row: npt.NDArray[np.int32], n: int) -> list[Piece]:
+    """T of every class."""
+    classes = class_rows(of_row, n)
+    if task.rt.transaction != "local":
+        return _over_classes(task, classes, lambda rows: generalize(task, rows))
+    node, items = _local(task, task.items, of_row, task.options.threads), task.items
+    if task.l > 1:
+
+        def diverse(rows: Rows) -> None:
+            inside = places_of(items, rows)
+            node[inside] = _diverse(task, rows, items.take(rows), node[inside])
+
+        _over_classes(task, classes, diverse)
+    return [_of_nodes(task, np.arange(len(items), dtype=np.int64), items, node)]
 
 
-def _sets(task: Task, rows: npt.NDArray[np.int64], *, by_size: bool) -> ItemGroups:
-    g, (offsets, flat) = task, (task.items.offsets, task.items.items)
-    items, group = joined_items(offsets, flat, rows, g.weight, g.k, g.m, by_size)
-    if (g.m > 2 or g.l > 1) and len(items):
-        group = settled_groups(offsets, flat, rows, g.weight, group, _promise(g), by_size)
-    size = np.bincount(group).astype(np.int64)
-    return _measured(task, rows, items, group, size, np.bincount(group, g.weight[items]) / np.maximum(size, 1), None)
+def class_rows(of_row: npt.NDArray[np.integer[Any]], n: int) -> list[Rows]:
+    """The rows of each class, ascending."""
+    order = np.argsort(of_row, kind="stable").astype(np.int64)
+    return np.split(order, np.cumsum(np.bincount(of_row, minlength=n))[:-1])
 
 
-def _measured(
-    task: Task,
-    rows: npt.NDArray[np.int64],
-    items: npt.NDArray[np.int32],
-    group: npt.NDArray[np.int32],
-    size: npt.NDArray[np.int64],
-    weight: npt.NDArray[np.float64],
-    node: npt.NDArray[np.int32] | None,
-) -> ItemGroups:
-    offsets, flat = task.items.offsets, task.items.items
-    loss = utility_loss(offsets, flat, rows, items, group, size.astype(np.float64), weight, len(task.weight))
-    return ItemGroups(items, group, size, weight, node, float(loss))
+def places_of(items: Baskets, rows: Rows) -> npt.NDArray[np.int64]:
+    """Where the occurrences of these rows are."""
+    return stretches(items.offsets[rows], items.lengths[rows])
 
 
-def generalize_all(task: Task, clusters: Sequence[npt.NDArray[np.int64]]) -> list[ItemGroups]:
-    """T of every cluster, over threads."""
-    work = np.array([float(len(rows)) for rows in clusters])
-    options = task.options
+def stretches(starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The places of stretches, one after another."""
+    first: npt.NDArray[np.int64] = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
+    return first + np.arange(len(first))
+
+
+def _over_classes(task: Task, classes: Sequence[Rows], act: Callable[[Rows], T]) -> list[T]:
     parts = over_blocks(
-        lambda a, b: [generalize(task, rows) for rows in clusters[a:b]],
-        even_blocks(work, BLOCKS),
-        options.threads,
-        lambda share: options.tell("items of the clusters", 0.7 + 0.3 * share),
+        lambda a, b: [act(rows) for rows in classes[a:b]],
+        even_blocks(np.array([float(len(rows)) for rows in classes]), BLOCKS),
+        task.options.threads,
+        lambda share: task.options.tell("items of the classes", 0.7 + 0.3 * share),
     )
     return [one for part in parts for one in part]
 
 
-def item_rules(task: Task, groups: Sequence[ItemGroups]) -> ItemRules:
-    """What is published for the items of each cluster. What means the same in different clusters is one token, however it came about."""
-    names = task.items.vocabulary
-    token_of = _Tokens(task)
+def item_tokens(task: Task, pieces: Iterable[Piece]) -> ItemTokens:
+    """What is published for each occurrence. What means the same in different classes is one token."""
+    items, token_of = task.items, _Tokens(task)
+    token = np.full(len(items.items), -1, np.int32)
     sizes: list[int] = []
     weights: list[float] = []
-    codes = []
-    for one in groups:
-        code = np.empty(len(one.size), np.int32)
-        order = np.argsort(one.group, kind="stable")
-        members = np.split(one.items[order], np.cumsum(np.bincount(one.group, minlength=len(one.size)))[:-1])
-        for group, inside in enumerate(members[: len(one.size)]):
-            code[group] = token_of(inside.tolist(), None if one.node is None else int(one.node[group]))
+    for piece in pieces:
+        inside = places_of(items, piece.rows)
+        stands = piece.group >= 0
+        code = np.full(len(piece.size), -1, np.int32)
+        pairs = np.unique(piece.group[stands].astype(np.int64) * len(items.vocabulary) + items.items[inside[stands]])
+        if not len(pairs):
+            continue
+        groups, starts = np.unique(pairs // len(items.vocabulary), return_index=True)
+        for group, members in zip(groups.tolist(), np.split(pairs % len(items.vocabulary), starts[1:]), strict=True):
+            code[group] = token_of(members.tolist(), None if piece.node is None else int(piece.node[group]))
             if code[group] == len(sizes):
-                sizes.append(int(one.size[group]))
-                weights.append(float(one.weight[group]))
-        codes.append(code[one.group])
-    offsets = np.concatenate(([0], np.cumsum([len(one.items) for one in groups]))).astype(np.int64)
-    none = np.zeros(0, np.int32)
-    return ItemRules(
-        offsets,
-        np.concatenate([none, *(one.items for one in groups)]),
-        np.concatenate([none, *codes]),
-        names,
-        tuple(token_of.names),
-        np.array(sizes, np.int64),
-        np.array(weights, np.float64),
-    )
+                sizes.append(int(piece.size[group]))
+                weights.append(float(piece.weight[group]))
+        token[inside] = np.where(stands, code[piece.group], -1)
+    return ItemTokens(items, token, tuple(token_of.names), np.array(sizes, np.int64), np.array(weights, np.float64))
 
 
 class _Tokens:
-    """Tokens by what they mean: a node of the hierarchy where there is one over exactly these items, else the set of the items.
-
-    Clusters under a cut and clusters that fell back to sets meet here: a lone item, or all leaves of a node, is the node for both, and of
-    nodes over the same leaves the lowest.
-    """
+    """Tokens by what they mean: a node of the hierarchy, the lowest over the same leaves, or a set of items."""
 
     def __init__(self, task: Task) -> None:
         self.names: list[str] = []
         self._task = task
         self._known: dict[int | tuple[int, ...], int] = {}
         self._taken = set(task.items.vocabulary) | set(task.sensitive.vocabulary)
-        self._node_over: dict[tuple[int, int], int] = {}
-        if task.tree is not None:
-            self._taken |= set(task.tree.names)
-            for v, (start, stop) in enumerate(task.tree.span.tolist()):  # children come before their parents
-                self._node_over.setdefault((start, stop), v)
 
     def __call__(self, items: list[int], node: int | None) -> int:
         """The token of a group of items that was made as a node, or as a set (None)."""
-        meaning = self._node(items, node)
-        place = self._known.setdefault(tuple(items) if meaning is None else meaning, len(self.names))
+        task = self._task
+        meaning = tuple(items) if node is None else self._lowest(task.tree, node)
+        place = self._known.setdefault(meaning, len(self.names))
         if place == len(self.names):
-            tree, vocabulary = self._task.tree, self._task.items.vocabulary
-            self.names.append(
-                set_label([vocabulary[i] for i in items], self._taken)
-                if meaning is None or tree is None
-                else tree.names[meaning]
-            )
+            names = [task.items.vocabulary[i] for i in items]
+            self.names.append(set_label(names, self._taken) if isinstance(meaning, tuple) else task.tree.names[meaning])
         return place
 
-    def _node(self, items: list[int], node: int | None) -> int | None:
-        """The lowest node over exactly the leaves that are meant, if there is one."""
-        tree = self._task.tree
-        if tree is None:
-            return None
-        if node is not None:
-            start, stop = tree.span[node].tolist()
-        else:
-            leaves = tree.span[self._task.leaf[items], 0]
-            start, stop = int(leaves.min()), int(leaves.max()) + 1
-            if stop - start > len(items):
-                return None
-        return self._node_over.get((start, stop))
+    @staticmethod
+    def _lowest(tree: Hierarchy, node: int) -> int:
+        while tree.only_child[node] >= 0:
+            node = int(tree.only_child[node])
+        return node
 
 
 def set_label(members: Sequence[str], taken: set[str]) -> str:
@@ -185,45 +167,91 @@ def set_label(members: Sequence[str], taken: set[str]) -> str:
     return label
 
 
+def _sets(task: Task, rows: Rows, part: Baskets, *, by_size: bool) -> Piece:
+    offsets, flat = task.items.offsets, task.items.items
+    items, group = joined_items(offsets, flat, rows, task.weight, task.k, task.m, by_size)
+    if (task.m > 2 or task.l > 1) and len(items):
+        group = settled_groups(offsets, flat, rows, task.weight, group, _promise(task), by_size)
+    size = np.bincount(group).astype(np.int64)
+    weight = np.bincount(group, task.weight[items]) / np.maximum(size, 1)
+    return _piece(rows, part, group[np.searchsorted(items, part.items)].astype(np.int32), size, weight, None)
+
+
+def _of_nodes(task: Task, rows: Rows, part: Baskets, node: Nodes) -> Piece:
+    """The rows with each occurrence published as its node, -1 for none."""
+    nodes, group = np.unique(node, return_inverse=True)
+    first = int(len(nodes) > 0 and nodes[0] < 0)
+    nodes = nodes[first:].astype(np.int32)
+    group = group.reshape(-1) - first
+    size = task.tree.leaf_count[nodes].astype(np.int64)
+    return _piece(rows, part, group.astype(np.int32), size, task.node_weight[nodes], nodes)
+
+
+def _piece(
+    rows: Rows,
+    part: Baskets,
+    group: npt.NDArray[np.int32],
+    size: npt.NDArray[np.int64],
+    weight: npt.NDArray[np.float64],
+    node: Nodes | None,
+) -> Piece:
+    published = _grouped(part, group, len(size))
+    return Piece(rows, group, size, weight, node, float(record_costs(published, size, weight).sum()))
+
+
+def _grouped(part: Baskets, group: npt.NDArray[np.int32], n: int) -> Baskets:
+    """Rows of groups, each once, whose names are their numbers; groups that nothing stands in are there as well."""
+    row = np.repeat(np.arange(len(part), dtype=np.int64), part.lengths)
+    pairs = np.unique(row[group >= 0] * max(1, n) + group[group >= 0])
+    lengths = np.bincount(pairs // max(1, n), minlength=len(part))
+    offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
+    return Baskets(offsets, (pairs % max(1, n)).astype(np.int32), tuple(map(str, range(n))))
+
+
 def _promise(task: Task) -> Promise:
     s = task.sensitive
     return Promise(task.k, task.m, task.l, s.offsets, s.items, len(s.vocabulary) if task.l > 1 else 0)
 
 
-def _cut(
-    task: Task, rows: npt.NDArray[np.int64]
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """(items, group of each, node of each group) under a cut of this cluster's own."""
-    g, tree = task, task.tree
-    assert tree is not None
-    part = g.items.take(rows)
-    items = np.unique(part.items).astype(np.int32)
-    if not len(items):
-        return items, items, items
-    names = g.items.vocabulary
-    baskets = Baskets(
-        part.offsets, np.searchsorted(items, part.items).astype(np.int32), tuple(names[i] for i in items.tolist())
-    )
-    promise, options = KmAnonymity(g.k, g.m), Options(threads=1)
-    node = (exact if g.rt.transaction == "exact" else aa)(baskets, promise, tree, options).node
-    nodes, group = np.unique(node, return_inverse=True)
-    if g.l > 1:
-        # l^m-diversity: while a set of nodes tells too much, the member whose parent covers the fewest occurrences moves up.
-        occurrences = np.zeros(tree.n_leaves, np.int64)
-        occurrences[g.leaf[items]] = baskets.supports()
-        cost = tree.leaf_count * tree.sums(occurrences)
-        promised = _promise(task)
-        while True:
-            bad = first_bad_set(g.items.offsets, g.items.items, rows, g.weight, group.astype(np.int64), promised)
-            above = [int(tree.parent[v]) for v in nodes[group[bad]].tolist() if v != tree.root]
-            if not above:
-                break
-            lifted = min(above, key=lambda v: (int(cost[v]), v))
-            start, stop = tree.span[lifted]
-            position = tree.span[g.leaf[items], 0]
-            node = np.where((start <= position) & (position < stop), lifted, node)
-            nodes, group = np.unique(node, return_inverse=True)
-        only = tree.only_child
-        while np.any(climbs := only[nodes] >= 0):
-            nodes = np.where(climbs, only[nodes], nodes)
-    return items, group.astype(np.int32), nodes.astype(np.int32)
+def _local(task: Task, part: Baskets, of_row: npt.NDArray[np.int32], threads: int | None) -> Nodes:
+    options = replace(task.options, threads=threads)
+    return local_in_parts(part, of_row, KmAnonymity(task.k, task.m), task.tree, options)
+
+
+def _cut(task: Task, part: Baskets) -> Nodes:
+    """The node of each occurrence under a cut of this class's own, -1 where it is deleted."""
+    used = np.unique(part.items)
+    if not len(used):
+        return np.zeros(0, np.int32)
+    names = tuple(part.vocabulary[i] for i in used.tolist())
+    baskets = Baskets(part.offsets, np.searchsorted(used, part.items).astype(np.int32), names)
+    search = {"aa": aa, "exact": exact, "hybrid": hybrid}[task.rt.transaction]
+    found = search(baskets, KmAnonymity(task.k, task.m), task.tree, replace(task.options, threads=1, progress=None))
+    node = found.node[baskets.items]
+    if found.deletions is not None:
+        row, n = np.repeat(np.arange(len(part), dtype=np.int64), part.lengths), task.tree.n_nodes
+        gone = np.isin(row * n + node, found.deletions.row * n + found.deletions.node)
+        node = np.where(gone, -1, node)
+    return node.astype(np.int32)
+
+
+def _diverse(task: Task, rows: Rows, part: Baskets, node: Nodes) -> Nodes:
+    """With tokens moved up until no set of them tells too much of a sensitive item: whole ones, so that no set becomes rare."""
+    tree, parent = task.tree, task.tree.parent
+    s = task.sensitive.take(rows)
+    promise = Promise(task.k, task.m, task.l, s.offsets, s.items, len(s.vocabulary))
+    while True:
+        nodes, group = np.unique(node[node >= 0], return_inverse=True)
+        grouped = np.full(len(node), -1, np.int32)
+        grouped[node >= 0] = group.reshape(-1)
+        sets = _grouped(part, grouped, len(nodes))
+        every, own = np.arange(len(rows), dtype=np.int64), np.arange(len(nodes), dtype=np.int64)
+        bad = first_bad_set(sets.offsets, sets.items, every, np.ones(len(nodes)), own, promise)
+        if not len(bad):
+            return node
+        movable = [v for v in nodes[bad].tolist() if v != tree.root] or [v for v in nodes.tolist() if v != tree.root]
+        if not movable:  # the root must stand in every row that holds anything
+            return np.full_like(node, tree.root)
+        times = {v: int(np.count_nonzero(node == v)) for v in movable}
+        rises = min(movable, key=lambda v: (times[v] * int(tree.leaf_count[parent[v]]), v))
+        node = np.where(node == rises, parent[rises], node).astype(np.int32)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from shoal.algorithms import ALGORITHMS
+from shoal.models.km import SUPPRESS
+from shoal.models.tables import SUPPRESS as IN_TABLES
 from shoal.options import LARGEST
 
 
@@ -53,6 +56,17 @@ KNOBS = {
         "Among the candidates an attacker is left with, so many sensitive values stay possible. 1 asks for none.",
         "Machanavajjhala and others 2006; Li and Li 2008, Definition 1; Poulis and others 2013, section 5",
     ),
+    "balance": Knob(
+        "Weight of the columns",
+        0,
+        1,
+        0.05,
+        1,
+        "How much the information of the columns counts against that of the items: with more the columns stay finer, with less the items.",
+        "Ours; see the guide to tables",
+        default=lambda algorithm: 0.5,
+        share=True,
+    ),
     "delta": Knob(
         "delta, the loss of the bounded side",
         0,
@@ -71,10 +85,12 @@ KNOBS = {
         0.2,
         0.005,
         1,
-        "The largest share of all items that may be left out: whole categories with exact, single items with hybrid. A few rare ones "
-        "can cost all others their detail.",
-        "Ours; see the guide to hybrid",
-        default=lambda algorithm: 0.05 if algorithm == "hybrid" else 0.0,
+        "The largest share of all items that may be left out: single items with local and hybrid, whole categories with exact. A few rare "
+        "ones can cost all others their detail.",
+        "Ours; see the guide to what a release is worth",
+        default=lambda algorithm: SUPPRESS.get(
+            algorithm, IN_TABLES.get("local", 0.0) if algorithm in ALGORITHMS["rt"] else 0.0
+        ),
         share=True,
     ),
     "min_exp": Knob(

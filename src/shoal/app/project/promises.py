@@ -132,7 +132,7 @@ def knobs_of(document: Mapping[str, Any]) -> list[str]:
     if kind in ("k", "table") and not _is_sensitive(document):
         names.remove("l")  # nothing is sensitive: there is nothing to be different
     entry = ALGORITHMS[kind].get(algorithm_of(document))
-    return names + [name for name in ("delta", "suppress", "min_exp") if entry and name in entry.options]
+    return names + [name for name in ("balance", "delta", "suppress", "min_exp") if entry and name in entry.options]
 
 
 def value_of(document: Mapping[str, Any], name: str) -> float:
@@ -157,8 +157,31 @@ def turn(document: Document, name: str, value: float) -> None:
         document.setdefault("guarantee", {})[name] = round(value)
         if not counts_missing(document):
             document["guarantee"].pop("missing", None)
+        if document["guarantee"].get("l", 1) == 1:
+            document["guarantee"].pop("l_kind", None)
     else:
         document.setdefault("options", {})[name] = round(value, 4)
+
+
+def takes_price(document: Mapping[str, Any]) -> bool:
+    """Whether the algorithm can be told what to make cheap."""
+    entry = ALGORITHMS.get(kind_of(document) or "", {}).get(algorithm_of(document))
+    return entry is not None and "price" in entry.options
+
+
+def price_of(document: Mapping[str, Any]) -> str:
+    """What the search is to make cheap; nothing where that is left to the algorithm."""
+    return str((document.get("options") or {}).get("price") or "")
+
+
+def choose_price(document: Document, price: str) -> None:
+    """Says what the search is to make cheap; nothing leaves it to the algorithm."""
+    options = document.setdefault("options", {})
+    options.pop("price", None)
+    if price:
+        options["price"] = price
+    if not options:
+        del document["options"]
 
 
 def missing_of(document: Mapping[str, Any]) -> Any:
@@ -169,7 +192,9 @@ def missing_of(document: Mapping[str, Any]) -> Any:
 def counts_missing(document: Mapping[str, Any]) -> bool:
     """Whether it makes a difference what a missing sensitive value is."""
     kind = kind_of(document)
-    return kind == "diversity" or (kind == "table" and _is_sensitive(document) and value_of(document, "l") > 1)
+    promise = document.get("guarantee") or {}
+    looks = value_of(document, "l") > 1 or promise.get("t") is not None
+    return kind == "diversity" or (kind == "table" and _is_sensitive(document) and looks)
 
 
 def read_missing(document: Document, reading: str) -> None:
@@ -187,7 +212,8 @@ def guarantee_of(document: Mapping[str, Any]) -> Any:
         return None
     facts: dict[str, Any] = {name: int(value_of(document, name)) for name in GUARANTEES[kind].numbers}
     if counts_missing(document):
-        facts["missing"] = missing_of(document)
+        settings = GUARANTEES[kind].settings
+        facts |= {name: value for name, value in document["guarantee"].items() if name in settings}
     guarantee = guarantee_from(kind, facts)
     if kind == "k":
         marked = document.get("sensitive_items") or of_role(document, "sensitive")

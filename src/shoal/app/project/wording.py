@@ -55,6 +55,19 @@ class PageOrigin(Origin):
         return in_app(name, value)
 
 
+WORTH = {
+    "info": "of the information is kept",
+    "exact": "of the items are published as they are",
+    "cells": "of the cells are published as they are",
+    "pairs": "of the 100 commonest pairs keep their count",
+}
+"""What a release is worth, the first things to say of it."""
+WORTH_MEANS = (
+    "Information: of what the items and cells said, the share that a reader of the release still knows. A pair keeps its count if both "
+    "items are published as they are, together in as many rows as before, give or take a tenth."
+)
+
+
 def in_app(name: str, value: str | None) -> str:
     """An option in the words of the panels."""
     if name == "shell" or (name == "model" and value is not None):

@@ -1,8 +1,8 @@
 """Rows from which single tokens can be deleted, kept free of rare itemsets while the cut above them changes.
 
-Row r lies at `offsets[r] + r` in three arrays: `tok` (nodes of the hierarchy, ascending, ended by -(r + 1)), `weight` (how
-many original items a token stands for) and `alive` (whether it still stands). A row never has more tokens than original
-items, so it can be rewritten in its place.
+Row r lies at `offsets[r] + r` in four arrays: `tok` (nodes of the hierarchy, ascending, ended by -(r + 1)), `weight` (how
+many original items a token stands for), `cost` (what it costs to publish them as it) and `alive` (whether it still stands). A row
+never has more tokens than original items, so it can be rewritten in its place.
 
 Everything rests on one walk, `walk_rare`: over the itemsets that start with one token it reports the rows that hold a rare
 one. The rows that hold a node are one stretch of `under.rows` (leaves depth first), so a small database of just these rows is
@@ -10,7 +10,7 @@ quickly made, with that token in front. Whatever changes in the search only conc
 alone are walked again.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numba as nb
 import numpy as np
@@ -18,10 +18,13 @@ import numpy.typing as npt
 
 from shoal.kernels.arrays import larger, sort_range, with_place
 from shoal.kernels.itemsets.nodes import LeafRows, covers, width
-from shoal.kernels.itemsets.prefixes import Walk, add_child, close_frame, start_walk, with_children
+from shoal.kernels.itemsets.prefixes import Walk, add_child, close_frame, new_walk, start_walk, with_children
 
 LOOK_UP = 200
 """Looking up one itemset costs about as much as walking over this many rows of a token."""
+
+FINE = 64
+"""Parts of a deletion, of which what it takes off is counted in whole ones."""
 
 
 class TokenRows(NamedTuple):
@@ -30,21 +33,34 @@ class TokenRows(NamedTuple):
     offsets: npt.NDArray[np.int64]
     tok: npt.NDArray[np.int32]
     weight: npt.NDArray[np.int32]
+    cost: npt.NDArray[np.int64]
     alive: npt.NDArray[np.bool_]
     under: LeafRows
     k: int
     m: int
 
 
+class Choice(NamedTuple):
+    """What decides which token of a row goes, apart from what the deletion costs in the end."""
+
+    rarity: npt.NDArray[np.int32]
+    """Nodes numbered, the most frequent first."""
+    dear: npt.NDArray[np.int32]
+    """Per node, what a token weighs for each item that it stands for."""
+    lost: int
+    """What a deletion costs, to take off what is saved by no longer publishing the token; 0 where that does not count."""
+
+
 class Prices(NamedTuple):
     """What decides about deletions."""
 
-    price: npt.NDArray[np.int64]
-    """What an occurrence costs that is published as each node."""
+    level: npt.NDArray[np.int64]
+    """Per node; an occurrence of a leaf costs as much as its node is above it."""
+    at: npt.NDArray[np.int64]
+    """The levels of the leaves, in depth-first order."""
     lost: int
     """What a deleted one costs."""
-    rarity: npt.NDArray[np.int32]
-    """Nodes numbered, the most frequent first."""
+    choice: Choice
 
 
 class Scratch(NamedTuple):
@@ -76,10 +92,29 @@ class Asked(NamedTuple):
     near: npt.NDArray[np.int32]
 
 
+def new_scratch(n_nodes: int, n_rows: int, m: int) -> Scratch:
+    return Scratch(
+        walk=new_walk(n_nodes, m),
+        seen=np.zeros(n_rows + 1, np.int32),
+        is_near=np.zeros(n_nodes + 1, np.int32),
+        work=np.zeros(1, np.int64),
+        held=np.empty(n_rows, np.int32),
+        hits=np.zeros(n_nodes, np.int32),
+        by_token=np.zeros(n_nodes, np.int32),
+        wanted=np.zeros(n_rows, np.bool_),
+    )
+
+
+def about_all(tokens: npt.NDArray[Any]) -> Asked:
+    """These tokens, with whatever stands beside them."""
+    everything = np.full(len(tokens), -1, np.int64)
+    return Asked(tokens.astype(np.int32), everything, everything, np.zeros(0, np.int32))
+
+
 @nb.njit(cache=True, nogil=True)
-def write_rows(rows, items, node_of_item, first, last):
+def write_rows(rows, items, node_of_item, cost_of_item, first, last):
     """Write rows [first, last) under a cut, with nothing deleted."""
-    offsets, tok, weight, alive = rows.offsets, rows.tok, rows.weight, rows.alive
+    offsets, tok, weight, cost, alive = rows.offsets, rows.tok, rows.weight, rows.cost, rows.alive
     for row in range(first, last):
         start = offsets[row] + row
         stop = start
@@ -95,9 +130,13 @@ def write_rows(rows, items, node_of_item, first, last):
             else:
                 tok[stop] = tok[p]
                 weight[stop] = 1
+                cost[stop] = 0
                 alive[stop] = True
                 stop += 1
         tok[stop] = -(row + 1)
+        for p in range(offsets[row], offsets[row + 1]):
+            if cost_of_item[items[p]]:
+                cost[start + np.searchsorted(tok[start:stop], node_of_item[items[p]])] += cost_of_item[items[p]]
 
 
 @nb.njit(cache=True, nogil=True)
@@ -372,79 +411,96 @@ def rare_near(rows, seen, asked, i, occ_row, occ, n_occ):
 def cheapest_hit(sets, n_sets, m, weight, hits, chosen):
     """Tokens that hit all the given sets, greedily by sets hit per weight, ties to the smaller number;
     then those that turn out not to be needed are left out again: how many. `hits` is a counter per token, all 0."""
-    n_chosen = 0
-    left = n_sets
+    # The tokens get numbers of their own, in the sets too, and each the list of its sets.
+    tokens = np.empty(16, np.int32)
+    n_tokens = 0
     for i in range(n_sets * m):
         if sets[i] >= 0:
-            hits[sets[i]] += 1
+            if hits[sets[i]] == 0:
+                tokens = with_place(tokens, n_tokens)
+                tokens[n_tokens] = sets[i]
+                n_tokens += 1
+                hits[sets[i]] = n_tokens
+            sets[i] = hits[sets[i]] - 1
+    starts = np.zeros(n_tokens + 2, np.int64)
+    for i in range(n_sets * m):
+        if sets[i] >= 0:
+            starts[sets[i] + 2] += 1
+    unhit = np.empty(n_tokens, np.int64)
+    for t in range(n_tokens):
+        hits[tokens[t]] = 0
+        unhit[t] = starts[t + 2]
+        starts[t + 2] += starts[t + 1]
+    sets_of = np.empty(starts[n_tokens + 1], np.int32)
+    for i in range(n_sets * m):
+        if sets[i] >= 0:
+            sets_of[starts[sets[i] + 1]] = i // m
+            starts[sets[i] + 1] += 1
+    times = np.zeros(n_sets, np.int32)
+    n_chosen = 0
+    left = n_sets
     while left > 0:
-        best = -1
-        for i in range(left * m):
-            t = sets[i]
-            if t >= 0 and t != best:
-                if best < 0:
-                    best = t
-                else:
-                    mine = np.int64(hits[t]) * weight[best]
-                    other = np.int64(hits[best]) * weight[t]
-                    if mine > other or (mine == other and t < best):
-                        best = t
+        best = 0
+        for t in range(1, n_tokens):
+            mine = unhit[t] * weight[tokens[best]]
+            other = unhit[best] * weight[tokens[t]]
+            if mine > other or (mine == other and tokens[t] < tokens[best]):
+                best = t
         chosen[n_chosen] = best
         n_chosen += 1
-        i = 0
-        while i < left:
-            hit = False
-            for j in range(m):
-                hit = hit or sets[i * m + j] == best
-            if hit:
+        for e in range(starts[best], starts[best + 1]):
+            i = sets_of[e]
+            if times[i] == 0:
                 left -= 1
-                for j in range(m):
-                    t = sets[i * m + j]
-                    if t >= 0:
-                        hits[t] -= 1
-                    sets[i * m + j] = sets[left * m + j]
-                    sets[left * m + j] = t
-            else:
-                i += 1
+                for j in range(i * m, i * m + m):
+                    if sets[j] >= 0:
+                        unhit[sets[j]] -= 1
+            times[i] += 1
     kept = 0
-    for c in range(n_chosen):
-        hits[chosen[c]] = 1
     for c in range(n_chosen):
         t = chosen[c]
         needed = False
-        for i in range(n_sets):
-            has = False
-            times = 0
-            for j in range(m):
-                u = sets[i * m + j]
-                if u >= 0:
-                    times += hits[u]
-                    has = has or u == t
-            if has and times == 1:
-                needed = True
-                break
+        for e in range(starts[t], starts[t + 1]):
+            needed = needed or times[sets_of[e]] == 1
         if needed:
-            chosen[kept] = t
+            chosen[kept] = tokens[t]
             kept += 1
         else:
-            hits[t] = 0
-    for c in range(kept):
-        hits[chosen[c]] = 0
+            for e in range(starts[t], starts[t + 1]):
+                times[sets_of[e]] -= 1
     return kept
 
 
 @nb.njit(cache=True, nogil=True)
-def hitting_places(rows, scratch, occ_row, occ, rarity):
+def _by_row(occ_row, n_rows):
+    """Row and place of each occurrence in one number, by row: counted where there are many, else sorted."""
+    keys = np.empty(len(occ_row), np.int64)
+    if len(occ_row) * 8 < n_rows:
+        for i in range(len(occ_row)):
+            keys[i] = (np.int64(occ_row[i]) << 32) | i
+        sort_range(keys, 0, len(keys))
+        return keys
+    at = np.zeros(n_rows + 1, np.int64)
+    for i in range(len(occ_row)):
+        at[occ_row[i] + 1] += 1
+    for row in range(n_rows):
+        at[row + 1] += at[row]
+    for i in range(len(occ_row)):
+        keys[at[occ_row[i]]] = (np.int64(occ_row[i]) << 32) | i
+        at[occ_row[i]] += 1
+    return keys
+
+
+@nb.njit(cache=True, nogil=True)
+def hitting_places(rows, scratch, occ_row, occ, choice):
     """For every row with rare itemsets, the places of a cheap set of tokens that hits them all.
 
-    Among equally good tokens the more frequent one is taken (`rarity` numbers tokens, most frequent first): what stands
-    beside it is rarely near the limit, so its loss makes hardly anything else rare.
+    Among equally good tokens the more frequent one is taken: what stands beside it is rarely near the limit, so its loss
+    makes hardly anything else rare.
     """
-    offsets, tok, weight, m, by_token = rows.offsets, rows.tok, rows.weight, rows.m, scratch.by_token
-    keys = np.empty(len(occ_row), np.int64)
-    for i in range(len(occ_row)):
-        keys[i] = (np.int64(occ_row[i]) << 32) | i
-    sort_range(keys, 0, len(keys))
+    offsets, tok, weight, cost, m, by_token = rows.offsets, rows.tok, rows.weight, rows.cost, rows.m, scratch.by_token
+    rarity, dear, lost = choice
+    keys = _by_row(occ_row, len(offsets) - 1)
     sets = np.empty(64 * m, np.int32)
     chosen = np.empty(64, np.int32)
     gone = np.empty(64, np.int64)
@@ -466,7 +522,8 @@ def hitting_places(rows, scratch, occ_row, occ, rarity):
         begin = offsets[row] + row
         p = begin
         while tok[p] >= 0:
-            by_token[rarity[tok[p]]] = weight[p]
+            worth = max(1, FINE * (weight[p] * lost - cost[p]) // lost) if lost > 0 else weight[p]
+            by_token[rarity[tok[p]]] = worth * dear[tok[p]]
             p += 1
         for c in range(cheapest_hit(sets, n_sets, m, by_token, scratch.hits, chosen)):
             p = begin
@@ -625,6 +682,7 @@ class Change(NamedTuple):
     starts: npt.NDArray[np.int64]
     tok: npt.NDArray[np.int32]
     weight: npt.NDArray[np.int32]
+    cost: npt.NDArray[np.int64]
     alive: npt.NDArray[np.bool_]
 
 
@@ -637,12 +695,10 @@ def try_move(rows, scratch, prices, top, parts, room, anew, quick, enough, at_mo
     loss is `at_most` that, and if no more than `room` further original occurrences are deleted. Returns (whether the move stays, change
     of the loss, further original occurrences deleted).
     """
-    offsets, tok, weight, alive, wanted = rows.offsets, rows.tok, rows.weight, rows.alive, scratch.wanted
-    price, lost = prices.price, prices.lost
-    change, revived, loss, gone = _take_out(rows, scratch, prices, top, anew)
-    _put_in(rows, parts)
-    for j in range(len(parts)):
-        loss += price[parts[j]] * width(rows.under, parts[j])
+    offsets, tok, alive, wanted = rows.offsets, rows.tok, rows.alive, scratch.wanted
+    weight, cost, lost = rows.weight, rows.cost, prices.lost
+    change, revived, loss, gone = _take_out(rows, scratch, lost, top, anew)
+    loss += _put_in(rows, prices, parts)
     for i in range(len(revived)):
         revived[i] = _place_of(offsets, tok, revived[i] >> 32, revived[i] & 0xFFFFFFFF)
 
@@ -656,12 +712,12 @@ def try_move(rows, scratch, prices, top, parts, room, anew, quick, enough, at_mo
         occ_row, occ = find_rare(rows, scratch, asked, 0, len(asked.tokens), False)
         if len(occ_row) == 0:
             break
-        out = hitting_places(rows, scratch, occ_row, occ, prices.rarity)
+        out = hitting_places(rows, scratch, occ_row, occ, prices.choice)
         asked = neighbours(rows, out)
         for i in range(len(out)):
             p = out[i]
             alive[p] = False
-            loss += weight[p] * (lost - price[tok[p]])
+            loss += weight[p] * lost - cost[p]
             gone += weight[p]
             flips = with_place(flips, n_flips)
             flips[n_flips] = p
@@ -690,7 +746,7 @@ def try_move(rows, scratch, prices, top, parts, room, anew, quick, enough, at_mo
     back = put_back(rows, scratch, dead[: _keep_distinct(dead, n_dead)], False)
     for i in range(len(back)):
         p = back[i]
-        loss -= weight[p] * (lost - price[tok[p]])
+        loss -= weight[p] * lost - cost[p]
         gone -= weight[p]
     for i in range(n_changed):
         wanted[change.rows[i]] = False
@@ -709,14 +765,13 @@ def try_move(rows, scratch, prices, top, parts, room, anew, quick, enough, at_mo
 
 
 @nb.njit(cache=True, nogil=True)
-def _take_out(rows, scratch, prices, top, anew):
+def _take_out(rows, scratch, lost, top, anew):
     """Take the tokens below `top` out of the rows; with `anew`, let what has been deleted there stand again.
 
     Returns (the change, row and token in one number of what was revived, change of the loss, change of the occurrences deleted); the rows
     are wanted now.
     """
-    offsets, tok, weight, alive = rows.offsets, rows.tok, rows.weight, rows.alive
-    price, lost = prices.price, prices.lost
+    offsets, tok, weight, cost, alive = rows.offsets, rows.tok, rows.weight, rows.cost, rows.alive
     n_changed = _rows_under(rows, scratch, top)
     starts = np.zeros(n_changed + 1, np.int64)
     for i in range(n_changed):
@@ -728,6 +783,7 @@ def _take_out(rows, scratch, prices, top, anew):
         starts,
         np.empty(room, np.int32),
         np.empty(room, np.int32),
+        np.empty(room, np.int64),
         np.empty(room, np.bool_),
     )
     revived = np.empty(64, np.int64)
@@ -743,21 +799,22 @@ def _take_out(rows, scratch, prices, top, anew):
         p = offsets[row] + row
         q = p
         while tok[p] >= 0:
-            change.tok[at], change.weight[at], change.alive[at] = tok[p], weight[p], alive[p]
+            change.tok[at], change.weight[at], change.cost[at], change.alive[at] = tok[p], weight[p], cost[p], alive[p]
             at += 1
             if covers(rows.under.span, top, tok[p]):
-                loss -= weight[p] * (price[tok[p]] if alive[p] else lost)
+                loss -= cost[p] if alive[p] else weight[p] * lost
                 gone -= 0 if alive[p] else weight[p]
             else:
                 if anew and not alive[p]:
                     # Back for now: what stood in its way may be gone, for several rows together.
-                    loss -= weight[p] * (lost - price[tok[p]])
+                    loss -= weight[p] * lost - cost[p]
                     gone -= weight[p]
                     revived = with_place(revived, n_revived)
                     revived[n_revived] = (np.int64(row) << 32) | tok[p]
                     n_revived += 1
                 tok[q] = tok[p]
                 weight[q] = weight[p]
+                cost[q] = cost[p]
                 alive[q] = alive[p] or anew
                 q += 1
             p += 1
@@ -769,27 +826,33 @@ def _take_out(rows, scratch, prices, top, anew):
 
 
 @nb.njit(cache=True, nogil=True)
-def _put_in(rows, parts):
-    """Let the items under each part stand as that part."""
-    offsets, tok, weight, alive = rows.offsets, rows.tok, rows.weight, rows.alive
+def _put_in(rows, prices, parts):
+    """Let the items under each part stand as that part: what it costs."""
+    offsets, tok, weight, cost, alive = rows.offsets, rows.tok, rows.weight, rows.cost, rows.alive
     span, starts, leaf_rows = rows.under
+    loss = np.int64(0)
     for j in range(len(parts)):
         part = parts[j]
-        for e in range(starts[span[part, 0]], starts[span[part, 1]]):
-            row = leaf_rows[e]
-            p = offsets[row] + row
-            while tok[p] >= 0 and tok[p] < part:
-                p += 1
-            if tok[p] == part:
-                weight[p] += 1
-                continue
-            end = p
-            while tok[end] >= 0:
-                end += 1
-            tok[end + 1] = tok[end]
-            for q in range(end, p, -1):
-                tok[q], weight[q], alive[q] = tok[q - 1], weight[q - 1], alive[q - 1]
-            tok[p], weight[p], alive[p] = part, 1, True
+        for leaf in range(span[part, 0], span[part, 1]):
+            each = prices.level[part] - prices.at[leaf]
+            loss += each * (starts[leaf + 1] - starts[leaf])
+            for e in range(starts[leaf], starts[leaf + 1]):
+                row = leaf_rows[e]
+                p = offsets[row] + row
+                while tok[p] >= 0 and tok[p] < part:
+                    p += 1
+                if tok[p] == part:
+                    weight[p] += 1
+                    cost[p] += each
+                    continue
+                end = p
+                while tok[end] >= 0:
+                    end += 1
+                tok[end + 1] = tok[end]
+                for q in range(end, p, -1):
+                    tok[q], weight[q], cost[q], alive[q] = tok[q - 1], weight[q - 1], cost[q - 1], alive[q - 1]
+                tok[p], weight[p], cost[p], alive[p] = part, 1, each, True
+    return loss
 
 
 @nb.njit(cache=True, nogil=True)
@@ -801,6 +864,7 @@ def _take_back(rows, change):
             rows.tok[p] = change.tok[c]
             if change.tok[c] >= 0:
                 rows.weight[p] = change.weight[c]
+                rows.cost[p] = change.cost[c]
                 rows.alive[p] = change.alive[c]
             p += 1
 

@@ -5,11 +5,20 @@ import numpy as np
 
 
 @nb.njit(cache=True, nogil=True)
-def mates(starts, partners, size, occurrences, window, together):
+def _charge(size, occurrences, information):
+    """What a group of so many items and occurrences costs, but for what its items cost by themselves: o log2 o, or by NCP u * o."""
+    if information:
+        return occurrences * np.log2(max(1, occurrences))
+    return float(size * occurrences) if size > 1 else 0.0
+
+
+@nb.njit(cache=True, nogil=True)
+def mates(starts, partners, size, occurrences, information, window, together):
     """For every group its mate, or -1; groups stand in the order in which they choose, from the next `window` that are still free.
 
     `partners[starts[i]:starts[i + 1]]` are the groups (ascending) that group i forms rare sets with. Two groups are worth
-    1 + the partners that they share (+ `together` when they are rare with each other), over what the merge adds to the cost.
+    1 + the partners that they share (+ `together` when they are rare with each other),
+    over what the merge adds to the cost, by the price of `information` or by NCP.
     """
     n = len(size)
     mate = np.full(n, -1, np.int64)
@@ -39,11 +48,8 @@ def mates(starts, partners, size, occurrences, window, together):
                 if partners[p] == j:
                     rare = True
                     break
-            added = size[i] * occurrences[j] + size[j] * occurrences[i]
-            if size[i] == 1:
-                added += occurrences[i]
-            if size[j] == 1:
-                added += occurrences[j]
+            added = _charge(size[i] + size[j], occurrences[i] + occurrences[j], information)
+            added -= _charge(size[i], occurrences[i], information) + _charge(size[j], occurrences[j], information)
             worth = (1 + shared + (together if rare else 0)) / max(1, added)
             if worth > best:
                 best, chosen, before_chosen = worth, j, before

@@ -156,35 +156,7 @@ def nearest_groups(metric, points, left, tuple_of, order, k):
         group[i] = n_groups
         left[seed] -= 1
         wanted = k - 1
-        size = 0
-        held = 0  # records of the tuples in the heap
-        kept = 0
-        for f in range(n_free if wanted > 0 else 0):
-            t = free[f]
-            if left[t] == 0:
-                continue
-            free[kept] = t
-            kept += 1
-            limit = heap_cost[0] if held >= wanted else np.inf
-            distance = cost_below(metric, points, seed, points, t, limit)
-            # Tuples come in ascending order, so one that is as far as the farthest kept stands behind it.
-            if distance >= limit:
-                continue
-            p = size
-            size += 1
-            held += left[t]
-            while p > 0:
-                up = (p - 1) >> 1
-                if heap_cost[up] > distance or (heap_cost[up] == distance and heap_tuple[up] > t):
-                    break
-                heap_cost[p], heap_tuple[p] = heap_cost[up], heap_tuple[up]
-                p = up
-            heap_cost[p], heap_tuple[p] = distance, t
-            while held - left[heap_tuple[0]] >= wanted:
-                held -= left[heap_tuple[0]]
-                size = _drop_farthest(heap_cost, heap_tuple, size)
-        if wanted > 0:
-            n_free = kept
+        n_free, size, held = nearest_tuples(metric, points, left, free, n_free, seed, wanted, heap_cost, heap_tuple)
         # The farthest tuple gives only what is still missing; all others everything.
         excess = held - wanted
         while size > 0:
@@ -198,14 +170,52 @@ def nearest_groups(metric, points, left, tuple_of, order, k):
                 if group[r] < 0:
                     group[r] = n_groups
                     taking -= 1
-            size = _drop_farthest(heap_cost, heap_tuple, size)
+            size = drop_farthest(heap_cost, heap_tuple, size)
         n_groups += 1
         remaining -= k
     return group, n_groups
 
 
 @nb.njit(cache=True, nogil=True)
-def _drop_farthest(heap_cost, heap_tuple, size):
+def nearest_tuples(metric, points, left, free, n_free, seed, wanted, heap_cost, heap_tuple):
+    """(free tuples, tuples, records): fills a heap, farthest first, with the nearest tuples that hold as many free records as wanted.
+
+    The first of the free tuples stay those that have records left.
+    """
+    if wanted <= 0:
+        return n_free, 0, 0
+    size = 0
+    held = 0  # records of the tuples in the heap
+    kept = 0
+    for f in range(n_free):
+        t = free[f]
+        if left[t] == 0:
+            continue
+        free[kept] = t
+        kept += 1
+        limit = heap_cost[0] if held >= wanted else np.inf
+        distance = cost_below(metric, points, seed, points, t, limit)
+        # Tuples come in ascending order, so one that is as far as the farthest kept stands behind it.
+        if distance >= limit:
+            continue
+        p = size
+        size += 1
+        held += left[t]
+        while p > 0:
+            up = (p - 1) >> 1
+            if heap_cost[up] > distance or (heap_cost[up] == distance and heap_tuple[up] > t):
+                break
+            heap_cost[p], heap_tuple[p] = heap_cost[up], heap_tuple[up]
+            p = up
+        heap_cost[p], heap_tuple[p] = distance, t
+        while held - left[heap_tuple[0]] >= wanted:
+            held -= left[heap_tuple[0]]
+            size = drop_farthest(heap_cost, heap_tuple, size)
+    return kept, size, held
+
+
+@nb.njit(cache=True, nogil=True)
+def drop_farthest(heap_cost, heap_tuple, size):
     """Take the first entry (largest cost, then largest tuple) out of the heap; returns its new size."""
     size -= 1
     distance, t = heap_cost[size], heap_tuple[size]

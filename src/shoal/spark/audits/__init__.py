@@ -40,7 +40,8 @@ _OF_SETS = (KmAnonymity, LocalKmAnonymity, KAnonymity)
 
 def check_auditable(guarantee: Any) -> None:
     """Raises unless the guarantee can be audited on Spark. What is derived from one of these is counted otherwise."""
-    if type(guarantee) not in _AUDITS:
+    counts_shares = isinstance(guarantee, TableAnonymity) and (guarantee.by_frequency or guarantee.t is not None)
+    if counts_shares or type(guarantee) not in _AUDITS:
         raise InputError(f"{guarantee} cannot be audited on Spark; use the local engine")
 
 

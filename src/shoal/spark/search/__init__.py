@@ -22,6 +22,8 @@ from shoal.spark.search.proposals import Asked, SparkProposal, check_filled
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+DEFAULT = {"km": "exact"}
+"""The algorithm when nobody names one, where the first of all does not run on Spark."""
 _HOMES = {"km": km, "k": transactions, "table": tables, "rt": tables, "lm": tables, "diversity": buckets}
 
 
@@ -36,7 +38,8 @@ def home_of(guarantee: Any) -> ModuleType:
 def propose(df: DataFrame, guarantee: Any, roles: FrameRoles, asked: Asked, options: Options) -> SparkProposal:
     """What the model of the guarantee proposes for a data frame."""
     home = home_of(guarantee)
-    asked = {**asked, "algorithm": entry(kind_of(guarantee), asked["algorithm"])[0]}
+    kind = kind_of(guarantee)
+    asked = {**asked, "algorithm": entry(kind, asked["algorithm"] or DEFAULT.get(kind))[0]}
     home.check(guarantee, asked)
     options.tell("reading", 0.0)
     rows, guarantee = home.read(df, guarantee, roles)

@@ -26,7 +26,9 @@ from shoal.certificate.disclosure import Figure, disclose
 from shoal.errors import InputError, Unreachable
 from shoal.guarantees.diversity import BUCKET, MatchingDiversity
 from shoal.hierarchy.tree import Hierarchy
+from shoal.loss.fates import dealt_fates
 from shoal.models import buckets
+from shoal.price.information import entropy_bits
 from shoal.records.buckets import sensitive_column
 from shoal.records.knowledge import Rules
 from shoal.records.records import Records
@@ -101,7 +103,8 @@ def propose(records: SparkRecords, guarantee: MatchingDiversity, asked: Asked, o
         raw=records,
         guarantee=guarantee,
         algorithm=name,
-        loss={"ambiguity": made.ambiguity},
+        loss={"info": made.info, "ambiguity": made.ambiguity},
+        kept=buckets.KEPT,
         parameters=parameters | {"seed": options.seed, "unknown": asked["unknown"]},
         details={
             "columns": records.roles,
@@ -147,6 +150,8 @@ class Bucketized:
     figures: dict[str, Any]
     """As `shoal.algorithms.buckets.bucketization.figures`."""
     facts: dict[str, Any]
+    info: float
+    """The share of what the sensitive values say that is lost. Buckets of different parts are different ones, so that bits add up."""
     ambiguity: float
     """The share of rows that are expected to get another value than their own."""
     notes: tuple[str, ...]
@@ -183,7 +188,7 @@ def bucketize(records: SparkRecords, guarantee: MatchingDiversity, name: str, op
         reports = sorted(reports_of(stored), key=lambda report: int(report["part"]))
         able = ["fault" not in report for report in reports]
         if all(able):
-            return _release_parts(stored, reports, len(cells.rows))
+            return _release_parts(stored, reports, cells)
         # What the counts promised could not be kept: the part gets more rows to choose from.
         stored.unpersist()
         if len(reports) == 1:
@@ -207,7 +212,7 @@ def check_whole(table: Records, cells: CountedCells, guarantee: MatchingDiversit
     check_counts(name, guarantee, cells.rows_of_kind, rows, cells.excluded, cells.counted, first_row)
 
 
-def _release_parts(stored: DataFrame, reports: list[dict[str, Any]], n_cells: int) -> Bucketized:
+def _release_parts(stored: DataFrame, reports: list[dict[str, Any]], cells: CountedCells) -> Bucketized:
     """The parts as one release."""
     many = np.array([report["figures"]["buckets"] for report in reports], np.int64)
     total, n = int(many.sum()), sum(report["rows"] for report in reports)
@@ -223,12 +228,13 @@ def _release_parts(stored: DataFrame, reports: list[dict[str, Any]], n_cells: in
     sums = {fact: sum(report["facts"][fact] for report in reports) for fact in reports[0]["facts"]}
     exceptions = sums.get("exceptions", 0)
     if "cells" in sums:
-        sums["cells"] = n_cells
+        sums["cells"] = len(cells.rows)
     return Bucketized(
         rows,
         stored,
         shown,
         shown | sums | {"parts": len(reports)},
+        sum(report["lost_bits"] for report in reports) / max(entropy_bits(cells.rows_of_value), 1e-9),
         1 - sum(report["right"] for report in reports) / n,
         exception_notes(exceptions) + _notes(reports),
     )
@@ -291,6 +297,7 @@ def _bucketize_part(
         "rows": len(rows),
         "figures": shown,
         "facts": {fact: count for fact, count in made.facts.items() if fact not in shown},
+        "lost_bits": dealt_fates(formed).lost_bits,
         "right": float(chances(formed, sensitive_column(records)).sum()),
         "notes": [note for note in made.notes if note not in exceptions],
     }

@@ -20,6 +20,7 @@ from shoal.algorithms.recoding import Options, Recoding
 from shoal.errors import InputError
 from shoal.guarantees.km import KmAnonymity
 from shoal.hierarchy.tree import Hierarchy
+from shoal.loss.worth import worth_notes
 from shoal.models import basket_notes, km
 from shoal.ordering import natural_order
 from shoal.price.ncp import leaf_occurrences, ncp
@@ -44,6 +45,7 @@ _WHY_NOT = {
     "oa": "it looks at every cut, each of which would be a pass over the cluster; exact finds the same optimum",
     "da": "it walks all itemsets in one thread, changing the cut under way; aa does the same size by size",
     "hybrid": "it deletes single occurrences, which it chooses by looking at whole rows in one place",
+    "local": "it chooses, occurrence by occurrence, by looking at whole rows in one place",
 }
 
 
@@ -58,19 +60,28 @@ read = read_frame
 
 
 def propose(rows: SparkSets, guarantee: KmAnonymity, asked: Asked, options: Options) -> SparkProposal:
+    options = km.with_defaults(asked["algorithm"], asked, options)
     spec = km.HIERARCHY if asked["hierarchy"] is None else asked["hierarchy"]
     alike = cast(Any, rows)  # these ask for names and counts only
     tree = km.resolve_hierarchy(spec, alike, unknown=asked["unknown"])
     recoding = recoding_of(rows, guarantee, tree, asked["algorithm"], options)
     options.tell("recoding", 0.0)
-    loss = ncp(recoding.cut, leaf_occurrences(tree, alike))
+    worth = km.cut_worth(recoding, alike, None)  # pairs would take another pass over the rows
+    loss = {**worth.lost, **ncp(recoding.cut, leaf_occurrences(tree, alike))}
     return SparkProposal(
         published=publish(rows, recoding),
         raw=rows,
         guarantee=guarantee,
         algorithm=recoding.algorithm,
         loss=loss,
-        parameters={"suppress": options.suppress, "time_limit": options.time_limit, "unknown": asked["unknown"]},
+        kept=worth.kept,
+        remains=worth.remains,
+        parameters={
+            "price": options.price,
+            "suppress": options.suppress,
+            "time_limit": options.time_limit,
+            "unknown": asked["unknown"],
+        },
         details=km.cut_details(recoding, alike, loss),
         recoding=recoding,
         optimal=recoding.optimal,
@@ -84,14 +95,14 @@ def propose(rows: SparkSets, guarantee: KmAnonymity, asked: Asked, options: Opti
             unknown=asked["unknown"],
         ),
         warnings=tuple(km.warnings_of(recoding, options.suppress)),
-        notes=basket_notes(alike, empty_stay=True) + recoding.notes,
+        notes=basket_notes(alike, empty_stay=True) + recoding.notes + worth_notes(loss, worth.kept),
     )
 
 
 def recoding_of(rows: SparkSets, guarantee: KmAnonymity, hierarchy: Hierarchy, name: str, options: Options) -> Recoding:
     """The recoding that algorithm `name` proposes: the local one."""
     started = time.monotonic()
-    ground = SparkProblem(rows, guarantee, hierarchy)
+    ground = SparkProblem(rows, guarantee, hierarchy, options.price)
     return aa_on(SparkCountTree(ground), options) if name == "aa" else exact_on(ground, options, started)
 
 

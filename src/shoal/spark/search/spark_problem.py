@@ -18,8 +18,7 @@ from shoal.guarantees.km import KmAnonymity
 from shoal.hierarchy.tree import Hierarchy
 from shoal.kernels.itemsets.nodes import node_supports, rows_by_position
 from shoal.kernels.itemsets.rare_sets import rare_sets
-from shoal.price import Price
-from shoal.price.ncp import NCP
+from shoal.price.levels import price_for
 from shoal.spark.data.executors import count_keys, total_batch
 from shoal.spark.data.packing import Ints, Longs, frozen, pieces
 from shoal.spark.data.sets import SparkSets
@@ -31,7 +30,9 @@ _ROWS_AT_A_TIME = 1 << 16
 class SparkProblem:
     """Sets on Spark, hierarchy and the promise to keep."""
 
-    def __init__(self, sets: SparkSets, guarantee: KmAnonymity, hierarchy: Hierarchy) -> None:
+    def __init__(
+        self, sets: SparkSets, guarantee: KmAnonymity, hierarchy: Hierarchy, price: str = "information"
+    ) -> None:
         self.sets, self.hierarchy = sets, hierarchy
         self.pulse: Callable[[float], None] | None = None
         self.k, self.m = int(guarantee.k), min(int(guarantee.m), max(sets.longest, 1))
@@ -40,8 +41,8 @@ class SparkProblem:
         check_reachable(guarantee, len(sets) - sets.empty)
         self.occurrences = np.zeros(hierarchy.n_leaves, np.int64)
         self.occurrences[self.leaf] = sets.supports()
-        self.price: Price = NCP(hierarchy)
-        self.cost = self.price.of_nodes(self.occurrences)
+        self.price = price_for(price, hierarchy, self.occurrences)
+        self.cost = self.price.of_nodes(hierarchy, self.occurrences)
         self.support = count_keys(sets.rows, _node_supports, hierarchy.n_nodes, leaf=self.leaf, parent=self.parent)
 
     def rare_sets(self, node: Ints, up_to: int) -> Ints:

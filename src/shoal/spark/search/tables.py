@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -17,10 +17,12 @@ import pyarrow as pa
 
 from shoal.algorithms import algorithm, entry, kind_of
 from shoal.algorithms.recoding import Options
+from shoal.algorithms.rt.blocks import within_limits
 from shoal.algorithms.rt.cluster_recoding import RTOptions
 from shoal.errors import InputError, Unreachable
 from shoal.hierarchy.tree import Hierarchy
 from shoal.models import basket_notes, tables
+from shoal.models.km import with_defaults
 from shoal.records.baskets import Baskets
 from shoal.records.records import MISSING, Records
 from shoal.spark.data.executors import map_groups, map_rows, store
@@ -52,6 +54,12 @@ def check(guarantee: Any, asked: Asked) -> None:
             "algorithm tfirst does not run on Spark: it groups all rows by their items first, wherever their values are; use rfirst, "
             "rmerge or tmerge, or the local engine"
         )
+    if asked["missing_quasi"]:
+        raise InputError(
+            "on Spark a missing value of a quasi column is a value of its own; leave out what it should be, or use the local engine"
+        )
+    if asked["suppress_rows"]:
+        raise InputError("on Spark all rows of a table are published; leave out suppress_rows, or use the local engine")
     check_specs(asked["hierarchy"])
 
 
@@ -77,8 +85,10 @@ def propose(records: SparkRecords, guarantee: Any, asked: Asked, options: Option
     from pyspark.sql import functions as sf
 
     table, name = records.template, asked["algorithm"]
-    trees = tables.hierarchies(table, asked["hierarchy"], asked["unknown"], guarantee, options)
     rt = RTOptions(**{option: asked[option] for option in tables.RT if asked[option] is not None})
+    if records.has_sets:
+        options = with_defaults(rt.transaction, asked, options, tables.SUPPRESS)
+    trees = tables.hierarchies(table, asked["hierarchy"], asked["unknown"], guarantee, options)
     clusters = cluster_rows(records, guarantee, trees, name, options, rt)
     options.tell("recoding", 0.0)
     columns = text_columns(records)
@@ -88,8 +98,10 @@ def propose(records: SparkRecords, guarantee: Any, asked: Asked, options: Option
         columns.append(sf.col("hidden").alias(table.sensitive_name))
     # Where numbers are missing, no one sees how far they go; over published occurrences, nobody counts what items lose here.
     unclear = {column.name for column in table.columns if column.numbers is not None and MISSING in column.values}
-    unclear |= {"items_ncp"} | ({"ul"} if rt.item_weights else set())
+    unclear |= {"items_ncp"} | tables.unclear_losses(rt, trees.get(table.items_name))
     warnings = tuple(tables.warnings_of(records.kept, trees))
+    if records.has_sets:
+        warnings += tuple(tables.item_warnings(rt, options))
     return SparkProposal(
         published=shuffle_rows(clusters.rows, TEXTS).select(*columns),
         raw=records,
@@ -152,7 +164,7 @@ def cluster_rows(
             guarantee=guarantee,
             trees=dict(trees),
             name=name,
-            seed=options.seed,
+            options=replace(options, threads=1, progress=None),
             rt=rt,
         )
     )
@@ -167,7 +179,7 @@ def cluster_rows(
         )
     n, count = (sum(report[name] for report in reports) for name in ("rows", "count"))
     loss = {
-        measure: _average(reports, "loss", measure, "occurrences" if measure == "items_ncp" else "rows")
+        measure: _average(reports, "loss", measure, "occurrences" if measure in ("items_ncp", "deleted") else "rows")
         for measure in reports[0]["loss"]
     }
     by_column = {column: _average(reports, "by_column", column, "rows") for column in reports[0]["by_column"]}
@@ -197,13 +209,14 @@ def _cluster_part(
     guarantee: Any,
     trees: dict[str, Hierarchy | None],
     name: str,
-    seed: int,
+    options: Options,
     rt: RTOptions,
 ) -> pa.Table:
     """On a worker: the rows of one part as their clusters are published, and what that costs; or why it cannot be."""
     rows, records = local_records(table, template)
     try:
-        recoding = algorithm(kind_of(guarantee), name)(records, guarantee, trees, Options(seed=seed, threads=1), rt)
+        run = algorithm(kind_of(guarantee), name)
+        recoding = within_limits(run, records, guarantee, trees, options, rt)
     except Unreachable as fault:
         empty = {column: pa.array([[]], pa.list_(pa.string())) for column in TEXTS}
         return pa.table({"row": pa.array([-1], pa.int64()), **empty, "report": [json.dumps({"fault": str(fault)})]})

@@ -100,6 +100,8 @@ def propose(rows: SparkSets | SparkRecords, guarantee: KAnonymity, asked: Asked,
     options.tell("recoding", 0.0)
     total = max(1, sets.occurrences - int(sets.counts[hidden].sum()))
     loss = {
+        # What is not removed stands as it was: the loss of information is that of the removed.
+        "info": groups.removed / total,
         "il": (groups.added + groups.removed) / total,
         "added": groups.added / total,
         "removed": groups.removed / total,
@@ -108,7 +110,8 @@ def propose(rows: SparkSets | SparkRecords, guarantee: KAnonymity, asked: Asked,
     def certificate_facts(published: SparkSets | SparkRecords) -> dict[str, Any]:
         seen = published.sets
         occurrences = int(seen.counts[~seen.marks(guarantee.sensitive)].sum())
-        return certified_facts(loss, occurrences, len(seen.vocabulary), guarantee.k)
+        lost = {name: share for name, share in loss.items() if name != "info"}
+        return certified_facts(lost, occurrences, len(seen.vocabulary), guarantee.k)
 
     return SparkProposal(
         published=_publish(groups.rows, sets, hidden, None if rows.template is None else rows.template.sensitive_name),
@@ -116,6 +119,7 @@ def propose(rows: SparkSets | SparkRecords, guarantee: KAnonymity, asked: Asked,
         guarantee=guarantee,
         algorithm=asked["algorithm"],
         loss=loss,
+        kept={"exact": 1 - loss["info"]},
         parameters={"seed": options.seed} if asked["algorithm"] == "split" else {},
         details={"classes": groups.classes, "facts": {"blocks": groups.blocks}},
         certified=certificate_facts,

@@ -22,7 +22,7 @@ from shoal.plan import Origin, Plan, plan_of
 from shoal.records.layout import format_of
 from shoal.records.source import fingerprint
 
-FORMAT = 1
+FORMAT = 2
 """Of the files in which outcomes are kept."""
 
 DONE, UNREACHABLE, REFUSED, MEMORY, STOPPED, FAULT = "done", "unreachable", "refused", "memory", "stopped", "fault"
@@ -173,6 +173,9 @@ class Outcome:
     """What the audit says of the rows that would be published."""
     checked: int | None = None
     loss: Mapping[str, float] = field(default_factory=dict)
+    kept: Mapping[str, float] = field(default_factory=dict)
+    price: str | None = None
+    """What the search made cheap, and an optimum is proven in; NCP where the algorithm has no choice."""
     optimal: bool | None = None
     bound: float | None = None
     seconds: float | None = None

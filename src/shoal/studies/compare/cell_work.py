@@ -23,6 +23,8 @@ from shoal.release import anonymize
 _ROWS = 36
 _CODES = ("a", "b", "c", "d", "e", "f")
 _OF_THE_DATA = (
+    "limits",
+    "missing_quasi",
     "weights",
     "item_weights",
     "fuzzy",
@@ -60,6 +62,8 @@ def release_facts(plan: Plan, threads: int) -> dict[str, Any]:
         "holds": bool(release.audit.holds),
         "checked": int(release.audit.checked),
         "loss": {name: _finite(value) for name, value in release.loss.items()},
+        "kept": {name: _finite(value) for name, value in release.kept.items()},
+        "price": release.proposal.parameters.get("price"),
         "optimal": release.optimal,
         "bound": _finite(release.bound),
         "seconds": round(release.seconds, 4),

@@ -19,19 +19,32 @@ from shoal.studies.compare.cell import DONE, WORDS
 from shoal.studies.compare.comparison import Results
 from shoal.studies.compare.comparison_plots import PERCENT, name_of, plots_of
 from shoal.studies.compare.comparison_table import (
+    KEPT,
     Row,
     cell_of,
     csv_text,
     frame_of,
-    main_loss,
+    measure_of,
     notes_of,
     reasons_of,
     settings_in,
+    shares_of,
     telling_losses,
 )
 from shoal.studies.study import Folder
 
-HEADINGS = {"row": "", "above_optimum": "above optimum", "peak_mb": "MB", "status": "result"}
+HEADINGS = {"row": "", "above_optimum": "above optimum", "peak_mb": "MB", "status": "result"} | {
+    "info": "info lost",
+    "info_columns": "columns lost",
+    "info_items": "items lost",
+    "kept_exact": "as they are",
+    "kept_pairs": "pairs kept",
+    "kept_cells": "cells kept",
+}
+_FRONTIER = (
+    "<p>Frontier: no other row with the same promise loses less of the columns' information and no more of the items', or the other way "
+    "round.</p>\n"
+)
 MOST_PLANS = 200
 """Plans that a page carries; the command line prints any."""
 
@@ -80,8 +93,8 @@ def _gaps(rows: Sequence[Row]) -> str:
         f"{name} {_aside(sum(ones) / len(ones))} on average, {_aside(max(ones))} at worst"
         for name, ones in gaps.items()
     ]
-    measure = name_of(main_loss(rows) or "")
-    return f"Beside the proven optimum in {measure} (percentage points): {'; '.join(by_name)}."
+    measures = dict.fromkeys(name_of(measure_of(row)) for row in rows if row["optimal"])
+    return f"Beside the proven optimum in {' or '.join(measures)} (percentage points): {'; '.join(by_name)}."
 
 
 def _aside(gap: float) -> str:
@@ -92,8 +105,10 @@ def table_columns(results: Results, rows: Sequence[Row]) -> list[str]:
     """The columns that a reader wants: what differs, what was lost, what it took."""
     shown = [name for name in settings_in(rows) if name in results.comparison.axes or name == "algorithm"]
     repeat = ["repeat"] if any(row["repeat"] > 1 for row in rows) else []
-    others = [name for name in ("above_optimum", "classes") if any(row[name] is not None for row in rows)]
-    return ["row", *shown, *repeat, "status", *telling_losses(rows), *others, "seconds", "peak_mb"]
+    others = [name for name in ("frontier", "above_optimum", "classes") if any(row[name] is not None for row in rows)]
+    telling = telling_losses(rows)
+    shares = [name for name in shares_of(rows) if name.startswith(KEPT) or name in telling]
+    return ["row", *shown, *repeat, "status", *shares, *others, "seconds", "peak_mb"]
 
 
 def shown_cell(row: Row, column: str) -> str:
@@ -105,7 +120,9 @@ def shown_cell(row: Row, column: str) -> str:
         return "optimal" if row["optimal"] else "holds" if row["holds"] else "does not hold"
     if value is None:
         return ""
-    if column in PERCENT or column == "above_optimum":
+    if column == "frontier":
+        return "yes" if value else ""
+    if column in PERCENT or column.startswith(KEPT) or column == "above_optimum":
         return f"{value:.2%}"
     if column == "seconds":
         return f"{value:.2f}" if value < 100 else f"{value:,.0f}"
@@ -131,6 +148,7 @@ def _table(results: Results, rows: Sequence[Row]) -> str:
     return (
         f'<h2>All cells</h2>\n<div class="wide">{table}</div>\n'
         "<p>Rows with a bold number are on the front: no other row promises at least as much and loses less.</p>\n"
+        + (_FRONTIER if "frontier" in columns else "")
     )
 
 

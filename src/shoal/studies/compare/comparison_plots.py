@@ -13,7 +13,7 @@ from typing import Any
 
 from shoal.drawing.charts import Series, line_chart, scatter_chart
 from shoal.studies.compare.cell import DONE
-from shoal.studies.compare.comparison_table import PROMISE, Row, main_loss, telling_losses
+from shoal.studies.compare.comparison_table import PROMISE, SIDES, Row, main_loss, sides_of, telling_losses
 
 MOST_PANELS = 12
 """Plots of one measure against one parameter that a reader can take in."""
@@ -21,7 +21,20 @@ MOST_COMBINATIONS = 300
 """Beyond this, no reader would look at the plots of all combinations anyway."""
 
 UNSET = "unset"
-PERCENT = {"ncp", "il", "ul", "items_ncp", "generalized", "deleted", "added", "removed", "ambiguity"}
+PERCENT = {
+    "info",
+    "info_columns",
+    "info_items",
+    "ncp",
+    "il",
+    "ul",
+    "items_ncp",
+    "generalized",
+    "deleted",
+    "added",
+    "removed",
+    "ambiguity",
+}
 UNITS = {"seconds": "seconds", "peak_mb": "peak memory (MB)"}
 
 
@@ -45,7 +58,7 @@ def plots_of(rows: Sequence[Row], axes: Sequence[str]) -> list[Plots]:
             plots = _against(done, axes, axis, measure)
             if plots.charts:
                 found.append(plots)
-    return found + list(_trade_offs(done, axes))
+    return [*found, *_frontier(done, axes), *_trade_offs(done, axes)]
 
 
 def _against(rows: Sequence[Row], axes: Sequence[str], axis: str, measure: str) -> Plots:
@@ -155,6 +168,22 @@ def _trade_offs(rows: Sequence[Row], axes: Sequence[str]) -> Iterator[Plots]:
         yield Plots(f"Trade-off: {loss} against time", tuple(charts), f"Cells with the same promise. {line}")
 
 
+def _frontier(rows: Sequence[Row], axes: Sequence[str]) -> Iterator[Plots]:
+    """Of tables with items: what the columns lose against what the items lose, for each promise."""
+    known = [row for row in rows if sides_of(row) is not None]
+    columns, items = SIDES
+    title = "Frontier: information lost in columns against items"
+    charts = [
+        _scatter(_titled(title, PROMISE, fixed), inside, axes, items, ("share lost in columns", _loss(columns)))
+        for fixed, inside in _fixed(known, PROMISE)
+        if len(inside) > 1
+    ]
+    if charts:
+        yield Plots(
+            title, tuple(charts), "The line is the frontier: no cell with this promise is better on both sides."
+        )
+
+
 STRENGTHS = {
     "k": "1/k is the chance to pick a person's row out of those that remain: the further left, the stronger the promise.",
     "m": "m is how many items of a person the attacker may know: the further left (a larger m), the stronger the promise.",
@@ -164,6 +193,10 @@ STRENGTHS = {
 
 def _inverse(name: str) -> Callable[[Row], float]:
     return lambda row: 1.0 / row[name]
+
+
+def _loss(measure: str) -> Callable[[Row], float]:
+    return lambda row: float(row["loss"][measure])
 
 
 def _seconds(row: Row) -> float:
@@ -205,7 +238,8 @@ def value(row: Row, measure: str) -> float | None:
 
 def name_of(measure: str) -> str:
     """What a measure is called on a page."""
-    known = {"seconds": "Time", "peak_mb": "Memory", "items_ncp": "NCP of the items"}
+    known = {"seconds": "Time", "peak_mb": "Memory", "items_ncp": "NCP of the items", "info": "Information lost"}
+    known |= {"info_columns": "Information lost in columns", "info_items": "Information lost in items"}
     return known.get(measure, measure.upper() if len(measure) <= 3 else measure.replace("_", " "))
 
 

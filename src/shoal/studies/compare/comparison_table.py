@@ -1,8 +1,9 @@
 """The table of a comparison: one row for each cell, with its settings, its losses, and how it stands beside the others.
 
-Two columns come from the other rows. `above_optimum` is the loss beyond that of a proven optimum with the same promise, hierarchies and
+Three columns come from the other rows. `above_optimum` is the loss beyond that of a proven optimum with the same promise, hierarchies and
 share of suppression, where the grid has one. `front` marks the rows that no other beats: none promises at least as much and loses
-less, or promises more and loses as little.
+less, or promises more and loses as little. `frontier` does so for tables with items: no row with the same promise loses less of the
+columns' information and no more of the items', or the other way round.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 
 import polars as pl
 
+from shoal.drawing.charts import Point, front_of
 from shoal.errors import Message, option
 from shoal.records.formats.text import csv_cell, guard
 from shoal.studies.compare.cell import DONE, WORDS
@@ -20,15 +22,22 @@ from shoal.studies.compare.comparison import Results
 Row = dict[str, Any]
 
 PROMISE = ("k", "m", "l")
-FIGURES = ("optimal", "bound", "above_optimum", "front", "seconds", "peak_mb", "start_mb", "rows", "classes", "checked")
+KEPT = "kept_"
+"""What the columns of what is kept begin with."""
+SIDES = ("info_columns", "info_items")
+"""What the two sides of a table lose."""
+COMPARED = ("above_optimum", "front", "frontier")
+"""What a row says of the others."""
+FIGURES = ("optimal", "bound", *COMPARED, "seconds", "peak_mb", "start_mb", "rows", "classes", "checked")
 LAST = ("threads", "jobs", "warm", "limit", "guarantee", "reason", "key")
 BELOW = {
     "hybrid": "hybrid may delete single items, which the optimum of generalization may not",
     "lra": "lra may publish an item in one row as itself and in another as a category, which the optimum among cuts may not",
+    "local": "local may publish an item as itself or as a category, row by row, and delete some, which the optimum among cuts may not",
 }
 """Why an algorithm can lose less than the optimum that it stands beside."""
 _WHOLE = {"row", "k", "m", "l", "repeat", "rows", "classes", "checked", "threads", "jobs"}
-_TRUTHS = {"holds", "optimal", "front", "warm"}
+_TRUTHS = {"holds", "optimal", "front", "frontier", "warm"}
 _TEXTS = {"algorithm", "hierarchies", "status", "guarantee", "reason", "key"}
 
 
@@ -39,19 +48,29 @@ def rows_of(results: Results) -> list[Row]:
         if outcome is None:
             continue
         row: Row = {"row": number, **task.cell.settings, "repeat": task.repeat, "status": outcome.status}
-        row |= {"holds": outcome.holds, "loss": dict(outcome.loss)}
+        row |= {"holds": outcome.holds, "loss": dict(outcome.loss), "kept": dict(outcome.kept)}
+        row["price_of_search"] = outcome.price
         rows.append(row | {name: getattr(outcome, name) for name in (*FIGURES, *LAST) if hasattr(outcome, name)})
     front = _front([row for row in rows if row["status"] == DONE], main_loss(rows))
-    optima = _optima(rows)
+    optima, frontiers = _optima(rows), _frontiers(rows)
     for row in rows:
         row["above_optimum"] = _above(row, optima)
         row["front"] = row["row"] in front if row["status"] == DONE else None
+        sides = sides_of(row)
+        row["frontier"] = None if sides is None else sides in frontiers[_promise(row)]
     return rows
 
 
 def losses_of(rows: Sequence[Row]) -> list[str]:
     """The measures of loss that occur."""
     return list(dict.fromkeys(name for row in rows for name in row["loss"]))
+
+
+def shares_of(rows: Sequence[Row]) -> list[str]:
+    """The columns of shares: the information that is lost, what is kept, and the other losses."""
+    kept = list(dict.fromkeys(KEPT + name for row in rows for name in row["kept"]))
+    losses = losses_of(rows)
+    return [*losses[:1], *kept, *losses[1:]]
 
 
 def telling_losses(rows: Sequence[Row]) -> list[str]:
@@ -71,18 +90,20 @@ def main_loss(rows: Sequence[Row]) -> str | None:
 
 def settings_in(rows: Sequence[Row]) -> list[str]:
     """The names of settings, in the order of the table."""
-    apart = {"row", "repeat", "status", "holds", "loss", *FIGURES, *LAST}
+    apart = {"row", "repeat", "status", "holds", "loss", "kept", "price_of_search", *FIGURES, *LAST}
     return list(dict.fromkeys(name for row in rows for name in row if name not in apart))
 
 
 def columns_of(rows: Sequence[Row]) -> list[str]:
     """The columns of the files."""
-    return ["row", *settings_in(rows), "repeat", "status", "holds", *losses_of(rows), *FIGURES, *LAST]
+    return ["row", *settings_in(rows), "repeat", "status", "holds", *shares_of(rows), *FIGURES, *LAST]
 
 
 def cell_of(row: Row, column: str) -> Any:
     """What a row has in a column; None where it has nothing."""
-    return row["loss"][column] if column in row["loss"] else row.get(column)
+    if column in row["loss"]:
+        return row["loss"][column]
+    return row["kept"].get(column.removeprefix(KEPT)) if column.startswith(KEPT) else row.get(column)
 
 
 def frame_of(rows: Sequence[Row]) -> pl.DataFrame:
@@ -124,13 +145,18 @@ def _problem(row: Row) -> tuple[Any, ...]:
     return (*(row.get(name) for name in PROMISE), row.get("hierarchies"), row.get("unknown"), row.get("suppress") or 0)
 
 
+def measure_of(row: Row) -> str:
+    """What an optimum of this row's algorithm is proven in."""
+    return "info" if row["price_of_search"] == "information" else "ncp"
+
+
 def _optima(rows: Sequence[Row]) -> dict[tuple[Any, ...], tuple[str, float]]:
     """Per problem that was solved to a proven optimum, the measure and the least loss."""
     found: dict[tuple[Any, ...], tuple[str, float]] = {}
     for row in rows:
         if row["status"] == DONE and row["optimal"]:
-            measure, least = next(iter(row["loss"].items()))
-            if least is not None:
+            measure = measure_of(row)
+            if (least := row["loss"].get(measure)) is not None:
                 found.setdefault(_problem(row), (measure, least))
     return found
 
@@ -163,6 +189,21 @@ def _front(rows: Sequence[Row], measure: str | None) -> set[int]:
         )
 
     return {row["row"] for row in known if not beaten(_promise(row), row["loss"][measure])}
+
+
+def sides_of(row: Row) -> Point | None:
+    """What columns and items lose of their information; None where a row has not both."""
+    lost = [row["loss"].get(side) for side in SIDES]
+    return None if row["status"] != DONE or None in lost else (float(lost[0]), float(lost[1]))
+
+
+def _frontiers(rows: Sequence[Row]) -> dict[tuple[int, ...], set[Point]]:
+    """Per promise, what those rows lose of columns and items that no other beats."""
+    points: dict[tuple[int, ...], list[Point]] = {}
+    for row in rows:
+        if (sides := sides_of(row)) is not None:
+            points.setdefault(_promise(row), []).append(sides)
+    return {promise: set(front_of(lost)) for promise, lost in points.items()}
 
 
 def reasons_of(rows: Sequence[Row]) -> list[str]:

@@ -71,7 +71,9 @@ def make_releases(
         records, promise = _with_sensitive(records), shoal.LmDiversity(min(k, len(records)), l, M)
 
     def release(table: Any, name: str, asked: Any, **bound: Any) -> Any:
-        return shoal.anonymize(table, asked, algorithm=name, hierarchy=trees, seed=sources.SEED, **bound)
+        return shoal.anonymize(
+            table, asked, algorithm=name, transaction="sets", hierarchy=trees, seed=sources.SEED, **bound
+        )
 
     small = _warm_up(release, records, algorithms, l)
     _errors(small, small, trees)
@@ -116,8 +118,11 @@ def follow_merges(data: str, rows: int | None, k: int) -> list[Row]:
     records, specs = sources.rt_table(data, rows)
     promise = shoal.RTAnonymity(min(k, len(records)), M)
     # The end of the path is a release, and has to pass its audit like any other.
-    shoal.anonymize(records, promise, algorithm="rmerge-r", delta=1.0, hierarchy=specs, seed=sources.SEED)
-    task = task_of(records, promise, hierarchies(records, specs, None), Options(seed=sources.SEED), RTOptions())
+    rt = RTOptions(delta=1.0, transaction="sets")
+    shoal.anonymize(
+        records, promise, algorithm="rmerge-r", delta=rt.delta, transaction="sets", hierarchy=specs, seed=sources.SEED
+    )
+    task = task_of(records, promise, hierarchies(records, specs, None), Options(seed=sources.SEED), rt)
     merging, _ = initial_clusters(task)
     costs = {c: generalize(task, merging.rows(c)).ul for c in range(len(merging.alive)) if merging.alive[c]}
     path = [sum(costs.values()) / len(records)]

@@ -100,7 +100,8 @@ def _evaluation(plan: Plan, original: Baskets | Records, release: Release, rules
     asked |= {name: value for name in ("k", "m") if (value := getattr(plan.guarantee, name, None)) is not None}
     if "hierarchy" not in asked and plan.kind in ("km", "k"):
         asked["rules"] = rules
-    return evaluate(original, release.published, same_order=plan.keep_order, progress=tell, **asked).to_dict()
+    same_order = plan.keep_order and release.proposal.stay is None
+    return evaluate(original, release.published, same_order=same_order, progress=tell, **asked).to_dict()
 
 
 def write_pages(folder: Path, vouching: Signer | None = None) -> None:

@@ -25,10 +25,10 @@ from shoal.app.project.wording import as_sentence, in_app
 from shoal.app.server.shell import View
 from shoal.app.widgets import components as parts
 from shoal.errors import InputError
-from shoal.hierarchy.dates import date_order
 from shoal.hierarchy.edit import unambiguous
 from shoal.hierarchy.files import read_hierarchy
 from shoal.hierarchy.formats.links import PLACE, SeveralRoots
+from shoal.hierarchy.kinds.dates import date_order
 
 MOST_FILES = 200
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from shoal.app.panels.hierarchies.tree_values import Need
-from shoal.hierarchy.dates import date_order
+from shoal.hierarchy.kinds.dates import date_order
 from shoal.hierarchy.spec import Values, is_made
 
 GLANCE = 500

@@ -9,6 +9,7 @@ from typing import Any
 from shoal.app.project.contents import key_of
 from shoal.app.project.own_files import own_folder, read_json, write_json
 from shoal.app.project.project import Project
+from shoal.app.project.wording import WORTH
 
 TASK = "estimate"
 KEPT = 32
@@ -89,21 +90,27 @@ def label(found: Mapping[str, Any]) -> str:
     told = f"Estimate on a sample of {sample:,} of {rows:,} rows; the whole can differ."
     if k is None:
         return told
-    told += f" A crowd of {k:,} is harder to find among fewer"
+    told += f" A crowd of {k:,} is harder to find among fewer, so that what is kept is a range"
     if share is None:
-        return f"{told}: the release mostly loses less."
+        return f"{told}; the release mostly loses less than the other figures say."
     least = "the least there is" if k * sample < rows else "its share"
-    return f"{told}: the larger figure asks for it, the smaller for {share:,}, {least}. The release is mostly between them, or below."
+    return f"{told}. Of the other figures the larger asks for it, the smaller for {share:,}, {least}."
 
 
 def figures(found: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """(value, what it is, note): the losses, then the groups of rows."""
-    figures = loss_figures(found)
+    """(value, what it is, note): what is kept, the losses, then the groups of rows."""
+    figures = [*kept_figures(found), *loss_figures(found)]
     if groups := found.get("groups"):
         what = "buckets" if found["kind"] == "diversity" else "classes of rows that are published alike"
         what += "" if found["sample"] == found["rows"] else ", in the sample"
         figures.append((f"{groups['count']:,}", what, f"of {groups['smallest']:,} to {groups['largest']:,} rows"))
     return figures
+
+
+def kept_figures(found: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """(value, what it is, note) of what a release would keep. What a sample leaves open is a range."""
+    kept = found.get("kept") or {}
+    return [(_between(kept[name], digits=0), words, "") for name, words in WORTH.items() if name in kept]
 
 
 def loss_figures(found: Mapping[str, Any]) -> list[tuple[str, str, str]]:
@@ -112,8 +119,7 @@ def loss_figures(found: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     less = found.get("loss_at_share") or loss
 
     def share(name: str) -> str:
-        low, high = sorted((less[name], loss[name]))
-        return f"{high:.1%}" if f"{low:.1%}" == f"{high:.1%}" else f"{low:.1%} to {high:.1%}"
+        return _between(sorted((less[name], loss[name])))
 
     if kind == "k":
         added = f"{loss['added']:.1%} added, {loss['removed']:.1%} removed"
@@ -152,7 +158,7 @@ def protection_words(found: Mapping[str, Any]) -> str | None:
 def advice(found: Mapping[str, Any]) -> str | None:
     """What to try where much is lost."""
     loss, kind, algorithm = found["loss"], found["kind"], found["algorithm"]
-    if next(iter(loss.values())) <= MUCH:
+    if loss.get("info_columns", next(iter(loss.values()))) <= MUCH:
         return None
     if kind == "km" and algorithm != "hybrid" and algorithm != "lra":
         return "A few rare items may cost all others their detail. hybrid deletes some of them instead, lra decides row by row: try one."
@@ -164,12 +170,21 @@ def advice(found: Mapping[str, Any]) -> str | None:
 
 
 def comparison_rows(results: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
-    """Rows of the table of what was tried: promise, algorithm, rows, main loss, another loss. Each once, the newest first."""
+    """Rows of the table of what was tried: promise, algorithm, rows, what is kept, the main loss. Each once, the newest first."""
     seen: dict[tuple[str, ...], None] = {}
     for found in results:
-        lost = [value for value, _, _ in loss_figures(found)]
-        seen.setdefault((found["guarantee"], found["algorithm"], f"{found['sample']:,}", *(*lost, "–")[:2]))
+        kept = found.get("kept") or {}
+        exact = kept.get("exact", kept.get("cells"))
+        ranges = (kept.get("info"), exact, kept.get("pairs"))
+        shares = [_between(one, digits=0) if one else "–" for one in ranges]
+        lost = loss_figures(found)[0][0]
+        seen.setdefault((found["guarantee"], found["algorithm"], f"{found['sample']:,}", *shares, lost))
     return list(seen)[:8]
+
+
+def _between(shares: Sequence[float], digits: int = 1) -> str:
+    """A range of shares, or one share where both ends read alike."""
+    return " to ".join(dict.fromkeys(f"{share:.{digits}%}" for share in shares))
 
 
 def _by_column(lost: Mapping[str, float] | None) -> str:

@@ -181,5 +181,13 @@ class Estimating:
         lines = estimates.comparison_rows(estimates.comparable(self.view.project, self.base))
         if len(lines) > 1:
             with ui.expansion("Tried on the same data").classes("sh-wide"):
-                header = ("Promise", "Algorithm", "Rows", "Lost", "And")
+                header = (
+                    "Promise",
+                    "Algorithm",
+                    "Rows",
+                    "Information kept",
+                    "As they are",
+                    "Pairs kept",
+                    "Lost (papers)",
+                )
                 parts.table(header, lines, caption="Promises tried on the same data")

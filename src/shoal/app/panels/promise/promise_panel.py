@@ -12,7 +12,7 @@ from nicegui import ui
 
 from shoal.app.panels import Panel, needs_data
 from shoal.app.panels.promise.estimating import OFTEN, Estimating
-from shoal.app.panels.promise.promise_words import ALGORITHM_WORDS, MODELS, Model
+from shoal.app.panels.promise.promise_words import ALGORITHM_WORDS, MODELS, PRICES, Model
 from shoal.app.project import promises
 from shoal.app.project.knobs import KNOBS
 from shoal.app.project.project import Project
@@ -147,8 +147,16 @@ class Desk:
 
             parts.select(names, now, "Algorithm", choose)
             parts.text(words.get(now, ""), "p")
+            if promises.takes_price(document):
+                self._price(document)
             with ui.expansion("What they do").classes("sh-wide"):
                 parts.table(("Algorithm", "What it does"), list(words.items()), caption="The algorithms")
+
+    def _price(self, document: dict[str, Any]) -> None:
+        def choose(event: Any) -> None:
+            self.change(lambda document: promises.choose_price(document, event.value))
+
+        parts.select(PRICES, promises.price_of(document), "What the search makes cheap", choose)
 
     def _sensitive(self, document: dict[str, Any]) -> None:
         given = document.get("sensitive_items") or self.aside.get("sensitive_items") or []

@@ -89,6 +89,7 @@ MODELS = (
 
 ALGORITHM_WORDS: dict[str, dict[str, str]] = {
     "km": {
+        "local": "Publishes an item as it is; where that would single someone out, as its category; where even that would, not at all.",
         "exact": "The cut through the hierarchy that loses least, with a proof.",
         "hybrid": "Also deletes single items where that costs less than a whole category.",
         "lra": "Decides row by row: the same item may stand as itself in one row and as a category in another.",
@@ -107,6 +108,7 @@ ALGORITHM_WORDS: dict[str, dict[str, str]] = {
         "mondrian": "Cuts the table in halves again and again; fast on large tables.",
     },
     "rt": {
+        "joint": "Weighs columns against items, by the balance below, and keeps most of both. Ours.",
         "rmerge-r": "The columns lose at most delta; classes with near columns are merged.",
         "rmerge-t": "The columns lose at most delta; classes with near items are merged.",
         "rmerge-rt": "The columns lose at most delta; classes near in both are merged.",
@@ -124,3 +126,10 @@ ALGORITHM_WORDS: dict[str, dict[str, str]] = {
 }
 """Per kind and algorithm, one line."""
 ALGORITHM_WORDS["lm"] = ALGORITHM_WORDS["rt"]
+
+PRICES = {
+    "": "What the algorithm makes cheap unless asked",
+    "information": "Information: what readers can no longer know about the items",
+    "ncp": "NCP: the share of all items that each category stands for, as in the papers",
+}
+"""What a search can be told to make cheap."""

@@ -20,17 +20,20 @@ from shoal.app.panels.result.results import (
     algorithm_words,
     class_chart,
     column_losses,
+    commonest_rows,
     comparison_chart,
-    loss_words,
+    frontier_chart,
     losses,
     risk_chart,
     risks,
     run_name,
     short_promise,
     verdict,
+    width_rows,
+    worth,
 )
 from shoal.app.panels.result.run_tables import page_of
-from shoal.app.project.wording import as_sentence
+from shoal.app.project.wording import WORTH, WORTH_MEANS, as_sentence
 from shoal.app.server.shell import View
 from shoal.app.widgets import components as parts
 from shoal.app.widgets.leafing import Leaf, leaves, rows_of
@@ -107,7 +110,10 @@ def _build_verdict(result: Any) -> None:
 def _build_tiles(result: Any) -> None:
     release = result["release"]
     with parts.grid():
-        for measure, share in losses(result):
+        kept, by_information = worth(result), release["parameters"].get("price") == "information"
+        for name, share in kept.items():
+            parts.stat(f"{share:.1%}", WORTH[name], _how_good(release) if name == "info" and by_information else "")
+        for measure, share in () if kept else losses(result):
             parts.stat(f"{share:.2%}", measure, _how_good(release) if "ncp" in release["loss"] else "")
         worst = risks(result)[-1:]
         for risk in worst:
@@ -168,18 +174,26 @@ async def _build_losses(run: Job, result: Any) -> None:
     if not by_column and table is None:
         return
     with parts.card("What was lost, and where"):
+        if worth(result):
+            parts.term("How worth is counted", WORTH_MEANS)
+        parts.text("; ".join(f"{share:.2%} {measure}" for measure, share in losses(result)) + ".")
         if "ncp" in result["release"]["loss"]:
             parts.term("How loss is counted", NCP)
         if len(by_column) > 1 or table is None:
             rows = [(name, role, f"{lost:.2%}") for name, role, lost in by_column[:200]]
             parts.table(("Column", "Role", "Lost"), rows, caption="Loss of each column")
+        if widths := width_rows(result):
+            parts.table(("", "As it was", "Median width"), widths[:200], caption="What is left of each column")
+        if commonest := commonest_rows(result):
+            header = ("Item", "Occurrences", "As it was", "Else")
+            parts.table(header, commonest, caption="What became of the ten commonest items")
         if table is not None:
             parts.heading("Each item", 3)
             edited = "il" in result["release"]["loss"]
             parts.why_line(
                 "Items are added to rows and removed from them; those that lost the most come first."
                 if edited
-                else "Those that cost the most come first: frequent items in wide categories."
+                else "Those that cost the most come first: frequent items that are seldom published as they are."
             )
             await leaves(
                 lambda start, search: item_leaf(table, start, search, edited=edited),
@@ -200,14 +214,23 @@ def item_leaf(table: Path, start: int, search: str, *, edited: bool) -> Leaf:
             for one in found.rows
         ]
         return Leaf(header, rows, found.start, found.total)
-    lines = [(one["item"], f"{one['occurrences']:,}", _published_as(one), f"{one['lost']:.2%}") for one in found.rows]
-    return Leaf(("Item", "Occurrences", "Published as", "Lost"), lines, found.start, found.total)
+    header = ("Item", "Occurrences", "As it is", "Published as", "Lost (NCP)")
+    lines = [
+        (one["item"], f"{one['occurrences']:,}", _exact(one), _published_as(one), f"{one['lost']:.2%}")
+        for one in found.rows
+    ]
+    return Leaf(header, lines, found.start, found.total)
+
+
+def _exact(one: Any) -> str:
+    """The share of its occurrences that is published as it is; runs of older versions did not tell."""
+    return f"{one['exact']:.1%}" if "exact" in one else "–"
 
 
 def _published_as(one: Any) -> str:
     if not one["ways"]:
         return "left out"
-    name = "itself" if one["published"] == one["item"] else str(one["published"])
+    name = "itself" if one["published"] == one["item"] else str(one["published"]) or "left out"
     return name if one["ways"] == 1 else f"mostly {name} ({one['ways']:,} ways)"
 
 
@@ -277,11 +300,18 @@ def _build_compared(view: View, run: Job) -> None:
     data = run.result["release"]["input_sha256"]
     runs = [job for job in every if (job.result.get("release") or {}).get("input_sha256") == data]
     with parts.card(
-        "Compare runs", "A stronger promise costs more. Down and to the left is better; each point is a run."
+        "Compare runs",
+        "A stronger promise costs more information. Down and to the left is better; each point is a run.",
     ):
         chart = comparison_chart(runs)
         if chart is not None:
-            parts.chart(chart, "Loss against guarantee of all runs of this project")
+            parts.chart(chart, "Information lost against guarantee of all runs of this project")
+        frontier = frontier_chart(runs, run)
+        if frontier is not None:
+            parts.why_line(
+                "Of the runs with this promise, those on the dashed line lose least: no other is better on both sides."
+            )
+            parts.chart(frontier, "Information lost in columns against information lost in items")
         rows = []
         for number, job in reversed(list(enumerate(reversed(runs), 1))):
             result = job.result
@@ -291,15 +321,34 @@ def _build_compared(view: View, run: Job) -> None:
                     f"{number}{here}",
                     short_promise(result["release"]["guarantee"]),
                     algorithm_words(job.document),
-                    loss_words(result),
+                    *_worth_cells(result),
+                    "; ".join(f"{share:.2%}" for _, share in losses(result)),
                     parts.duration(job.elapsed),
                 )
             )
-        parts.table(("Run", "Promise", "Algorithm", "Lost", "Time"), rows[:20], caption="Runs of this project")
+        header = (
+            "Run",
+            "Promise",
+            "Algorithm",
+            "Information kept",
+            "As they are",
+            "Pairs kept",
+            "Lost (papers)",
+            "Time",
+        )
+        parts.table(header, rows[:20], caption="Runs of this project")
         if len(runs) < len(every):
             parts.why_line("Runs on other data are left out: their losses mean something else.")
         if len(runs) == 1:
             parts.why_line("Change the promise or the algorithm and run again: the runs will stand here side by side.")
+
+
+def _worth_cells(result: Any) -> tuple[str, str, str]:
+    """Information, items or cells as they are, and pairs that are kept, for a row of a table."""
+    kept = worth(result)
+    exact = [f"{kept[name]:.1%} of {what}" for name, what in (("exact", "items"), ("cells", "cells")) if name in kept]
+    shares = {name: f"{share:.1%}" for name, share in kept.items()}
+    return shares.get("info", "–"), ", ".join(exact) or "–", shares.get("pairs", "–")
 
 
 PANEL = Panel(

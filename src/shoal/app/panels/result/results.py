@@ -2,9 +2,13 @@
 
 brief(project)          the plan in a few lines, each with the panel where it is changed
 verdict(result)         what the audit found
+worth(result)           what is kept: information, items and pairs as they are
 losses(result)          what was lost, by what it is measured on
+width_rows(result)      how much of each column is as it was, and how wide the rest is
+commonest_rows(result)  what became of the ten commonest items
 risks(result)           what the promise's attacker learns, before and after
-comparison_chart(jobs)          loss against guarantee of all runs that are done
+comparison_chart(jobs)  information lost against guarantee of all runs that are done
+frontier_chart(...)     what columns lose against what items lose, of the runs with one promise
 """
 
 from __future__ import annotations
@@ -19,9 +23,11 @@ from shoal.app.jobs.queue import Job
 from shoal.app.panels.hierarchies.column_tree import spec_words
 from shoal.app.project.project import Project, relocate
 from shoal.app.project.promises import algorithm_of
+from shoal.app.project.wording import WORTH
 from shoal.drawing.bars import Bar, bars
 from shoal.drawing.charts import Series, line_chart, scatter_chart
 from shoal.errors import InputError
+from shoal.loss.worth import fate_words, width_words
 
 ROLE_WORDS = {
     "quasi": "others may know",
@@ -140,8 +146,30 @@ def verdict(result: Mapping[str, Any]) -> Verdict:
     return Verdict(holds, "The promise holds." if holds else "The promise does not hold.", counted)
 
 
+ITEMS_LOST, COLUMNS_LOST = "of the items' detail is lost", "of the columns' detail is lost"
+ITEMS_UNKNOWN, COLUMNS_UNKNOWN = "of the items' information is lost", "of the columns' information is lost"
+NCP = (
+    "A value published as itself loses nothing, one that could be any value of the data loses everything, and a category loses the share "
+    "of all values that it covers. The figure is the mean over all cells (in papers: NCP). Where there are many values it looks small "
+    "however little can be read: go by the information."
+)
+
+
+def worth(result: Mapping[str, Any]) -> dict[str, float]:
+    """What is kept, as shares: `info` first. Runs of older versions did not measure it."""
+    release = result["release"]
+    kept = {**({"info": 1 - release["loss"]["info"]} if "info" in release["loss"] else {}), **release.get("kept", {})}
+    return {name: kept[name] for name in WORTH if name in kept}
+
+
+def worth_words(result: Mapping[str, Any]) -> str:
+    """What is kept in a line; of older runs, what is lost."""
+    kept = [f"{share:.1%} {WORTH[name]}" for name, share in worth(result).items()]
+    return "; ".join(kept or [f"{share:.2%} {measure}" for measure, share in losses(result)])
+
+
 def losses(result: Mapping[str, Any]) -> list[tuple[str, float]]:
-    """(what is measured, share lost): the main figures, as the run itself told them."""
+    """(what is measured, share lost): the figures of the papers, as the run itself told them."""
     lost = result["release"]["loss"]
     if "il" in lost:
         return [("of the items were added or removed", lost["il"])]
@@ -152,15 +180,14 @@ def losses(result: Mapping[str, Any]) -> list[tuple[str, float]]:
     return [(COLUMNS_LOST, lost["ncp"]), *((ITEMS_LOST, lost[name]) for name in ("items_ncp",) if name in lost)]
 
 
-def loss_words(result: Mapping[str, Any]) -> str:
-    return "; ".join(f"{share:.2%} {measure}" for measure, share in losses(result))
-
-
-ITEMS_LOST, COLUMNS_LOST = "of the items' detail is lost", "of the columns' detail is lost"
-NCP = (
-    "A value published as itself loses nothing, one that could be any value of the data loses everything, and a category loses the share "
-    "of all values that it covers. The figure is the mean over all cells (in papers: NCP)."
-)
+def unknown(result: Mapping[str, Any]) -> list[tuple[str, float]]:
+    """(of what, share of its information that is lost): columns and items apart. Of older runs, what was measured then."""
+    lost = result["release"]["loss"]
+    if "info_columns" in lost:
+        return [(COLUMNS_UNKNOWN, lost["info_columns"]), (ITEMS_UNKNOWN, lost["info_items"])]
+    if "info" in lost:
+        return [(COLUMNS_UNKNOWN if result.get("kind") == "table" else ITEMS_UNKNOWN, lost["info"])]
+    return losses(result)
 
 
 def column_losses(result: Mapping[str, Any]) -> list[tuple[str, str, float]]:
@@ -175,6 +202,25 @@ def column_losses(result: Mapping[str, Any]) -> list[tuple[str, str, float]]:
     if items is not None and overall is not None:
         found.append((items, ROLE_WORDS["items"], float(overall)))
     return found
+
+
+def width_rows(result: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """(column, share of it that is as it was, how wide its median published value is), the items last. Older runs did not measure it."""
+    kept = result["release"].get("kept", {})
+    rows = [(name, f"{one['exact']:.1%}", width_words(one)) for name, one in kept.get("columns", {}).items()]
+    if items := kept.get("items"):
+        width = f"{items['width']:,.0f} item{'' if items['width'] == 1 else 's'}"
+        rows.append(("the items", f"{items['exact']:.1%}", width))
+    return rows
+
+
+def commonest_rows(result: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
+    """(item, its occurrences, the share of them that is as it was, what became of the others), of the ten commonest items."""
+    items = result["release"].get("kept", {}).get("items", {})
+    return [
+        (one["item"], f"{one['occurrences']:,}", f"{one['exact']:.1%}", fate_words(one))
+        for one in items.get("commonest", ())
+    ]
 
 
 @dataclass(frozen=True)
@@ -256,7 +302,7 @@ def class_chart(result: Mapping[str, Any], side: str) -> str | None:
 
 
 def comparison_chart(jobs: Sequence[Job]) -> str | None:
-    """Loss against guarantee: one point a run and measure. None unless there is something to compare.
+    """Information lost against guarantee: one point a run and measure. None unless there is something to compare.
 
     Across stands 1/k (for buckets 1/l), the chance that the promise leaves to an attacker's guess, so that little is good both ways; the
     front is drawn where all points mean the same.
@@ -271,7 +317,7 @@ def comparison_chart(jobs: Sequence[Job]) -> str | None:
         crowd = promise.get("k") or promise.get("l")
         if not crowd:
             continue
-        for words, lost in losses(result):
+        for words, lost in unknown(result):
             point = (1 / float(crowd), float(lost))
             points.setdefault(_family(promise, words, result), []).append(point)
             told = f"run {number}: {result['guarantee']}, {result['release']['algorithm']}, {lost:.2%} {words}"
@@ -280,7 +326,7 @@ def comparison_chart(jobs: Sequence[Job]) -> str | None:
         return None
     series = [Series(name, sorted(set(found)), labels=labels) for name, found in sorted(points.items())]
     return scatter_chart(
-        "Loss against guarantee",
+        "Information lost against guarantee",
         "chance of a right guess that the promise leaves (1 in k)",
         "share lost",
         series,
@@ -290,10 +336,36 @@ def comparison_chart(jobs: Sequence[Job]) -> str | None:
     )
 
 
+def frontier_chart(jobs: Sequence[Job], run: Job) -> str | None:
+    """What columns lose against what items lose: one point for each run with the promise of `run`. None unless there are several."""
+    promise = run.result["release"]["guarantee"]
+    series: dict[str, list[tuple[float, float]]] = {}
+    labels: dict[tuple[float, float], str] = {}
+    for number, job in enumerate(reversed(jobs), 1):
+        release = (job.result or {}).get("release") or {}
+        lost = release.get("loss", {})
+        if "info_columns" not in lost or release["guarantee"] != promise:
+            continue
+        point = (float(lost["info_columns"]), float(lost["info_items"]))
+        series.setdefault(release["algorithm"], []).append(point)
+        told = f"run {number}: {algorithm_words(job.document)}, {point[0]:.1%} {COLUMNS_UNKNOWN}, {point[1]:.1%} {ITEMS_UNKNOWN}"
+        labels[point] = f"{labels[point]}; {told}" if point in labels else told
+    if sum(map(len, series.values())) < 2:
+        return None
+    return scatter_chart(
+        "Columns against items",
+        "share of the columns' information that is lost",
+        "share of the items' information lost",
+        [Series(name, sorted(set(points)), labels=labels) for name, points in sorted(series.items())],
+        percent=True,
+        front=True,
+    )
+
+
 def _family(promise: Mapping[str, Any], words: str, result: Mapping[str, Any]) -> str:
     """What points can be compared with each other: the kind of promise, its m and l, and what is measured. Short, for a legend."""
     kind = str(result.get("kind") or promise.get("model"))
-    part = "columns" if words == COLUMNS_LOST else "items"
+    part = "columns" if words in (COLUMNS_LOST, COLUMNS_UNKNOWN) else "items"
     name = {
         "km": "sets",
         "k": "equal sets",

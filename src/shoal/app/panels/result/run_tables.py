@@ -45,7 +45,7 @@ def write_tables(folder: Path, release: Release, original: Baskets | Records) ->
 
 
 def items_table(release: Release, original: Baskets | Records) -> pa.Table | None:
-    """Per original item: occurrences, what it is published as, in how many ways, and the share of it that is lost. The most lost first."""
+    """Per original item: occurrences, what it is published as, in how many ways, the share as it is, its NCP. The most lost first."""
     baskets = _baskets(original)
     if baskets is None:
         return None
@@ -55,15 +55,16 @@ def items_table(release: Release, original: Baskets | Records) -> pa.Table | Non
     elif isinstance(recoding, LocalRecoding):
         tree = recoding.hierarchy
         items, nodes, times = recoding.counts(baskets)
-        found = _by_ways(baskets, items, nodes, times, _breadth(tree)[nodes], tree.names)
-    elif isinstance(recoding, ClusterRecoding) and recoding.rules is not None:
+        cost = np.where(nodes < 0, 1.0, _breadth(tree)[nodes])
+        found = _by_ways(baskets, items, np.where(nodes < 0, tree.n_nodes, nodes), times, cost, (*tree.names, ""))
+    elif isinstance(recoding, ClusterRecoding) and recoding.tokens is not None:
         found = _by_cluster(recoding, baskets)
     elif "edits" in release.details:
         found = _by_edits(release.details["edits"], baskets)
     else:
         return None
-    at_all = np.array(found["lost"]) * np.array(found["occurrences"])
-    order = np.lexsort((-np.array(found["occurrences"]), -at_all))
+    changed = (1 - np.array(found["exact"])) * np.array(found["occurrences"])
+    order = np.lexsort((-np.array(found["occurrences"]), -np.array(found["lost"]), -changed))
     return pa.table(found).take(pa.array(order))
 
 
@@ -79,49 +80,46 @@ def _by_cut(recoding: Any, baskets: Baskets) -> dict[str, Any]:
         "occurrences": occurrences,
         "published": [names[v] if v >= 0 else "" for v in node.tolist()],
         "ways": np.where(node < 0, 0, 1).astype(np.int64),
+        "exact": np.where(node == tree.leaves_of(recoding.vocabulary), 1 - gone / np.maximum(occurrences, 1), 0.0),
         "lost": lost,
     }
 
 
 def _by_ways(baskets: Baskets, items: Ints, tokens: Ints, times: Ints, cost: Floats, names: Any) -> dict[str, Any]:
-    """Where an item stands as several tokens: `times[i]` times as token `tokens[i]`, each at a cost."""
-    n = len(baskets.vocabulary)
+    """Where an item stands as several tokens: `times[i]` times as token `tokens[i]`, each at a cost; one without a name was left out."""
+    n, vocabulary = len(baskets.vocabulary), baskets.vocabulary
     occurrences = np.bincount(items, times, minlength=n).astype(np.int64)
     most = np.full(n, -1, np.int64)
     order = np.argsort(times, kind="stable")
     most[items[order]] = tokens[order]  # the last, and so the most frequent, stays
     supports = baskets.supports()
     lost = np.bincount(items, times * cost, minlength=n) / np.maximum(occurrences, 1)
+    pairs = zip(tokens.tolist(), items.tolist(), strict=True)
+    itself = np.array([names[token] == vocabulary[item] for token, item in pairs], np.bool_)
+    changed = np.bincount(items[~itself], times[~itself], minlength=n)
     return {
-        "item": list(baskets.vocabulary),
+        "item": list(vocabulary),
         "occurrences": supports,
         "published": [
-            names[token] if token >= 0 else item for token, item in zip(most.tolist(), baskets.vocabulary, strict=True)
+            names[token] if token >= 0 else item for token, item in zip(most.tolist(), vocabulary, strict=True)
         ],
         "ways": np.maximum(np.bincount(items, minlength=n), 1).astype(np.int64),
+        "exact": 1 - changed / np.maximum(occurrences, 1),
         "lost": lost,
     }
 
 
 def _by_cluster(recoding: Any, baskets: Baskets) -> dict[str, Any]:
-    rules = recoding.rules
-    n = max(1, len(rules.vocabulary))
-    position = {name: place for place, name in enumerate(rules.vocabulary)}
-    place = np.array([position.get(name, -1) for name in baskets.vocabulary], np.int64)
-    code = place[baskets.items] if len(baskets.items) else np.zeros(0, np.int64)
-    changes = code >= 0  # sensitive items travel as they are
-    row = np.repeat(np.arange(len(baskets), dtype=np.int64), baskets.lengths)[changes]
-    cluster = np.repeat(np.arange(len(rules.offsets) - 1, dtype=np.int64), np.diff(rules.offsets))
-    known = cluster * n + rules.item
-    token = rules.token[np.searchsorted(known, recoding.of_row[row].astype(np.int64) * n + code[changes])]
-    width = max(1, len(rules.tokens))
-    pairs, times = np.unique(baskets.items[changes].astype(np.int64) * width + token, return_counts=True)
-    tokens = pairs % width
-    size = np.where(rules.sizes > 1, rules.sizes, 0)[tokens].astype(np.float64)
+    published = recoding.tokens
+    items, tokens, times = published.counts()
+    called = {name: place for place, name in enumerate(baskets.vocabulary)}
+    place = np.array([called[name] for name in published.vocabulary], np.int64)
+    size = np.append(np.where(published.sizes > 1, published.sizes, 0), published.sizes.max(initial=1))[tokens]
     total = float((size * times).sum())
     # What a token costs is its size over that of the domain, which may hold items that never occur: the release's own loss tells it.
-    cost = size * (float(recoding.items_ncp or 0.0) * int(times.sum()) / total) if total else size
-    return _by_ways(baskets, pairs // width, tokens, times.astype(np.int64), cost, rules.tokens)
+    cost = size * (float(recoding.items_ncp or 0.0) * int(times.sum()) / total) if total else size.astype(np.float64)
+    gone = len(published.tokens)
+    return _by_ways(baskets, place[items], np.where(tokens < 0, gone, tokens), times, cost, (*published.tokens, ""))
 
 
 def _by_edits(edits: Any, baskets: Baskets) -> dict[str, Any]:
@@ -140,6 +138,7 @@ def _by_edits(edits: Any, baskets: Baskets) -> dict[str, Any]:
             )
         ],
         "ways": np.ones(len(occurrences), np.int64),
+        "exact": 1 - removed / np.maximum(occurrences, 1),
         "lost": removed / np.maximum(occurrences, 1),
         "removed": removed,
         "added": added,
@@ -153,7 +152,7 @@ def tree_table(release: Release, original: Baskets | Records) -> pa.Table | None
         return None
     tree = recoding.hierarchy if isinstance(recoding, LocalRecoding) else recoding.cut.hierarchy
     if isinstance(recoding, LocalRecoding):
-        nodes = np.unique(recoding.node)
+        nodes = np.unique(recoding.node[recoding.node >= 0])
         covered: Ints = np.zeros(0, np.int64)
     else:
         lowest = recoding.cut.lowest().node

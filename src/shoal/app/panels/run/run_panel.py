@@ -15,7 +15,7 @@ from shoal.app.jobs.queue import LIVE, Job
 from shoal.app.jobs.tasks.release_task import STAGES
 from shoal.app.panels import Panel, needs_data
 from shoal.app.panels.release.handover import remove_run
-from shoal.app.panels.result.results import Line, asked_again, brief, is_of_draft, loss_words, queued_at, run_name
+from shoal.app.panels.result.results import Line, asked_again, brief, is_of_draft, queued_at, run_name, worth_words
 from shoal.app.project.wording import with_capital
 from shoal.app.server.shell import View
 from shoal.app.widgets import components as parts
@@ -156,8 +156,8 @@ class _Runs:
         if job.status in LIVE:
             self.live[job.id] = _Progress(job, self.view.jobs.waiting_before(job))
         elif job.status == "done":
-            lost = loss_words(job.result) if job.result else ""
-            parts.text(f"{lost}. It took {parts.duration(job.elapsed)}.", "p", "sh-why")
+            kept = worth_words(job.result) if job.result else ""
+            parts.text(f"{kept}. It took {parts.duration(job.elapsed)}.", "p", "sh-why")
         elif job.status == "failed":
             parts.notice(job.error or "It failed, and did not say why.", "bad")
         else:

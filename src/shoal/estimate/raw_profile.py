@@ -1,4 +1,5 @@
-"""The risk in raw data: what somebody who knows a few items of a person gives away, before anything is released."""
+"""The risk in raw data: what somebody who knows a few items of a person gives away, before anything is released; and what a release
+would keep."""
 
 from __future__ import annotations
 
@@ -9,19 +10,27 @@ from typing import Any, Unpack
 
 from shoal.algorithms.km.learning import learner
 from shoal.algorithms.km.problem import RareCategories, rare_categories
-from shoal.algorithms.recoding import Options
+from shoal.algorithms.recoding import Options, Progress, listener
 from shoal.errors import VALUES, InputError, Message, Unreachable, option
-from shoal.evaluation.advice import describe, prospects
+from shoal.estimate.outlook import Outlook, outlook
+from shoal.evaluation.advice import describe
 from shoal.evaluation.uniqueness import uniqueness_curve
 from shoal.guarantees.km import Exposure, KmAnonymity
+from shoal.guarantees.rt import RTAnonymity
+from shoal.guarantees.table import TableAnonymity
+from shoal.hierarchy.kinds.recognition import recognised_kind
 from shoal.hierarchy.spec import Values, resolve
 from shoal.hierarchy.tree import Hierarchy
+from shoal.models.km import HIERARCHY
 from shoal.options import Reading, check_keywords
 from shoal.records.baskets import Baskets
 from shoal.records.formats.peek import column_names
 from shoal.records.roles import OR_QUASI, NoRoleError
 from shoal.records.source import Source, load_records, load_sets
 from shoal.records.values import Kind, kind_of
+
+UP_TO, M = 3, 2
+"""Known items that are looked at, and those of the release that is tried, unless somebody asks for others."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +55,8 @@ class Profile:
     notes: tuple[str, ...] = ()
     columns: Mapping[str, Kind] = field(default_factory=dict)
     """The quasi-identifier columns that the attacker knows besides: whether each is read as numbers, and why."""
+    outlook: Outlook | None = None
+    """What a release would keep; None where nobody asked, or where a note says why there is none."""
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -66,6 +77,7 @@ class Profile:
             "rare_categories": [
                 {"names": list(c.names), "support": c.support, "from_m": len(c.names)} for c in self.rare_categories
             ],
+            "outlook": None if self.outlook is None else self.outlook.to_dict(),
             "notes": list(self.notes),
         }
 
@@ -73,38 +85,66 @@ class Profile:
 def profile(
     data: Any,
     k: int = 5,
-    up_to: int = 3,
+    up_to: int | None = None,
     *,
     hierarchy: Hierarchy | str | os.PathLike[str] | None = None,
     unknown: str | None = None,
     examples: int = 3,
     threads: int | None = None,
+    progress: Progress | None = None,
     **reading: Unpack[Reading],
 ) -> Profile:
-    """How many itemsets of 1, 2, ..., `up_to` items are rarer than k, and how many transactions they give away.
+    """How many itemsets of 1, 2, ..., `up_to` items (3 unless given) are rarer than k, and how many transactions they give away.
 
-    With a hierarchy, also the top-level categories that would force a release to its root, and what a release for m = 2 would
-    lose. With `quasi`, the columns of a table that an attacker may know: then all of it is about people who are known by
-    these columns and up to m items. The file is read as by `shoal.read`.
+    Also what a release would keep, by the default algorithm for this k and for m = `up_to` (2 unless given): tried on a sample, and so a
+    range. With a hierarchy, also the top-level categories that would force a release to its root. With `quasi`, the columns of a table
+    that an attacker may know: then all of it is about people who are known by these columns and up to m items. The file is read as by
+    `shoal.read`.
     """
     check_keywords(reading, Reading.__annotations__, "profile")
-    KmAnonymity(k, up_to)
+    KmAnonymity(k, UP_TO if up_to is None else up_to)
     if not reading.get("quasi"):
         source = _sets(data, reading)
     elif hierarchy is not None:
         raise InputError(f"{option('hierarchy')} is for files of sets; leave it out with {option('quasi')}")
     else:
         source = _table(data, reading)
-    return profile_of(
+    found = profile_of(
         source,
         k,
-        up_to,
+        UP_TO if up_to is None else up_to,
         hierarchy=hierarchy,
         unknown=unknown,
         examples=examples,
         threads=threads,
         numbers_named=reading.get("numeric") is not None,
     )
+    asked = {"hierarchy": hierarchy, "unknown": unknown, "threads": threads}
+    return _with_outlook(found, source, M if up_to is None else up_to, asked, listener(progress))
+
+
+def _with_outlook(
+    found: Profile, source: Source, m: int, asked: Mapping[str, Any], progress: Progress | None
+) -> Profile:
+    """The profile with what a release would keep, or with a note that says why that is not known."""
+    records, k = source.records, found.k
+    sets = records.items
+    promise: KmAnonymity | RTAnonymity | TableAnonymity
+    if not records.of_role("quasi"):
+        if not found.items:
+            return found
+        spec = HIERARCHY if asked["hierarchy"] is None else asked["hierarchy"]
+        if not isinstance(spec, str) or not spec.startswith("learned:"):  # that is learned from each sample
+            spec = resolve(spec, Values.of_items(source.baskets), unknown=asked["unknown"])
+        promise, asked = KmAnonymity(k, m), {**asked, "hierarchy": spec}
+    else:
+        promise = TableAnonymity(k) if sets is None or not sets.vocabulary else RTAnonymity(k, m)
+        records = records if sets is None or sets.vocabulary else replace(records, items=None)
+    try:
+        return replace(found, outlook=outlook(replace(source, records=records), promise, asked, progress))
+    except Unreachable as reason:
+        told = f"what a release would keep is not known: {reason.message}"
+        return found if reason.message in found.notes else replace(found, notes=(*found.notes, Message(told)))
 
 
 def _sets(data: Any, reading: Reading) -> Source:
@@ -158,19 +198,19 @@ def profile_of(
     )
     if quasi := records.of_role("quasi"):
         kinds = {
-            column.name: kind_of(column.values, column.numbers is not None if numbers_named else None)
+            column.name: recognised_kind(
+                kind_of(column.values, column.numbers is not None if numbers_named else None), column.values
+            )
             for column in quasi
         }
         return replace(found, notes=source.notes, columns=kinds)
     if hierarchy is None or not items.vocabulary:
         return found
-    outlook, options = KmAnonymity(k, min(2, up_to)), Options(threads=threads)
-    learn = learner(items, outlook, options)
+    learn = learner(items, KmAnonymity(k, min(M, up_to)), Options(threads=threads))
     tree = resolve(hierarchy, Values.of_items(items), unknown=unknown, learn=learn)
-    rare, notes, losses = list[RareCategories](), list[str](), tuple[str, ...]()
+    rare, notes = list[RareCategories](), list[str]()
     try:
         rare = rare_categories(items, KmAnonymity(k, up_to), tree)
-        losses = prospects(items, outlook, tree, options)
     except Unreachable as reason:
         notes.append(reason.message)
     if rare:
@@ -182,4 +222,4 @@ def profile_of(
                 describe(rare),
             )
         )
-    return replace(found, hierarchy=tree.source, rare_categories=tuple(rare), notes=(*notes, *losses))
+    return replace(found, hierarchy=tree.source, rare_categories=tuple(rare), notes=tuple(notes))

@@ -38,6 +38,17 @@ def interval_tree(values: Sequence[str], widths: str) -> Hierarchy:
     steps = _widths(widths, source)
     numbers = [Fraction(value) for value in values]
     whole = all(number.denominator == 1 for number in (*numbers, *steps))
+    return nested_intervals(values, numbers, steps, source, lambda low, high: interval(low, high, whole))
+
+
+def nested_intervals(
+    values: Sequence[str],
+    numbers: Sequence[Fraction],
+    steps: Sequence[Fraction],
+    source: str,
+    label: Callable[[Fraction, Fraction], str],
+) -> Hierarchy:
+    """Values under intervals of these widths, of which each divides the next; `label` names one by its bounds, the upper one outside."""
     labels: list[str] = list(values)
     parent: list[int] = [-1] * len(labels)
     level = list(zip(range(len(values)), numbers, strict=True))  # nodes of a level, each with a number in it
@@ -48,7 +59,7 @@ def interval_tree(values: Sequence[str], widths: str) -> Hierarchy:
             place = number // step
             if place not in nodes:
                 nodes[place] = len(labels)
-                labels.append(interval(place * step, (place + 1) * step, whole))
+                labels.append(label(place * step, (place + 1) * step))
                 parent.append(-1)
                 above.append((nodes[place], place * step))
             parent[node] = nodes[place]
@@ -72,18 +83,23 @@ def range_labels(column: str, values: Sequence[str], numeric: bool) -> Label:
 
 def interval(low: Fraction, high: Fraction, whole: bool) -> str:
     """`[20:24]` for whole numbers, `[2.5:5)` for others, where the upper bound is outside."""
-    return f"[{low}:{high - 1}]" if whole else f"[{_decimal(low)}:{_decimal(high)})"
+    return f"[{low}:{high - 1}]" if whole else f"[{decimal(low)}:{decimal(high)})"
 
 
 def _numbers(values: Sequence[Fraction]) -> Label:
+    whole = all(value.denominator == 1 for value in values)
+    cuts = cuts_between(values)
+    return lambda first, last: interval(cuts[first], cuts[last + 1], whole)
+
+
+def cuts_between(values: Sequence[Fraction]) -> list[Fraction]:
+    """The roundest numbers before, between and after these, which ascend; whole ones if they are."""
     whole = all(value.denominator == 1 for value in values)
     gap = (values[-1] - values[0]) / max(1, len(values) - 1) or Fraction(1)
     gap = max(gap, Fraction(1)) if whole else gap
     cuts = [roundest(values[0] - gap, values[0]), *(roundest(one, other) for one, other in pairwise(values))]
     cuts.append(roundest(values[-1], values[-1] + gap))
-    if whole:
-        cuts = [Fraction(-(-cut // 1)) for cut in cuts]
-    return lambda first, last: interval(cuts[first], cuts[last + 1], whole)
+    return [Fraction(-(-cut // 1)) for cut in cuts] if whole else cuts
 
 
 def roundest(above: Fraction, upto: Fraction) -> Fraction:
@@ -99,7 +115,7 @@ def roundest(above: Fraction, upto: Fraction) -> Fraction:
         step /= 10
 
 
-def _decimal(number: Fraction) -> str:
+def decimal(number: Fraction) -> str:
     """A number with finitely many digits, in full."""
     if number.denominator == 1:
         return str(number.numerator)

@@ -1,17 +1,12 @@
 """What a plan's promise would cost, tried on a sample of the rows.
 
 The sample is drawn with a fixed seed, so that two promises are compared on the same rows. Values and items keep the domain of the whole
-file, so that shares of it mean the same. Nothing is published: the proposal is audited, measured and forgotten.
-
-A crowd of k is harder to find among some of the rows than among all of them, so that a small sample overstates what is lost, often by
-far. Two things are done about it. The sample grows for as long as a moment allows (`growing`), up to the whole file. And where it is not
-the whole, the promise is tried a second time with the share of k that falls to the sample, 2 at least: what the release loses is mostly
-between the two, or below.
+file, so that shares of it mean the same. Nothing is published: the proposal is audited, measured and forgotten. What a release would keep
+is a range (`outlook`); other losses are told under k and under its share, and the release is mostly between the two, or below.
 """
 
 from __future__ import annotations
 
-import math
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -19,35 +14,17 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
-from shoal.algorithms import entry
-from shoal.algorithms.recoding import Options
 from shoal.errors import ShoalError, Unreachable
+from shoal.estimate.outlook import ROWS, WARM_UP, growing, propose, share_of_k, try_promise
 from shoal.evaluation.raw_risk import COLUMNS, raw_risk
 from shoal.hierarchy.spec import Values, resolve
-from shoal.models import Proposal, model_of
 from shoal.models.km import HIERARCHY, resolve_hierarchy
 from shoal.plan.model import Plan
 from shoal.processes import Teller
 from shoal.publish import check_files
-from shoal.records.baskets import Baskets
 from shoal.records.records import Records
 from shoal.records.source import Source
 from shoal.release import audited_source, read_for
-
-ROWS = 2_000
-"""The first sample, and the least."""
-GROWTH = 4
-"""Each sample is so many times as large as the one before."""
-MOMENT = 2.0
-"""Seconds of computing that all samples together may take; the first is shown as soon as it is there."""
-SEED = 0
-SEARCH = 1.0
-"""Seconds of search, for algorithms that can be told."""
-WARM_UP = 100
-"""Rows of the trial that loads the kernels, so that no measured one has to."""
-_RUN = ("suppress", "seed", "segments", "population", "generations", "threads")
 
 Estimate = dict[str, Any]
 
@@ -75,28 +52,8 @@ class Trials:
         """Trials on samples that grow: each as soon as it is there, until another would take too long, or all rows were tried."""
         ground = self._read(plan, tell)
         self.warm_up(plan, tell)
-        rows, spent, before = max(ROWS, GROWTH * int(getattr(plan.promise, "k", 0))), 0.0, 0.0
-        while True:
-            began = time.process_time()
-            try:
-                estimate = self.trial(plan, tell, rows)
-            except Unreachable:
-                if len(ground.whole) <= rows:
-                    raise
-                rows *= GROWTH  # it may be within reach of more rows
-                continue
-            took = time.process_time() - began
-            spent += took
-            # Time is taken to grow as it did from the sample before to this one: for sets, a larger sample can be the easier one, while
-            # rows that are compared with each other take more than their share.
-            factor = took / before if before else GROWTH ** (1 if plan.kind == "km" else 1.5)
-            estimate["final"] = len(ground.whole) <= rows or spent + took * max(1.0, factor) > MOMENT
-            yield estimate
-            if estimate["final"]:
-                return
-            rows, before = rows * GROWTH, took
-            if 2 * rows > len(ground.whole):
-                rows = len(ground.whole)
+        for estimate, final in growing(len(ground.whole), plan.promise, lambda rows: self.trial(plan, tell, rows)):
+            yield estimate | {"final": final}
 
     def warm_up(self, plan: Plan, tell: Teller) -> None:
         """Loads what an algorithm needs at its first time, by a trial that nobody sees."""
@@ -115,23 +72,21 @@ class Trials:
         whole, promise, threads = ground.whole, plan.promise, plan.options.threads
         if ground.sensitive is not None:
             promise = replace(promise, sensitive=ground.sensitive)
-        source = sample(whole, rows)
-        if plan.kind == "km":  # its loss is about the leaves of the tree, not about the names of items
-            source = replace(source, records=replace(source.records, items=_occurring(source.baskets)))
-        tell.stage(f"Trying the promise on {len(source):,} rows", trying=True)
-        tree = self._hierarchy(plan, whole)
+        n = min(rows, len(whole))
+        tell.stage(f"Trying the promise on {n:,} rows", trying=True)
+        asked = plan.request | {"hierarchy": self._hierarchy(plan, whole)}
         with plan.speaking():
-            share = _share_of_k(promise, len(source), len(whole))
+            share = share_of_k(promise, n, len(whole))
             try:
-                proposal = _proposal(plan, source, promise, tree, tell)
+                found = try_promise(whole, n, promise, lambda source, given: propose(source, given, asked, tell))
             except Unreachable as error:
                 if share is None:
                     raise
                 raise Unreachable(
-                    f"there is no estimate: {promise} cannot be reached on a sample of {len(source):,} rows; take a larger one"
+                    f"there is no estimate: {promise} cannot be reached on a sample of {n:,} rows; take a larger one"
                 ) from error
-            less = None if share is None else _proposal(plan, source, replace(promise, k=share), tree, tell)
             tell.stage("Checking it")
+            proposal, source = found.proposal, found.source
             raw = raw_risk(source, promise, threads=threads)
             published = replace(source, records=Records.of(proposal.published))
             verdict = audited_source(published, proposal.guarantee, yes_or_no=True, threads=threads)
@@ -146,7 +101,8 @@ class Trials:
             "holds": bool(verdict.holds),
             "loss": dict(proposal.loss),
             "share_of_k": share,
-            "loss_at_share": None if less is None else dict(less.loss),
+            "loss_at_share": None if found.at_share is None else dict(found.at_share.loss),
+            "kept": {name: [one.low, one.high] for name, one in found.ranges().items()},
             "optimal": proposal.optimal,
             "groups": _groups(details),
             "by_column": details.get("ncp_by_column"),
@@ -194,39 +150,6 @@ class Trials:
             self._tree = None
             self._tree = mark, make()
         return self._tree[1]
-
-
-def sample(source: Source, rows: int, seed: int = SEED) -> Source:
-    """A source with at most so many of its rows, drawn without regard to what they hold, in their order."""
-    if len(source) <= rows:
-        return source
-    taken = np.sort(np.random.default_rng(seed).choice(len(source), rows, replace=False)).astype(np.int64)
-    return replace(source, records=source.records.take(taken))
-
-
-def _proposal(plan: Plan, source: Source, promise: Any, tree: Any, tell: Teller) -> Proposal:
-    asked = plan.request
-    name, home = entry(plan.kind, plan.algorithm)
-    given = {option: asked[option] for option in _RUN if asked[option] is not None}
-    if "time_limit" in home.options:
-        given["time_limit"] = min(SEARCH, asked["time_limit"] or SEARCH)
-    request = asked | {"algorithm": name, "hierarchy": tree}
-    proposal: Proposal = model_of(promise).proposal(source, promise, request, Options(**given, progress=tell))
-    return proposal
-
-
-def _occurring(baskets: Baskets) -> Baskets:
-    """The same sets, with the names of items that occur in them alone."""
-    used, items = np.unique(baskets.items, return_inverse=True)
-    names = baskets.vocabulary
-    return replace(baskets, items=items.reshape(-1).astype(np.int32), vocabulary=tuple(names[v] for v in used.tolist()))
-
-
-def _share_of_k(promise: Any, sample: int, rows: int) -> int | None:
-    """The part of k that falls to a sample, 2 at least; None where there is none, or it is k."""
-    k = getattr(promise, "k", None)
-    share = k if k is None else max(2, math.ceil(k * sample / rows))
-    return None if share is None or sample == rows or share >= k else share
 
 
 def _mark(given: Any) -> Any:

@@ -1,0 +1,440 @@
+"""local: local recoding and deletion in one search. A row's item stands as it is, or as a category, or is left out.
+
+What is promised is the strict promise of `lra`: every set of up to m published tokens, counted as they stand, is in at least k
+rows. A row may hold a category beside something below it: then the category stands for a further item.
+
+The search begins at the leaves. In every row with rare sets a cheap set of occurrences that hits them all is taken away, round by
+round, as `hybrid` deletes. What was taken returns level by level: all of it is offered as the next category above, together, and what
+makes a set rare goes on to the level after. What stands already is not touched by that. In the end what could not return anywhere
+stays away.
+
+Which occurrences are taken away decides everything, and two weights proved right. An item is the dearer to take the more frequent it
+is (by the square root of its occurrences): rare items are in most rare sets anyway, and the more of them are taken, the more company
+they have when they return. And it is the dearer the more its taken occurrences lost in the last pass, which has told how far up
+they had to go: so a few passes are made, and the best is kept.
+
+Deletions within the budget come by their price. If a pass deletes more than is allowed, what is missing is offered again as a
+high category, this time against what stands: leaves give way where that is cheaper, and return one level up, at a price for
+deletion that rises until the budget is kept. What is left even then moves up together with its whole row, if need be to the root;
+if `lra`, which deletes nothing, loses clearly less than that, its answer is taken.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from itertools import chain, repeat
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.algorithms.km.lra import lra
+from shoal.algorithms.km.problem import Problem
+from shoal.algorithms.recoding import LocalRecoding, Options
+from shoal.guarantees.km import KmAnonymity
+from shoal.hierarchy.tree import Hierarchy
+from shoal.kernels.itemsets.deletion import (
+    Asked,
+    Choice,
+    TokenRows,
+    about_all,
+    find_rare,
+    hitting_places,
+    neighbours,
+    new_scratch,
+    put_back,
+)
+from shoal.kernels.itemsets.nodes import LeafRows
+from shoal.kernels.itemsets.offers import lay_out, mark_standing, rows_of_tokens, take_lowest
+from shoal.kernels.parallel import even_blocks, over_blocks
+from shoal.price.information import Fates
+from shoal.price.levels import BIT
+from shoal.price.ncp import local_ncp
+from shoal.records.baskets import Baskets
+
+PASSES = 5
+"""From the leaves up, each with what the one before has learned."""
+EFFORT = 6e9
+"""Steps of the kernels after which no further pass begins: work is counted, not time, so that the answer is the same everywhere."""
+RUNGS = 16
+"""Levels of a taller hierarchy that items may return at."""
+DEARER = (1.0, 1.25, 1.5, 2.0, 3.0, 5.0, 8.0)
+"""What a deletion costs, in turn, while more than the budget is deleted."""
+AGAIN = 2
+"""How often what is missing is offered again at each of these prices."""
+PRIOR = 5.0
+"""Occurrences of each item that count as lost before anything is known."""
+CLEARLY = 0.9
+"""The answer of `lra` is taken below this share of the loss: at an equal one it has far fewer items as they are."""
+UNIT = 64
+"""Weights are whole numbers of this part of a deletion."""
+MOST = 1 << 20
+"""The largest weight of an occurrence."""
+
+Nodes = npt.NDArray[np.int32]
+Rungs = npt.NDArray[np.int8]
+
+
+def local(baskets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarchy, options: Options) -> LocalRecoding:
+    """A local recoding with at most the share `suppress` of occurrences deleted, at a low price."""
+    search = _Search(_problem(baskets, guarantee, hierarchy, options), options)
+    node = search.nodes(search.run().rung)
+    notes: tuple[str, ...] = ("stopped by the time limit: a longer run may lose less",) if search.expired else ()
+    if search.has_moved_rows:  # so little may be deleted that a cut for each part of the rows may lose less
+        parts = lra(baskets, guarantee, hierarchy, replace(options, suppress=0.0))
+        if search.loss_of(parts.node) < CLEARLY * search.loss_of(node):
+            node, notes = parts.node, parts.notes
+    facts = {"passes": search.passes}
+    return LocalRecoding(hierarchy, node, baskets.vocabulary, algorithm="local", facts=facts, notes=notes)
+
+
+def local_in_parts(
+    baskets: Baskets,
+    part: npt.NDArray[Any],
+    guarantee: KmAnonymity,
+    hierarchy: Hierarchy,
+    options: Options,
+    passes: int = PASSES,
+) -> Nodes:
+    """The node of each occurrence, -1 for none, when the promise is to hold in every part of the rows, counted by itself.
+
+    `part` is that of each row; in each, no row or at least k hold items. All parts are searched together and share the budget.
+    """
+    search = _Search(_problem(baskets, guarantee, hierarchy, options), options, part, passes)
+    return search.nodes(search.run().rung)
+
+
+def _problem(baskets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarchy, options: Options) -> Problem:
+    return Problem(baskets, guarantee, hierarchy, options.threads, price=options.price)
+
+
+@dataclass(frozen=True, eq=False)
+class _State:
+    """On which rung of its ladder each occurrence stands: 0 is the leaf, -1 nowhere."""
+
+    rung: Rungs
+    deleted: int
+    loss: float
+    """In the price of the search, as a share."""
+
+
+class _Ladder:
+    """Per leaf the nodes that its item may be published as: `node[0]` is the leaf, `node[-1]` the root, -1 where a level adds nothing."""
+
+    def __init__(self, hierarchy: Hierarchy) -> None:
+        h = hierarchy
+        parent, leaf_count = h.parent.tolist(), h.leaf_count.tolist()
+        up, depth = np.full(h.n_nodes, -1, np.int32), np.zeros(h.n_nodes, np.int64)
+        for v in range(h.n_nodes - 2, -1, -1):
+            above = parent[v]
+            while above >= 0 and leaf_count[above] == leaf_count[v]:  # no level of its own
+                above = parent[above]
+            if above >= 0:
+                up[v], depth[v] = above, depth[above] + 1
+        at = np.arange(h.n_leaves, dtype=np.int32)
+        tallest = int(depth[: h.n_leaves].max(initial=0))
+        levels = np.unique(np.linspace(tallest - 1, 0, min(tallest, RUNGS)).round().astype(np.int64))[::-1]
+        rungs = [at.copy()]
+        for level in levels.tolist():
+            higher = depth[at] > level
+            while (deep := depth[at] > level).any():
+                at[deep] = up[at[deep]]
+            rungs.append(np.where(higher, at, -1).astype(np.int32))
+        self.node = np.stack(rungs)
+
+    def __len__(self) -> int:
+        return len(self.node)
+
+
+class _Search:
+    """The rows, what stands in them, and the passes over them."""
+
+    def __init__(
+        self, problem: Problem, options: Options, part: npt.NDArray[Any] | None = None, most: int = PASSES
+    ) -> None:
+        self.problem, self.options, self.most = problem, options, most
+        self.started = time.monotonic()
+        self.expired = self.has_moved_rows = False
+        h, baskets = problem.hierarchy, problem.baskets
+        self.baskets, self.part_of_row = baskets, part
+        self.ladder = _Ladder(h)
+        self.leaf = problem.leaf.astype(np.int32)[baskets.items]
+        self.place, self.leaf_of_place, self.token, self.n = self._tokens()
+        self.in_place = np.bincount(self.place, minlength=len(self.leaf_of_place))
+        self.total = baskets.occurrences
+        self.budget = int(options.suppress * self.total + 1e-9)
+        self.passes, self.work, self.part = 0, 0, 0.0
+        size = len(baskets.items) + len(baskets)
+        self.tok, self.weight = np.full(size, -1, np.int32), np.zeros(size, np.int32)
+        self.alive = np.zeros(size, np.bool_)
+        self.own_span = np.stack((np.arange(self.n), np.arange(1, self.n + 1)), axis=1)
+        self.blocks = even_blocks(baskets.lengths + 1.0, 16)
+        self.scratch = new_scratch(self.n, len(self.baskets), self.problem.m)
+
+    def _tokens(self) -> tuple[Nodes, Nodes, Nodes, int]:
+        """(place of each occurrence, leaf of each place, token of each rung and place, number of tokens): what is counted together.
+
+        A place is a leaf, or a leaf in a part of the rows, and a token a node, or a node in a part.
+        """
+        node = self.ladder.node
+        if self.part_of_row is None:
+            return self.leaf, np.arange(node.shape[1], dtype=np.int32), node, self.problem.hierarchy.n_nodes
+        n_leaves, n_nodes = self.problem.hierarchy.n_leaves, np.int64(self.problem.hierarchy.n_nodes)
+        part = np.repeat(self.part_of_row.astype(np.int64), self.baskets.lengths)
+        keys, place = np.unique(part * n_leaves + self.leaf, return_inverse=True)
+        at, leaf = np.divmod(keys, n_leaves)
+        tokens = np.where(node[:, leaf] >= 0, at * n_nodes + node[:, leaf], -1)
+        known, token = np.unique(tokens, return_inverse=True)
+        first = int(len(known) > 0 and known[0] < 0)
+        numbers = (token.reshape(tokens.shape) - first).astype(np.int32)
+        return place.reshape(-1).astype(np.int32), leaf.astype(np.int32), numbers, len(known) - first
+
+    def run(self) -> _State:
+        """The best state within the budget."""
+        best = self._state(np.full(len(self.leaf), len(self.ladder) - 1, np.int8))
+        if not self.total or len(self.ladder) == 1:  # no items, or one alone
+            return best
+        first: _State | None = None
+        while self.passes < self.most and not self._is_enough():
+            self.part = self.passes / PASSES
+            state = self._pass(first)
+            if first is None or self._rank(state) < self._rank(first):
+                first = state
+            elif self.passes > 1:
+                break
+        assert first is not None
+        state = first if first.deleted <= self.budget else self._within_budget(first)
+        return min(state, best, key=lambda s: s.loss)
+
+    def _is_enough(self) -> bool:
+        """Whether no further pass is to begin. The first is always made: what stands before it is the root."""
+        if self.passes == 0:
+            return False
+        limit = self.options.time_limit
+        self.expired = limit is not None and time.monotonic() - self.started > limit
+        return self.expired or self.work * (self.passes + 1) > EFFORT * self.passes
+
+    def loss_of(self, node: Nodes) -> float:
+        """What it costs to publish each occurrence as its node."""
+        if self.problem.price.name == "ncp":
+            return local_ncp(self.problem.hierarchy, node)["ncp"]
+        n = self.problem.hierarchy.n_nodes
+        pairs, times = np.unique(self.leaf.astype(np.int64) * (n + 1) + node + 1, return_counts=True)
+        leaf, token = pairs // (n + 1), pairs % (n + 1) - 1
+        return Fates(leaf, token, times.astype(np.int64), leaf == token).info
+
+    def _rank(self, state: _State) -> tuple[bool, float]:
+        return state.deleted > self.budget, state.loss
+
+    def nodes(self, rung: Rungs) -> Nodes:
+        """What each occurrence is published as, -1 for nothing."""
+        return np.where(rung >= 0, self.ladder.node[rung, self.leaf], -1).astype(np.int32)
+
+    def tokens(self, rung: Rungs) -> Nodes:
+        """What each occurrence is counted as, -1 for nothing."""
+        return np.where(rung >= 0, self.token[rung, self.place], -1).astype(np.int32)
+
+    def _state(self, rung: Rungs) -> _State:
+        over_blocks(
+            lambda a, b: take_lowest(self.baskets.offsets, self.ladder.node, self.leaf, rung, a, b),
+            self.blocks,
+            self.problem.threads,
+        )
+        times, cost = self._costs(rung)
+        deleted = int(np.count_nonzero(rung < 0))
+        return _State(rung, deleted, (float((times * cost).sum()) + deleted) / max(1, self.total))
+
+    def _costs(self, rung: Rungs) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+        """Per leaf and rung: how many occurrences stand there, and what each of them costs, a deletion being 1."""
+        n_leaves, n_rungs = self.problem.hierarchy.n_leaves, len(self.ladder)
+        there = rung >= 0
+        key = self.leaf[there].astype(np.int64) * n_rungs + rung[there]
+        times = np.bincount(key, minlength=n_leaves * n_rungs).reshape(n_leaves, n_rungs)
+        node, price = self.ladder.node.T, self.problem.price
+        if price.name == "ncp":
+            level = price.level[node] - price.level[:n_leaves, None]
+            return times, np.where(node >= 0, level / price.deletion, 0.0)
+        behind = np.bincount(node.ravel() + 1, times.ravel(), minlength=self.problem.hierarchy.n_nodes + 1)[1:]
+        bits = np.log2(np.maximum(behind[node], 1) / np.maximum(times, 1))
+        return times, np.where(node >= 0, bits, 0.0) * BIT / price.deletion
+
+    def _pass(self, before: _State | None) -> _State:
+        """From the leaves up."""
+        self.passes += 1
+        dear = np.sqrt(np.maximum(1, self.in_place))
+        if before is not None:
+            dear = dear * self._lost_when_taken(before.rung)[self.leaf_of_place]
+        worth = _weights(UNIT * dear / np.median(dear[self.in_place > 0]))[self.place]
+        away = np.full(len(self.leaf), -1, np.int8)
+        self._tell("taking away what makes sets rare")
+        rung = self._settle(away, np.zeros_like(away), worth, is_firm=True)
+        return self._state(self._returned(rung, 1.0))
+
+    def _lost_when_taken(self, rung: Rungs) -> npt.NDArray[np.float64]:
+        """Per leaf, what an occurrence lost on average that does not stand as it is."""
+        times, cost = self._costs(rung)
+        lost = (times * cost)[:, 1:].sum(axis=1)
+        taken = self.problem.occurrences - times[:, 0]
+        gone = taken - times[:, 1:].sum(axis=1)
+        mean: npt.NDArray[np.float64] = (lost + gone + PRIOR) / (taken + PRIOR)
+        return mean
+
+    def _returned(self, rung: Rungs, dear: float) -> Rungs:
+        """Let what is away return, level by level, where that costs less than a deletion that costs `dear`."""
+        for level in range(1, len(self.ladder)):
+            self._tell("publishing as categories what cannot stand")
+            offer = np.where((rung < 0) & (self.ladder.node[level, self.leaf] >= 0), level, -1).astype(np.int8)
+            gain = dear - self._cost_of(offer)
+            offer[gain <= 0] = -1
+            if (offer >= 0).any():
+                worth = _weights(UNIT * gain * self._company(offer))
+                rung = self._settle(rung, offer, worth, is_firm=True)
+        return rung
+
+    def _cost_of(self, rung: Rungs) -> npt.NDArray[np.float64]:
+        """What each occurrence costs on this rung, 0 where it has none."""
+        _, cost = self._costs(rung)
+        return np.where(rung >= 0, cost[self.leaf, rung], 0.0)
+
+    def _company(self, rung: Rungs) -> npt.NDArray[np.float64]:
+        """How frequent the token of each occurrence is beside the others, as the square root."""
+        token = self.tokens(rung)
+        there = np.bincount(token[token >= 0], minlength=self.n)
+        scale = np.sqrt(there / max(1.0, float(np.median(there[there > 0])))) if there.any() else np.ones(self.n)
+        return np.where(token >= 0, scale[token], 1.0)
+
+    def _within_budget(self, state: _State) -> _State:
+        """The state with no more deleted than is allowed."""
+        before = state
+        for dear in DEARER:
+            for _ in range(AGAIN):
+                state = self._state(self._returned(self._given_way(state.rung, dear), dear))
+                if state.deleted <= self.budget:
+                    return self._mixed(before, state)
+        return self._mixed(before, self._moved_up(state))
+
+    def _mixed(self, more: _State, less: _State) -> _State:
+        """Parts of the state that deletes more, as many as the budget has room for, those first that lose least for what they spare."""
+        if self.part_of_row is None:
+            return less
+        part = np.repeat(self.part_of_row, self.baskets.lengths)
+        deleted, lost = (
+            np.bincount(part, figure(more.rung) - figure(less.rung)) for figure in (_is_deleted, self._lost)
+        )
+        saving = np.flatnonzero(lost < 0)
+        saving = saving[np.argsort(lost[saving] / np.maximum(deleted[saving], 0.5), kind="stable")]
+        room = less.deleted + np.cumsum(np.maximum(deleted[saving], 0)) <= self.budget
+        taken = np.zeros(len(lost), np.bool_)
+        taken[saving[room]] = True
+        return self._state(np.where(taken[part], more.rung, less.rung).astype(np.int8))
+
+    def _lost(self, rung: Rungs) -> npt.NDArray[np.float64]:
+        """What each occurrence loses, a deleted one 1."""
+        return np.where(rung >= 0, self._cost_of(rung), 1.0)
+
+    def _given_way(self, rung: Rungs, dear: float) -> Rungs:
+        """Offer what is away again, below the root, against what stands: leaves give way where that is cheaper."""
+        high = max(1, len(self.ladder) - 2)
+        level = np.where(self.ladder.node[high, self.leaf] >= 0, high, len(self.ladder) - 1)
+        offer = np.where(rung < 0, level, -1).astype(np.int8)
+        both = np.where(rung > 0, rung, offer)
+        worth = dear - self._cost_of(both)
+        offer[worth <= 0] = -1
+        at_leaf = rung == 0
+        worth[at_leaf] = self._lost_when_taken(rung)[self.leaf[at_leaf]]
+        self._tell("making room for what would be deleted")
+        return self._settle(rung, offer, _weights(UNIT * worth), is_firm=False)
+
+    def _moved_up(self, state: _State) -> _State:
+        """Whole rows published higher: those that still miss something below the root first, then at it, until nothing has to go."""
+        self.has_moved_rows = True
+        for level in chain(range(1, len(self.ladder)), repeat(len(self.ladder) - 1)):
+            state = self._state(self._raised(state.rung, level))
+            if state.deleted <= self.budget:  # at the latest when every row stands at the root
+                break
+        return state
+
+    def _raised(self, rung: Rungs, level: int) -> Rungs:
+        """With whole rows at this level or above it, namely those from which something is missing, and what makes sets rare then taken."""
+        self._tell("moving whole rows up")
+        lengths, root = self.baskets.lengths, len(self.ladder) - 1
+        row = np.repeat(np.arange(len(self.baskets)), lengths)
+        rises = np.zeros(len(self.baskets), np.bool_)
+        rises[row[rung < 0]] = True
+        if level == root:  # the root must be in k rows of each part, too
+            there = rises.copy()
+            there[row[rung == root]] = True
+            part = np.zeros(len(rises), np.int64) if self.part_of_row is None else self.part_of_row.astype(np.int64)
+            missing = np.where(np.bincount(part[there], minlength=1 + part.max(initial=0)) > 0, self.problem.k, 0)
+            missing -= np.bincount(part[there], minlength=len(missing))
+            others = np.flatnonzero((lengths > 0) & ~there & (missing[part] > 0))
+            others = others[np.lexsort((lengths[others], part[others]))]
+            first = np.searchsorted(part[others], part[others])
+            rises[others[np.arange(len(others)) - first < missing[part[others]]]] = True
+        higher = np.full(self.problem.hierarchy.n_leaves, root, np.int8)
+        for r in range(root, level - 1, -1):
+            higher[self.ladder.node[r] >= 0] = r
+        up = rises[row] & (rung < higher[self.leaf])
+        rung = np.where(up, higher[self.leaf], rung).astype(np.int8)
+        return self._settle(rung, np.full_like(rung, -1), np.ones(len(rung), np.int32), is_firm=False)
+
+    def _settle(self, rung: Rungs, offer: Rungs, worth: Nodes, *, is_firm: bool) -> Rungs:
+        """Let stand of what is offered whatever the promise allows; what stands already stays, if it `is_firm`."""
+        problem, baskets = self.problem, self.baskets
+        settled, offered = self.tokens(rung), self.tokens(offer)
+        unpriced = np.zeros(0, np.int64)  # nothing here asks what a place costs
+        rows = TokenRows(
+            baskets.offsets, self.tok, self.weight, unpriced, self.alive, problem.leaf_rows, problem.k, problem.m
+        )
+        over_blocks(lambda a, b: lay_out(rows, settled, offered, worth, is_firm, a, b), self.blocks, problem.threads)
+        starts, of_token = rows_of_tokens(baskets.offsets, self.tok, self.n)
+        rows = rows._replace(under=LeafRows(self.own_span, starts, of_token))
+        support = np.diff(starts)
+        rarity = np.empty(self.n, np.int32)
+        rarity[np.argsort(-support, kind="stable")] = np.arange(self.n, dtype=np.int32)
+        choice = Choice(rarity, np.ones(self.n, np.int32), 0)  # the weights say all
+        every = not (is_firm and (settled >= 0).any())
+        tokens = np.flatnonzero(support) if every else np.unique(offered[(settled < 0) & (offered >= 0)])
+        # Small sets first: what they take away leaves few of the larger ones.
+        for size in range(min(2, problem.m), problem.m + 1):
+            self._take_away(rows._replace(m=size), about_all(tokens), support, choice, every)
+        if not is_firm:
+            tokens = np.unique(self.tok[~self.alive & (self.tok >= 0)])
+        order = tokens[np.argsort(-support[tokens], kind="stable")].astype(np.int32)
+        while len(put_back(rows, self.scratch, order, True)):
+            pass
+        stands = np.empty(len(rung), np.bool_)
+        over_blocks(lambda a, b: mark_standing(rows, settled, offered, stands, a, b), self.blocks, problem.threads)
+        return np.where(stands, np.where(rung >= 0, rung, offer), -1).astype(np.int8)
+
+    def _take_away(
+        self, rows: TokenRows, asked: Asked, support: npt.NDArray[np.int64], choice: Choice, first: bool
+    ) -> None:
+        """Round by round, until no set is rare."""
+        while len(asked.tokens):
+
+            def rare(a: int, b: int, asked: Asked = asked, first: bool = first) -> Any:
+                scratch = new_scratch(self.n, len(self.baskets), self.problem.m)
+                return *find_rare(rows, scratch, asked, a, b, first), int(scratch.work[0])
+
+            blocks = even_blocks(support[asked.tokens] + 1.0, 16)
+            parts = over_blocks(rare, blocks, self.problem.threads)
+            occ_row, occ = (np.concatenate([part[i] for part in parts]) for i in range(2))
+            self.work += sum(part[2] for part in parts)
+            gone = hitting_places(rows, self.scratch, occ_row, occ, choice)
+            many = len(gone) > len(self.baskets) // 20
+            asked = about_all(np.unique(self.tok[gone])) if many else neighbours(rows, gone)
+            self.alive[gone] = False
+            first = False
+
+    def _tell(self, doing: str) -> None:
+        self.options.tell(f"pass {self.passes}: {doing}", self.part)
+
+
+def _is_deleted(rung: Rungs) -> npt.NDArray[np.float64]:
+    return (rung < 0).astype(np.float64)
+
+
+def _weights(worth: npt.NDArray[np.float64]) -> Nodes:
+    return np.clip(np.rint(worth), 1, MOST).astype(np.int32)

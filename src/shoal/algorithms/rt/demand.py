@@ -1,0 +1,144 @@
+"""Demand: what the sensitive values of a class must be like, and classes formed with that in view.
+
+Classes are formed twice, without the demand and with it: CLUSTER then takes the nearest rows that together hold what is demanded, Mondrian
+cuts only where all pieces do. Classes that lack something go into others, whole or row by row, wherever that costs all rows least; the
+better of the two outcomes is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.algorithms.buckets.eligibility import known_values
+from shoal.errors import Message, Unreachable, option
+from shoal.guarantees.table import TableAnonymity
+from shoal.kernels.tables.demands import (
+    DISTINCT,
+    EQUAL,
+    FREQUENCY,
+    ORDERED,
+    ORDERED_OR_MISSING,
+    Demands,
+    demanded_groups,
+    repair_groups,
+    shortfall_of,
+)
+from shoal.loss.relational import Space
+from shoal.records.baskets import Baskets
+from shoal.records.records import Column, Records
+
+_REACH = 10
+"""How many times k rows a seed looks at for those that it lacks."""
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """One demand: per row its places (0 for what is unknown), of `places` in all."""
+
+    kind: int
+    bound: float
+    rows: npt.NDArray[np.int64]
+    value: npt.NDArray[np.int64]
+    places: int
+
+
+@dataclass(frozen=True, eq=False)
+class Demand:
+    """All that is demanded of a class besides its size."""
+
+    demands: Demands
+
+    @classmethod
+    def of(cls, blocks: list[Block], n_rows: int) -> Demand | None:
+        """Blocks side by side; None where nothing is demanded."""
+        if not blocks:
+            return None
+        start = np.concatenate(([0], np.cumsum([block.places for block in blocks]))).astype(np.int64)
+        rows = np.concatenate([block.rows for block in blocks])
+        value = np.concatenate([block.value + first for block, first in zip(blocks, start.tolist(), strict=False)])
+        value = value[np.argsort(rows, kind="stable")].astype(np.int32)
+        offsets = np.concatenate(([0], np.cumsum(np.bincount(rows, minlength=n_rows)))).astype(np.int64)
+        kind = np.array([block.kind for block in blocks], np.int64)
+        bound = np.array([block.bound for block in blocks], np.float64)
+        table = np.bincount(value, minlength=int(start[-1])) / max(1, n_rows)
+        return cls(Demands(offsets, value, start, kind, bound, table))
+
+    def holds(self, rows: npt.NDArray[np.int64]) -> bool:
+        """Whether these rows lack nothing."""
+        return bool(shortfall_of(self.demands, rows) <= 0)
+
+    def clusters(self, space: Space, k: int, seed: int) -> tuple[npt.NDArray[np.int32], int]:
+        """CLUSTER with the demand in view: (cluster of each row, how many). A row that finds none is one by itself."""
+        order = np.random.default_rng(seed).permutation(len(space))
+        reach = _REACH * k
+        group, n = demanded_groups(space.metric, space.points, space.tuple_of, order, k, self.demands, reach)
+        alone = np.flatnonzero(group < 0)
+        group[alone] = np.arange(n, n + len(alone), dtype=np.int32)
+        return group, n + len(alone)
+
+    def repair(self, space: Space, of_row: npt.NDArray[np.int32], n: int, k: int) -> tuple[npt.NDArray[np.int32], int]:
+        """The clusters, with those that lack something or are too small taken apart or joined with others."""
+        group = of_row.copy()
+        repair_groups(space.metric, space.points, space.tuple_of, group, space.boxes(group, n), k, self.demands)
+        left, number = np.unique(group, return_inverse=True)
+        return number.reshape(-1).astype(np.int32), len(left)
+
+
+def demand_of(records: Records, guarantee: TableAnonymity) -> Demand | None:
+    """What a promise about sensitive columns demands of classes; raises where not even all rows together hold it."""
+    blocks = [block for column in records.of_role("sensitive") for block in _blocks(column, guarantee)]
+    return Demand.of(blocks, len(records))
+
+
+def demand_of_items(sensitive: Baskets, l: int) -> Demand | None:  # noqa: E741
+    """No sensitive item in more than 1/l of the rows."""
+    if l <= 1 or not len(sensitive.vocabulary):
+        return None
+    row = np.repeat(np.arange(len(sensitive), dtype=np.int64), sensitive.lengths)
+    block = Block(FREQUENCY, float(l), row, sensitive.items.astype(np.int64) + 1, len(sensitive.vocabulary) + 1)
+    return Demand.of([block], len(sensitive))
+
+
+def _blocks(column: Column, guarantee: TableAnonymity) -> Iterator[Block]:
+    """What is demanded of one column."""
+    every = np.arange(len(column), dtype=np.int64)
+    known = known_values(column, guarantee.missing)
+    place = np.where(known, 1 + np.cumsum(known) - 1, 0)[column.codes].astype(np.int64)
+    places = int(np.count_nonzero(known)) + 1
+    cannot = f"{guarantee} cannot be reached: column {column.name!r}"
+    if guarantee.l > 1:
+        l = min(int(guarantee.l), len(column) + 1)  # noqa: E741 - more is as impossible
+        counts = np.bincount(place, minlength=places)
+        different, likeliest = int(np.count_nonzero(counts[1:])), int(counts[1:].max(initial=0) + counts[0])
+        if not guarantee.by_frequency and different < l:
+            raise Unreachable(f"{cannot} has only {different:,} different values; choose a smaller l")
+        if guarantee.by_frequency and likeliest * l > len(column):
+            raise Unreachable(
+                f"{cannot} has a value that {likeliest:,} of all {len(column):,} rows may have, more than 1/{l}; choose a smaller l"
+            )
+        yield Block(FREQUENCY if guarantee.by_frequency else DISTINCT, float(l), every, place, places)
+    if guarantee.t is None:
+        return
+    t, missing = float(guarantee.t), np.array([value.strip() == "" for value in column.values])[column.codes]
+    unknown = bool(missing.any()) and not bool(known[column.codes[missing][0]])
+    if unknown and missing.mean() > t:
+        raise Unreachable(
+            Message(
+                f"{cannot} is missing in {missing.mean():.1%} of the rows, which may be any value, so that no class is within t = {t:g}; "
+                f"choose a larger t, or read missing ones as a value of their own ({option('missing', 'value')})"
+            )
+        )
+    # The audit reads the promise for itself: what is wrong here makes it refuse, not agree.
+    given = guarantee.distance if isinstance(guarantee.distance, str | None) else guarantee.distance.get(column.name)
+    if given == "equal" or (given is None and column.numbers is None):
+        yield Block(EQUAL, t, every, place, places)
+        return
+    key = np.arange(len(column.values), dtype=np.float64) if column.numbers is None else column.numbers
+    ranked, rank = np.unique(np.asarray(key)[column.codes[~missing]], return_inverse=True)
+    place = np.zeros(len(column), np.int64)
+    place[~missing] = rank.reshape(-1) + 1
+    yield Block(ORDERED if unknown else ORDERED_OR_MISSING, t, every, place, len(ranked) + 1)

@@ -1,0 +1,31 @@
+"""How often pairs of items occur together, for items of some ranks only: a dense table, and one look at each row."""
+
+import numba as nb
+import numpy as np
+
+
+@nb.njit(cache=True, nogil=True)
+def count_pairs(offsets, items, rank, low, high):
+    """`counts[r - low, s]`: the rows with an item of rank r and one of rank s < r, for r from `low` up to `high`."""
+    counts = np.zeros((high - low, high), np.int32)
+    longest = 0
+    for row in range(len(offsets) - 1):
+        longest = max(longest, offsets[row + 1] - offsets[row])
+    held = np.empty(longest, np.int64)
+    for row in range(len(offsets) - 1):
+        n, any_high = 0, False
+        for p in range(offsets[row], offsets[row + 1]):
+            r = rank[items[p]]
+            if r < high:
+                held[n] = r
+                n += 1
+                any_high |= r >= low
+        if not any_high:
+            continue
+        for i in range(n):
+            r = held[i]
+            if r >= low:
+                for j in range(n):
+                    if held[j] < r:
+                        counts[r - low, held[j]] += 1
+    return counts

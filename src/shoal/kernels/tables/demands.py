@@ -1,0 +1,325 @@
+"""Classes whose rows must hold certain values: how far rows are from that, and near rows chosen so that they hold it.
+
+A demand is a block of values with a count each: `l` different ones, none in more than 1/l of the rows, or shares near those of the table.
+The first place of a block counts what is missing and may be any value. A row adds one to each of its values, of all blocks.
+
+To form a class, the nearest rows come first, as in CLUSTER. While they fall short, the next nearest row comes in, in place of another
+or besides, whatever leaves them least short.
+"""
+
+from typing import NamedTuple
+
+import numba as nb
+import numpy as np
+import numpy.typing as npt
+
+from shoal.kernels.tables.boxes import cost_below, drop_farthest, extend_box, nearest_tuples
+
+DISTINCT, FREQUENCY, EQUAL, ORDERED, ORDERED_OR_MISSING = range(5)
+"""What a block demands; the last has missing values for a value of their own, which no order has a place for."""
+_SLACK = 1e-9
+_WORK = 50_000_000  # records times groups that are looked at to take one group apart
+
+
+class Demands(NamedTuple):
+    """Per row its values, and per block of values what is demanded of them."""
+
+    offsets: npt.NDArray[np.int64]
+    values: npt.NDArray[np.int32]
+    """The places of row r are values[offsets[r]:offsets[r + 1]]."""
+    start: npt.NDArray[np.int64]
+    """The first place of each block, and the end of the last."""
+    kind: npt.NDArray[np.int64]
+    bound: npt.NDArray[np.float64]
+    """l or t of each block."""
+    table: npt.NDArray[np.float64]
+    """Per place, its share of the whole table."""
+
+
+@nb.njit(cache=True, nogil=True)
+def count_row(demands, counts, row, times):
+    """Adds a row to the counts, or takes it out of them (-1)."""
+    for p in range(demands.offsets[row], demands.offsets[row + 1]):
+        counts[demands.values[p]] += times
+
+
+@nb.njit(cache=True, nogil=True)
+def shortfall(demands, counts, size):
+    """How much is lacking, 0 if nothing is, where `size` rows have these counts."""
+    lacking = 0.0
+    for b in range(len(demands.kind)):
+        unknown, first, last = demands.start[b], demands.start[b] + 1, demands.start[b + 1]
+        kind, bound = demands.kind[b], demands.bound[b]
+        if kind == DISTINCT:
+            different = 0
+            for v in range(first, last):
+                different += counts[v] > 0
+            lacking += max(0.0, (bound - different) / bound)
+        elif kind == FREQUENCY:
+            most = 0
+            for v in range(first, last):
+                most = max(most, counts[v])
+            lacking += max(0.0, ((most + counts[unknown]) * bound - size) / size)
+        else:
+            far = _distance(demands.table, counts, size, unknown, last, kind)
+            if far > bound + _SLACK:
+                lacking += far - bound
+    return lacking
+
+
+@nb.njit(cache=True, nogil=True)
+def _distance(table, counts, size, unknown, last, kind):
+    """The earth mover's distance between these rows and the table, in one block."""
+    if kind == EQUAL:
+        stays = 0.0
+        for v in range(unknown + 1, last):
+            stays += min(counts[v] / size, table[v])
+        return 1 - stays
+    here, there = 1 - counts[unknown] / size, 1 - table[unknown]
+    work, behind = 0.0, 0.0
+    if here > 0 and there > 0 and last - unknown > 2:
+        for v in range(unknown + 1, last - 1):
+            behind += counts[v] / size / here - table[v] / there
+            work += abs(behind)
+        work /= last - unknown - 2
+    rest = max(1 - here, 1 - there) if kind == ORDERED else abs(here - there)
+    return min(here, there) * work + rest
+
+
+@nb.njit(cache=True, nogil=True)
+def shortfall_of(demands, rows):
+    """How much the rows lack together."""
+    counts = np.zeros(demands.start[-1], np.int64)
+    for row in rows:
+        count_row(demands, counts, row, 1)
+    return shortfall(demands, counts, len(rows))
+
+
+@nb.njit(cache=True, nogil=True)
+def demanded_groups(metric, points, tuple_of, order, k, demands, reach):
+    """(group of each record or -1, number of groups): groups of k or more near records that lack nothing.
+
+    As `nearest_groups`, but a seed goes through the nearest records one by one, of which it looks at about `reach` once there are k. One
+    that finds no group is left for others.
+    """
+    n, n_tuples = len(tuple_of), len(points)
+    first = np.zeros(n_tuples + 1, np.int64)
+    for i in range(n):
+        first[tuple_of[i] + 1] += 1
+    left = first[1:].copy()  # records of each tuple that are free
+    for t in range(n_tuples):
+        first[t + 1] += first[t]
+    records, place = np.empty(n, np.int64), np.empty(n, np.int64)  # the free records of a tuple stand first in its list
+    at = first[:-1].copy()
+    for i in range(n):
+        place[i] = at[tuple_of[i]]
+        records[place[i]] = i
+        at[tuple_of[i]] += 1
+    free, n_free = np.arange(n_tuples), n_tuples
+    group = np.full(n, -1, np.int32)
+    member = np.empty(n, np.int64)
+    counts = np.zeros(demands.start[-1], np.int64)
+    heap_cost, heap_tuple = np.empty(k + reach + 1, np.float64), np.empty(k + reach + 1, np.int64)
+    near = np.empty(k + reach + 1, np.int64)
+    barren = np.zeros(n_tuples, np.bool_)  # a seed of this tuple found no group
+    n_groups, remaining = 0, n
+    for i in order:
+        if remaining < k:
+            break
+        if group[i] >= 0 or barren[tuple_of[i]]:
+            continue
+        n_free, n_near, _ = nearest_tuples(
+            metric, points, left, free, n_free, tuple_of[i], k + reach, heap_cost, heap_tuple
+        )
+        for a in range(n_near - 1, -1, -1):
+            near[a] = heap_tuple[0]
+            drop_farthest(heap_cost, heap_tuple, a + 1)
+        member[0], size = i, 1
+        count_row(demands, counts, i, 1)
+        lacking = shortfall(demands, counts, 1)
+        for a in range(n_near):
+            if size >= k and lacking <= 0:
+                break
+            t = near[a]
+            for p in range(first[t], first[t] + left[t]):
+                r = records[p]
+                if r == i:
+                    continue
+                if size >= k:
+                    if lacking <= 0 or p - first[t] > k + reach:
+                        break
+                    size, lacking = _take_in(demands, counts, member, size, lacking, r)
+                    continue
+                member[size] = r
+                size += 1
+                count_row(demands, counts, r, 1)
+                if size == k:
+                    lacking = shortfall(demands, counts, size)
+        found = size >= k and lacking <= 0
+        for j in range(size):
+            r = member[j]
+            count_row(demands, counts, r, -1)
+            if found:
+                group[r] = n_groups
+                t = tuple_of[r]
+                left[t] -= 1
+                swapped, p = records[first[t] + left[t]], place[r]
+                records[p], records[first[t] + left[t]] = swapped, r
+                place[swapped], place[r] = p, first[t] + left[t]
+        if found:
+            n_groups += 1
+            remaining -= size
+        barren[tuple_of[i]] = not found
+    return group, n_groups
+
+
+@nb.njit(cache=True, nogil=True)
+def _take_in(demands, counts, member, size, lacking, r):
+    """(size, what is lacking) after record r has come in, if that helps: in place of the farthest of those for which it helps most."""
+    count_row(demands, counts, r, 1)
+    best, out = shortfall(demands, counts, size + 1), size
+    for j in range(size - 1, 0, -1):
+        count_row(demands, counts, member[j], -1)
+        after = shortfall(demands, counts, size)
+        count_row(demands, counts, member[j], 1)
+        if after < best or (after == best and out == size):
+            best, out = after, j
+    if best >= lacking:
+        count_row(demands, counts, r, -1)
+        return size, lacking
+    if out == size:
+        member[size] = r
+        return size + 1, best
+    count_row(demands, counts, member[out], -1)
+    for j in range(out, size - 1):  # the farthest stay last
+        member[j] = member[j + 1]
+    member[size - 1] = r
+    return size, best
+
+
+class Groups(NamedTuple):
+    """Groups under way: the box, cost and size of each, and its records as a list from the last one back."""
+
+    boxes: npt.NDArray[np.int32]
+    cost: npt.NDArray[np.float64]
+    size: npt.NDArray[np.int64]
+    last: npt.NDArray[np.int64]
+    before: npt.NDArray[np.int64]
+
+
+@nb.njit(cache=True, nogil=True)
+def repair_groups(metric, points, tuple_of, group, boxes, k, demands):
+    """Groups of fewer than k records, or that lack something, go at the least cost for all records: one joins another as a whole, or its
+    records one by one join groups that then lack nothing. Changes `group`; at the end nothing is lacking, or there is one group."""
+    n, n_groups = len(group), len(boxes)
+    groups = Groups(
+        boxes,
+        np.empty(n_groups, np.float64),
+        np.zeros(n_groups, np.int64),
+        np.full(n_groups, -1, np.int64),
+        np.full(n, -1, np.int64),
+    )
+    for i in range(n):
+        g = group[i]
+        groups.before[i], groups.last[g] = groups.last[g], i
+        groups.size[g] += 1
+    counts = np.zeros(demands.start[-1], np.int64)
+    poor = np.zeros(n_groups, np.bool_)
+    for g in range(n_groups):
+        groups.cost[g] = cost_below(metric, boxes, g, boxes, g, np.inf)
+        poor[g] = groups.size[g] < k or _group_shortfall(demands, counts, groups, g, -1, -1) > 0
+    home = np.empty(n, np.int64)
+    for left in range(n_groups, 1, -1):
+        c = -1
+        for g in range(n_groups):  # the smallest first
+            if poor[g] and (c < 0 or groups.size[g] < groups.size[c]):
+                c = g
+        if c < 0:
+            break
+        partner, whole, apart = -1, np.inf, np.inf
+        if groups.size[c] > 1:
+            partner, whole = _best_partner(metric, groups, c, k, demands, counts)
+        if groups.size[c] == 1 or groups.size[c] * left <= _WORK:
+            apart = _best_homes(metric, points, tuple_of, groups, poor, c, demands, counts, home, whole)
+        if partner < 0 and apart == np.inf:
+            partner, whole = _best_partner(metric, groups, c, k, demands, counts)
+        r = groups.last[c]
+        groups.last[c], groups.size[c], poor[c] = -1, 0, False
+        while r >= 0:
+            g, following = home[r] if apart < whole else partner, groups.before[r]
+            extend_box(metric, boxes, g, points, tuple_of[r])
+            groups.before[r], groups.last[g], group[r] = groups.last[g], r, g
+            groups.size[g] += 1
+            groups.cost[g] = cost_below(metric, boxes, g, boxes, g, np.inf)
+            if apart < whole:
+                poor[g] = _group_shortfall(demands, counts, groups, g, -1, -1) > 0
+            r = following
+        if apart >= whole:
+            poor[partner] = groups.size[partner] < k or _group_shortfall(demands, counts, groups, partner, -1, -1) > 0
+
+
+@nb.njit(cache=True, nogil=True)
+def _group_shortfall(demands, counts, groups, g, other, record):
+    """What a group lacks together with another group and a record, where they are not -1. Leaves the counts at 0."""
+    counts[:] = 0
+    size = groups.size[g]
+    r = groups.last[g]
+    while r >= 0:
+        count_row(demands, counts, r, 1)
+        r = groups.before[r]
+    if other >= 0:
+        size += groups.size[other]
+        r = groups.last[other]
+        while r >= 0:
+            count_row(demands, counts, r, 1)
+            r = groups.before[r]
+    if record >= 0:
+        size += 1
+        count_row(demands, counts, record, 1)
+    lacking = shortfall(demands, counts, size)
+    counts[:] = 0
+    return lacking
+
+
+@nb.njit(cache=True, nogil=True)
+def _best_partner(metric, groups, c, k, demands, counts):
+    """(group, cost): with which a group lacks nothing at the least further cost of all records; the cheapest of all if with none."""
+    best, best_cost, cheapest, cheapest_cost = -1, np.inf, -1, np.inf
+    for g in range(len(groups.size)):
+        if g == c or groups.size[g] == 0:
+            continue
+        size = groups.size[g] + groups.size[c]
+        gone = groups.size[g] * groups.cost[g] + groups.size[c] * groups.cost[c]
+        limit = max(best_cost, cheapest_cost if best < 0 else 0.0)
+        joint = cost_below(metric, groups.boxes, g, groups.boxes, c, (limit + gone) / size) * size - gone
+        if joint < cheapest_cost:
+            cheapest, cheapest_cost = g, joint
+        if joint < best_cost and size >= k and _group_shortfall(demands, counts, groups, g, c, -1) <= 0:
+            best, best_cost = g, joint
+    if best >= 0:
+        return best, best_cost
+    return cheapest, cheapest_cost
+
+
+@nb.njit(cache=True, nogil=True)
+def _best_homes(metric, points, tuple_of, groups, poor, c, demands, counts, home, most):
+    """What it costs to put the records of a group, one by one, into others that then lack nothing; infinite from `most` on."""
+    total = -groups.size[c] * groups.cost[c]
+    r = groups.last[c]
+    while r >= 0:
+        best, best_cost = -1, np.inf
+        for g in range(len(groups.size)):
+            size = groups.size[g]
+            if g == c or size == 0 or poor[g]:
+                continue
+            gone = size * groups.cost[g]
+            limit = (best_cost + gone) / (size + 1)
+            joint = cost_below(metric, groups.boxes, g, points, tuple_of[r], limit) * (size + 1) - gone
+            if joint < best_cost and _group_shortfall(demands, counts, groups, g, -1, r) <= 0:
+                best, best_cost = g, joint
+        home[r] = best
+        total += best_cost
+        if total >= most:
+            return np.inf
+        r = groups.before[r]
+    return total
