@@ -13,15 +13,17 @@ is (by the square root of its occurrences): rare items are in most rare sets any
 they have when they return. And it is the dearer the more its taken occurrences lost in the last pass, which has told how far up
 they had to go: so a few passes are made, and the best is kept.
 
-Deletions within the budget come by their price. If a pass deletes more than is allowed, what is missing is offered again as a
-high category, this time against what stands: leaves give way where that is cheaper, and return one level up, at a price for
-deletion that rises until the budget is kept. What is left even then moves up together with its whole row, if need be to the root;
-if `lra`, which deletes nothing, loses clearly less than that, its answer is taken.
+Deletions within the budget come by their price. If a pass deletes more than is allowed, others follow in which a deletion costs more,
+so that what would be deleted rather returns as a high category; the price is narrowed down to where the budget is just kept. If
+none is high enough, what is missing is offered again against what stands: leaves give way where that is cheaper, and return one level
+up. What is left even then moves up together with its whole row, if need be to the root; if `lra`, which deletes nothing, loses
+clearly less than that, its answer is taken.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import chain, repeat
 from typing import Any
@@ -59,14 +61,20 @@ EFFORT = 6e9
 """Steps of the kernels after which no further pass begins: work is counted, not time, so that the answer is the same everywhere."""
 RUNGS = 16
 """Levels of a taller hierarchy that items may return at."""
-DEARER = (1.0, 1.25, 1.5, 2.0, 3.0, 5.0, 8.0)
+DEARER = (1.25, 1.5, 2.0, 3.0, 5.0, 8.0)
 """What a deletion costs, in turn, while more than the budget is deleted."""
-AGAIN = 2
-"""How often what is missing is offered again at each of these prices."""
+NARROWINGS = 3
+"""Halvings of the last step between two of these prices."""
+GIVING_WAY = 2
+"""How often what is missing is offered against what stands at each of these prices."""
 PRIOR = 5.0
 """Occurrences of each item that count as lost before anything is known."""
 CLEARLY = 0.9
 """The answer of `lra` is taken below this share of the loss: at an equal one it has far fewer items as they are."""
+BLOCKS, BLOCK = 16, 1 << 14
+"""Parts that threads share, and what each holds at least."""
+HALVINGS = 30
+"""Of the extra price of a deletion by which parts of the rows share the budget."""
 UNIT = 64
 """Weights are whole numbers of this part of a deletion."""
 MOST = 1 << 20
@@ -169,7 +177,7 @@ class _Search:
         self.tok, self.weight = np.full(size, -1, np.int32), np.zeros(size, np.int32)
         self.alive = np.zeros(size, np.bool_)
         self.own_span = np.stack((np.arange(self.n), np.arange(1, self.n + 1)), axis=1)
-        self.blocks = even_blocks(baskets.lengths + 1.0, 16)
+        self.blocks = _blocks(baskets.lengths)
         self.scratch = new_scratch(self.n, len(self.baskets), self.problem.m)
 
     def _tokens(self) -> tuple[Nodes, Nodes, Nodes, int]:
@@ -195,22 +203,20 @@ class _Search:
         best = self._state(np.full(len(self.leaf), len(self.ladder) - 1, np.int8))
         if not self.total or len(self.ladder) == 1:  # no items, or one alone
             return best
-        first: _State | None = None
+        first = self._pass(None)
+        lesson: _State | None = None  # what the first state has learned from
         while self.passes < self.most and not self._is_enough():
             self.part = self.passes / PASSES
             state = self._pass(first)
-            if first is None or self._rank(state) < self._rank(first):
-                first = state
-            elif self.passes > 1:
+            if self._rank(state) < self._rank(first):
+                first, lesson = state, first
+            else:
                 break
-        assert first is not None
-        state = first if first.deleted <= self.budget else self._within_budget(first)
+        state = first if first.deleted <= self.budget else self._within_budget(first, lesson)
         return min(state, best, key=lambda s: s.loss)
 
     def _is_enough(self) -> bool:
-        """Whether no further pass is to begin. The first is always made: what stands before it is the root."""
-        if self.passes == 0:
-            return False
+        """Whether no further pass is to begin."""
         limit = self.options.time_limit
         self.expired = limit is not None and time.monotonic() - self.started > limit
         return self.expired or self.work * (self.passes + 1) > EFFORT * self.passes
@@ -259,25 +265,25 @@ class _Search:
         bits = np.log2(np.maximum(behind[node], 1) / np.maximum(times, 1))
         return times, np.where(node >= 0, bits, 0.0) * BIT / price.deletion
 
-    def _pass(self, before: _State | None) -> _State:
-        """From the leaves up."""
+    def _pass(self, before: _State | None, dear: float = 1.0) -> _State:
+        """From the leaves up, where a deletion costs `dear`."""
         self.passes += 1
-        dear = np.sqrt(np.maximum(1, self.in_place))
+        worth = np.sqrt(np.maximum(1, self.in_place))
         if before is not None:
-            dear = dear * self._lost_when_taken(before.rung)[self.leaf_of_place]
-        worth = _weights(UNIT * dear / np.median(dear[self.in_place > 0]))[self.place]
+            worth = worth * self._lost_when_taken(before.rung, dear)[self.leaf_of_place]
+        worth = _weights(UNIT * worth / np.median(worth[self.in_place > 0]))[self.place]
         away = np.full(len(self.leaf), -1, np.int8)
         self._tell("taking away what makes sets rare")
         rung = self._settle(away, np.zeros_like(away), worth, is_firm=True)
-        return self._state(self._returned(rung, 1.0))
+        return self._state(self._returned(rung, dear))
 
-    def _lost_when_taken(self, rung: Rungs) -> npt.NDArray[np.float64]:
+    def _lost_when_taken(self, rung: Rungs, dear: float) -> npt.NDArray[np.float64]:
         """Per leaf, what an occurrence lost on average that does not stand as it is."""
         times, cost = self._costs(rung)
         lost = (times * cost)[:, 1:].sum(axis=1)
         taken = self.problem.occurrences - times[:, 0]
         gone = taken - times[:, 1:].sum(axis=1)
-        mean: npt.NDArray[np.float64] = (lost + gone + PRIOR) / (taken + PRIOR)
+        mean: npt.NDArray[np.float64] = (lost + dear * gone + PRIOR) / (taken + PRIOR)
         return mean
 
     def _returned(self, rung: Rungs, dear: float) -> Rungs:
@@ -304,30 +310,63 @@ class _Search:
         scale = np.sqrt(there / max(1.0, float(np.median(there[there > 0])))) if there.any() else np.ones(self.n)
         return np.where(token >= 0, scale[token], 1.0)
 
-    def _within_budget(self, state: _State) -> _State:
-        """The state with no more deleted than is allowed."""
-        before = state
-        for dear in DEARER:
-            for _ in range(AGAIN):
-                state = self._state(self._returned(self._given_way(state.rung, dear), dear))
-                if state.deleted <= self.budget:
-                    return self._mixed(before, state)
-        return self._mixed(before, self._moved_up(state))
+    def _within_budget(self, first: _State, lesson: _State | None) -> _State:
+        """The best state with no more deleted than is allowed, when the first, which learned from the lesson, deletes more."""
+        states, over, low, high = [first], first, 1.0, DEARER[-1]
+        for high in DEARER:
+            states.append(self._pass(lesson, high))
+            if states[-1].deleted <= self.budget or self._is_enough():
+                break
+            over, low = states[-1], high
+        if states[-1].deleted > self.budget:
+            for start in (first, over):
+                states += self._giving_way(start, (1.0, *DEARER))
+                if states[-1].deleted > self.budget:
+                    states.append(self._moved_up(states[-1]))
+            return self._mixed(states)
+        for _ in range(NARROWINGS):
+            if self._is_enough():
+                break
+            middle = (low + high) / 2
+            states.append(self._pass(lesson, middle))
+            if states[-1].deleted <= self.budget:
+                high = middle
+            else:
+                over, low = states[-1], middle
+        states += self._giving_way(over, (low, high))
+        return self._mixed(states)
 
-    def _mixed(self, more: _State, less: _State) -> _State:
-        """Parts of the state that deletes more, as many as the budget has room for, those first that lose least for what they spare."""
+    def _giving_way(self, state: _State, prices: tuple[float, ...]) -> Iterator[_State]:
+        """States in which less and less is deleted, at these prices for a deletion, until the budget is kept or the prices end."""
+        for dear in (price for price in prices for _ in range(GIVING_WAY)):
+            yield (state := self._state(self._returned(self._given_way(state.rung, dear), dear)))
+            if state.deleted <= self.budget:
+                return
+
+    def _mixed(self, states: list[_State]) -> _State:
+        """The best state within the budget; where parts of the rows are searched, each takes what is best for all of them.
+
+        A part takes the state that costs it least where each of its deletions costs something extra: as little as keeps the budget.
+        """
+        best = min((state for state in states if state.deleted <= self.budget), key=lambda state: state.loss)
         if self.part_of_row is None:
-            return less
+            return best
         part = np.repeat(self.part_of_row, self.baskets.lengths)
         deleted, lost = (
-            np.bincount(part, figure(more.rung) - figure(less.rung)) for figure in (_is_deleted, self._lost)
+            np.stack([np.bincount(part, figure(state.rung)) for state in states])
+            for figure in (_is_deleted, self._lost)
         )
-        saving = np.flatnonzero(lost < 0)
-        saving = saving[np.argsort(lost[saving] / np.maximum(deleted[saving], 0.5), kind="stable")]
-        room = less.deleted + np.cumsum(np.maximum(deleted[saving], 0)) <= self.budget
-        taken = np.zeros(len(lost), np.bool_)
-        taken[saving[room]] = True
-        return self._state(np.where(taken[part], more.rung, less.rung).astype(np.int8))
+        every = np.arange(deleted.shape[1])
+        low, high, chosen = 0.0, DEARER[-1], np.full(len(every), states.index(best))
+        for _ in range(HALVINGS):
+            extra = (low + high) / 2
+            taken = np.argmin(lost + extra * deleted, axis=0)
+            if deleted[taken, every].sum() <= self.budget:
+                high, chosen = extra, taken
+            else:
+                low = extra
+        mixed = self._state(np.choose(chosen[part], [state.rung for state in states]).astype(np.int8))
+        return min(best, mixed, key=lambda state: state.loss)
 
     def _lost(self, rung: Rungs) -> npt.NDArray[np.float64]:
         """What each occurrence loses, a deleted one 1."""
@@ -342,7 +381,7 @@ class _Search:
         worth = dear - self._cost_of(both)
         offer[worth <= 0] = -1
         at_leaf = rung == 0
-        worth[at_leaf] = self._lost_when_taken(rung)[self.leaf[at_leaf]]
+        worth[at_leaf] = self._lost_when_taken(rung, dear)[self.leaf[at_leaf]]
         self._tell("making room for what would be deleted")
         return self._settle(rung, offer, _weights(UNIT * worth), is_firm=False)
 
@@ -418,8 +457,7 @@ class _Search:
                 scratch = new_scratch(self.n, len(self.baskets), self.problem.m)
                 return *find_rare(rows, scratch, asked, a, b, first), int(scratch.work[0])
 
-            blocks = even_blocks(support[asked.tokens] + 1.0, 16)
-            parts = over_blocks(rare, blocks, self.problem.threads)
+            parts = over_blocks(rare, _blocks(support[asked.tokens]), self.problem.threads)
             occ_row, occ = (np.concatenate([part[i] for part in parts]) for i in range(2))
             self.work += sum(part[2] for part in parts)
             gone = hitting_places(rows, self.scratch, occ_row, occ, choice)
@@ -430,6 +468,11 @@ class _Search:
 
     def _tell(self, doing: str) -> None:
         self.options.tell(f"pass {self.passes}: {doing}", self.part)
+
+
+def _blocks(work: npt.NDArray[np.integer]) -> list[tuple[int, int]]:
+    """Parts for threads; so little work that a thread would cost more than it saves is one."""
+    return even_blocks(work + 1.0, min(BLOCKS, 1 + int(work.sum()) // BLOCK))
 
 
 def _is_deleted(rung: Rungs) -> npt.NDArray[np.float64]:
