@@ -7,11 +7,10 @@ in memory, audit included, of all cores together: they mean the same beside othe
 
 from __future__ import annotations
 
-import resource
 from dataclasses import dataclass
 from typing import Any
 
-from measuring import Row, folder, peak_mb
+from measuring import Row, cpu_seconds, folder, peak_mb
 
 LIMIT = 1200
 WITHOUT_DATA = ("rows",)
@@ -64,7 +63,7 @@ TABLES = {
         rows=5_000,
     ),
     "Adult with WebView-1, 5,000 rows": Table(
-        "adult/adult.csv.gz", "age,race,sex", baskets="bms_webview1/BMS1.dat.gz", rows=5_000
+        "adult/adult.csv.gz", "age,race,sex", baskets="bms_webview1/bms_webview1.dat.gz", rows=5_000
     ),
 }
 
@@ -119,11 +118,6 @@ def tree_of(table: Table, items: set[str]) -> Any:
     with open(place, "w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows(path for path in paths if path[0] in items)
     return place
-
-
-def cpu_seconds() -> float:
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    return usage.ru_utime + usage.ru_stime
 
 
 def released(frame: Any, table: Table, k: int, m: int, algorithm: str, **options: Any) -> tuple[float, Any]:

@@ -183,7 +183,7 @@ def _is_plain(row: Row) -> bool:
 
 def _worth_row(row: Row) -> Row:
     price = " by NCP" if row["price"] == "ncp" else ""
-    heads = (*WORTH, "rule recall", "query error, mean / median", "deleted", "NCP", "seconds")
+    heads = (*WORTH, "rule recall", "query error, mean / median", "deleted", "NCP", "CPU seconds")
     setting = {"data": row["data"], "m": row["m"], "algorithm": f"`{row['algorithm']}`{price}"}
     return setting | {head: row.get(head, "") for head in heads}
 

@@ -4,7 +4,7 @@ A section NAME of a module beside this file is two functions: `section_NAME()` g
 `case_NAME(...)` measures one of them in a fresh process and gives a row (`data` arrives as `data_name`). A new section is
 a line in SECTIONS, a new module a name in MODULES: all its sections are then taken, under the first line of what their case says
 and, unless its WITHOUT_DATA names them, only where the public data sets are at hand. Its LIMIT, if it has one, stops cases after so many
-seconds.
+seconds of CPU.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class Section:
     module: str
     title: str
     needs_data: bool = True
-    limit: float | None = None
-    """Seconds after which a case is stopped."""
+    limit: int | None = None
+    """Seconds of CPU after which a case is stopped."""
 
 
 SECTIONS = {

@@ -1,9 +1,9 @@
 """What releases are worth: every k^m algorithm under every price, in what an analyst would ask of them.
 
 All figures of a row are counted from the published rows beside the original ones, whichever algorithm made them; every release here has
-passed the plain audit. AA by NCP stands for other tools, which search for the same cut. Seconds are one run of the search on baskets in
-memory, after a warm-up; learning a tree is not in them. A case that takes longer than LIMIT, reading and measuring included, is stopped
-and says so.
+passed the plain audit. AA by NCP stands for other tools, which search for the same cut. CPU seconds are one run of the search on baskets in
+memory, over all threads, after a warm-up; learning a tree is not in them. A case that takes more CPU than LIMIT, reading and measuring
+included, is stopped and says so.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from km import TREES, data
-from measuring import Row, folder, timed
+from measuring import Row, cpu_seconds, folder
 
-LIMIT = 120
-OWN, BUILT = "its own tree", ("frequency:5", "learned:5")
+LIMIT = 300
+OWN, BUILT, LEARNED = "its own tree", "frequency:5", "learned:5"
 DATA = (
     "groceries",
     "WebView-1",
@@ -43,7 +43,7 @@ WAYS: tuple[Row, ...] = (
     {"algorithm": "local", "price": "information", "suppress": 0},
     {"algorithm": "local", "price": "information", "suppress": 0.1},
 )
-DRAWN = (("groceries", OWN), ("Diabetes-130", OWN), ("WebView-1", "frequency:5"))
+DRAWN = (("groceries", OWN), ("Diabetes-130", OWN), ("WebView-1", BUILT))
 CURVES = (*((k, 2) for k in (2, 10, 25, 50)), *((5, m) for m in (1, 4)))
 """Besides k = 5 with m = 2 and 3, which `worth` has."""
 
@@ -52,9 +52,9 @@ def section_worth() -> list[Row]:
     return [
         {"data": name, "hierarchy": spec, "k": 5, "m": m, **way}
         for name in DATA
-        for spec in ((OWN,) if name in TREES else BUILT)
         for m in (2, 3)
-        for way in WAYS
+        for spec in ((OWN,) if name in TREES else (BUILT, LEARNED))
+        for way in (WAYS if spec != LEARNED else WAYS[-1:])  # what a learned tree is good for shows in the default
     ]
 
 
@@ -104,7 +104,9 @@ def worth(data_name: str, hierarchy: str, k: int, m: int, algorithm: str, price:
     baskets = data(data_name)
     spec = root / TREES[data_name] if hierarchy == OWN else hierarchy
     tree = resolve_hierarchy(spec, baskets, promise=promise, options=options)
-    took, recoding = timed(lambda: search(baskets, promise, tree, options), 0, 1)
+    begun = cpu_seconds()
+    recoding = search(baskets, promise, tree, options)
+    took = cpu_seconds() - begun
     published = recoding.apply(baskets)
     assert promise.audit(published).holds
     coverage = Coverage.of_tree(tree, baskets, published)
@@ -130,7 +132,7 @@ def worth(data_name: str, hierarchy: str, k: int, m: int, algorithm: str, price:
         "query error, mean / median": f"{errors.mean():.0%} / {np.median(errors):.0%}",
         "deleted": f"{fates.deleted:.1%}",
         "NCP": f"{breadth.sum() / (baskets.occurrences * tree.n_leaves) + fates.deleted:.4f}",
-        "seconds": f"{took:.2f}",
+        "CPU seconds": f"{took:.2f}",
     }
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import shoal
 import shoal.spark
 from rt_tables import as_records, tables
+from shoal.algorithms.recoding import Options
 from shoal.algorithms.rt.cluster_recoding import RTOptions
 from shoal.errors import InputError, Unreachable
 from shoal.guarantees.diversity import MatchingDiversity
@@ -68,7 +69,9 @@ def test_what_parts_publish_keeps_the_promise_together(rows, k, name):
     for part in sorted(set(whole["part"].to_pylist())):
         own = whole.filter(pa.compute.equal(whole["part"], part))
         out.append(
-            clusters._cluster_part(own, records.template, guarantee, {**trees, "items": None}, name, 0, RTOptions())
+            clusters._cluster_part(
+                own, records.template, guarantee, {**trees, "items": None}, name, Options(), RTOptions()
+            )
         )
     together = pa.concat_tables(out)
     if -1 in together["row"].to_pylist():

@@ -526,12 +526,14 @@ def hitting_places(rows, scratch, occ_row, occ, choice):
             by_token[rarity[tok[p]]] = worth * dear[tok[p]]
             p += 1
         for c in range(cheapest_hit(sets, n_sets, m, by_token, scratch.hits, chosen)):
-            p = begin
-            while rarity[tok[p]] != chosen[c]:
-                p += 1
-            gone = with_place(gone, n_gone)
-            gone[n_gone] = p
-            n_gone += 1
+            by_token[chosen[c]] = -1
+        p = begin
+        while tok[p] >= 0:
+            if by_token[rarity[tok[p]]] == -1:
+                gone = with_place(gone, n_gone)
+                gone[n_gone] = p
+                n_gone += 1
+            p += 1
         begin_at = end_at
     return gone[:n_gone]
 

@@ -42,9 +42,7 @@ def lay_out(rows, settled, offered, worth, is_firm, first, last):
         for o in range(offsets[row], offsets[row + 1]):
             node = settled[o] if settled[o] >= 0 else offered[o]
             if node >= 0:
-                p = start
-                while tok[p] != node:
-                    p += 1
+                p = place_in(tok, start, stop, node)
                 added = FIRM if is_firm and settled[o] >= 0 else worth[o]
                 weight[p] = min(FIRM, weight[p] + added)
 
@@ -79,14 +77,12 @@ def mark_standing(rows, settled, offered, stands, first, last):
     offsets, tok, alive = rows.offsets, rows.tok, rows.alive
     for row in range(first, last):
         start = offsets[row] + row
+        stop = start
+        while tok[stop] >= 0:
+            stop += 1
         for o in range(offsets[row], offsets[row + 1]):
             node = settled[o] if settled[o] >= 0 else offered[o]
-            stands[o] = False
-            if node >= 0:
-                p = start
-                while tok[p] != node:
-                    p += 1
-                stands[o] = alive[p]
+            stands[o] = node >= 0 and alive[place_in(tok, start, stop, node)]
 
 
 @nb.njit(cache=True, nogil=True)
@@ -96,37 +92,52 @@ def take_lowest(offsets, ladder, leaf, rung, first, last):
     No token leaves its row by that, or others that stand beside it elsewhere would become rare: the last occurrence behind it stays.
     """
     n_rungs = len(ladder)
-    tokens = np.empty(64, np.int32)
+    tokens, behind = np.empty(64, np.int32), np.empty(64, np.int64)
     for row in range(first, last):
         begin, end = offsets[row], offsets[row + 1]
         if end - begin > len(tokens):
-            tokens = np.empty(2 * (end - begin), np.int32)
-        n_tokens = 0
+            tokens, behind = np.empty(2 * (end - begin), np.int32), np.empty(2 * (end - begin), np.int64)
+        n_above = 0
         for o in range(begin, end):
             if rung[o] > 0:
-                tokens[n_tokens] = ladder[rung[o], leaf[o]]
-                n_tokens += 1
-        if n_tokens == 0:
+                tokens[n_above] = ladder[rung[o], leaf[o]]
+                n_above += 1
+        if n_above == 0:
             continue
+        sort_range(tokens, 0, n_above)
+        n_tokens = 0  # each once, and the occurrences behind it
+        for t in range(n_above):
+            if n_tokens > 0 and tokens[n_tokens - 1] == tokens[t]:
+                behind[n_tokens - 1] += 1
+            else:
+                tokens[n_tokens] = tokens[t]
+                behind[n_tokens] = 1
+                n_tokens += 1
         for o in range(begin, end):
             if rung[o] == 0:
                 continue
             for r in range(1, n_rungs if rung[o] < 0 else rung[o]):
                 node = ladder[r, leaf[o]]
-                found = False
-                if node >= 0:
-                    for t in range(n_tokens):
-                        found = found or tokens[t] == node
-                if found:
-                    if rung[o] < 0 or _has_company(ladder, leaf, rung, begin, end, o):
+                if node < 0:
+                    continue
+                lower = place_in(tokens, 0, n_tokens, node)
+                if lower < n_tokens and tokens[lower] == node and behind[lower] > 0:
+                    own = place_in(tokens, 0, n_tokens, ladder[rung[o], leaf[o]]) if rung[o] > 0 else -1
+                    if own < 0 or behind[own] > 1:
+                        if own >= 0:
+                            behind[own] -= 1
+                        behind[lower] += 1
                         rung[o] = r
                     break
 
 
 @nb.njit(cache=True, nogil=True)
-def _has_company(ladder, leaf, rung, begin, end, o):
-    """Whether another occurrence of the row [begin, end) is published as the same token."""
-    token, behind = ladder[rung[o], leaf[o]], 0
-    for other in range(begin, end):
-        behind += rung[other] >= 0 and ladder[rung[other], leaf[other]] == token
-    return behind > 1
+def place_in(values, start, stop, wanted):
+    """The first place of ascending values that is not below the wanted one."""
+    while start < stop:
+        middle = (start + stop) // 2
+        if values[middle] < wanted:
+            start = middle + 1
+        else:
+            stop = middle
+    return start
