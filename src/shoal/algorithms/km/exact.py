@@ -29,14 +29,14 @@ import numpy.typing as npt
 from shoal.algorithms.km.problem import Counts, Problem
 from shoal.algorithms.km.program import LARGEST, Answer, Effort, Expired, Program
 from shoal.algorithms.recoding import Options, Recoding
-from shoal.errors import option
+from shoal.errors import Message, option
 from shoal.guarantees.km import KmAnonymity
 from shoal.hierarchy.cut import Cut
 from shoal.hierarchy.tree import Hierarchy
 from shoal.kernels.itemsets.conflicts import Conflicts
 from shoal.records.baskets import Baskets
 
-EFFORT = 2e11
+EFFORT = 5e10
 """Steps of the kernels after which a search without a time limit ends: work is counted, not time, so that the answer is the same
 everywhere."""
 AGAIN = 0.8
@@ -195,9 +195,9 @@ def _note(gap: float, time_limit: float | None) -> str:
     """Why the answer is not proven, how good it is, and how to go on."""
     if time_limit is not None:
         return f"stopped by the time limit: at most {gap:.4%} above the optimum"
-    return (
-        f"stopped after much effort: at most {gap:.4%} above the optimum; "
-        f"with {option('time_limit')} the search goes on for as long as you say"
+    return Message(
+        f"stopped after the effort that a search without a time limit may take: at most {gap:.4%} above the optimum; "
+        f"give {option('time_limit')} the seconds that it may take instead"
     )
 
 

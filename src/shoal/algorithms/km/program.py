@@ -42,16 +42,18 @@ SCALE = 1e7
 """The objective at the root for HiGHS, which proves optima to 1e-6 in absolute terms: this makes it 1e-13 of the whole."""
 QUICK = 3e7
 """Steps of our own search before HiGHS is asked, ..."""
-SLICE = 3e8
-"""... and between two looks at the clock."""
-LONG = 3e9
-"""Steps of our own search for one part of a program, at most, as long as the whole has a limit."""
-NODES = 3000
-"""Nodes of its search tree that HiGHS may look at, as long as the whole has a limit."""
-ENTRIES = 1_000_000
-"""Entries of the matrix beyond which HiGHS is not asked."""
-PER_ENTRY = 20
-"""Steps that count for an entry of the matrix at each of these nodes."""
+SLICE = 1e8
+"""... between two looks at the clock, ..."""
+LONG = 5e8
+"""... and for one part of a program in all, to begin with."""
+PER_STEP = 6
+"""Steps of a walk over rows that one of them takes as long as."""
+ENTRIES = 60_000
+"""Entries of the matrix beyond which HiGHS is not asked, to begin with, ..."""
+NODES = 500
+"""... the nodes of its search tree that it may look at, ..."""
+PER_ENTRY = 100_000
+"""... and the steps that count for an entry at the first node; at the others, a tenth."""
 MOST_TRIALS = 2000
 """Nodes beyond which it is not tried which of them must be open or closed."""
 LARGEST = 8192
@@ -294,7 +296,7 @@ class Program:
         free, n = self.free(depth), len(known.free)
         if n > MOST_TRIALS:
             return
-        effort.spend(n**3 / 16)
+        effort.spend(PER_STEP * n**3 / 16)
         price = self._prices(free)
         weight = price[known.free]
         least = int(price[self.is_closed].sum()) + int(weight.sum()) - cost
@@ -451,7 +453,7 @@ class Part:
             before = int(search.numbers[STEPS])
             trail = search_on(nodes, search, branches, int(most), trail)
             self._take_over(search)
-            effort.spend(int(search.numbers[STEPS]) - before)
+            effort.spend(PER_STEP * (int(search.numbers[STEPS]) - before))
             if not self.is_settled and not has_asked:
                 has_asked = True
                 note()
@@ -523,7 +525,7 @@ class Part:
             self.most = self.gain
         elif result.mip_dual_bound is not None and np.isfinite(result.mip_dual_bound):
             self.most = max(self.gain, min(self.most, -result.mip_dual_bound / self.unit + 1))
-        effort.spend(PER_ENTRY * entries * (1 + (result.mip_node_count or 0)))
+        effort.spend(PER_ENTRY * entries * (1 + (result.mip_node_count or 0) / 10))
 
 
 def _labels(conflict: Flags, parent: Ints, clashes: Ints) -> Ints:
