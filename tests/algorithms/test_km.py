@@ -252,6 +252,9 @@ def test_exact_tells_the_best_once_a_depth_is_finished():
     options = Options(price="ncp", progress=lambda doing, share, **facts: told.append(doing))
     exact(baskets_of(rows, FIGURE_1), KmAnonymity(2, 2), FIGURE_1, options)
     assert told[0].startswith("depth 1 of 2, at least ")  # the root is no find
-    assert all(re.fullmatch(r"depth 2 of 2, best [0-9.]+%, at least [0-9.]+% lost", doing) for doing in told[1:])
-    best, bound = map(float, re.findall(r"([0-9.]+)%", told[-1]))
+    assert all(
+        re.fullmatch(r"depth 2 of 2, best [0-9.]+%, at least [0-9.]+% lost, gap [0-9.]+%", doing) for doing in told[1:]
+    )
+    best, bound, gap = map(float, re.findall(r"([0-9.]+)%", told[-1]))
     assert best >= bound
+    assert gap == pytest.approx(best - bound, abs=0.011)

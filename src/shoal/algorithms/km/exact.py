@@ -1,284 +1,208 @@
 """exact: the cut that costs least among all that keep the promise, proven, whichever price it goes by.
 
-With y_p = "the cut lies at or above inner node p", what it costs is a sum of d_p * y_p (what moving from p's children to p
-adds), y_parent <= y_child, and every rare antichain {u1..ur} asks for y_parent(u1) + ... + y_parent(ur) >= 1, which holds
-for every feasible cut because supports only grow towards the root. Such constraints are found where the current answer
-breaks the promise, and the small integer program is solved again (scipy's HiGHS).
+Think of a node as open when the cut lies below it. Opening node p gains d_p (what moving from p's children up to p would add), a node
+can only be open if the one above it is, and of the nodes above the members of a rare set not all can be open. That holds for every
+feasible cut because supports only grow towards the root. So the best cut is the heaviest set of nodes that may be open together
+(`program`), once it is known which may not.
 
-Two ideas make it fast. Coarse to fine: the tree is first looked at down to depth 1, then 2, and so on, so a breach is
-met where it is as high as it can be (no need to raise it afterwards), and one of them speaks for thousands below; each
-finished depth is itself a cut that keeps the promise, which is what a time limit returns. And small sets first: larger
-ones are only looked for where no pair is rare.
+Two ideas make it fast. Coarse to fine: the tree is first looked at down to depth 1, then 2, and so on, so a breach is met where it
+is as high as it can be, and one of them speaks for thousands below; each finished depth is itself a cut that keeps the promise. And
+all cuts at once: where the data allow it, one walk over rows that hold every node which some cut may publish finds what the rare
+sets of all these cuts say, so that the program is complete and solved once (`kernels.itemsets.conflicts`). Elsewhere it is solved
+again and again, each time with what the rare sets under its last answer say; larger sets are then only looked for where no pair is rare.
 
-With `suppress`, a top-level subtree v may be dropped at the price of a deletion per occurrence: z_v takes the place of y_root in
-constraints on sets that contain v. Dropping a whole top-level subtree leaves all other supports as they are, so the
-constraints stay valid and the optimum proven. While only the upper levels are looked at, what the levels below will cost is taken
-as nothing, so each answer is a lower bound on the next.
+With `suppress`, a top-level subtree v may be dropped at the price of a deletion per occurrence: a variable of its own takes the place of
+the root above v. Dropping a whole top-level subtree leaves all other supports as they are, so what is known stays valid and the
+optimum proven. While only the upper levels are looked at, what the levels below will cost is taken as nothing, so each answer is a lower
+bound on the next.
+
+Without a time limit the search ends after a stated effort, with the best cut so far and what no cut can go below.
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from shoal.algorithms.km.problem import Counts, Problem
+from shoal.algorithms.km.program import LARGEST, Answer, Effort, Expired, Program
 from shoal.algorithms.recoding import Options, Recoding
+from shoal.errors import Message, option
 from shoal.guarantees.km import KmAnonymity
 from shoal.hierarchy.cut import Cut
 from shoal.hierarchy.tree import Hierarchy
+from shoal.kernels.itemsets.conflicts import Conflicts
 from shoal.records.baskets import Baskets
 
-SCALE = 1e7
-"""The program's objective at the root. HiGHS proves optima to 1e-6 in absolute terms: this makes it 1e-13 of the whole."""
-
-
-class _Expired(Exception):  # noqa: N818 - an event, not an error
-    """The time limit has passed."""
+EFFORT = 5e10
+"""Steps of the kernels after which a search without a time limit ends: work is counted, not time, so that the answer is the same
+everywhere."""
+AGAIN = 0.8
+"""All levels are looked at once more when no more than this share of the nodes that were too many is left."""
+FURTHER = 4.0
+"""By how much patience grows when a whole search has not proven its answer."""
 
 
 def exact(baskets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarchy, options: Options) -> Recoding:
-    """The optimal cut, or under a time limit the best found, with a lower bound, in the same price, on what any cut can reach."""
+    """The optimal cut, or the best within the effort or the time, with a lower bound, in the same price, on what any cut can reach."""
     started = time.monotonic()
     return exact_on(Problem(baskets, guarantee, hierarchy, options.threads, price=options.price), options, started)
 
 
 def exact_on(problem: Counts, options: Options, started: float) -> Recoding:
     """As `exact`, on a problem that any engine counts; `started` is the time from which a limit counts (`time.monotonic()`)."""
-
-    def pulse(_: float) -> None:
-        if options.time_limit is not None and time.monotonic() - started > options.time_limit:
-            raise _Expired
-
-    problem.pulse, hierarchy = pulse, problem.hierarchy
-    total = int(problem.occurrences.sum())
-    program = _Program(problem, int(options.suppress * total + 1e-9))
-    best, best_cost, optimal = _root_cut(hierarchy), int(problem.cost[hierarchy.root]), False
-    rounds = 0
-    known: float | None = None  # the loss of the best, once a depth is finished
-    try:
-        for depth in range(1, hierarchy.height + 1):
-            while True:
-                left = None if options.time_limit is None else options.time_limit - (time.monotonic() - started)
-                answer = program.solve(depth, left)
-                if answer is None:
-                    # Not even dropping as much as allowed helps: the root is all that is left.
-                    raise _Infeasible
-                rounds += 1
-                loss = problem.price.share(program.bound, total)
-                doing = _standing(depth, hierarchy.height, known, loss)
-                options.tell(doing, depth / (hierarchy.height + 1), best=known, bound=loss)
-                breaches = _breaches(problem, answer)
-                if breaches is None:
-                    break
-                program.add(breaches)
-            cost = problem.price.of_cut(answer, problem.occurrences)
-            if cost <= best_cost:
-                best, best_cost = Cut(hierarchy, answer), cost
-            known = problem.price.share(best_cost, total)
-        optimal = True
-    except _Infeasible:
-        optimal = True
-        program.bound = best_cost
-    except _Expired:
-        pass
-    loss = problem.price.share(best_cost, total)
-    bound = loss if optimal else min(loss, problem.price.share(program.bound, total))
+    search = _Search(problem, options, started)
+    search.run()
+    loss, bound = search.loss, search.bound
     return Recoding(
-        best,
+        Cut(problem.hierarchy, search.best),
         problem.vocabulary,
         algorithm="exact",
-        optimal=optimal,
+        optimal=search.is_optimal,
         bound=bound,
-        facts={"rounds": rounds, "constraints": len(program.constraints), "gap": loss - bound},
-        notes=() if optimal else (f"stopped by the time limit: at most {loss - bound:.4%} above the optimum",),
+        facts={"rounds": search.rounds, "constraints": search.program.size, "gap": loss - bound},
+        notes=() if search.is_optimal else (_note(loss - bound, options.time_limit),),
     )
+
+
+class _Search:
+    """The best cut so far, and the program that says what no cut can go below."""
+
+    def __init__(self, problem: Counts, options: Options, started: float) -> None:
+        self.problem, self.options, self.hierarchy = problem, options, problem.hierarchy
+        self.effort = Effort(EFFORT, options.time_limit, started)
+        problem.pulse = self.effort.check
+        self.total = int(problem.occurrences.sum())
+        self.program = Program(problem, int(options.suppress * self.total + 1e-9))
+        self.best = np.full(self.hierarchy.n_leaves, self.hierarchy.root, np.int32)
+        self.cost = int(problem.cost[self.hierarchy.root])
+        self.is_optimal = self.has_found = False
+        self.rounds = 0
+        self.settled = dict.fromkeys(range(2, problem.m + 1), 0)
+        """Per size, the depth down to which sets of all levels have been looked at."""
+        self.too_many = 1 << 60
+        """Nodes that were too many to look at all levels at once."""
+
+    @property
+    def loss(self) -> float:
+        return self.problem.price.share(self.cost, self.total)
+
+    @property
+    def bound(self) -> float:
+        if self.is_optimal:
+            return self.loss
+        return min(self.loss, self.problem.price.share(self.program.bound, self.total))
+
+    def run(self) -> None:
+        """Search until the best is proven, or effort or time is used up."""
+        height, patience = self.hierarchy.height, 1.0
+        try:
+            is_proven = True
+            for depth in range(1, height + 1):
+                is_proven = self._solve_to(depth, patience)
+            while not is_proven:
+                patience *= FURTHER
+                is_proven = self._solve_to(height, patience)
+            self.is_optimal = True
+        except _Infeasible:
+            # Not even dropping as much as allowed helps: the root is all that is left.
+            self.is_optimal = True
+        except Expired:
+            self.is_optimal = self.program.bound >= self.cost
+
+    def _solve_to(self, depth: int, patience: float) -> bool:
+        """Find the best cut down to this depth that keeps the promise: whether it is proven."""
+        self.program.watch = lambda: self._tell(depth)
+        while True:
+            self._look_at_all_levels(depth)
+            answer = self.program.solve(depth, self.effort, patience)
+            if answer is None:
+                raise _Infeasible
+            self.rounds += 1
+            if not self._add_breaches(depth, answer):
+                break
+        cost = self.problem.price.of_cut(answer.node, self.problem.occurrences)
+        if cost <= self.cost:
+            self.best, self.cost = answer.node, cost
+        self.has_found = True
+        return answer.is_proven
+
+    def _look_at_all_levels(self, depth: int) -> None:
+        """Find what all rare sets say that a cut down to this depth can show, unless that would take too much."""
+        problem, program, h = self.problem, self.program, self.hierarchy
+        if not isinstance(problem, Problem):
+            return
+        for size in [size for size, done in self.settled.items() if done < depth]:
+            if self.has_found:
+                program.decide(depth, self.cost, self.effort)
+            known = program.knowledge(depth) if len(program.free(depth)) <= LARGEST else None
+            tokens = program.tokens(depth)
+            if known is None or len(tokens) > AGAIN * self.too_many:
+                return
+            # Sets without a node below these levels have been looked at before.
+            is_old = h.depth[tokens] <= self.settled[size]
+            tokens = tokens[np.lexsort((problem.support[tokens], is_old))]
+            n_new = int(np.count_nonzero(~is_old))
+            conflicts = problem.conflicts_at_all_levels(tokens, n_new, size, known.relations)
+            if conflicts is None:
+                self.too_many = len(tokens)
+                return
+            self._add(known.free, conflicts)
+            if not conflicts.are_all:
+                return
+            self.settled[size] = depth
+        self.too_many = 1 << 60
+
+    def _add_breaches(self, depth: int, answer: Answer) -> bool:
+        """Find what the rare sets under this cut say, pairs before anything larger: whether there are any."""
+        problem = self.problem
+        for size in sorted({2, problem.m} & set(self.settled)):
+            # What is settled is so for the cuts that cost no more than the best, which an answer without proof may not be among.
+            if answer.is_proven and self.settled[size] >= depth:
+                continue
+            if isinstance(problem, Problem) and len(self.program.free(depth)) <= LARGEST:
+                known = self.program.knowledge(depth)
+                conflicts = problem.conflicts(answer.node, size, known.relations)
+                if len(conflicts.pairs) or len(conflicts.clashes):
+                    self._add(known.free, conflicts)
+                    return True
+            else:
+                sets = problem.rare_sets(answer.node, size)
+                if len(sets):
+                    self.program.add_sets(problem.one_per_parents(sets))
+                    return True
+        return False
+
+    def _add(self, free: npt.NDArray[np.int64], conflicts: Conflicts) -> None:
+        clashes = np.where(conflicts.clashes >= 0, free[conflicts.clashes], -1)
+        self.program.add(free[conflicts.pairs], clashes.astype(np.int32))
+        self.effort.spend(conflicts.steps)
+
+    def _tell(self, depth: int) -> None:
+        best = self.loss if self.has_found else None
+        bound = self.problem.price.share(self.program.bound, self.total)
+        height = self.hierarchy.height
+        self.options.tell(_standing(depth, height, best, bound), depth / (height + 1), best=best, bound=bound)
 
 
 class _Infeasible(Exception):  # noqa: N818
     """No choice of dropped categories within the budget keeps the promise."""
 
 
-@dataclass
-class _Program:
-    """The integer program: one binary per inner node, or per top-level node in place of the root when dropping is allowed.
-
-    Variable v < n_nodes is y_v. Without suppression y_root is the variable above all top-level nodes; with it, the variable
-    above top-level node v is z_v, numbered n_nodes + its place among them.
-    """
-
-    problem: Counts
-    budget: int
-    constraints: set[tuple[int, ...]] = field(default_factory=set)
-    bound: float = 0.0
-
-    def __post_init__(self) -> None:
-        h, g = self.problem.hierarchy, self.problem
-        top = np.array(h.top, np.int64)
-        self.dropping = self.budget > 0
-        self.above = g.parent.astype(np.int64)
-        if self.dropping:
-            self.above[top] = h.n_nodes + np.arange(len(top))
-        n = h.n_nodes + (len(top) if self.dropping else 0)
-        # d_p: what the cut gains in cost when it moves from p's children up to p.
-        price = np.zeros(n, np.int64)
-        price[: h.n_nodes] = g.cost
-        np.subtract.at(price, g.parent[:-1], g.cost[:-1])
-        price[: h.n_leaves] = 0
-        self.weight = np.zeros(n, np.int64)
-        depth = np.zeros(n, np.int64)
-        depth[: h.n_nodes] = h.depth
-        parent = np.full(n, -1, np.int64)
-        parent[: h.n_nodes] = g.parent
-        if self.dropping:
-            self.weight[h.n_nodes :] = h.sums(g.occurrences)[top]
-            # Per node, the place of the top-level node that it lies under.
-            self.branch = np.searchsorted(h.span[top, 1], h.span[:, 0], side="right")
-            parent[top] = h.n_nodes + np.arange(len(top))
-            price[h.root] = 0
-        self.price, self.depth, self.parent = price, depth, parent
-        self.is_one = np.zeros(n, np.bool_)
-        rare = np.flatnonzero((g.support > 0) & (g.support < g.k))
-        self.fix(self.above[rare[rare != h.root]])
-
-    def fix(self, variables: npt.NDArray[np.int64]) -> None:
-        """These must be 1, and so must everything below them."""
-        self.is_one[variables] = True
-        order = range(self.problem.hierarchy.n_nodes - 1, -1, -1)
-        parent, one = self.parent.tolist(), self.is_one.tolist()
-        for v in order:
-            if parent[v] >= 0 and one[parent[v]]:
-                one[v] = True
-        self.is_one = np.array(one)
-
-    def add(self, sets: npt.NDArray[np.int32]) -> None:
-        """One constraint per rare set: the cut must lie above at least one of its members."""
-        single = []
-        for nodes in sets.tolist():
-            needs = tuple(sorted({int(self.above[v]) for v in nodes if v >= 0}))
-            if len(needs) == 1:
-                single.append(needs[0])
-            else:
-                self.constraints.add(needs)
-        if single:
-            self.fix(np.array(single))
-
-    def solve(self, depth: int, seconds: float | None) -> npt.NDArray[np.int32] | None:
-        """The cheapest cut down to `depth` under the constraints known so far, as the node of each leaf; None if there is none."""
-        h = self.problem.hierarchy
-        inner = np.arange(len(self.price)) >= h.n_leaves
-        free = np.flatnonzero(inner & ~self.is_one & (self.depth < depth))
-        if self.dropping:
-            free = free[free != h.root]
-        on = self.is_one.copy()
-        if self.dropping and int(self.weight[on].sum()) > self.budget:
-            return None
-        chosen = self._chosen(free, on, self._prices(free, on), seconds)
-        if chosen is None:
-            return None
-        on[chosen] = True
-        node = np.full(h.n_nodes + 1, -2, np.int64)
-        stop = on[: h.n_nodes] | (h.depth >= depth)
-        stop[: h.n_leaves] = True
-        if self.dropping:
-            stop[h.root] = False
-            for place, v in enumerate(h.top):
-                if on[h.n_nodes + place]:
-                    node[v] = -1
-        # From the root down, the first node at which the cut may lie takes all leaves below it.
-        parent, stops, at = self.problem.parent.tolist(), stop.tolist(), node.tolist()
-        for v in range(h.n_nodes - 1, -1, -1):
-            if parent[v] >= 0 and at[parent[v]] != -2:
-                at[v] = at[parent[v]]
-            elif at[v] == -2 and stops[v]:
-                at[v] = v
-        return np.array(at[: h.n_leaves], np.int32)
-
-    def _prices(self, free: npt.NDArray[np.int64], on: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-        """What each variable adds. A dropped branch costs its deletions, so z adds what these come to beyond the nodes counted in it."""
-        price, n = self.price.copy(), self.problem.hierarchy.n_nodes
-        if self.dropping:
-            counted = on.copy()
-            counted[free] = True
-            nodes = np.flatnonzero(counted[: n - 1])
-            price[n:] = self.weight[n:] * self.problem.price.deletion
-            np.subtract.at(price, n + self.branch[nodes], price[nodes])
-        return price
-
-    def _chosen(
-        self,
-        free: npt.NDArray[np.int64],
-        on: npt.NDArray[np.bool_],
-        price: npt.NDArray[np.int64],
-        seconds: float | None,
-    ) -> npt.NDArray[np.int64] | None:
-        """Free variables that an optimal solution sets to 1."""
-        from scipy.optimize import Bounds, LinearConstraint, milp
-        from scipy.sparse import csr_array
-
-        h = self.problem.hierarchy
-        fixed = float(price[on].sum())
-        place = np.full(len(price), -1, np.int64)
-        place[free] = np.arange(len(free))
-        known = [c for c in self.constraints if not any(on[v] for v in c)]
-        known = [c for c in known if all(place[v] >= 0 for v in c)]
-        if not known:
-            self.bound = max(self.bound, fixed)
-            return np.empty(0, np.int64)
-        # Only variables that a constraint speaks of, and those they drag along below them, can become 1.
-        cover_row = np.repeat(np.arange(len(known)), [len(c) for c in known])
-        cover_var = place[np.fromiter((v for c in known for v in c), np.int64, len(cover_row))]
-        down = free[(self.parent[free] >= 0)]
-        down = down[place[self.parent[down]] >= 0]
-        n = len(known)
-        rows = np.concatenate((cover_row, n + np.arange(len(down)), n + np.arange(len(down))))
-        columns = np.concatenate((cover_var, place[down], place[self.parent[down]]))
-        values = np.concatenate((np.ones(len(cover_row)), np.ones(len(down)), -np.ones(len(down))))
-        low = np.concatenate((np.ones(n), np.zeros(len(down))))
-        at = rows.astype(np.int32), columns.astype(np.int32)  # as HiGHS counts, which older SciPy takes literally
-        matrix = csr_array((values, at), shape=(n + len(down), len(free)))
-        demands = [LinearConstraint(matrix, low, np.inf)]
-        if self.dropping:
-            room = self.budget - int(self.weight[on].sum())
-            demands.append(LinearConstraint(csr_array(self.weight[free][None, :].astype(float)), -np.inf, room))
-        unit = SCALE / max(1.0, float(self.problem.cost[h.root]))
-        limits = {"mip_rel_gap": 0.0} | ({} if seconds is None else {"time_limit": max(0.01, seconds)})
-        result = milp(
-            price[free] * unit,
-            constraints=demands,
-            integrality=np.ones(len(free)),
-            bounds=Bounds(0, 1),
-            options=limits,
-        )
-        if result.status == 2:
-            return None
-        if result.status not in (0, 1):
-            raise RuntimeError(f"the solver gave up: {result.message}")
-        if result.status == 1:
-            if result.mip_dual_bound is not None and np.isfinite(result.mip_dual_bound):
-                self.bound = max(self.bound, fixed + result.mip_dual_bound / unit)
-            raise _Expired
-        chosen: npt.NDArray[np.int64] = free[result.x > 0.5]
-        self.bound = max(self.bound, fixed + float(price[chosen].sum()))
-        return chosen
-
-
-def _breaches(problem: Counts, node: npt.NDArray[np.int32]) -> npt.NDArray[np.int32] | None:
-    """Rare sets under this cut, one for each combination of parents, pairs before anything larger; None when the promise holds."""
-    for size in sorted({min(2, problem.m), problem.m}):
-        sets = problem.rare_sets(node, size)
-        if len(sets):
-            return problem.one_per_parents(sets)
-    return None
+def _note(gap: float, time_limit: float | None) -> str:
+    """Why the answer is not proven, how good it is, and how to go on."""
+    if time_limit is not None:
+        return f"stopped by the time limit: at most {gap:.4%} above the optimum"
+    return Message(
+        f"stopped after the effort that a search without a time limit may take: at most {gap:.4%} above the optimum; "
+        f"give {option('time_limit')} the seconds that it may take instead"
+    )
 
 
 def _standing(depth: int, height: int, best: float | None, bound: float) -> str:
-    """Where the search stands, in words; the best so far is named once a finished depth has given one."""
-    so_far = "" if best is None else f"best {best:.2%}, "
-    return f"depth {depth} of {height}, {so_far}at least {bound:.2%} lost"
-
-
-def _root_cut(hierarchy: Hierarchy) -> Cut:
-    return Cut(hierarchy, np.full(hierarchy.n_leaves, hierarchy.root, np.int32))
+    """Where the search stands, in words; the best so far and the gap are named once a finished depth has given one."""
+    if best is None:
+        return f"depth {depth} of {height}, at least {bound:.2%} lost"
+    return f"depth {depth} of {height}, best {best:.2%}, at least {bound:.2%} lost, gap {max(0.0, best - bound):.2%}"

@@ -19,9 +19,17 @@ from shoal.errors import Unreachable
 from shoal.guarantees.km import KmAnonymity
 from shoal.hierarchy.tree import Hierarchy
 from shoal.kernels.itemsets import rare_sets as kernels
+from shoal.kernels.itemsets.conflicts import (
+    Conflicts,
+    Paths,
+    Relations,
+    conflicts,
+    lengths_at_all_levels,
+    rows_at_all_levels,
+)
 from shoal.kernels.itemsets.deletion import TokenRows, write_rows
 from shoal.kernels.itemsets.nodes import LeafRows, joint_support, node_supports, rows_by_position
-from shoal.kernels.itemsets.prefixes import laid_out
+from shoal.kernels.itemsets.prefixes import Rows, laid_out
 from shoal.kernels.parallel import even_blocks, even_row_blocks, over_blocks
 from shoal.price.levels import Price, price_for
 from shoal.records.baskets import Baskets
@@ -30,6 +38,14 @@ MOST_PER_TOKEN = 256
 """Rare sets kept per first token and round; what is left over is found in the next round."""
 MOST_LIFTED = 40_000
 """Rare sets raised per round."""
+
+
+MOST_EXPANDED = 100_000_000
+"""Tokens beyond which rows are not laid out with all levels at once, ..."""
+MOST_SETS = 4e9
+"""... and sets of them in all rows."""
+
+Ints = npt.NDArray[np.int64]
 
 
 class Counts(Protocol):
@@ -132,6 +148,53 @@ class Problem:
         )
         ranks = np.concatenate([np.empty(0, np.int32), *found]).reshape(-1, up_to)
         return np.where(ranks >= 0, nodes[ranks], -1).astype(np.int32)
+
+    def conflicts(self, node: npt.NDArray[np.int32], size: int, relations: Callable[[Ints], Relations]) -> Conflicts:
+        """What rare sets of up to `size` nodes say when every leaf is published as `node[leaf]` (-1: dropped)."""
+        nodes, token = rarest_first(node[self.leaf], self.support)
+        rows = laid_out(self.baskets.offsets, self.baskets.items, token, len(nodes), self.threads, self.pulse)
+        return self._conflicts(rows, rows.blocks(), size, relations(nodes.astype(np.int64)))
+
+    def conflicts_at_all_levels(
+        self, tokens: Ints, n_new: int, size: int, relations: Callable[[Ints], Relations]
+    ) -> Conflicts | None:
+        """As `conflicts`, for sets of any of these nodes with one of the first `n_new`; None if that would take too much."""
+        baskets = self.baskets
+        if n_new == 0:
+            return Conflicts(np.empty((0, 2), np.int64), np.empty((0, size), np.int32), True, 0)
+        paths = self._paths(tokens)
+        lengths = lengths_at_all_levels(baskets.offsets, baskets.items, paths, self.threads, self.pulse)
+        times = np.bincount(lengths).astype(np.float64)
+        sets = times.copy()
+        for i in range(size):
+            sets *= np.maximum(0, np.arange(len(times)) - i) / (i + 1)
+        if lengths.sum(dtype=np.int64) > MOST_EXPANDED or sets.sum() > MOST_SETS:
+            return None
+        rows = rows_at_all_levels(baskets.offsets, baskets.items, paths, lengths, self.threads, self.pulse)
+        return self._conflicts(rows, rows.blocks(n_first=n_new), size, relations(tokens))
+
+    def _paths(self, tokens: Ints) -> Paths:
+        """Per item, which of the nodes it may be published as."""
+        number = np.full(self.hierarchy.n_nodes + 1, -1, np.int32)
+        number[tokens] = np.arange(len(tokens), dtype=np.int32)
+        at, levels = self.leaf.astype(np.int64), []
+        for _ in range(self.hierarchy.height + 1):
+            levels.append(number[at])
+            at = np.where(at >= 0, self.parent[at], -1)
+        table = np.stack(levels, axis=1)
+        starts = np.concatenate(([0], np.cumsum((table >= 0).sum(axis=1)))).astype(np.int64)
+        return Paths(starts, table[table >= 0], len(tokens))
+
+    def _conflicts(self, rows: Rows, blocks: list[tuple[int, int]], size: int, relations: Relations) -> Conflicts:
+        found = over_blocks(
+            lambda a, b: conflicts(rows, a, b, self.k, size, relations), blocks, self.threads, self.pulse
+        )
+        return Conflicts(
+            np.concatenate([np.empty((0, 2), np.int64), *(part.pairs for part in found)]),
+            np.concatenate([np.empty((0, size), np.int32), *(part.clashes for part in found)]),
+            all(part.are_all for part in found),
+            sum(part.steps for part in found) + len(rows.tails),
+        )
 
     def lift(self, sets: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
         """The rare sets raised towards the root as far as they stay rare, in two orders of their members, without repeats."""

@@ -62,10 +62,11 @@ class Rows(NamedTuple):
     support: npt.NDArray[np.int64]
     volume: npt.NDArray[np.int64]
 
-    def blocks(self, work: npt.NDArray[np.float64] | None = None) -> list[tuple[int, int]]:
-        """Ranges of first tokens of about equal work; they depend on the data alone."""
-        parts = max(16, int(self.volume.sum() // VOLUME) + 1)
-        blocks = even_blocks(self.volume + 1.0 if work is None else work, min(parts, 1024))
+    def blocks(self, work: npt.NDArray[np.float64] | None = None, n_first: int | None = None) -> list[tuple[int, int]]:
+        """Ranges of first tokens, or of the first `n_first` alone, of about equal work; they depend on the data alone."""
+        volume = self.volume[:n_first]
+        parts = max(16, int(volume.sum() // VOLUME) + 1)
+        blocks = even_blocks(volume + 1.0 if work is None else work[:n_first], min(parts, 1024))
         home = home_of(self.tails)
         return blocks if home is None else _small_enough(blocks, _gathered_bytes(self.support, self.volume), home.share)
 
