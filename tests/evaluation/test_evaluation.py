@@ -243,6 +243,26 @@ def test_a_table_of_several_sensitive_columns(patients, tmp_path):
     assert found["risk.prosecutor"]["after"].over == 0
 
 
+def test_names_with_blanks_are_recognised_in_fimi_text(shop, tmp_path):
+    out, same = str(tmp_path / "public.dat"), str(tmp_path / "public.jsonl")
+    release = shoal.anonymize(shop / "raw.csv", shoal.KmAnonymity(5, 2), hierarchy=shop / "tree.csv", keep_order=True)
+    release.write(out)
+    release.write(same)
+    assert any(" " in name for name in release.published.vocabulary)
+    found, expected = (
+        evaluate(shop / "raw.csv", file, hierarchy=shop / "tree.csv", same_order=True).to_dict() for file in (out, same)
+    )
+    assert {name: found[name] for name in ("kept", "loss", "utility", "risk")} == {
+        name: expected[name] for name in ("kept", "loss", "utility", "risk")
+    }
+    # Where two names read the same, nobody knows which was meant.
+    original = Baskets.from_rows([["whole milk", "whole\tmilk"], ["whole milk", "a_b"]])
+    with pytest.raises(InputError, match="1 published item is neither"):
+        evaluate(original, Baskets.from_rows([["whole_milk"], ["a_b"]]))
+    found = evaluate(original, Baskets.from_rows([["a_b"], ["whole milk"]]))
+    assert found["kept.exact"] == 0.5
+
+
 def test_a_pair_by_hand():
     """16 baskets of four products. brie, rare, becomes dairy, and so does milk; two wipes are gone."""
     rows = [["milk", "nappies"]] * 6 + [["milk", "wipes"]] * 5 + [["brie", "wipes"]] * 2 + [["milk"]] * 3

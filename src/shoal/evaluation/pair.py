@@ -15,7 +15,7 @@ import numpy as np
 
 from shoal.algorithms.km.learning import learner
 from shoal.errors import VALUES, InputError, option
-from shoal.evaluation.between import RulesFile, rules_file, without_guards, workload_file
+from shoal.evaluation.between import RulesFile, rules_file, with_blanks, without_guards, workload_file
 from shoal.evaluation.request import Request
 from shoal.evaluation.shuffled_fates import shuffled_column_fates, shuffled_item_fates
 from shoal.guarantees.diversity import BUCKET
@@ -161,6 +161,8 @@ class Meanings:
             name: cell_meanings(published[name], column, self.trees[name]) for name, column in quasi.items()
         }
         self.tokens: TokenMeanings | None = None
+        self.items = published.items
+        """The published sets, by the names that tokens have in the original and in the hierarchy."""
         self.crossing = False
         """Whether tokens of the rules overlap, so that no tree says what they mean."""
         if original.items is None:
@@ -176,8 +178,10 @@ class Meanings:
             learn = learner(open_items, KmAnonymity(asked["k"], asked["m"]))
             tree = resolve(spec, Values.of_items(open_items), unknown=unknown, learn=learn)
         _check_rules(rules, original.items)
+        told = () if rules is None else rules.items_of
+        self.items = with_blanks(published.items, {*original.items.vocabulary, *(tree.names if tree else ()), *told})
         self.tokens = token_meanings(
-            published.items.vocabulary,
+            self.items.vocabulary,
             original.items.vocabulary,
             tree,
             rules=None if rules is None else rules.items_of,
@@ -341,7 +345,11 @@ def read_pair(original: Any, published: Any, asked: Request) -> Pair:
             if not first.rows:
                 raise InputError(f"{first.source} has no rows; there is nothing to compare")
             after, second = Reader({**asked, "separator": other}).read(published, like=before)
-            pair = Pair(before, after, first, second, Meanings(before, after, asked, told), asked, own)
+            meanings = Meanings(before, after, asked, told)
+            if meanings.items is not after.items and meanings.items is not None:
+                hidden = before.sensitive_items & frozenset(meanings.items.vocabulary)
+                after = replace(after, items=meanings.items, sensitive_items=after.sensitive_items | hidden)
+            pair = Pair(before, after, first, second, meanings, asked, own)
             break
         except InputError as fault:
             first_fault = first_fault or fault
