@@ -7,14 +7,15 @@ beside the rest of its row, and rare items are that more often than common ones.
 stands for more than one item where f is large: items are taken to fall into rows independently, so that one with the weight w is there
 with the chance (1 - (1 - f)^w) / f, and two below the same token with the product of their chances times f.
 
-Rows are found by token (an inverted index): a set is looked for in the rows of the tokens that cover its rarest item.
+All that counts of a row is which of the tokens above an item it has, of which there are few ways: rows get a number for theirs once per
+item, and a set is counted by the numbers of its items, way by way instead of row by row.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,8 @@ from scipy import sparse
 
 from shoal.errors import VALUES, InputError
 from shoal.hierarchy.tree import Hierarchy, count_of
-from shoal.kernels.measures.likely_rows import likely_rows
+from shoal.kernels.measures.pair_counts import count_pairs
+from shoal.kernels.measures.ways_together import ways_together
 from shoal.records.baskets import Baskets
 
 Floats = npt.NDArray[np.float64]
@@ -32,9 +34,11 @@ Ints = npt.NDArray[np.int64]
 FLATTEN = 0.25
 """How much the weights of items follow how often they stand as themselves: 0 not at all, 1 in proportion."""
 LOW, HIGH = 4.0, 1 / 3
+"""A chance p may be as small as p^LOW and as large as p^HIGH."""
 _BLOCK = 256
 """Items whose pairs are counted at a time."""
-"""A chance p may be as small as p^LOW and as large as p^HIGH."""
+_BYTES = 1 << 28
+"""For the ways of items in rows that are looked at again, about."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,19 @@ class Rows:
     low: float
     guess: float
     high: float
+
+
+@dataclass(frozen=True, eq=False)
+class Ways:
+    """Which of the tokens above an item each row has."""
+
+    leaf: int
+    tokens: list[int]
+    """The lowest first."""
+    of_row: npt.NDArray[np.unsignedinteger]
+    """The number of its way; 0 for rows that have none of the tokens."""
+    held: npt.NDArray[np.bool_]
+    """Per way, which of the tokens it is made of."""
 
 
 class Evidence:
@@ -72,6 +89,7 @@ class Evidence:
         self.token = np.full(tree.n_nodes, -1, np.int64)
         """The number of each node's token among the published ones."""
         self.token[self.node] = np.arange(len(self.node))
+        self._ways = lru_cache(max(2, _BYTES // max(1, 2 * len(self.rows))))(self._ways_of)
 
     @cached_property
     def _held(self) -> Any:
@@ -118,38 +136,87 @@ class Evidence:
 
     def rows_of(self, leaves: Sequence[int]) -> Rows:
         """In how many rows these items are together."""
-        paths = [(leaf, self.tokens_of(leaf)) for leaf in leaves]
-        paths.sort(key=lambda one: int(self.support[self.node[one[1]]].sum()))
-        missing = np.ones((len(paths), len(self.node), 3))
-        covers = np.zeros(len(self.node), np.int64)
-        for i, (leaf, path) in enumerate(paths):
-            covers[path] |= 1 << i
-            for t in path:
-                missing[i, t] = 1 - self.chances(leaf, int(self.node[t]))
-        first = np.array(paths[0][1], np.int64)
-        held = self._held
-        where = (self.rows.offsets, self.rows.items, held.indptr, held.indices)
-        sure, possible, sums = likely_rows(*where, first, self.node, covers, missing, self._along)
-        return Rows(int(sure), int(possible), *sums.tolist())
+        items = sorted((self._ways(leaf) for leaf in leaves), key=lambda one: self._possible(one.tokens))
+        if not all(item.tokens for item in items):
+            return Rows(0, 0, 0.0, 0.0, 0.0)
+        codes, times = _together(items)
+        chance, certain = np.ones((len(times), 3)), np.ones(len(times), np.bool_)
+        lowest = np.zeros((len(times), 0), np.int64)
+        for item, code in zip(items, codes.T, strict=True):
+            held = item.held[code]
+            missing = np.ones((len(times), 3))
+            for position, token in enumerate(item.tokens):
+                own = self.chances(item.leaf, int(self.node[token]))
+                missing[held[:, position]] *= 1 - own
+                certain &= ~held[:, position] | (own[0] == 1.0) | held[:, :position].any(axis=1)
+            chance *= 1 - missing
+            low = np.array(item.tokens, np.int64)[held.argmax(axis=1)]
+            below_one = (lowest == low[:, None]).any(axis=1)
+            chance[below_one] *= self._along[low[below_one]]
+            lowest = np.column_stack((lowest, low))
+        return Rows(int(times[certain].sum()), int(times.sum()), *(times @ chance).tolist())
+
+    def _possible(self, tokens: list[int]) -> int:
+        return int(self.support[self.node[tokens]].sum())
+
+    def _ways_of(self, leaf: int) -> Ways:
+        tokens, where = self.tokens_of(leaf), self._held
+        of_row = np.zeros(len(self.rows), np.uint16)
+        held = np.zeros((1, len(tokens)), np.bool_)
+        for position, token in reversed(list(enumerate(tokens))):
+            rows = where.indices[where.indptr[token] : where.indptr[token + 1]]
+            before = of_row[rows]
+            used = np.flatnonzero(np.bincount(before, minlength=len(held)))
+            number = np.zeros(len(held), np.int64)
+            number[used] = len(held) + np.arange(len(used))
+            more = held[used]
+            more[:, position] = True
+            held = np.concatenate((held, more))
+            of_row = of_row if len(held) <= np.iinfo(of_row.dtype).max else of_row.astype(np.uint32)
+            of_row[rows] = number[before]
+        return Ways(leaf, tokens, of_row, held)
 
     def common_pairs(self, n: int) -> list[tuple[int, int]]:
         """The pairs of items that stand together as themselves in most rows, and in any, up to n of them; frequent ones first."""
         order = np.argsort(-self.support[: self.tree.n_leaves], kind="stable")
         order = order[self.support[order] > 0]
-        held = self._held[:, self.token[order]]
+        rank = np.full(len(self.node), len(order), np.int64)
+        rank[self.token[order]] = np.arange(len(order))
         one, other, times = (np.zeros(0, np.int64) for _ in range(3))
         for start in range(0, len(order), _BLOCK):
             if len(times) == n and self.support[order[start]] <= times[-1]:
                 break  # no pair is more frequent than its rarer item
             end = min(start + _BLOCK, len(order))
-            product = (held[:, start:end].T @ held[:, :end]).tocoo()
-            kept = product.coords[1] < product.coords[0] + start
-            one = np.concatenate((one, product.coords[1][kept]))
-            other = np.concatenate((other, product.coords[0][kept] + start))
-            times = np.concatenate((times, product.data[kept]))
+            counts = count_pairs(self.rows.offsets, self.rows.items, rank, start, end)
+            rarer, commoner = np.nonzero(counts)
+            one = np.concatenate((one, commoner))
+            other = np.concatenate((other, rarer + start))
+            times = np.concatenate((times, counts[rarer, commoner]))
             best = np.lexsort((other, one, -times))[:n]
             one, other, times = one[best], other[best], times[best]
         return list(zip(order[one].tolist(), order[other].tolist(), strict=True))
+
+
+def _together(items: Sequence[Ways]) -> tuple[Ints, Ints]:
+    """(ways of the items that stand together in some row, in how many rows they do); rows that lack one of the items are left out."""
+    last, code = items[-1], items[-1].of_row
+    known: Ints = np.arange(len(items[0].held), dtype=np.int64)[:, None]
+    if len(items) == 1:
+        times = np.bincount(code, minlength=len(known))[1:]
+        return known[1:][times > 0], times[times > 0]
+    key: Any = items[0].of_row
+    for item in items[1:-1]:
+        rows = np.flatnonzero((key > 0) & (item.of_row > 0))
+        # Numbered from 1: 0 is for rows that lack one.
+        used, number = np.unique(key[rows].astype(np.int64) * len(item.held) + item.of_row[rows], return_inverse=True)
+        known = np.concatenate(
+            ([[0] * (known.shape[1] + 1)], np.column_stack((known[used // len(item.held)], used % len(item.held))))
+        )
+        key = np.zeros(len(key), np.uint32)
+        key[rows] = number + 1
+    times = ways_together(key, code, len(known), len(last.held))
+    first, second = np.nonzero(times)
+    return np.column_stack((known[first], second)), times[first, second]
 
 
 def _without_single_children(tree: Hierarchy, node: Ints) -> Ints:

@@ -83,7 +83,7 @@ class Losses:
     def times(self, q: float, token: str | None = None) -> tuple[float, float]:
         """By which factor a count of q is too low by deletion: by the guess, and at the most. `token` is what the item stands as."""
         gaps, q = self.gaps, max(q, 1.0)
-        if not gaps.any:
+        if not gaps.any or not len(self.support):
             return 1.0, 1.0
         if gaps.by_token:
             own = _odds(gaps.by_token.get(token or "", 0.0))

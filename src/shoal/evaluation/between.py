@@ -14,7 +14,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,6 +25,7 @@ from shoal.records.baskets import Baskets
 from shoal.records.formats.text import without_guard
 from shoal.records.records import Column, Records
 from shoal.records.storage.streams import display_name, list_lines, list_text
+from shoal.records.writing import without_blanks
 
 Path = str | os.PathLike[str]
 
@@ -192,6 +193,24 @@ def without_guards(published: Records, original: Records) -> Records:
                 frozenset(map(bare.__getitem__, marked)),
             )
     return replace(published, columns=tuple(columns), items=items, sensitive_items=marked)
+
+
+def with_blanks(published: Baskets, known: Iterable[str]) -> Baskets:
+    """A release whose names have the blanks again that FIMI text has no place for, where one known name alone reads so with underscores."""
+    names = set(known)
+    strange = {name for name in published.vocabulary if name not in names and "_" in name}
+    if not strange:
+        return published
+    meant: dict[str, list[str]] = {}
+    for name in names:
+        if (written := without_blanks(name)) in strange:
+            meant.setdefault(written, []).append(name)
+    clear = {written: one[0] for written, one in meant.items() if len(one) == 1 and one[0] not in published.vocabulary}
+    if not clear:
+        return published
+    return Baskets.from_codes(
+        published.lengths, published.items, [clear.get(name, name) for name in published.vocabulary]
+    )
 
 
 def _unguarded(cell: str) -> str:

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from shoal.analysis.answers import reader_estimates
 from shoal.attacks.linkage import Linkage, linkage
 from shoal.attacks.prosecutor import ProsecutorRisk, crowds, prosecutor
 from shoal.errors import InputError, Message, option
@@ -23,11 +25,13 @@ from shoal.loss.class_sizes import class_figures
 from shoal.loss.frequencies import FrequencyError, frequency_error
 from shoal.loss.pairs import Pairs, RuleErrors, rule_errors
 from shoal.loss.published import ItemsLoss, columns_loss, items_loss
-from shoal.loss.queries import Query, relative_errors
+from shoal.loss.queries import Query, answers, estimates
 from shoal.loss.workloads import random_workload
 from shoal.loss.worth import ColumnRemains, ItemsRemains, width_words
 from shoal.price.edits import edits
 from shoal.price.ul import ul
+from shoal.records.buckets import Buckets, sensitive_column, sensitive_views
+from shoal.records.records import Records
 
 ASSOCIATED = 2
 """Conditions in a rule about a sensitive column, at most."""
@@ -82,14 +86,14 @@ class Measure:
 
 def _query_columns(pair: Pair) -> list[str]:
     names = [column.name for column in pair.original.of_role("quasi")]
-    return names if pair.buckets is None else [*names, pair.buckets.sensitive]
+    return [*names, *(each.sensitive for each in pair.buckets)]
 
 
 ITEMS = Need(lambda pair: pair.meanings.tokens is not None, "not defined for tables without items")
 COLUMNS = Need(
     lambda pair: bool(pair.meanings.cells), "not defined for files of sets: there are no quasi-identifier columns"
 )
-BUCKETS = Need(lambda pair: pair.buckets is not None, "not defined for releases without buckets")
+BUCKETS = Need(lambda pair: bool(pair.buckets), "not defined for releases without buckets")
 WORTH = (Need(lambda pair: pair.meanings.tokens is not None or bool(pair.meanings.cells), ""),)
 QUERY_ITEMS = Need(ITEMS.is_met, "not defined: there are no items")
 QUERY_COLUMNS = Need(lambda pair: bool(_query_columns(pair)), "not defined: there are no quasi-identifier columns")
@@ -212,13 +216,14 @@ def _ul_lines(loss: Mapping[str, float]) -> Iterator[Line]:
 
 
 def _ambiguity(pair: Pair) -> float:
-    """The chance to miss a row's own sensitive value when guessing by its bucket."""
-    buckets = pair.buckets
-    assert buckets is not None
+    """The chance to miss a row's own sensitive value when guessing by its bucket, an average over the sensitive columns."""
+    return float(np.mean([_missed(each) for each in pair.buckets]))
+
+
+def _missed(buckets: Buckets) -> float:
     total = len(buckets.of_row)
-    owner = np.repeat(np.arange(len(buckets)), np.diff(buckets.offsets))
     # A value that c of n rows of a bucket have is guessed right for these c with a chance of c / n.
-    right = float((buckets.counts * (buckets.counts / buckets.sizes[owner])).sum())
+    right = float((buckets.counts * buckets.share).sum())
     return 1 - right / total if total else 0.0
 
 
@@ -234,7 +239,7 @@ def _classes(pair: Pair) -> dict[str, Mapping[str, Any]]:
         "before": class_figures(crowds(pair.original, items=with_items)[1], k),
         "after": class_figures(crowds(pair.published, items=with_items)[1], k, gone),
     }
-    return figures if pair.buckets is None else figures | {"buckets": class_figures(pair.buckets.sizes, k, gone)}
+    return figures | {"buckets": class_figures(pair.buckets[0].sizes, k, gone)} if pair.buckets else figures
 
 
 def _frequencies(pair: Pair) -> FrequencyError:
@@ -280,13 +285,22 @@ def _rule_lines(name: str, form: str, figures: Mapping[str, Any]) -> Iterator[Li
 
 
 def _associations(pair: Pair) -> Mapping[str, Any]:
-    """Of a bucketized release: rules X => s about its sensitive column, their confidence and which there are."""
-    buckets, threads = pair.buckets, pair.asked.get("threads")
-    assert buckets is not None
+    """Of a bucketized release: rules X => s about its sensitive columns, their confidence and which there are."""
+    views = {sensitive_column(view).name: view for view in sensitive_views(pair.original)}
+    columns = [_associations_of(pair, views[each.sensitive], each) for each in pair.buckets]
+    if len(columns) == 1:
+        return columns[0]
+    rules = sum(column["rules"] for column in columns)
+    figures = {"rules": rules, "shown": sum(column["shown"] for column in columns)}
+    for name in ("confidence_error", "missed", "extra"):
+        figures[name] = sum((column[name] or 0.0) * column["rules"] for column in columns) / max(1, rules)
+    return figures
+
+
+def _associations_of(pair: Pair, original: Records, buckets: Buckets) -> dict[str, Any]:
+    threads = pair.asked.get("threads")
     trees = {name: tree for name, tree in pair.meanings.trees.items() if tree is not None}
-    true, shown = (
-        associations(data, trees, max_length=ASSOCIATED, threads=threads) for data in (pair.original, buckets)
-    )
+    true, shown = (associations(data, trees, max_length=ASSOCIATED, threads=threads) for data in (original, buckets))
     error = identification_error(true, shown)
     return {
         "rules": len(true),
@@ -305,8 +319,6 @@ def _queries(kind: str) -> Callable[[Pair], Mapping[str, Any]]:
     """ARE of random queries of a kind."""
 
     def errors(pair: Pair) -> Mapping[str, Any]:
-        if kind != "relational" and pair.meanings.unanswerable:
-            raise Undefined(pair.meanings.unanswerable)
         items = pair.original.items
         try:
             drawn = random_workload(
@@ -329,15 +341,27 @@ def _workload(pair: Pair) -> Mapping[str, Any]:
 
 
 def _answers(pair: Pair, workload: tuple[Query, ...]) -> dict[str, Any]:
-    errors = relative_errors(
-        pair.original,
-        pair.buckets or pair.published,
-        workload,
-        pair.meanings.trees,
-        threads=pair.asked.get("threads"),
-    )
+    """Errors of what a reader would answer; where items are asked for, also of what they are in the reading of the RT paper."""
+    threads = pair.asked.get("threads")
+    truth, given = answers(pair.original, workload, threads=threads), (workload, pair.original, pair.meanings.trees)
+    if pair.buckets:
+        return _errors(estimates(pair.buckets, *given, threads=threads), truth)
+    asks_for_items = any(query.items for query in workload)
+    deleted = pair.deleted if asks_for_items else 0.0
+    told = reader_estimates(pair.published, *given, meanings=pair.meanings.tokens, deleted=deleted, threads=threads)
+    figures = _errors(told, truth)
+    if asks_for_items:
+        figures["paper"] = None
+        if not pair.meanings.crossing:
+            figures["paper"] = _errors(estimates(pair.published, *given, threads=threads), truth)
+            del figures["paper"]["queries"]
+    return figures
+
+
+def _errors(told: npt.NDArray[np.float64], truth: npt.NDArray[np.int64]) -> dict[str, Any]:
+    errors = np.abs(told - truth) / np.maximum(truth, 1)
     return {
-        "queries": len(workload),
+        "queries": len(errors),
         "are": float(errors.mean()) if len(errors) else 0.0,
         "median": float(np.median(errors)) if len(errors) else 0.0,
         "worst": float(errors.max(initial=0.0)),
@@ -346,8 +370,8 @@ def _answers(pair: Pair, workload: tuple[Query, ...]) -> dict[str, Any]:
 
 def _queries_lines(name: str) -> Callable[[Mapping[str, Any]], Iterator[Line]]:
     def lines(figures: Mapping[str, Any]) -> Iterator[Line]:
-        answers = f"the answers to {figures['queries']:,}; half of them at most {figures['median']:.2%}"
-        yield name, f"{figures['are']:.2%}", f"off (ARE), {answers}"
+        told = f"the answers to {figures['queries']:,}; half of them at most {figures['median']:.2%}"
+        yield name, f"{figures['are']:.2%}", f"off (ARE), {told}"
 
     return lines
 

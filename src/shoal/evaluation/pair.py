@@ -15,7 +15,7 @@ import numpy as np
 
 from shoal.algorithms.km.learning import learner
 from shoal.errors import VALUES, InputError, option
-from shoal.evaluation.between import RulesFile, rules_file, without_guards, workload_file
+from shoal.evaluation.between import RulesFile, rules_file, with_blanks, without_guards, workload_file
 from shoal.evaluation.request import Request
 from shoal.evaluation.shuffled_fates import shuffled_column_fates, shuffled_item_fates
 from shoal.guarantees.diversity import BUCKET
@@ -39,7 +39,7 @@ from shoal.loss.worth import Names, Worth, columns_worth, items_worth, table_wor
 from shoal.options import Reading
 from shoal.price.information import Fates
 from shoal.records.baskets import Baskets
-from shoal.records.buckets import Buckets
+from shoal.records.buckets import Buckets, sensitive_views
 from shoal.records.formats.peek import column_names, source_name
 from shoal.records.layout import GUARDED
 from shoal.records.records import Records
@@ -161,8 +161,10 @@ class Meanings:
             name: cell_meanings(published[name], column, self.trees[name]) for name, column in quasi.items()
         }
         self.tokens: TokenMeanings | None = None
-        self.unanswerable = ""
-        """Why queries on items cannot be answered, where they cannot."""
+        self.items = published.items
+        """The published sets, by the names that tokens have in the original and in the hierarchy."""
+        self.crossing = False
+        """Whether tokens of the rules overlap, so that no tree says what they mean."""
         if original.items is None:
             return
         if published.items is None:
@@ -176,8 +178,10 @@ class Meanings:
             learn = learner(open_items, KmAnonymity(asked["k"], asked["m"]))
             tree = resolve(spec, Values.of_items(open_items), unknown=unknown, learn=learn)
         _check_rules(rules, original.items)
+        told = () if rules is None else rules.items_of
+        self.items = with_blanks(published.items, {*original.items.vocabulary, *(tree.names if tree else ()), *told})
         self.tokens = token_meanings(
-            published.items.vocabulary,
+            self.items.vocabulary,
             original.items.vocabulary,
             tree,
             rules=None if rules is None else rules.items_of,
@@ -194,8 +198,7 @@ class Meanings:
         if all(token in known or set_members(token, items) for token in meanings.tokens):
             return tree
         made = tree_of_tokens(meanings, [token for token in meanings.tokens if token not in set(meanings.domain)])
-        if made is None:
-            self.unanswerable = "tokens of the rules overlap: give the hierarchy that they come from"
+        self.crossing = made is None
         return made
 
 
@@ -266,8 +269,11 @@ class Pair:
             guesses += [guessed for _, guessed in of_columns.values()]
             fates_of = {name: fates for name, (fates, _) in of_columns.items()}
             columns = columns_worth(fates_of, self.asked.get("weights") or {}, self.meanings.cells)
-        if self.buckets is not None and columns is not None:  # what is lost there is whose the sensitive value is
-            return Worth({"info": dealt_fates(self.buckets).info}, columns.kept, columns.remains), False
+        if self.buckets and columns is not None:  # what is lost there is whose the sensitive values are
+            dealt = [dealt_fates(each) for each in self.buckets]
+            bits = sum(each.bits for each in dealt)
+            info = sum(each.lost_bits for each in dealt) / bits if bits else 0.0
+            return Worth({"info": info}, columns.kept, columns.remains), False
         worth = table_worth(columns, items) if columns is not None else items
         assert worth is not None
         return worth, any(guesses)
@@ -290,21 +296,27 @@ class Pair:
         return shuffled_column_fates(before, after, self.meanings.cells[name])
 
     @cached_property
-    def buckets(self) -> Buckets | None:
-        """A bucketized release as what it is."""
+    def deleted(self) -> float:
+        """The share of the items that is missing, as a certificate would tell it; 0 where items were added instead."""
+        before, after = self.open_sets
+        own = dict(zip(before.vocabulary, before.supports().tolist(), strict=True))
+        if any(
+            rows > own.get(name, rows) for name, rows in zip(after.vocabulary, after.supports().tolist(), strict=True)
+        ):
+            return 0.0
+        fates = self.item_fates[0]
+        return float(fates.times[fates.token < 0].sum() / max(1.0, float(fates.times.sum())))
+
+    @cached_property
+    def buckets(self) -> tuple[Buckets, ...]:
+        """A bucketized release as what it is, once for each sensitive column; nothing for other releases."""
         column = next((c for c in self.published.of_role("keep") if c.name == BUCKET), None)
         if column is None or BUCKET in self.original.names:
-            return None
-        secrets = self.published.of_role("sensitive")
-        if self.published.items is not None or not secrets:
-            return None
-        if len(secrets) > 1:
-            raise InputError(
-                "buckets are measured for one sensitive column; name one of "
-                f"{', '.join(one.name for one in secrets)} with {option('sensitive')}, and drop the others ({option('drop')})"
-            )
-        others = tuple(c for c in self.published.columns if c is not column)
-        return Buckets.of(replace(self.published, columns=others), column.codes, names=column.values)
+            return ()
+        if self.published.items is not None or not self.published.of_role("sensitive"):
+            return ()
+        others = replace(self.published, columns=tuple(c for c in self.published.columns if c is not column))
+        return tuple(Buckets.of(view, column.codes, names=column.values) for view in sensitive_views(others))
 
 
 def read_pair(original: Any, published: Any, asked: Request) -> Pair:
@@ -333,7 +345,11 @@ def read_pair(original: Any, published: Any, asked: Request) -> Pair:
             if not first.rows:
                 raise InputError(f"{first.source} has no rows; there is nothing to compare")
             after, second = Reader({**asked, "separator": other}).read(published, like=before)
-            pair = Pair(before, after, first, second, Meanings(before, after, asked, told), asked, own)
+            meanings = Meanings(before, after, asked, told)
+            if meanings.items is not after.items and meanings.items is not None:
+                hidden = before.sensitive_items & frozenset(meanings.items.vocabulary)
+                after = replace(after, items=meanings.items, sensitive_items=after.sensitive_items | hidden)
+            pair = Pair(before, after, first, second, meanings, asked, own)
             break
         except InputError as fault:
             first_fault = first_fault or fault
@@ -352,8 +368,6 @@ def _check_pair(pair: Pair) -> None:
             "rows do not correspond"
         )
     _check_workload(pair.workload or (), pair.original)
-    if pair.meanings.unanswerable and any(query.items for query in pair.workload or ()):
-        raise InputError(pair.meanings.unanswerable)
     if pair.asked.get("weights") and not pair.meanings.cells:
         raise InputError("weights are for the columns of tables, and there are none; leave them out")
 

@@ -68,6 +68,16 @@ class TokenMeanings:
         """Whether no item is in two tokens: then each item was published as one token everywhere, or left out."""
         return int(np.bincount(self.members, minlength=1).max(initial=0)) <= 1
 
+    @property
+    def nested(self) -> bool:
+        """Whether of two tokens that share an item one holds all items of the other, as in a tree."""
+        order = np.lexsort((self.owner, self.sizes[self.owner], self.members))
+        item, token = self.members[order], self.owner[order]
+        beside = np.flatnonzero(item[1:] == item[:-1])
+        # All items of a token have to have the same next wider one.
+        pairs, shared = np.unique(np.column_stack((token[beside], token[beside + 1])), axis=0, return_counts=True)
+        return bool(np.all(shared == self.sizes[pairs[:, 0]]))
+
 
 def token_meanings(
     tokens: Sequence[str],

@@ -85,7 +85,7 @@ def answers(
 
 
 def estimates(
-    published: Records | Baskets | Buckets,
+    published: Records | Baskets | Buckets | Sequence[Buckets],
     workload: Sequence[Query],
     original: Records | Baskets | None = None,
     hierarchies: Trees = None,
@@ -96,35 +96,66 @@ def estimates(
 
     Of `original`, only the domains are used: the values of each column and the names of the items, never a row. `hierarchies` are those
     that labels come from. A category without one has a flat one, a number without one is published in ranges. Without `original`, what
-    is published is its own domain: all that is needed where nothing was generalized, as in buckets.
+    is published is its own domain: all that is needed where nothing was generalized, as in buckets. Those of several sensitive columns are
+    given together, each over the same rows.
     """
-    if isinstance(published, Buckets):
-        return _expected_in_buckets(published, workload, original, threads)
+    if not isinstance(published, Records | Baskets):
+        every = (published,) if isinstance(published, Buckets) else published
+        return _expected_in_buckets(every, workload, original, threads)
     published = Records.of(published)
     original = published if original is None else Records.of(original)
-    trees = _trees(hierarchies, original, published)
-    names = list(dict.fromkeys(condition.column for query in workload for condition in query.conditions))
-    readings = {name: _reading(published[name], original[name], trees.get(name)) for name in names}
-    group, first = row_classes([published[name] for name in names], len(published))
-    codes = {name: published[name].codes[first] for name in names}
-    sizes = np.bincount(group, minlength=len(first)).astype(np.float64)
+    columns = read_columns(published, original, hierarchies, workload)
     wanted = frozenset[str]().union(*(query.items for query in workload))
-    holding = _holding(published, original, trees.get(original.items_name)) if wanted else None
+    tree = _trees(hierarchies, original, published).get(original.items_name)
+    holding = _holding(published, original, tree) if wanted else None
 
     def expected_rows_of(query: Query) -> float:
-        weight = np.ones(len(first), np.float64)
-        for condition in query.conditions:
-            weight *= readings[condition.column].chances(condition)[codes[condition.column]]
+        weight = columns.weights(query)
         if not query.items or holding is None:
-            return float((sizes * weight).sum())
-        return holding.expected_rows(query.items, group, weight)
+            return float((columns.sizes * weight).sum())
+        return holding.expected_rows(query.items, columns.group, weight)
 
-    return _for_each(expected_rows_of, workload, threads)
+    return each_query(expected_rows_of, workload, threads)
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnReadings:
+    """What published columns mean, for each class of rows that are equal in those that are asked for."""
+
+    group: npt.NDArray[np.int64]
+    """The class of each row."""
+    sizes: Floats
+    """Rows of each class."""
+    readings: Mapping[str, _Labels | _Ranges]
+    codes: Mapping[str, npt.NDArray[np.int32]]
+    """Per column, the published value of each class."""
+
+    def weights(self, query: Query) -> Floats:
+        """Per class, the chance that one of its rows meets all conditions of a query."""
+        weight = np.ones(len(self.sizes), np.float64)
+        for condition in query.conditions:
+            weight *= self.readings[condition.column].chances(condition)[self.codes[condition.column]]
+        return weight
+
+
+def read_columns(
+    published: Records, original: Records, hierarchies: Trees, workload: Sequence[Query]
+) -> ColumnReadings:
+    """What the columns mean that the queries of a workload ask for."""
+    trees = _trees(hierarchies, original, published)
+    names = list(dict.fromkeys(condition.column for query in workload for condition in query.conditions))
+    group, first = row_classes([published[name] for name in names], len(published))
+    return ColumnReadings(
+        group,
+        np.bincount(group, minlength=len(first)).astype(np.float64),
+        {name: _reading(published[name], original[name], trees.get(name)) for name in names},
+        {name: published[name].codes[first] for name in names},
+    )
 
 
 def relative_errors(
     original: Records | Baskets,
-    published: Records | Baskets | Buckets,
+    published: Records | Baskets | Buckets | Sequence[Buckets],
     workload: Sequence[Query],
     hierarchies: Trees = None,
     *,
@@ -146,7 +177,7 @@ def relative_errors(
 
 def are(
     original: Records | Baskets,
-    published: Records | Baskets | Buckets,
+    published: Records | Baskets | Buckets | Sequence[Buckets],
     workload: Sequence[Query],
     hierarchies: Trees = None,
     *,
@@ -159,16 +190,16 @@ def are(
 
 
 def _expected_in_buckets(
-    published: Buckets, workload: Sequence[Query], original: Records | Baskets | None, threads: int | None
+    every: Sequence[Buckets], workload: Sequence[Query], original: Records | Baskets | None, threads: int | None
 ) -> Floats:
-    """Rows are exact except in the sensitive column: those that meet the other conditions are counted bucket by bucket, and each bucket has
-    its share of the values asked for."""
+    """Rows are exact except in the sensitive columns: those that meet the other conditions are counted bucket by bucket, and each bucket
+    has its share of the values asked for; several columns are dealt independently of each other."""
     domain = None if original is None else Records.of(original)
     if any(query.items for query in workload):
         raise InputError("a query asks for items; buckets have none")
-    values = _spread(published)
+    published, secrets = every[0], {each.sensitive: each for each in every}
     names = list(dict.fromkeys(condition.column for query in workload for condition in query.conditions))
-    columns = {name: values if name == published.sensitive else published.rows[name] for name in names}
+    columns = {name: _spread(secrets[name]) if name in secrets else published.rows[name] for name in names}
     readings = {
         name: _reading(column, column if domain is None else domain[name], None) for name, column in columns.items()
     }
@@ -178,15 +209,14 @@ def _expected_in_buckets(
         wanted: Floats = np.ones(len(published), np.float64)
         for condition in query.conditions:
             chances = readings[condition.column].chances(condition)
-            if condition.column == published.sensitive:
-                wanted = np.bincount(
-                    published.owner, published.share * chances[published.values], len(published)
-                ).astype(np.float64)
+            if condition.column in secrets:
+                each = secrets[condition.column]
+                wanted *= np.bincount(each.owner, each.share * chances[each.values], len(each))
             else:
                 meeting *= chances[columns[condition.column].codes]
         return float((np.bincount(published.of_row, meeting, minlength=len(published)) * wanted).sum())
 
-    return _for_each(expected_rows_of, workload, threads)
+    return each_query(expected_rows_of, workload, threads)
 
 
 def _spread(published: Buckets) -> Column:
@@ -290,7 +320,8 @@ def _holding(published: Records, original: Records, tree: Hierarchy | None) -> _
     return _Holding(published.items, token_meanings(tokens, items, tree, sensitive=sensitive))
 
 
-def _for_each(count: Callable[[Query], float], workload: Sequence[Query], threads: int | None) -> Floats:
+def each_query(count: Callable[[Query], float], workload: Sequence[Query], threads: int | None) -> Floats:
+    """What is counted for each query, by threads."""
     parts = over_blocks(lambda a, b: [*map(count, workload[a:b])], even_blocks(np.ones(len(workload)), 64), threads)
     return np.array([rows for part in parts for rows in part], np.float64)
 

@@ -123,6 +123,11 @@ def with_separator(vocabulary: Sequence[str], layout: Layout, target: Target = "
     )
 
 
+def without_blanks(name: str) -> str:
+    """A name as FIMI text has it."""
+    return _BLANK.sub("_", name)
+
+
 def written_tokens(vocabulary: Sequence[str], layout: Layout, target: Target = "the output") -> tuple[str, ...]:
     """What each name looks like in a file of this layout.
 
@@ -130,7 +135,7 @@ def written_tokens(vocabulary: Sequence[str], layout: Layout, target: Target = "
     running them. Each item has one name wherever it stands in its cell. Everything else stays.
     """
     if layout.format == "dat":
-        tokens = tuple(_BLANK.sub("_", name) for name in vocabulary)
+        tokens = tuple(map(without_blanks, vocabulary))
         refused = {"", "-1", "-2"}
     elif layout.format in (*CELLED, "long"):
         tokens = tuple(name.strip(BLANKS) for name in vocabulary)

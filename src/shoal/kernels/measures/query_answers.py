@@ -1,4 +1,5 @@
-"""The expected number of published rows that hold all of some items, when a generalized item is any non-empty subset of its items.
+"""The expected number of published rows that hold all of some items: when a generalized item is any non-empty subset of its items, and when
+every item below it has a chance of its own.
 
 A query has a bit for each of its items, a token the bits of those that it may stand for. A row whose tokens miss a bit is left at once.
 """
@@ -61,3 +62,43 @@ def _ones(bits):
         bits &= bits - 1
         count += 1
     return count
+
+
+@nb.njit(cache=True, nogil=True)
+def likely_rows(offsets, tokens, group, weight, mask, chance, along, size):
+    """The sum over rows of the weight of their group times the chance that they hold all of some items.
+
+    `chance[i, t]` is how likely a row with token t holds item i, for the bits i of `mask[t]`. Several tokens may bring an item. A second
+    item whose narrowest token (by `size`) is that of another comes along with the chance `along[t]` times its own.
+    """
+    n = len(chance)
+    wanted = (1 << n) - 1
+    total = 0.0
+    absent, narrowest = np.empty(n), np.empty(n, np.int64)
+    for row in range(len(offsets) - 1):
+        if weight[group[row]] == 0.0:
+            continue
+        covered = np.int64(0)
+        for p in range(offsets[row], offsets[row + 1]):
+            covered |= mask[tokens[p]]
+        if covered != wanted:
+            continue
+        absent[:] = 1.0
+        narrowest[:] = -1
+        for p in range(offsets[row], offsets[row + 1]):
+            t = tokens[p]
+            if mask[t]:
+                for i in range(n):
+                    if mask[t] >> i & 1:
+                        absent[i] *= 1.0 - chance[i, t]
+                        if narrowest[i] < 0 or size[t] < size[narrowest[i]]:
+                            narrowest[i] = t
+        found = weight[group[row]]
+        for i in range(n):
+            found *= 1.0 - absent[i]
+            for j in range(i):
+                if narrowest[j] == narrowest[i]:
+                    found *= along[narrowest[i]]
+                    break
+        total += found
+    return total
