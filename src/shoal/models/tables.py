@@ -21,7 +21,7 @@ from shoal.algorithms.rt.cluster_recoding import ClusterRecoding, ItemTokens, RT
 from shoal.algorithms.rt.weighing.outliers import without_outliers
 from shoal.certificate.disclosure import Figure, disclose, disclose_columns, tells_widths, untold_leaves
 from shoal.certificate.facts import hierarchy_facts
-from shoal.errors import InputError, Message, option
+from shoal.errors import InputError, option
 from shoal.guarantees.km import KmAnonymity
 from shoal.hierarchy.meanings import cell_meanings
 from shoal.hierarchy.spec import Values, column_hierarchy, resolve
@@ -32,6 +32,7 @@ from shoal.loss.readers_view import exact_pairs, exact_share
 from shoal.loss.relational import ANYTHING
 from shoal.loss.worth import Names, Worth, columns_worth, items_worth, table_worth, worth_notes
 from shoal.models import Proposal, Roles, basket_details, basket_notes
+from shoal.models.empty_words import empty_warnings, first_notes
 from shoal.models.km import BY_CATEGORY, ONE_BY_ONE, deletion_warnings, with_defaults
 from shoal.price.information import weighted_median
 from shoal.price.ncp import published_ncp
@@ -46,8 +47,6 @@ WORTH_A_LOOK = 0.2
 """Columns that lose more than this by a bound that nobody asked for are worth a word."""
 SUPPRESS = {"local": 0.05, "hybrid": 0.05}
 """The share of occurrences that may be deleted inside classes when nobody says otherwise, by transaction function; 0 for the others."""
-HARDLY = 0.5
-"""A hierarchy that leaves more than this share of the items at its root, or deleted, is of little help."""
 RT = ("delta", "formation", "transaction", "ordering", "weights", "limits", "item_weights", "balance")
 
 
@@ -215,8 +214,8 @@ def proposal(source: Source, guarantee: Any, request: Mapping[str, Any], options
         bound=recoding.bound,
         details=details,
         certified=certified,
-        warnings=warnings,
-        notes=_tree_notes(recoding, items_tree)
+        warnings=(*empty_warnings(published, trees), *warnings),
+        notes=tuple(first_notes(records, published, recoding, trees))
         + source.notes
         + (basket_notes(records.items, empty_stay=True) if records.items is not None else ())
         + recoding.notes
@@ -349,22 +348,6 @@ def item_warnings(rt: RTOptions, options: Options) -> Iterator[str]:
     """For readers of the certificate: how items may have been deleted."""
     if options.suppress:
         yield from deletion_warnings(options.suppress, ONE_BY_ONE if rt.transaction in SUPPRESS else BY_CATEGORY)
-
-
-def _tree_notes(recoding: ClusterRecoding, tree: Hierarchy | None) -> tuple[str, ...]:
-    """A word to the owner, before all others, where the item hierarchy could not help."""
-    if tree is None or recoding.tokens is None or not len(recoding.tokens.token):
-        return ()
-    says_nothing = np.array([*(name == tree.names[tree.root] for name in recoding.tokens.tokens), True], np.bool_)
-    share = float(np.mean(says_nothing[recoding.tokens.token]))
-    if share <= HARDLY or recoding.facts.get("transaction") == "sets":
-        return ()
-    return (
-        Message(
-            f"the hierarchy {tree.source} helps little here: {share:.0%} of the items are published as nothing more than its root, or not "
-            f"at all, because few rows of a class share a category; fewer quasi columns, a smaller {option('balance')}, k or m keep more"
-        ),
-    )
 
 
 def _items_ncp(recoding: ClusterRecoding, published: Records, tree: Hierarchy | None) -> dict[str, float]:
