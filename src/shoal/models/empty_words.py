@@ -15,6 +15,8 @@ from shoal.hierarchy.tree import Hierarchy
 from shoal.loss.relational import ANYTHING
 from shoal.records.records import Column, Records
 
+FLAT = "flat"
+"""The tree of a column that has none: values and nothing above them but the root."""
 HARDLY = 0.5
 """A hierarchy that leaves more than this share at its root, or deleted, is of little help."""
 
@@ -28,12 +30,12 @@ def first_notes(records: Records, published: Records, recoding: ClusterRecoding,
     for column in records.of_role("quasi"):
         tree, after = trees[column.name], published[column.name]
         if is_uniform(after) and not is_uniform(column):
-            by_tree = "" if tree is None else f", and its hierarchy {tree.source} could not help"
+            by_tree = "" if tree is None or tree.source == FLAT else f", and its hierarchy {tree.source} could not help"
             yield Message(
                 f"nothing is left of column {column.name!r}: it is {_uniform_words(after)} in every published row{by_tree}; {more}, or a "
                 f"limit ({option('limits')}), keep more of it"
             )
-        elif tree is not None and (share := root_share(after, tree)) > HARDLY:
+        elif tree is not None and tree.source != FLAT and (share := root_share(after, tree)) > HARDLY:
             yield Message(
                 f"the hierarchy {tree.source} helps little with column {column.name!r}: {share:.0%} of the rows are published as nothing "
                 f"more than its root; {more}, or a finer hierarchy, keep more of it"

@@ -83,7 +83,8 @@ def _distance(table, counts, size, unknown, last, kind):
             work += abs(behind)
         work /= last - unknown - 2
     rest = max(1 - here, 1 - there) if kind == ORDERED else abs(here - there)
-    return min(here, there) * work + rest
+    # Where more is known than in the table this is more than the distance, so that no two groups are farther together than apart.
+    return here * work + rest
 
 
 @nb.njit(cache=True, nogil=True)
