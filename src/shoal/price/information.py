@@ -41,7 +41,7 @@ class Fates:
         return Fates(
             np.concatenate((self.item, item.astype(self.item.dtype))),
             np.concatenate((self.token, nothing)),
-            np.concatenate((self.times.astype(np.float64), times[item])),
+            np.concatenate((self.times, times[item])).astype(np.float64),
             np.concatenate((self.as_it_is, np.zeros(len(item), np.bool_))),
         )
 
