@@ -69,6 +69,8 @@ class Share:
     """A number from 0 to 1."""
 
     example: str
+    least: float = 0
+    most: float = 1
 
 
 @dataclass(frozen=True)

@@ -150,8 +150,8 @@ def _type_of(kind: Kind) -> Any:
     match kind:
         case Whole(least, most):
             return Annotated[int, Field(ge=least, le=LARGEST if most is None else most)]
-        case Share():
-            return Annotated[float, Field(ge=0, le=1)]
+        case Share(least=least, most=most):
+            return Annotated[float, Field(ge=least, le=most)]
         case Seconds():
             return Annotated[float, Field(gt=0, le=LONGEST)]
         case Numbers(most=most):
