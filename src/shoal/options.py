@@ -263,9 +263,9 @@ class Auditing(Reading, total=False):
             Specs(),
             SPECS
             + " For tables give one per column, `COL=SPEC`, also `bands:10`, `round:5`, `top:90` and `intervals:5,10,20` (numbers), "
-            "`bands` (bands such as 50-59), `dates` (days into months, quarters and years; `dates:year,month`, `dates:dmy`), `durations`, "
-            "`prefix:3,2` and `mask` (codes), and `named:N` (as balanced, named by the first and last value); numbers without one become "
-            "ranges, items without one sets.",
+            "`bands` (bands such as 50-59), `dates` (days into months, quarters and years; `dates:year,month`, `dates:dmy`), "
+            "`dates:ranges` and `bands:ranges` (from the first to the last of a class), `durations`, `prefix:3,2` and `mask` (codes), and "
+            "`named:N` (as balanced, named by the first and last value); numbers without one become ranges, items without one sets.",
             "[COL=]SPEC",
             "frequency:5, tables: none",
             place=("hierarchies",),

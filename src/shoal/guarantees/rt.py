@@ -30,7 +30,7 @@ from shoal.records.records import Records
 
 NO_MORE_THAN_NEEDED = (
     "Values and items were changed no more than the promise needs. Whoever knows that can conclude why: rows of a class differed in what "
-    "is not exact, a range ends at numbers that somebody in the class has, and of items that are published together one at least was too "
+    "is not exact, a range ends at values that somebody in the class has, and of items that are published together one at least was too "
     "rare in the class."
 )
 

@@ -47,8 +47,10 @@ KINDS = (
     ColumnKind("top", "Top coding: all above become one", True, "From", "90", True),
     ColumnKind("bottom", "Bottom coding: all below become one", True, "Up to", "18", True),
     ColumnKind("dates", "Dates, into months, quarters and years", False, "Steps", ""),
+    ColumnKind("dates:ranges", "Dates, in ranges that fit", False),
     ColumnKind("durations", "Durations", False, "Steps", ""),
     ColumnKind("bands", "Bands that stand in the data", False),
+    ColumnKind("bands:ranges", "Bands that stand in the data, in ranges that fit", False),
     ColumnKind("prefix", "Codes, by their first characters", None, "Lengths", ""),
     ColumnKind("mask", "Codes, the last characters hidden", None),
     ColumnKind("flat", "The value or nothing", None),
@@ -76,6 +78,8 @@ def chosen_kind(document: Mapping[str, Any], column: str) -> tuple[str, str]:
     spec = trees_of(document).get(column)
     if spec is None:
         return AS_FOUND, ""
+    if any(spec == kind.name for kind in KINDS):
+        return spec, ""
     name, _, parameter = spec.partition(":")
     return (name, parameter) if is_made(spec) else (OWN_TREE, "")
 

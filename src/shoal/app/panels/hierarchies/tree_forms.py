@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from shoal.app.panels.hierarchies.tree_values import Need
 from shoal.hierarchy.kinds.dates import date_order
 from shoal.hierarchy.kinds.recognition import recognise
+from shoal.hierarchy.kinds.stretches import WORD, asks_ranges
 from shoal.hierarchy.spec import Values, is_made
 
 GLANCE = 500
@@ -106,6 +107,16 @@ _ORDERED = Form(
     "Built: bands that stand in the data",
     "Bands such as 50-59, <18 or 65+ join with their neighbours.",
 )
+_DATE_RANGES = Form(
+    "dates:ranges",
+    "Built: dates in ranges that fit",
+    "A class is published from its first to its last day, 2024-03-01..2024-04-15, or as a month or year where it is just that.",
+)
+_BAND_RANGES = Form(
+    "bands:ranges",
+    "Built: bands in ranges that fit",
+    "A class is published from its first to its last band: [50-60) and [60-70) become [50-70), wherever they stand.",
+)
 _DURATIONS = Form(
     "durations",
     "Built: durations",
@@ -142,9 +153,9 @@ def forms_for(need: Need, values: Values) -> list[Form]:
     if values.numeric:
         made = [_INTERVALS, _BANDS, _ROUND, _TOP, _BOTTOM, _BALANCED]
         return [_RANGES if need.model != "diversity" else _FLAT, *made, FILE, _MASK, _PREFIX, _VALUES]
-    dates = [DATES] if date_order(values.names, GLANCE) is not None else []
+    dates = [DATES, _DATE_RANGES] if date_order(values.names, GLANCE) is not None else []
     what = recognise(values.names[:GLANCE]).what
-    made = [form for form in (_DURATIONS, _ORDERED) if form.name == what]
+    made = [form for form in (_DURATIONS, _ORDERED, _BAND_RANGES) if form.name.partition(":")[0] == what]
     return [_FLAT, *dates, *made, FILE, _MASK, _PREFIX, _BALANCED, _NAMED, _FREQUENCY, *([_VALUES] if what else [])]
 
 
@@ -152,6 +163,8 @@ def form_of(spec: str | None) -> tuple[str, str]:
     """(name of the form, parameter) of what a plan names."""
     if spec is None:
         return "none", ""
+    if asks_ranges(spec):
+        return f"{spec.partition(':')[0]}:{WORD}", ""
     if is_made(spec):
         name, _, parameter = spec.partition(":")
         return name, parameter
