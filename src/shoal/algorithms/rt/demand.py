@@ -21,6 +21,8 @@ from shoal.kernels.tables.demands import (
     DISTINCT,
     EQUAL,
     FREQUENCY,
+    JOINABLE,
+    JOINABLE_OR_MISSING,
     ORDERED,
     ORDERED_OR_MISSING,
     Demands,
@@ -147,4 +149,7 @@ def _blocks(column: Column, guarantee: Any) -> Iterator[Block]:
     ranked, rank = np.unique(np.asarray(key)[column.codes[~missing]], return_inverse=True)
     place = np.zeros(len(column), np.int64)
     place[~missing] = rank.reshape(-1) + 1
-    yield Block(ORDERED if unknown else ORDERED_OR_MISSING, t, every, place, len(ranked) + 1)
+    kind = ORDERED if unknown else ORDERED_OR_MISSING
+    if not isinstance(guarantee, TableAnonymity):  # classes are joined without asking again
+        kind = JOINABLE if unknown else JOINABLE_OR_MISSING
+    yield Block(kind, t, every, place, len(ranked) + 1)
