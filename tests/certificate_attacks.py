@@ -79,6 +79,36 @@ WORLDS = {
     "lm": World(
         shoal.LmDiversity(3, 2, 1), _SETS | {"items": "items", "sensitive": "f,g", "drop": "ill"}, table=True, rows=12
     ),
+    "rt, rows left out": World(
+        shoal.RTAnonymity(3, 1), _BESIDE | {"items": "items", "drop": "ill", "suppress_rows": 0.2}, table=True, rows=12
+    ),
+    "rt, sets, rows left out": World(
+        shoal.RTAnonymity(3, 1),
+        _SETS | {"items": "items", "drop": "ill", "transaction": "sets", "suppress_rows": 0.2},
+        table=True,
+        rows=12,
+    ),
+    "rt, frequency, rows left out": World(
+        shoal.RTAnonymity(3, 1),
+        {
+            "quasi": "age,sex",
+            "hierarchy": {"items": "frequency:2"},
+            "items": "items",
+            "drop": "ill",
+            "suppress_rows": 0.2,
+        },
+        table=True,
+        rows=12,
+    ),
+    "rt, close": World(
+        shoal.RTAnonymity(3, 1, t=0.5), _BESIDE | {"items": "items", "sensitive": "ill"}, table=True, rows=12
+    ),
+    "lm, rows left out": World(
+        shoal.LmDiversity(3, 2, 1),
+        _SETS | {"items": "items", "sensitive": "f,g", "drop": "ill", "suppress_rows": 0.2},
+        table=True,
+        rows=12,
+    ),
     "injector": World(shoal.MatchingDiversity(2), _SETS | {"sensitive": "ill", "drop": "items"}, table=True, rows=12),
     "anatomy": World(
         shoal.MatchingDiversity(2),
@@ -213,7 +243,8 @@ def same_files(
             yield first, rows, seen, again
 
 
-_DIGEST = re.compile(r"[0-9a-f]{64}|\b[0-9a-f]{16}\b")
+_DIGEST = re.compile(r"[0-9a-f]{64}|\b(?=\d*[a-f])[0-9a-f]{16}\b")
+"""Sixteen digits alone are the fraction of a number."""
 
 
 def facts_in(data: bytes) -> dict[str, Any]:

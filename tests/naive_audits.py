@@ -122,6 +122,26 @@ def bucket_breaches(rows, l, sensitive, never):  # noqa: E741
     return broken
 
 
+def telling_crowds(rows, m, l, t, quasi, sensitive, ways):  # noqa: E741
+    """Crowds (the rows of a class that hold a set of at most m items that occurs, the empty one too) that tell too much of a column."""
+    telling = []
+    for group in grouped(rows, *quasi):
+        known = {
+            chosen for row in group for size in range(m + 1) for chosen in combinations(sorted(set(row["codes"])), size)
+        }
+        for chosen in known:
+            crowd = [row for row in group if set(chosen) <= set(row["codes"])]
+            for name in sensitive:
+                own, all_values = Counter(row[name] for row in crowd), Counter(row[name] for row in rows)
+                too_sure = l > 1 and max(own.values()) * l > len(crowd)
+                if too_sure or (
+                    t is not None and moved_earth(own, all_values, sorted(all_values, key=float), ways[name]) > t + 1e-7
+                ):
+                    telling.append((group[0][quasi[0]], chosen))
+                    break
+    return telling
+
+
 def moved_earth(own, table, values, way):
     """The least work that turns one distribution (counts by value) into another, as a transport problem."""
     far = np.array([[abs(i - j) / max(1, len(values) - 1) for j in range(len(values))] for i in range(len(values))])

@@ -69,6 +69,8 @@ class Share:
     """A number from 0 to 1."""
 
     example: str
+    least: float = 0
+    most: float = 1
 
 
 @dataclass(frozen=True)
@@ -170,7 +172,8 @@ class Reading(TypedDict, total=False):
         Option(
             PROMISE,
             Text(),
-            "What an attacker wants to learn; it is published unchanged. A column, a list of items, or a file with one on each line.",
+            "What an attacker wants to learn; it is published unchanged. A column, a list of items, or a file with one on each line; of a "
+            "table several columns of one value a row as well.",
             "COL|ITEM,ITEM|FILE",
             place=("the role sensitive",),
         ),
@@ -260,9 +263,9 @@ class Auditing(Reading, total=False):
             Specs(),
             SPECS
             + " For tables give one per column, `COL=SPEC`, also `bands:10`, `round:5`, `top:90` and `intervals:5,10,20` (numbers), "
-            "`bands` (bands such as 50-59), `dates` (days into months, quarters and years; `dates:year,month`, `dates:dmy`), `durations`, "
-            "`prefix:3,2` and `mask` (codes), and `named:N` (as balanced, named by the first and last value); numbers without one become "
-            "ranges, items without one sets.",
+            "`bands` (bands such as 50-59), `dates` (days into months, quarters and years; `dates:year,month`, `dates:dmy`), "
+            "`dates:ranges` and `bands:ranges` (from the first to the last of a class), `durations`, `prefix:3,2` and `mask` (codes), and "
+            "`named:N` (as balanced, named by the first and last value); numbers without one become ranges, items without one sets.",
             "[COL=]SPEC",
             "frequency:5, tables: none",
             place=("hierarchies",),
@@ -330,8 +333,8 @@ class Keywords(Auditing, total=False):
         Option(
             SEARCH,
             Share("0.02"),
-            f"Tables without items: up to this share of the rows may be left out: those that {option('limits')} leaves fewer than k alike, "
-            "then those that are farthest from the rows of their class. They count as lost.",
+            f"Tables: up to this share of the rows may be left out: those that {option('limits')} leaves fewer than k alike, then those "
+            "that are farthest from the rows of their class or, beside items, whose items lose most. They count as lost.",
             "SHARE",
             "0",
         ),
@@ -531,8 +534,8 @@ class _Promise(TypedDict, total=False):
             Choice(("km", "k", "rt", "lm", "diversity")),
             "What is promised. `km`: whoever knows up to m items faces k rows. `k`: whoever knows all items (in a table, all "
             f"{option('quasi')} columns) faces k equal rows. `rt`: whoever knows all {option('quasi')} columns and up to m items faces k "
-            "rows. `lm`: the same, and is never surer than 1/l of a sensitive item. `diversity`: sensitive values are in buckets, and "
-            f"whoever knows the {option('quasi')} columns and rules about the values faces l of them.",
+            "rows. `lm`: the same, and is never surer than 1/l of a sensitive item or value. `diversity`: sensitive values are in buckets, "
+            f"and whoever knows the {option('quasi')} columns and rules about the values faces l of them.",
             default="km",
             place=("guarantee", "model"),
         ),
@@ -563,7 +566,7 @@ class _Promise(TypedDict, total=False):
             PROMISE,
             Whole(1),
             f"k: every class of equal rows holds at least l different sensitive values ({option('l_kind')} says what is counted). "
-            "lm: no sensitive item is likelier than 1/l. "
+            "lm: no sensitive item, or value of a sensitive column, is likelier than 1/l. "
             "diversity: at least l sensitive values stay possible for every row.",
             default="1, lm: 2, diversity: 3",
             place=("guarantee", "l"),
@@ -574,10 +577,10 @@ class _Promise(TypedDict, total=False):
         Option(
             PROMISE,
             Words("COL=value"),
-            f"k with {option('l')} or {option('t')}, diversity: what a missing sensitive value is. `unknown`: it may be any "
-            "value; it does not count. `value`: a value of its own. For all sensitive columns, or per column; may be repeated. For a "
-            "quasi-identifier of a table (in a plan and in Python: missing_quasi): `value`, `unknown` (published as *) or `drop` (the "
-            "row is left out).",
+            f"k with {option('l')} or {option('t')}, rt with {option('t')}, lm, diversity: what a missing sensitive value is. "
+            "`unknown`: it may be any value; it does not count. `value`: a value of its own. For all sensitive columns, or per column; "
+            "may be repeated. For a quasi-identifier of a table (in a plan and in Python: missing_quasi): `value`, `unknown` (published as "
+            "*) or `drop` (the row is left out).",
             "[COL=]unknown|value|drop",
             "unknown, quasi columns: value",
             place=("guarantee", "missing"),
@@ -589,7 +592,7 @@ class _Promise(TypedDict, total=False):
             PROMISE,
             Choice(("distinct", "frequency")),
             f"k on a table: what {option('l')} counts. `distinct`: different values in every class. `frequency`: no value stands in more "
-            "than 1/l of the rows of a class.",
+            "than 1/l of the rows of a class. With lm it is always by frequency.",
             default="distinct",
             place=("guarantee", "l_kind"),
         ),
@@ -599,7 +602,8 @@ class _Promise(TypedDict, total=False):
         Option(
             PROMISE,
             Share("0.2"),
-            "k on a table: how far the sensitive values of a class may be from those of the whole table, from 0 (the same shares) to 1.",
+            "k on a table, rt, lm: how far the sensitive values of a class (with rt and lm also of its rows with the same up to m items) "
+            "may be from those of the whole table, from 0 (the same shares) to 1.",
             "SHARE",
             place=("guarantee", "t"),
         ),
@@ -609,7 +613,7 @@ class _Promise(TypedDict, total=False):
         Option(
             PROMISE,
             Words("COL=ordered"),
-            f"k with {option('t')}: how far two sensitive values are from each other. `equal`: any two are equally far. `ordered`: as "
+            f"With {option('t')}: how far two sensitive values are from each other. `equal`: any two are equally far. `ordered`: as "
             "far as their ranks, numbers by size and other values by name. For all sensitive columns, or per column; may be repeated.",
             "[COL=]equal|ordered",
             "ordered for numbers, else equal",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -13,8 +15,10 @@ from shoal.algorithms.rt.cluster_recoding import RTOptions
 from shoal.algorithms.rt.clusters import cluster, joined_alike, mondrian
 from shoal.algorithms.rt.mondrian import mondrian_parts
 from shoal.errors import Unreachable
+from shoal.guarantees.rt import RTAnonymity
 from shoal.guarantees.table import TableAnonymity
 from shoal.loss.relational import relational_ncp, space
+from shoal.records.baskets import Baskets
 from shoal.records.records import Records
 
 BOTH = {"cluster": cluster, "mondrian": mondrian}
@@ -101,6 +105,33 @@ def test_searches_and_the_audit_agree_on_what_a_class_lacks(told, promise, data)
         assert demand.holds(rows) or (c,) in broken
         if sizes[c] >= promise.k:
             assert demand.holds(rows) == ((c,) not in broken)
+
+
+@settings(max_examples=100)
+@given(
+    st.lists(st.tuples(st.sampled_from([None, 1, 2, 2, 5]), st.sampled_from("abc")), min_size=3, max_size=12),
+    st.sampled_from([0.2, 0.4, 0.6]),
+    st.sampled_from(["unknown", "value"]),
+)
+def test_groups_beside_items_that_lack_nothing_lack_nothing_together(rows, t, missing):
+    from shoal.algorithms.rt.demand import Demand, column_blocks
+
+    promise = RTAnonymity(1, 1, t=t, distance="ordered", missing=missing)
+    records = Records((column("told", [value for value, _ in rows], "sensitive", numeric=True),))
+    try:
+        demand = Demand.of(column_blocks(records, promise), len(rows))
+    except Unreachable:
+        return
+    groups = [np.flatnonzero([own == c for _, own in rows]) for c in "abc"]
+    whole = [rows for rows in groups if len(rows) and demand.holds(rows)]
+    for one, other in combinations(whole, 2):
+        assert demand.holds(np.sort(np.concatenate((one, other))))
+    # The audit never asks for more than that.
+    table = Records(
+        (column("class", [own for _, own in rows]), *records.columns), Baskets.from_rows([[]] * len(rows)), "x"
+    )
+    broken = {w.group[0] for w in promise.audit(table).witnesses}
+    assert not broken & {rows[int(one[0])][1] for one in whole}
 
 
 def test_diversity_is_kept_in_view_while_classes_are_formed():

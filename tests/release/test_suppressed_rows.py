@@ -1,9 +1,10 @@
-"""Rows that leave a table without items: within the share asked for, counted as lost, and not to be found out from the certificate."""
+"""Rows that leave a table: within the share asked for, counted as lost, and not to be found out from the certificate."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,9 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
+from shoal.algorithms import ALGORITHMS
 from shoal.cli import main
 from shoal.errors import InputError, ShoalError, Unreachable
 from shoal.models import tables
+from shoal.records.baskets import Baskets
 from shoal.records.records import Column, Records
 
 AGES = [30, 31, 31, 30, 32, 31, 52, 51, 52, 50, 51, 50, 97]
@@ -124,3 +127,100 @@ def test_a_search_that_leaves_out_more_is_refused(monkeypatch):
 def test_other_models_have_no_use_for_it():
     with pytest.raises(InputError, match="suppress_rows"):
         shoal.anonymize(table(AGES), shoal.MatchingDiversity(2), suppress_rows=0.1)
+
+
+def people(n=60, seed=8, odd=3):
+    """A table with items; the last rows are far from all others in age, and nobody shares their items."""
+    random = np.random.default_rng(seed)
+    ages = [*random.integers(30, 34, n - odd).tolist(), *(90 + i for i in range(odd))]
+    held = [sorted({"AB"[i % 2], "CD"[i % 3 == 0]}) for i in range(n - odd)] + [[f"Z{i}", "A"] for i in range(odd)]
+    return table_with(ages, held)
+
+
+def table_with(ages, held):
+    return Records(
+        (
+            Column.from_texts("age", "quasi", [str(age) for age in ages], numeric=True),
+            Column.from_texts("number", "keep", [str(i) for i in range(len(ages))]),
+        ),
+        Baskets.from_rows(held),
+        "codes",
+    )
+
+
+BESIDE_ITEMS = list(ALGORITHMS["rt"])
+
+
+@pytest.mark.parametrize("algorithm", BESIDE_ITEMS)
+def test_rows_with_items_leave_within_the_share_and_count_as_lost(algorithm):
+    whole = {"algorithm": algorithm, **({"delta": 1.0} if "merge" in algorithm else {})}
+    release = shoal.anonymize(people(), shoal.RTAnonymity(4, 2), suppress_rows=0.05, keep_order=True, **whole)
+    assert release.rows >= 57
+    stay = [int(number) for number in release.published["number"].texts()]
+    gone = 60 - len(stay)
+    assert release.details["suppressed_rows"] == gone
+    assert any(f"{gone:,} of 60 rows were left out" in note for note in release.notes)
+    original, published = people(), release.published
+    before, after = list(original.items.rows()), list(published.items.rows())
+    lost = sum(len(before[i]) for i in set(range(60)) - set(stay))
+    held = sum(len(set(before[i]) & set(after[at])) for at, i in enumerate(stay))
+    assert release.kept["exact"] == pytest.approx(held / original.items.occurrences)
+    assert release.remains["items"]["deleted"] >= lost / original.items.occurrences - 1e-12
+    assert release.loss["deleted"] == pytest.approx(release.remains["items"]["deleted"])
+    assert release.loss["ncp"] == pytest.approx((gone + len(stay) * release.recoding.ncp) / 60)
+
+
+def test_the_three_that_nobody_is_like_leave():
+    release = shoal.anonymize(people(), shoal.RTAnonymity(4, 2), suppress_rows=0.05)
+    before = shoal.anonymize(people(), shoal.RTAnonymity(4, 2))
+    assert release.rows == 57
+    assert not any("9" in text for text in release.published["age"].texts())
+    assert release.recoding.ncp < before.recoding.ncp
+
+
+def test_rows_with_items_leave_where_fewer_than_k_have_any():
+    rows = table_with([30 + i % 3 for i in range(40)], [["A"] if i < 2 else [] for i in range(40)])
+    with pytest.raises(Unreachable, match="only 2 rows hold any item"):
+        shoal.anonymize(rows, shoal.RTAnonymity(4, 2))
+    assert shoal.anonymize(rows, shoal.RTAnonymity(4, 2), suppress_rows=0.05).rows == 38
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(20, 40), st.frozensets(st.sampled_from("ABCDE"), max_size=3)), min_size=8, max_size=24
+    ),
+    st.sampled_from(["joint", "rfirst", "tfirst"]),
+    st.sampled_from([0.1, 0.3]),
+    st.booleans(),
+)
+@settings(max_examples=25, deadline=None)
+def test_what_is_left_beside_items_keeps_the_promise(rows, way, share, diverse):
+    records = table_with([age for age, _ in rows], [sorted(held) for _, held in rows])
+    promise = shoal.RTAnonymity(3, 2)
+    if diverse:
+        secret = Column.from_texts("secret", "sensitive", ["xyz"[i % 3] for i in range(len(rows))])
+        records, promise = replace(records, columns=(*records.columns, secret)), shoal.LmDiversity(3, 2, 2)
+    try:
+        release = shoal.anonymize(records, promise, algorithm=way, suppress_rows=share)
+    except Unreachable:
+        return
+    assert release.audit.holds
+    assert len(rows) - release.rows <= share * len(rows)
+
+
+def test_the_certificate_beside_items_tells_the_share_alone(tmp_path):
+    raw, out = tmp_path / "raw.csv", str(tmp_path / "public.csv")
+    original = people(400, odd=8)
+    lines = zip(original["age"].texts(), original.items.rows(), strict=True)
+    raw.write_text("age,codes\n" + "".join(f"{age},{' '.join(held)}\n" for age, held in lines))
+    flags = ["--model", "rt", "--k", "5", "--quasi", "age", "--items", "codes", "--suppress-rows", "0.02"]
+    assert main(["anonymize", str(raw), *flags, "-o", out, "--json"]) == 0
+    text = (tmp_path / "public.csv.certificate.json").read_text()
+    certificate = json.loads(text)
+    assert certificate["parameters"]["suppress_rows"] == 0.02
+    assert certificate["input"]["rows"] == certificate["output"]["rows"] == 392
+    assert (
+        "Up to 2.00% of the rows may have been left out; a certificate is about the others." in certificate["warnings"]
+    )
+    assert not {"ncp", "ul", "items_ncp"} & set(certificate.get("loss", {}))
+    assert main(["verify", f"{out}.certificate.json", out, "--original", str(raw)]) == 0

@@ -149,6 +149,8 @@ _FACTS = {
     "fewest_sensitive": "fewest different sensitive values in a class",
     "likeliest_sensitive": "largest share of a sensitive value in a class",
     "farthest_class": "largest distance of a class from the table",
+    "farthest_crowd": "largest distance of a crowd (a class, or its rows with the same items) from the table",
+    "telling_crowds": "crowds that tell too much of a sensitive column",
     "buckets": "buckets",
     "smallest_bucket": "rows of the smallest bucket",
     "largest_bucket": "rows of the largest bucket",

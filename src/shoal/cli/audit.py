@@ -113,7 +113,8 @@ def show_audit(verdict: Audit, rows: int | None, out: Console) -> None:
         if verdict.guarantee["model"] == "k":
             broken = f"{verdict.violations:,} of {number_of(verdict.checked, 'class', 'classes')} of equal rows"
         out.print(f": {at_least}{broken}")
-    broken = "that break the promise" if verdict.guarantee["model"] == "lm" else f"in fewer than {k} rows"
+    tells = verdict.guarantee["model"] == "lm" or "telling_crowds" in verdict.facts
+    broken = "that break the promise" if tells else f"in fewer than {k} rows"
     sizes = table("items known", ">itemsets that occur", f">{broken}")
     for size, (checked, violations) in verdict.by_size.items():
         sizes.add_row(str(size), f"{checked:,}", f"{violations:,}")

@@ -5,18 +5,25 @@ values are 1 apart, so it is half the sum of all differences. `ordered`: values 
 
 A missing value that is unknown may be any value: like none of the others, not even like another missing one, it costs 1 to be moved. One
 that is a value of its own is 1 from every other. Both are then never nearer than the paper's distance for any way to fill them in.
+
+Beside items an attacker knows some of these as well: a crowd is then the rows of a class that hold a set of at most m items, the empty set
+included, and every crowd is looked at as a class is here (`with_crowds`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InputError, option
-from shoal.guarantees.missing import Missing, counted_values
+from shoal.guarantees.audit import Audit, Witness
+from shoal.guarantees.missing import UNKNOWN, Missing, check_named, checked_missing, counted_values, words_of
+from shoal.numbers import share as check_share
+from shoal.records.baskets import Baskets
 from shoal.records.records import Column, Records
 
 EQUAL, ORDERED = "equal", "ordered"
@@ -53,6 +60,11 @@ def distance_in(column: Column, distance: Distance) -> str:
     """The distance between values of a column."""
     given = distance.get(column.name) if isinstance(distance, Mapping) else distance
     return given or (EQUAL if column.numbers is None else ORDERED)
+
+
+def named_distances(distance: Distance, records: Records) -> Distance:
+    """The distance of each sensitive column by its name: readers of a file may take other columns for numbers."""
+    return {column.name: distance_in(column, distance) for column in records.of_role("sensitive")}
 
 
 def words_of_distance(distance: Distance) -> str:
@@ -154,3 +166,184 @@ def _blocks(
         counts = np.bincount(group[known] * n_values + value[known], minlength=(last - first) * n_values)
         unknown = np.bincount(group[~known], minlength=last - first)
         yield first, counts.reshape(last - first, n_values).astype(np.int64), unknown.astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Values:
+    """What is promised of sensitive columns beside items: of every crowd that whoever knows a class and up to m items is left with."""
+
+    l: int  # noqa: E741 (the papers' name)
+    """No value in more than 1/l of the rows; 1 for any."""
+    t: float | None
+    distance: Distance
+    missing: Missing
+    """`unknown` for all columns also where nobody has named any."""
+
+    @classmethod
+    def of(cls, l: int, t: Any, distance: Any, missing: Any) -> Values:  # noqa: E741
+        """Checked; raises for what has no meaning."""
+        if t is not None:
+            check_share("t", t, "0.2")
+        elif distance is not None:
+            raise InputError(f"a distance has no use without t; give {option('t')}, or leave out {option('distance')}")
+        values = cls(l, t, checked_distance(distance), checked_missing(missing))
+        if l == 1 and t is None and values.missing != UNKNOWN:
+            raise InputError(
+                f"missing values have no use without l or t: nothing sensitive is counted; leave out {option('missing')}"
+            )
+        return values
+
+    def to_dict(self) -> dict[str, Any]:
+        """What is said besides the numbers."""
+        said = {"missing": self.missing} if self.t is not None or self.missing != UNKNOWN else {}
+        return said | ({} if self.t is None else {"t": float(self.t), "distance": self.distance})
+
+    def promise(self) -> Iterator[str]:
+        """In plain words, for whoever faces a crowd of records."""
+        if self.l > 1 and self.missing != UNKNOWN:
+            yield (
+                f"The same holds for each value of a sensitive column: no more than 1 of {self.l} records that fit has "
+                f"it{words_of(self.missing, 'missing ones counted for it')}."
+            )
+        if self.t is not None:
+            yield (
+                "How often each value of a sensitive column occurs among the records that fit is close to how often it occurs in the whole "
+                f"table: at most {self.t:g} apart, where 1 is the farthest ({words_of_distance(self.distance)}"
+                f"{words_of(self.missing, 'missing ones like none of them')})."
+            )
+
+    def limits(self) -> Iterator[str]:
+        """What of them is not promised."""
+        if self.t is not None:
+            yield (
+                "What the whole table tells of a sensitive column is not hidden, and each sensitive column is close by itself: what two "
+                "of them together tell is not bounded."
+            )
+
+    def check(self, records: Records) -> None:
+        """Raises unless what is said is about columns that there are."""
+        names = [column.name for column in records.of_role("sensitive")]
+        if self.t is not None and not names:
+            raise InputError(
+                f"t = {self.t:g}, but no column is sensitive; say with {option('sensitive')} which one, of one value a row, or leave t out"
+            )
+        if names:
+            check_named(self.missing, names)
+            check_columns(self.distance, names)
+
+
+@dataclass(frozen=True, eq=False)
+class _Counted:
+    """Sensitive columns as the kernel counts them, once for each thing that is asked of them."""
+
+    columns: list[Column]
+    place: npt.NDArray[np.int64]
+    start: npt.NDArray[np.int64]
+    table: npt.NDArray[np.float64]
+    way: npt.NDArray[np.int64]
+    asks: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, published: Records, values: Values) -> _Counted:
+        columns = published.of_role("sensitive")
+        asked = [(column, EQUAL, 0) for column in columns if values.l > 1]
+        if values.t is not None:
+            asked += [(column, distance_in(column, values.distance), 1) for column in columns]
+        places = [_places(column, way, values.missing) for column, way, _ in asked]
+        start = np.concatenate(([0], np.cumsum([known for _, known in places]))).astype(np.int64)
+        place = np.empty((len(published), len(asked)), np.int64)
+        for j, ((column, _, _), (of_value, _)) in enumerate(zip(asked, places, strict=True)):
+            own = of_value[column.codes]
+            place[:, j] = np.where(own >= 0, own + start[j], -1)
+        table = np.bincount(place[place >= 0], minlength=int(start[-1])) / max(1, len(published))
+        # What is missing has no place in an order, be it unknown (1) or a value of its own (2).
+        unknown = [not counted_values(("",), column.name, values.missing)[0] for column, _, _ in asked]
+        way = [
+            0 if way == EQUAL else 1 if any_value else 2 for (_, way, _), any_value in zip(asked, unknown, strict=True)
+        ]
+        asks = np.array([asks for _, _, asks in asked], np.int64)
+        return cls([column for column, _, _ in asked], place, start, table, np.array(way, np.int64), asks)
+
+
+def with_crowds(
+    verdict: Audit,
+    values: Values,
+    published: Records,
+    items: Baskets,
+    m: int,
+    of_row: npt.NDArray[np.int64],
+    how: tuple[int, bool, int | None, Callable[[float], None] | None],
+) -> Audit:
+    """An audit, and whether every crowd keeps what is promised of sensitive columns; `how` is as for an audit."""
+    values.check(published)
+    if not published.of_role("sensitive") or (values.l == 1 and values.t is None):
+        return verdict
+    from shoal.kernels.audit.crowd_values import count_crowds
+    from shoal.kernels.audit.threads import blocks_of_work, in_threads
+
+    (witnesses, yes_or_no, threads, progress), counted = how, _Counted.of(published, values)
+    order, sizes = np.argsort(of_row, kind="stable").astype(np.int64), np.bincount(of_row)
+    starts = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+    l, t = min(int(values.l), len(published) + 1), float(values.t or 0)  # noqa: E741 - more rows than there are change nothing
+    longest = min(int(m), items.longest)
+    parts = in_threads(
+        lambda a, b: count_crowds(
+            items.offsets,
+            items.items,
+            order,
+            starts,
+            a,
+            b,
+            counted.place,
+            counted.start,
+            counted.table,
+            counted.way,
+            counted.asks,
+            l,
+            t,
+            longest,
+            witnesses,
+            yes_or_no,
+        ),
+        blocks_of_work(sizes.astype(np.float64), 64),
+        threads,
+        progress,
+    )
+    bad = sum((part[0] for part in parts), np.zeros(longest + 1, np.int64))
+    worst = [(figure, held[held >= 0]) for part in parts for figure, held in zip(part[4], part[5], strict=True)]
+    worst.sort(key=lambda one: -(one[0][3] if one[0][2] else one[0][3] / one[0][4]))
+    telling = []
+    for (c, j, asks, amount, support), held in worst[:witnesses]:
+        rows = order[starts[int(c)] : starts[int(c) + 1]]
+        inside = items.take(rows)
+        row = np.repeat(np.arange(len(rows)), inside.lengths)
+        fits = np.bincount(row[np.isin(inside.items, held)], minlength=len(rows)) == len(held)
+        name = counted.columns[int(j)].name
+        reason = (
+            f"{amount:.4f} from the whole table in {name!r}, more than {t:g}"
+            if asks
+            else f"{int(amount):,} of {int(support):,} rows may have the same value of {name!r}, more than 1/{values.l}"
+        )
+        group = tuple(column.values[int(column.codes[rows[0]])] for column in published.of_role("quasi"))
+        known = tuple(items.vocabulary[i] for i in held.tolist())
+        telling.append(Witness(known, int(support), tuple((rows[fits] + 1).tolist()), reason, group))
+    by_size = dict(verdict.by_size)
+    for size, more in enumerate(bad.tolist()):
+        checked, before = by_size.get(size, (0, 0))
+        by_size[size] = (checked, before + more)
+    # Some of each kind: neither kind of breach hides the other.
+    first = verdict.witnesses[: max(witnesses - len(telling), witnesses // 2)]
+    facts = {**verdict.facts, "telling_crowds": int(bad.sum())}
+    if values.l > 1:
+        facts["likeliest_sensitive"] = round(max((part[2] for part in parts), default=0.0), 6)
+    if values.t is not None:
+        facts["farthest_crowd"] = round(max((part[3] for part in parts), default=0.0), 6)
+    return replace(
+        verdict,
+        holds=verdict.holds and not bad.any(),
+        violations=verdict.violations + int(bad.sum()),
+        by_size=by_size,
+        complete=verdict.complete and not (yes_or_no and bad.any()),
+        witnesses=(*first, *telling[: witnesses - len(first)]),
+        facts=facts,
+    )

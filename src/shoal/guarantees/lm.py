@@ -2,7 +2,8 @@
 
 The attacker knows all quasi-identifier values and up to m items that are not sensitive. Among the rows of a class that hold a
 set of at most m such items, the empty set included, no sensitive item stands in more than 1/l. Single sensitive items suffice:
-a combination is never more frequent than its members.
+a combination is never more frequent than its members. Where columns are sensitive instead of items, the same holds for each of their
+values; with t, they are also close to the whole table (`shoal.guarantees.closeness`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.guarantees.audit import Audit, Witness
+from shoal.guarantees.closeness import Distance, Values, named_distances, with_crowds
+from shoal.guarantees.missing import UNKNOWN, Missing, reading_of
 from shoal.guarantees.rt import NO_MORE_THAN_NEEDED, RTAnonymity, known_items
 from shoal.guarantees.table import classes, group_of
 from shoal.numbers import whole_number
@@ -28,18 +31,47 @@ class LmDiversity:
     k: int
     l: int  # noqa: E741 (the papers' name)
     m: int
+    t: float | None = None
+    """How far sensitive columns may be from those of the whole table, in every such crowd; None for any distance."""
+    distance: Distance = None
+    """How far values are from each other: `equal` or `ordered`, for all sensitive columns or by column; None goes by the column."""
+    missing: Missing = UNKNOWN
+    """What a missing value of a sensitive column is: `unknown` (any value) or `value`, for all sensitive columns or by column."""
 
     model = "lm"
 
     def __post_init__(self) -> None:
         for name, value in (("k", self.k), ("l", self.l), ("m", self.m)):
             whole_number(name, value, 1)
+        object.__setattr__(self, "distance", self.values.distance)
+        object.__setattr__(self, "missing", self.values.missing)
+
+    @property
+    def values(self) -> Values:
+        """What is promised of sensitive columns."""
+        return Values.of(self.l, self.t, self.distance, self.missing)
+
+    @property
+    def looks_at_values(self) -> bool:
+        """Whether sensitive columns must have one value a row, be it one column or several."""
+        return self.t is not None or self.missing != UNKNOWN
+
+    def about(self, records: Records) -> LmDiversity:
+        """The same promise, with the sensitive columns named: how each is read, and the distance in it."""
+        self.values.check(records)
+        columns = [column.name for column in records.of_role("sensitive")]
+        if not columns:
+            return self
+        distance = None if self.t is None else named_distances(self.distance, records)
+        return replace(self, distance=distance, missing={name: reading_of(self.missing, name) for name in columns})
 
     def __str__(self) -> str:
-        return f"({self.k},{self.l}^{self.m})-diversity"
+        close = "" if self.t is None else f" with {self.t:g}-closeness"
+        return f"({self.k},{self.l}^{self.m})-diversity{close}"
 
     def to_dict(self) -> dict[str, Any]:
-        return {"model": self.model, "k": int(self.k), "l": int(self.l), "m": int(self.m), "name": str(self)}
+        numbers = {"model": self.model, "k": int(self.k), "l": int(self.l), "m": int(self.m), "name": str(self)}
+        return numbers | self.values.to_dict()
 
     def promise(self) -> tuple[str, ...]:
         """Which attacker is stopped, in plain words."""
@@ -47,6 +79,7 @@ class LmDiversity:
             *RTAnonymity(self.k, self.m).promise(),
             f"Among the records that fit, no sensitive item stands in more than 1 of {self.l}: whoever knows that much is never surer than "
             f"1/{self.l} that the person has it.",
+            *self.values.promise(),
         )
 
     def limits(self) -> tuple[str, ...]:
@@ -55,7 +88,8 @@ class LmDiversity:
             f"An attacker who knows more than {self.m} items of a record may still single it out.",
             "An attacker who knows that a person did not have an item, or how many items the person has, is not considered.",
             "An attacker who knows some sensitive items of a person may use them: they are published unchanged.",
-            "Only the items named as sensitive are protected from inference; other items and columns are not.",
+            "Only the items or columns named as sensitive are protected from inference; others are not.",
+            *self.values.limits(),
             NO_MORE_THAN_NEEDED,
             "Rows are counted, not people: if one person has several rows, a crowd of rows can be a smaller crowd of people.",
             "Several releases of the same people can be combined; the promise is about this release alone.",
@@ -127,7 +161,9 @@ class LmDiversity:
                     group_of(published, numbers),
                 )
             )
-        return with_inferences(self, hidden, bad, tuple(sure), witnesses)
+        verdict = with_inferences(self, hidden, bad, tuple(sure), witnesses)
+        how = witnesses, yes_or_no, threads, progress
+        return with_crowds(verdict, self.values, published, items, self.m, of_row, how)
 
 
 def with_inferences(

@@ -43,13 +43,15 @@ class Entry:
 
 
 OF_TABLES = ("missing", "l_kind", "t", "distance")
-"""What is said of the sensitive columns of a table without items."""
+"""What is said of the sensitive columns of a table."""
+BESIDE_ITEMS = ("missing", "t", "distance")
+"""The same where there are items: l is then always by frequency."""
 GUARANTEES = {
     "km": Entry("km", "KmAnonymity", {"k": 5, "m": 2}, ("items", "id")),
     "k": Entry("k", "KAnonymity", {"k": 5, "l": 1}, ("items", "id", "sensitive")),
     "table": Entry("table", "TableAnonymity", {"k": 5, "l": 1}, ("quasi", "sensitive", "keep"), OF_TABLES),
-    "rt": Entry("rt", "RTAnonymity", {"k": 5, "m": 2}, ("quasi", "items", "sensitive", "keep")),
-    "lm": Entry("lm", "LmDiversity", {"k": 5, "l": 2, "m": 2}, ("quasi", "items", "sensitive", "keep")),
+    "rt": Entry("rt", "RTAnonymity", {"k": 5, "m": 2}, ("quasi", "items", "sensitive", "keep"), BESIDE_ITEMS),
+    "lm": Entry("lm", "LmDiversity", {"k": 5, "l": 2, "m": 2}, ("quasi", "items", "sensitive", "keep"), BESIDE_ITEMS),
     "diversity": Entry("diversity", "MatchingDiversity", {"l": 3}, ("quasi", "sensitive", "keep"), ("missing",)),
 }
 MODELS = tuple(kind for kind in GUARANTEES if kind != "table")
@@ -87,13 +89,15 @@ def guarantee_from(kind: str, facts: Mapping[str, Any]) -> Any:
     if "missing" in said and "missing" not in entry.settings:
         raise InputError(
             f"{option('missing')} is for the sensitive column of a table, one value a row ({option('model', 'k')} with {option('quasi')} "
-            f"and {option('l')}, or diversity); in sets an empty cell means that there are no items; leave it out"
+            f"and {option('l')}, rt, lm or diversity); in sets an empty cell means that there are no items; leave it out"
         )
+    if kind == "lm" and said.get("l_kind") == "frequency":
+        del said["l_kind"]  # it always is
     for name in said:
         if name in OF_TABLES and name not in entry.settings:
             raise InputError(
                 f"{option(name)} is for the sensitive columns of a table without items ({option('model', 'k')} with {option('quasi')}); "
-                "leave it out"
+                f"{'(k,l^m)-diversity always counts by frequency; ' * (kind == 'lm')}leave it out"
             )
         if name not in (*entry.numbers, *entry.settings) and (name, kind) != ("kind", "diversity"):
             raise InputError(f"{option(name)} has no meaning with {option('model', model)}; leave it out")

@@ -2,7 +2,8 @@
 
 The audit sees the published table and nothing else. Classes are rows that are equal in all quasi-identifier columns; a class has at
 least k rows, and inside it every set of at most m published items that occurs occurs in at least k rows. Sensitive items
-are not among what the attacker knows. All classes are counted in one walk: an item of one class is another item than
+are not among what the attacker knows. With t, the sensitive columns of all these crowds are close to the whole table
+(`shoal.guarantees.closeness`). All classes are counted in one walk: an item of one class is another item than
 the same one of another class, so no set of items ever spans two of them.
 """
 
@@ -17,8 +18,10 @@ import numpy.typing as npt
 
 from shoal.errors import InputError, option
 from shoal.guarantees.audit import Audit, Witness
+from shoal.guarantees.closeness import Distance, Values, named_distances, with_crowds
 from shoal.guarantees.k import open_and_sensitive
 from shoal.guarantees.km import KmAnonymity
+from shoal.guarantees.missing import UNKNOWN, Missing
 from shoal.guarantees.soundness import check_table
 from shoal.guarantees.table import class_facts, classes, group_of, rows_of
 from shoal.numbers import whole_number
@@ -27,7 +30,7 @@ from shoal.records.records import Records
 
 NO_MORE_THAN_NEEDED = (
     "Values and items were changed no more than the promise needs. Whoever knows that can conclude why: rows of a class differed in what "
-    "is not exact, a range ends at numbers that somebody in the class has, and of items that are published together one at least was too "
+    "is not exact, a range ends at values that somebody in the class has, and of items that are published together one at least was too "
     "rare in the class."
 )
 
@@ -38,18 +41,42 @@ class RTAnonymity:
 
     k: int
     m: int
+    t: float | None = None
+    """How far sensitive columns may be from those of the whole table, in every such crowd; None for any distance."""
+    distance: Distance = None
+    """How far values are from each other: `equal` or `ordered`, for all sensitive columns or by column; None goes by the column."""
+    missing: Missing = UNKNOWN
+    """What a missing value of a sensitive column is: `unknown` (any value) or `value`, for all sensitive columns or by column."""
 
     model = "rt"
 
     def __post_init__(self) -> None:
         for name, value in (("k", self.k), ("m", self.m)):
             whole_number(name, value, 1)
+        object.__setattr__(self, "distance", self.values.distance)
+        object.__setattr__(self, "missing", self.values.missing)
+
+    @property
+    def values(self) -> Values:
+        """What is promised of sensitive columns."""
+        return Values.of(1, self.t, self.distance, self.missing)
+
+    @property
+    def looks_at_values(self) -> bool:
+        """Whether it promises anything about sensitive columns."""
+        return self.t is not None
+
+    def about(self, records: Records) -> RTAnonymity:
+        """The same promise, with the distance in each sensitive column named."""
+        self.values.check(records)
+        return replace(self, distance=named_distances(self.distance, records)) if self.t is not None else self
 
     def __str__(self) -> str:
-        return f"({self.k},{self.k}^{self.m})-anonymity"
+        close = "" if self.t is None else f" with {self.t:g}-closeness"
+        return f"({self.k},{self.k}^{self.m})-anonymity{close}"
 
     def to_dict(self) -> dict[str, Any]:
-        return {"model": self.model, "k": int(self.k), "m": int(self.m), "name": str(self)}
+        return {"model": self.model, "k": int(self.k), "m": int(self.m), "name": str(self)} | self.values.to_dict()
 
     def promise(self) -> tuple[str, ...]:
         """Which attacker is stopped, in plain words."""
@@ -59,6 +86,7 @@ class RTAnonymity:
             f"published record that fits, or at least {self.k}.",
             "This holds for every class of published values and every combination of published items in it, and was counted on the "
             "published data itself.",
+            *self.values.promise(),
         )
 
     def limits(self) -> tuple[str, ...]:
@@ -66,6 +94,7 @@ class RTAnonymity:
         return (
             f"An attacker who knows more than {self.m} items of a record may still single it out.",
             "An attacker who knows that a person did not have an item, or how many items the person has, is not considered.",
+            *self.values.limits(),
             "If all candidate records share a further item, the attacker learns it without knowing whose record is whose; "
             "(k,l^m)-diversity is against that.",
             "Sensitive and kept columns are published as they are: an attacker who knows them of a person may use them.",
@@ -110,7 +139,7 @@ class RTAnonymity:
             )
             for w in counted.witnesses
         )
-        return Audit(
+        verdict = Audit(
             guarantee=self.to_dict(),
             holds=counted.holds and not len(small),
             checked=counted.checked + len(sizes),
@@ -123,6 +152,8 @@ class RTAnonymity:
             else (),
             facts=class_facts(sizes),
         )
+        how = witnesses, yes_or_no, threads, progress
+        return with_crowds(verdict, self.values, published, items, self.m, of_row, how)
 
 
 def known_items(published: Records) -> tuple[Baskets, Baskets]:

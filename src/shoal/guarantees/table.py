@@ -126,7 +126,7 @@ class TableAnonymity:
             *self._limits_of_values(),
             "An attacker who knows a sensitive or a kept column of a person may use it: only quasi-identifiers were generalized.",
             "Values were generalized no more than the promise needs. Whoever knows that can conclude why: the rows of a crowd differed "
-            "in what is not exact, a range ends at numbers that somebody in the crowd has, and in a crowd of two each end is one of them.",
+            "in what is not exact, a range ends at values that somebody in the crowd has, and in a crowd of two each end is one of them.",
             "Rows are counted, not people: if one person has several rows, a crowd of rows can be a smaller crowd of people.",
             "Several releases of the same people can be combined; the promise is about this release alone.",
         )

@@ -1,8 +1,8 @@
 """What published values may stand for: the original items of a token, the original values of a cell.
 
 A token is an original item, a node of the hierarchy, what a rules file says it is, a set of items such as `(A,B)`, or `*`; a cell is an
-original value, a node, a range such as `[20:29]`, or `*`. All measures that compare an original with a release, and the attack
-that links the two, look through these. Nothing here looks at a row.
+original value, a node, a range such as `[20:29]` or `2024-03-01..2024-04-15`, or `*`. All measures that compare an original with a
+release, and the attack that links the two, look through these. Nothing here looks at a row.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from shoal.errors import VALUES, InputError
 from shoal.hierarchy.build import ROOT, flat_tree
+from shoal.hierarchy.kinds.stretches import stretches_of
 from shoal.hierarchy.kinds.widths import DIGITS, node_widths, whole_step
 from shoal.hierarchy.tree import Hierarchy, count_of
 
@@ -191,6 +192,8 @@ def cell_meanings(published: Column, original: Column, tree: Hierarchy | None = 
     tree, nodes, value = node_meanings(published, original, tree)
     leaves = np.bincount(value, tree.leaf_count[nodes], minlength=len(published.values))
     cost = np.where(leaves > 1, leaves / tree.n_leaves, 0.0)
+    if (stretches := stretches_of(tree)) is not None:  # from the first place to the last, as with numbers
+        cost = np.minimum(1.0, np.maximum(leaves - 1.0, 0.0) / max(1, len(stretches.leaves) - 1))
     span = tree.span[nodes].astype(np.float64)
     position = tree.span[: tree.n_leaves, 0].tolist()
     width, unit = node_widths(tree, nodes, value, published.values, numeric=original.numbers is not None)
@@ -218,13 +221,15 @@ def node_meanings(
     tree = flat_tree(original.values) if tree is None or tree.n_nodes == 1 else tree.with_unknown(original.values)
     known = {name: v for v, name in enumerate(tree.names)}
     known.setdefault(ROOT, tree.root)
-    nodes, value = list[int](), list[int]()
+    nodes, value, stretches = list[int](), list[int](), stretches_of(tree)
     for i, text in enumerate(published.values):
-        names = (text,) if text in known else set_members(text, known)
-        if not names:
+        meant = [known[name] for name in ((text,) if text in known else set_members(text, known))]
+        if not meant and stretches is not None:
+            meant = stretches.members(text)
+        if not meant:
             raise _unclear(published.name)
-        nodes += [known[name] for name in names]
-        value += [i] * len(names)
+        nodes += meant
+        value += [i] * len(meant)
     return tree, np.array(nodes, np.int64), np.array(value, np.int64)
 
 

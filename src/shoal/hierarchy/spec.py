@@ -11,6 +11,7 @@
     dates:year,month     for columns: days in months, quarters and years (`dates`), or in what is named, also week, day and hour
     bands:10             for columns: numbers in bands of that width, or between borders (bands:0,18,65)
     bands                for columns: bands that the data hold ([50-60), 50-59, <18, 65+), joined with their neighbours
+    dates:ranges         for columns: dates, and also bands:ranges, from the first to the last of a class (2024-03-01..2024-04-15, [50-70))
     round:5, top:90      for columns: numbers rounded, and coded at the top and the bottom (bottom:18); also round:5,top:90
     durations            for columns: 90 min, 3 days, P2W or 1:30:00 in hours, days, weeks and more, or in what is named: durations:1d,7d
 
@@ -46,6 +47,7 @@ from shoal.hierarchy.kinds.columns import interval_tree, range_labels
 from shoal.hierarchy.kinds.dates import date_tree
 from shoal.hierarchy.kinds.durations import duration_tree
 from shoal.hierarchy.kinds.recognition import recognise
+from shoal.hierarchy.kinds.stretches import WORD
 from shoal.hierarchy.tree import Hierarchy
 
 if TYPE_CHECKING:
@@ -214,8 +216,8 @@ def _made(spec: str, n: int, values: Values, learn: Callable[[int], Hierarchy] |
             return date_tree(names, parameter)
         case "durations":
             return duration_tree(names, parameter)
-        case "bands" if not parameter and not values.numeric:
-            return category_tree(names)
+        case "bands" if parameter in ("", WORD) and not values.numeric:
+            return category_tree(names, spec)
         case "frequency":
             return frequency_tree(names, values.counts, n)
         case "learned" if learn is not None:

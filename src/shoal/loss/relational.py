@@ -2,7 +2,8 @@
 
 A value published as itself costs 0, a range of numbers its length over the length of the domain, a node of a tree its leaves over all
 leaves. A record costs the weighted sum over its columns; weights are divided by their sum, so that a loss is a share of 1. A
-class that mixes numbers with missing ones says nothing (`*`) and costs 1; a missing category is a value like any other.
+class that mixes numbers with missing ones says nothing (`*`) and costs 1; a missing category is a value like any other. Dates and bands
+that are published in ranges are numbers here, by their places in an order.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy.typing as npt
 
 from shoal.errors import InputError, option
 from shoal.hierarchy.build import flat_tree
+from shoal.hierarchy.kinds.stretches import Stretches, stretches_of
 from shoal.hierarchy.tree import Hierarchy
 from shoal.kernels.tables.boxes import Metric, boxes_around
 from shoal.records.records import MISSING, Column, Records
@@ -44,6 +46,8 @@ class Space:
     """The distinct tuples as boxes of one point each: (tuples, columns, 2)."""
     tuple_of: npt.NDArray[np.int64]
     """The distinct tuple of each row."""
+    stretches: tuple[Stretches | None, ...]
+    """Per column, how ranges of it read that are not numbers."""
 
     def __len__(self) -> int:
         return len(self.tuple_of)
@@ -106,7 +110,13 @@ class Space:
         texts, low, high = self.texts[j], int(box[j, 0]), int(box[j, 1])
         if low == high:
             return texts[low]
-        return ANYTHING if np.isnan(self.number[self.start[j] + low]) else f"[{texts[low]}:{texts[high]}]"
+        if np.isnan(self.number[self.start[j] + low]):
+            return ANYTHING
+        stretches = self.stretches[j]
+        if stretches is None:
+            return f"[{texts[low]}:{texts[high]}]"
+        missing = len(texts) - len(stretches.leaves)
+        return stretches.label(low - missing, high - missing)
 
 
 def space(
@@ -136,6 +146,7 @@ def space(
         column_shares([column.name for column in columns], weights or {}),
         np.ascontiguousarray(np.repeat(distinct[:, :, None], 2, axis=2)),
         tuple_of.reshape(-1).astype(np.int64),
+        tuple(one.stretches for one in laid),
     )
 
 
@@ -160,11 +171,14 @@ class _Laid:
     width: float
     parent: npt.NDArray[np.int32]
     cost: npt.NDArray[np.float64]
+    stretches: Stretches | None = None
 
 
 def _laid_out(column: Column, tree: Hierarchy | None) -> _Laid:
     if tree is None and column.numbers is not None:
         return _numbers(column)
+    if (stretches := stretches_of(tree)) is not None:
+        return _stretched(column, stretches)
     if tree is None:
         tree = flat_tree(column.values)
     elif MISSING in column.values and MISSING not in tree.labels[: tree.n_leaves]:
@@ -175,6 +189,20 @@ def _laid_out(column: Column, tree: Hierarchy | None) -> _Laid:
     if column.gap != MISSING:
         place = np.where([not value.strip() for value in column.values], np.int32(tree.root), place)
     return _Laid(tree, place, tree.names, unused, 1.0, tree.parent, share)
+
+
+def _stretched(column: Column, stretches: Stretches) -> _Laid:
+    """Dates or bands by their places in an order, as if they were numbers."""
+    missing = np.array([not value.strip() for value in column.values], np.bool_)
+    first = int(missing.any())
+    place = np.zeros(len(column.values), np.int32)
+    known = stretches.tree.leaves_of([value for value in column.values if value.strip()])
+    place[~missing] = stretches.place[known] + first
+    texts = (*((column.gap,) * first), *stretches.texts)
+    ranks = np.concatenate((np.full(first, np.nan), np.arange(len(stretches.leaves), dtype=np.float64)))
+    unused = np.full(len(texts), -1, np.int32)
+    width = max(1.0, len(stretches.leaves) - 1.0)
+    return _Laid(None, place, texts, ranks, width, unused, np.zeros(len(texts)), stretches)
 
 
 def _numbers(column: Column) -> _Laid:

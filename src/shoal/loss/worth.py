@@ -44,7 +44,7 @@ class Worth:
     """`columns`: per column a `ColumnRemains`; `items`: an `ItemsRemains`."""
 
     def among_all(self, share: float) -> Worth:
-        """The same of columns, counted over all rows: this is what `share` of them are worth, and the others are lost."""
+        """The same counted over all rows: this is what `share` of them are worth, and the others are lost."""
         columns = {
             name: {**one, "exact": share * one["exact"]} for name, one in self.remains.get("columns", {}).items()
         }

@@ -6,6 +6,7 @@ UL and `items_ncp`.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -21,7 +22,7 @@ from shoal.algorithms.rt.cluster_recoding import ClusterRecoding, ItemTokens, RT
 from shoal.algorithms.rt.weighing.outliers import without_outliers
 from shoal.certificate.disclosure import Figure, disclose, disclose_columns, tells_widths, untold_leaves
 from shoal.certificate.facts import hierarchy_facts
-from shoal.errors import InputError, Message, option
+from shoal.errors import InputError, option
 from shoal.guarantees.km import KmAnonymity
 from shoal.hierarchy.meanings import cell_meanings
 from shoal.hierarchy.spec import Values, column_hierarchy, resolve
@@ -32,11 +33,13 @@ from shoal.loss.readers_view import exact_pairs, exact_share
 from shoal.loss.relational import ANYTHING
 from shoal.loss.worth import Names, Worth, columns_worth, items_worth, table_worth, worth_notes
 from shoal.models import Proposal, Roles, basket_details, basket_notes
+from shoal.models.empty_words import empty_warnings, first_notes
 from shoal.models.km import BY_CATEGORY, ONE_BY_ONE, deletion_warnings, with_defaults
 from shoal.price.information import weighted_median
 from shoal.price.ncp import published_ncp
 from shoal.records.formats.peek import column_names
 from shoal.records.records import Records
+from shoal.records.roles import named_columns
 from shoal.records.set_cells import check_single_values
 from shoal.records.source import Source, load_records, mark_sensitive
 
@@ -46,8 +49,6 @@ WORTH_A_LOOK = 0.2
 """Columns that lose more than this by a bound that nobody asked for are worth a word."""
 SUPPRESS = {"local": 0.05, "hybrid": 0.05}
 """The share of occurrences that may be deleted inside classes when nobody says otherwise, by transaction function; 0 for the others."""
-HARDLY = 0.5
-"""A hierarchy that leaves more than this share of the items at its root, or deleted, is of little help."""
 RT = ("delta", "formation", "transaction", "ordering", "weights", "limits", "item_weights", "balance")
 
 
@@ -67,7 +68,7 @@ def read(data: Any, guarantee: Any, roles: Roles, reading: Mapping[str, Any]) ->
             f"{guarantee} is about tables without items; leave out {option('items')}, or ask for {option('model', 'rt')}"
         )
     given = {"quasi": roles.quasi, "keep": roles.keep}
-    named, items = _sensitive(roles.sensitive, columns, with_items)
+    named, items = _sensitive(roles.sensitive, columns, guarantee, with_items=with_items)
     if items is not None and len(items) == 1 and items[0] in columns:
         given["sensitive_sets"], items = items[0], None
     source = load_records(data, sensitive=named, **asked, **{role: names for role, names in given.items() if names})
@@ -78,8 +79,8 @@ def read(data: Any, guarantee: Any, roles: Roles, reading: Mapping[str, Any]) ->
         raise InputError(
             f"{source.name}: no column is named as quasi-identifier; name what an attacker may know with {option('quasi')}"
         )
-    if not with_items and guarantee.looks_at_values:
-        check_single_values(records, source.name, asked.get("separator"))
+    if guarantee.looks_at_values or (with_items and records.of_role("sensitive")):
+        check_single_values(records, source.name, None if with_items else asked.get("separator"))
         guarantee = guarantee.about(records)
     if items is not None:
         records = mark_sensitive(records, items)
@@ -115,13 +116,26 @@ def _with_gaps(source: Source, missing: Mapping[str, str]) -> Source:
     return replace(source, records=replace(records, columns=columns), notes=notes) if missing else source
 
 
-def _sensitive(given: Any, columns: list[str], with_items: bool) -> tuple[tuple[str, ...], tuple[str, ...] | None]:
-    """(columns of single values, names of items or the column that holds them)."""
+def _sensitive(
+    given: Any, columns: list[str], guarantee: Any, *, with_items: bool
+) -> tuple[tuple[str, ...], tuple[str, ...] | None]:
+    """(columns of single values, names of items or the column that holds them).
+
+    Beside items one column holds sets of sensitive items, unless something is said of its values; several hold one value each.
+    """
     if given is None:
         return (), None
     names = (given,) if isinstance(given, str) else tuple(given)
     if not with_items:
         return names, None
+    single = [] if any(isinstance(name, os.PathLike) for name in names) else named_columns(names, columns)
+    are_columns = bool(single) and set(single) <= set(columns)
+    if are_columns and (len(single) > 1 or guarantee.looks_at_values):
+        return tuple(single), None
+    if guarantee.looks_at_values and columns:
+        raise InputError(
+            f"{guarantee} is about sensitive columns of one value a row, and {option('sensitive')} names something else; name such columns"
+        )
     return (), names
 
 
@@ -130,15 +144,19 @@ def proposal(source: Source, guarantee: Any, request: Mapping[str, Any], options
     records = source.records
     kind = kind_of(guarantee)
     name, home = entry(kind, request["algorithm"])
-    if guarantee.model == "lm" and not records.sensitive_items:
-        raise InputError(f"{guarantee} needs sensitive items; name them, or their column, with {option('sensitive')}")
+    if guarantee.model == "lm" and not records.sensitive_items and not records.of_role("sensitive"):
+        raise InputError(
+            f"{guarantee} needs sensitive items or columns; name them, or the column of the items, with {option('sensitive')}"
+        )
     if kind == "table":
         guarantee.check_sensitive(records)
+    else:
+        guarantee.values.check(records)
     rt = RTOptions(**{name: request[name] for name in RT if request[name] is not None})
     if kind != "table":
         options = with_defaults(rt.transaction, request, options, SUPPRESS)
     trees = hierarchies(records, request["hierarchy"], request["unknown"], guarantee, options)
-    share, all_rows = request["suppress_rows"] or 0.0, len(records)
+    share, all_rows, everybody = request["suppress_rows"] or 0.0, len(records), records
     run = algorithm(kind, name)
     if share:
         stay, recoding = without_outliers(run, records, guarantee, trees, options, rt, share)
@@ -148,10 +166,8 @@ def proposal(source: Source, guarantee: Any, request: Mapping[str, Any], options
     options.tell("recoding", 0.0)
     published = recoding.apply(records)
     worth = worth_of(records, published, recoding, rt, trees)
-    counted = replace(worth, lost={**worth.lost, **recoding.loss})
-    if share:
-        counted = counted.among_all(len(records) / all_rows)
-    loss = counted.lost
+    counted = worth_of(records, published, recoding, rt, trees, everybody) if share else worth
+    loss = {**counted.lost, **(_among_all(recoding.loss, records, everybody) if share else recoding.loss)}
     sizes = np.bincount(recoding.of_row)
     classes = {
         "count": len(sizes),
@@ -193,7 +209,7 @@ def proposal(source: Source, guarantee: Any, request: Mapping[str, Any], options
             records.items_name,
             guarantee.k,
             kept=_kept(worth.kept["cells"], recoding, published),
-            unclear=unclear | unclear_losses(rt, items_tree),
+            unclear=unclear | unclear_losses(rt, items_tree) | _untold_without(share, items_tree),
             unknown=request["unknown"],
         )
         if hides_items(rt, items_tree):
@@ -215,8 +231,8 @@ def proposal(source: Source, guarantee: Any, request: Mapping[str, Any], options
         bound=recoding.bound,
         details=details,
         certified=certified,
-        warnings=warnings,
-        notes=_tree_notes(recoding, items_tree)
+        warnings=(*empty_warnings(published, trees), *warnings),
+        notes=tuple(first_notes(records, published, recoding, trees))
         + source.notes
         + (basket_notes(records.items, empty_stay=True) if records.items is not None else ())
         + recoding.notes
@@ -236,19 +252,44 @@ def worth_of(
     recoding: ClusterRecoding,
     rt: RTOptions,
     trees: Mapping[str, Hierarchy | None],
+    everybody: Records | None = None,
 ) -> Worth:
-    """What published records are worth, in the order of the originals. Sensitive items are published as they are, and not counted."""
+    """What published records are worth, in the order of the originals. Sensitive items are published as they are, and not counted.
+
+    With `everybody`, the table before rows were left out, these count as lost.
+    """
     quasi = records.of_role("quasi")
     cells = {c.name: cell_meanings(published[c.name], c, trees[c.name]) for c in quasi}
     fates = {c.name: column_fates(c, published[c.name], trees[c.name]) for c in quasi}
     columns = columns_worth(fates, rt.weights, cells)
+    if everybody is not None:
+        columns = columns.among_all(len(records) / len(everybody))
     if records.items is None or published.items is None or recoding.tokens is None:
         return columns
     before, after = (sets.split_off(records.sensitive_items)[0] for sets in (records.items, published.items))
     coverage = recoding.tokens.coverage(after.vocabulary)
     names = Names(before.vocabulary, after.vocabulary, coverage.breadth)
-    of_items = items_worth(row_fates(before, after, coverage), pairs_kept(before, after), names)
-    return table_worth(columns, of_items, rt.balance)
+    of_items = row_fates(before, after, coverage)
+    if everybody is not None and everybody.items is not None:
+        every = everybody.items.split_off(records.sensitive_items)[0]
+        of_items = of_items.with_deleted(every.supports() - before.supports())
+        before = every
+    return table_worth(columns, items_worth(of_items, pairs_kept(before, after), names), rt.balance)
+
+
+def _among_all(loss: Mapping[str, float], records: Records, everybody: Records) -> dict[str, float]:
+    """Losses of the rows that are published, counted over all rows, or over all their occurrences: what was left out is lost."""
+    rows, items = len(records) / len(everybody), 1.0
+    if records.items is not None and everybody.items is not None:
+        before, every = (sets.split_off(records.sensitive_items)[0] for sets in (records.items, everybody.items))
+        items = before.occurrences / max(1, every.occurrences)
+    by_occurrence = ("items_ncp", "deleted")
+    return {name: 1 - (items if name in by_occurrence else rows) * (1 - lost) for name, lost in loss.items()}
+
+
+def _untold_without(share: float, tree: Hierarchy | None) -> set[str]:
+    """Losses that would tell of items in rows that were left out: those over all items, where no file says which there are."""
+    return {"ul", "items_ncp"} if share and tree is None else set()
 
 
 def parameters_of(request: Mapping[str, Any], used: Collection[str], options: Options, rt: RTOptions) -> dict[str, Any]:
@@ -349,22 +390,6 @@ def item_warnings(rt: RTOptions, options: Options) -> Iterator[str]:
     """For readers of the certificate: how items may have been deleted."""
     if options.suppress:
         yield from deletion_warnings(options.suppress, ONE_BY_ONE if rt.transaction in SUPPRESS else BY_CATEGORY)
-
-
-def _tree_notes(recoding: ClusterRecoding, tree: Hierarchy | None) -> tuple[str, ...]:
-    """A word to the owner, before all others, where the item hierarchy could not help."""
-    if tree is None or recoding.tokens is None or not len(recoding.tokens.token):
-        return ()
-    says_nothing = np.array([*(name == tree.names[tree.root] for name in recoding.tokens.tokens), True], np.bool_)
-    share = float(np.mean(says_nothing[recoding.tokens.token]))
-    if share <= HARDLY or recoding.facts.get("transaction") == "sets":
-        return ()
-    return (
-        Message(
-            f"the hierarchy {tree.source} helps little here: {share:.0%} of the items are published as nothing more than its root, or not "
-            f"at all, because few rows of a class share a category; fewer quasi columns, a smaller {option('balance')}, k or m keep more"
-        ),
-    )
 
 
 def _items_ncp(recoding: ClusterRecoding, published: Records, tree: Hierarchy | None) -> dict[str, float]:

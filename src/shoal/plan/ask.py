@@ -163,6 +163,8 @@ def _roles(
         give(texts, "sensitive")
     elif len(texts) == 1 and texts[0] in names:
         columns[texts[0]] = "sensitive"
+    elif kind in ("rt", "lm") and texts and set(named_columns(texts, names)) <= set(names):
+        give(texts, "sensitive")
     elif isinstance(wanted, os.PathLike) or (isinstance(wanted, str) and os.path.isfile(wanted)):
         return columns, {"sensitive_file": wanted, "sensitive_items": sorted(sensitive) or None}
     elif isinstance(wanted, str) and not sensitive:

@@ -6,7 +6,7 @@ from shoal.algorithms import ALGORITHMS
 from shoal.errors import InputError, option
 from shoal.guarantees.registry import GUARANTEES
 from shoal.options import Place
-from shoal.plan.model import K, Plan
+from shoal.plan.model import K, Lm, Plan, Rt
 from shoal.plan.places import dotted_path, short_form
 from shoal.records.database.address import address_of, is_address, with_query
 from shoal.records.layout import format_of
@@ -148,7 +148,7 @@ def _check_sensitive(plan: Plan) -> None:
             f"{plan.algorithm or next(iter(ALGORITHMS[kind]))} takes one sensitive column, for its rules are about one; "
             "choose anatomy, which takes several, or name one column",
         )
-    if len(apart) > 1 and kind not in ("table", "diversity"):
+    if len(apart) > 1 and kind not in ("table", "diversity", "lm") and getattr(plan.guarantee, "t", None) is None:
         raise plan.refusal(
             ("columns", apart[1]),
             f"{apart[0]!r} is sensitive already, and {_words(plan)} takes one; give it another role",
@@ -159,9 +159,10 @@ def _check_sensitive(plan: Plan) -> None:
         )
     if kind == "lm" and not ways:
         raise plan.refusal(
-            ("guarantee", "model"), f"lm needs sensitive items; name them, or their column ({option('sensitive')})"
+            ("guarantee", "model"),
+            f"lm needs sensitive items or columns; name them, or the column of the items ({option('sensitive')})",
         )
-    for name in ("missing", "l_kind", "t", "distance"):
+    for name in ("missing", "t", "distance") if kind == "lm" else ("missing", "l_kind", "t", "distance"):
         if getattr(plan.guarantee, name, None) is not None:
             _check_setting(plan, name, apart)
     if isinstance(plan.guarantee, K) and not ways:
@@ -171,6 +172,11 @@ def _check_sensitive(plan: Plan) -> None:
                 raise plan.refusal(
                     ("guarantee", name), f"it is {given}, but nothing is sensitive; name what is, or leave it out"
                 )
+    if isinstance(plan.guarantee, Rt | Lm) and plan.guarantee.t is not None and not apart and _knows_columns(plan):
+        raise plan.refusal(
+            ("guarantee", "t"),
+            "it is about sensitive columns of one value a row, and none is named; name one, or leave it out",
+        )
 
 
 def _check_setting(plan: Plan, name: str, sensitive: tuple[str, ...]) -> None:
@@ -179,8 +185,8 @@ def _check_setting(plan: Plan, name: str, sensitive: tuple[str, ...]) -> None:
     if plan.kind == "k":
         why = "; in sets an empty cell means no items" * (name == "missing")
         raise plan.refusal(asked, f"it is for a sensitive column of a table, one value a row{why}; leave it out")
-    if isinstance(plan.guarantee, K):
-        diverse, close = plan.guarantee.l > 1, plan.guarantee.t is not None
+    if isinstance(plan.guarantee, K | Rt | Lm):
+        diverse, close = getattr(plan.guarantee, "l", 1) > 1, plan.guarantee.t is not None
         needs = {"missing": ("l or t", diverse or close), "l_kind": ("l", diverse), "distance": ("t", close)}
         if name in needs and not needs[name][1]:
             why = ": nothing sensitive is counted" * (name == "missing")

@@ -118,15 +118,24 @@ class Rt(_Part):
     model: Literal["rt"]
     k: Positive
     m: Positive
+    t: Annotated[float, Field(ge=0, le=1)] | None = Field(default=None, description=plan_help("t"))
+    distance: Distance | dict[str, Distance] | None = Field(default=None, description=plan_help("distance"))
+    missing: Missing | dict[str, Missing] | None = Field(default=None, description=plan_help("missing"))
 
 
 class Lm(_Part):
-    """As rt, and no sensitive item is likelier than 1/l."""
+    """As rt, and no sensitive item or value is likelier than 1/l."""
 
     model: Literal["lm"]
     k: Positive
     m: Positive
     l: Positive  # noqa: E741
+    l_kind: Literal["frequency"] | None = Field(
+        default=None, description="`frequency`: what l counts beside items; it need not be said."
+    )
+    t: Annotated[float, Field(ge=0, le=1)] | None = Field(default=None, description=plan_help("t"))
+    distance: Distance | dict[str, Distance] | None = Field(default=None, description=plan_help("distance"))
+    missing: Missing | dict[str, Missing] | None = Field(default=None, description=plan_help("missing"))
 
 
 class Diversity(_Part):
@@ -141,8 +150,8 @@ def _type_of(kind: Kind) -> Any:
     match kind:
         case Whole(least, most):
             return Annotated[int, Field(ge=least, le=LARGEST if most is None else most)]
-        case Share():
-            return Annotated[float, Field(ge=0, le=1)]
+        case Share(least=least, most=most):
+            return Annotated[float, Field(ge=least, le=most)]
         case Seconds():
             return Annotated[float, Field(gt=0, le=LONGEST)]
         case Numbers(most=most):

@@ -34,6 +34,17 @@ class Fates:
     as_it_is: npt.NDArray[np.bool_]
     """Where the token is the item itself."""
 
+    def with_deleted(self, times: Ints) -> Fates:
+        """The same, and so many more occurrences of each item that are deleted."""
+        item = np.flatnonzero(times)
+        nothing = np.full(len(item), -1, self.token.dtype)
+        return Fates(
+            np.concatenate((self.item, item.astype(self.item.dtype))),
+            np.concatenate((self.token, nothing)),
+            np.concatenate((self.times, times[item])).astype(np.float64),
+            np.concatenate((self.as_it_is, np.zeros(len(item), np.bool_))),
+        )
+
     @cached_property
     def occurrences(self) -> float:
         return float(self.times.sum())

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,8 @@ from shoal.kernels.tables.demands import (
     DISTINCT,
     EQUAL,
     FREQUENCY,
+    JOINABLE,
+    JOINABLE_OR_MISSING,
     ORDERED,
     ORDERED_OR_MISSING,
     Demands,
@@ -90,37 +93,42 @@ class Demand:
 
 def demand_of(records: Records, guarantee: TableAnonymity) -> Demand | None:
     """What a promise about sensitive columns demands of classes; raises where not even all rows together hold it."""
-    blocks = [block for column in records.of_role("sensitive") for block in _blocks(column, guarantee)]
-    return Demand.of(blocks, len(records))
+    return Demand.of(column_blocks(records, guarantee), len(records))
 
 
-def demand_of_items(sensitive: Baskets, l: int) -> Demand | None:  # noqa: E741
+def column_blocks(records: Records, guarantee: Any) -> list[Block]:
+    """What a promise demands of sensitive columns, also beside items."""
+    return [block for column in records.of_role("sensitive") for block in _blocks(column, guarantee)]
+
+
+def item_blocks(sensitive: Baskets, l: int) -> list[Block]:  # noqa: E741
     """No sensitive item in more than 1/l of the rows."""
     if l <= 1 or not len(sensitive.vocabulary):
-        return None
+        return []
     row = np.repeat(np.arange(len(sensitive), dtype=np.int64), sensitive.lengths)
-    block = Block(FREQUENCY, float(l), row, sensitive.items.astype(np.int64) + 1, len(sensitive.vocabulary) + 1)
-    return Demand.of([block], len(sensitive))
+    return [Block(FREQUENCY, float(l), row, sensitive.items.astype(np.int64) + 1, len(sensitive.vocabulary) + 1)]
 
 
-def _blocks(column: Column, guarantee: TableAnonymity) -> Iterator[Block]:
+def _blocks(column: Column, guarantee: Any) -> Iterator[Block]:
     """What is demanded of one column."""
     every = np.arange(len(column), dtype=np.int64)
     known = known_values(column, guarantee.missing)
     place = np.where(known, 1 + np.cumsum(known) - 1, 0)[column.codes].astype(np.int64)
     places = int(np.count_nonzero(known)) + 1
     cannot = f"{guarantee} cannot be reached: column {column.name!r}"
-    if guarantee.l > 1:
-        l = min(int(guarantee.l), len(column) + 1)  # noqa: E741 - more is as impossible
+    asked = getattr(guarantee, "l", 1)
+    if asked > 1:
+        by_frequency = getattr(guarantee, "by_frequency", True)  # beside items it always is
+        l = min(int(asked), len(column) + 1)  # noqa: E741 - more is as impossible
         counts = np.bincount(place, minlength=places)
         different, likeliest = int(np.count_nonzero(counts[1:])), int(counts[1:].max(initial=0) + counts[0])
-        if not guarantee.by_frequency and different < l:
+        if not by_frequency and different < l:
             raise Unreachable(f"{cannot} has only {different:,} different values; choose a smaller l")
-        if guarantee.by_frequency and likeliest * l > len(column):
+        if by_frequency and likeliest * l > len(column):
             raise Unreachable(
                 f"{cannot} has a value that {likeliest:,} of all {len(column):,} rows may have, more than 1/{l}; choose a smaller l"
             )
-        yield Block(FREQUENCY if guarantee.by_frequency else DISTINCT, float(l), every, place, places)
+        yield Block(FREQUENCY if by_frequency else DISTINCT, float(l), every, place, places)
     if guarantee.t is None:
         return
     t, missing = float(guarantee.t), np.array([value.strip() == "" for value in column.values])[column.codes]
@@ -141,4 +149,7 @@ def _blocks(column: Column, guarantee: TableAnonymity) -> Iterator[Block]:
     ranked, rank = np.unique(np.asarray(key)[column.codes[~missing]], return_inverse=True)
     place = np.zeros(len(column), np.int64)
     place[~missing] = rank.reshape(-1) + 1
-    yield Block(ORDERED if unknown else ORDERED_OR_MISSING, t, every, place, len(ranked) + 1)
+    kind = ORDERED if unknown else ORDERED_OR_MISSING
+    if not isinstance(guarantee, TableAnonymity):  # classes are joined without asking again
+        kind = JOINABLE if unknown else JOINABLE_OR_MISSING
+    yield Block(kind, t, every, place, len(ranked) + 1)

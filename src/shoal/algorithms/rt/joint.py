@@ -203,7 +203,7 @@ class _Search:
         k, filled = self.task.k, self.filled[tuples].sum()
         if self.task.space.sizes[tuples].sum() < k or 0 < filled < k:
             return False
-        return self.task.l <= 1 or publishable(self.task, self._rows(tuples))
+        return not self.task.looks_at_values or publishable(self.task, self._rows(tuples))
 
     def _rows(self, tuples: Ints) -> Ints:
         """The rows of these tuples, ascending."""

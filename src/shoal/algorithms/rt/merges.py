@@ -5,9 +5,9 @@ Rum-bound keeps the loss of relational columns (NCP) at delta or below and merge
 Tum-bound merges until the loss of the items (UL) is at delta or below, and no further, for the sake of the columns.
 
 One thing comes before both: a cluster in which some rows hold items, but fewer than k, cannot be published by itself, whatever is
-generalized, nor can one (with l) in which a sensitive item stands in more than 1/l of the rows. Clusters are formed with l in view
-(`shoal.algorithms.rt.demand`); what still cannot be published is joined with its nearest until it can. What no cluster of all rows could
-keep is refused before.
+generalized, nor can one (with l) in which a sensitive item stands in more than 1/l of the rows, or (with t) that is too far from the
+table in a sensitive column. Clusters are formed with l and t in view (`shoal.algorithms.rt.demand`); what still cannot be published is
+joined with its nearest until it can. What no cluster of all rows could keep is refused before.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ import numpy.typing as npt
 from shoal.algorithms.recoding import Options
 from shoal.algorithms.rt.cluster_recoding import ClusterRecoding, RTOptions
 from shoal.algorithms.rt.clusters import cluster_facts, cluster_values, form_clusters, joined_alike, number_groups
-from shoal.algorithms.rt.demand import demand_of_items
 from shoal.algorithms.rt.merging import SLACK, ItemOrder, Merging, nearest_candidate
 from shoal.algorithms.rt.task import Guarantee, Hierarchies, Task, task_of
 from shoal.algorithms.rt.transaction import Piece, generalize, generalize_all, item_tokens
@@ -137,8 +136,8 @@ def rfirst(
 
 def initial_clusters(task: Task) -> tuple[Merging, int]:
     """Clusters of at least k rows, each of which can be published, and how many had to be joined for that."""
-    demand = demand_of_items(task.sensitive, task.l)
-    merging = Merging(task.space, *form_clusters(task.space, task.k, task.rt.formation, task.options, demand))
+    formed = form_clusters(task.space, task.k, task.rt.formation, task.options, task.forming)
+    merging = Merging(task.space, *formed)
     for c in range(len(merging.alive)):
         while merging.alive[c] and not publishable(task, merging.rows(c)):
             merging.join_nearest(c)
@@ -150,6 +149,10 @@ def publishable(task: Task, rows: npt.NDArray[np.int64]) -> bool:
     holds = task.items.lengths[rows] > 0
     filled = int(np.count_nonzero(holds))
     if len(rows) < task.k or 0 < filled < task.k:
+        return False
+    if task.columns is not None and not (
+        task.columns.holds(rows) and (filled in (0, len(rows)) or task.columns.holds(rows[holds]))
+    ):
         return False
     if task.l <= 1 or not len(task.sensitive.vocabulary):
         return True
@@ -202,6 +205,6 @@ def joining_notes(joined: int) -> tuple[str, ...]:
     if not joined:
         return ()
     return (
-        f"{joined:,} {'cluster' if joined == 1 else 'clusters'} could not be published alone (too few rows with items, or a sensitive "
-        "item in too many): joined with the nearest",
+        f"{joined:,} {'cluster' if joined == 1 else 'clusters'} could not be published alone (too few rows with items, or telling too "
+        "much of something sensitive): joined with the nearest",
     )

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from shoal.algorithms.recoding import Options
 from shoal.algorithms.rt.cluster_recoding import RTOptions
+from shoal.algorithms.rt.demand import Demand, column_blocks, item_blocks
 from shoal.errors import InputError, Unreachable, option
 from shoal.guarantees.lm import LmDiversity
 from shoal.guarantees.rt import RTAnonymity
@@ -43,6 +44,15 @@ class Task:
     """Per item, how much it matters."""
     rt: RTOptions
     options: Options
+    columns: Demand | None = None
+    """What every crowd must be like in sensitive columns: a class, and its rows with the same up to m items."""
+    forming: Demand | None = None
+    """What is demanded of a class as a whole, of sensitive columns and items."""
+
+    @property
+    def looks_at_values(self) -> bool:
+        """Whether more is demanded of crowds than their size."""
+        return self.l > 1 or self.columns is not None
 
     def __len__(self) -> int:
         return len(self.items)
@@ -87,6 +97,13 @@ def task_of(
         )
     if l > 1:
         _refuse_frequent(str(guarantee), items, sensitive, l)
+    of_columns = column_blocks(records, guarantee) if l > 1 or guarantee.t is not None else []
+    columns = Demand.of(of_columns, n)
+    if columns is not None and 0 < filled < n and not columns.holds(np.flatnonzero(items.lengths > 0)):
+        raise Unreachable(
+            f"{guarantee} cannot be reached: the {filled:,} rows that hold items are, all together, already too far from it in a sensitive "
+            f"column; choose a larger t or a smaller l, or leave out the rows without items"
+        )
     tree = hierarchies.get(records.items_name)
     if tree is None and rt.transaction not in ("local", "sets"):
         raise InputError(
@@ -110,6 +127,8 @@ def task_of(
         _item_weights(items.vocabulary, rt.item_weights),
         rt,
         options,
+        columns,
+        Demand.of([*of_columns, *item_blocks(sensitive, l)], n),
     )
 
 

@@ -1,8 +1,8 @@
 """The transaction function T of the RT paper: how the items of a class are generalized.
 
 `local` (row by row, with deletions), `hybrid`, `exact` and `aa` go along the item hierarchy with the algorithms of the k^m room;
-`sets` joins items into groups without one (COAT and PCTA's way). Each also keeps l^m-diversity. `local` searches all classes
-together, so that they share what may be deleted; the others take one class at a time, in parallel.
+`sets` joins items into groups without one (COAT and PCTA's way). Each also keeps l^m-diversity and t-closeness. `local` searches all
+classes together, so that they share what may be deleted; the others take one class at a time, in parallel.
 """
 
 from __future__ import annotations
@@ -19,10 +19,12 @@ from shoal.algorithms.km.exact import exact
 from shoal.algorithms.km.hybrid import hybrid
 from shoal.algorithms.km.local import local_in_parts
 from shoal.algorithms.rt.cluster_recoding import ItemTokens
+from shoal.algorithms.rt.demand import Demand
 from shoal.algorithms.rt.task import Task
 from shoal.guarantees.km import KmAnonymity
 from shoal.hierarchy.tree import Hierarchy
 from shoal.kernels.parallel import even_blocks, over_blocks
+from shoal.kernels.tables.crowds import lacking_set, lacking_tokens
 from shoal.kernels.tables.item_groups import Promise, first_bad_set, joined_items, settled_groups
 from shoal.price.ul import record_costs
 from shoal.records.baskets import Baskets
@@ -58,7 +60,7 @@ def generalize(task: Task, rows: Rows) -> Piece:
     if task.rt.transaction == "sets":  # neither way of comparing losses is always the better one
         return min((_sets(task, rows, part, by_size=by_size) for by_size in (False, True)), key=lambda one: one.ul)
     node = _local(task, part, np.zeros(len(rows), np.int32), 1) if task.rt.transaction == "local" else _cut(task, part)
-    return _of_nodes(task, rows, part, _diverse(task, rows, part, node) if task.l > 1 else node)
+    return _of_nodes(task, rows, part, _untelling(task, rows, part, node) if task.looks_at_values else node)
 
 
 def generalize_all(task: Task, of_row: npt.NDArray[np.int32], n: int) -> list[Piece]:
@@ -67,13 +69,13 @@ def generalize_all(task: Task, of_row: npt.NDArray[np.int32], n: int) -> list[Pi
     if task.rt.transaction != "local":
         return _over_classes(task, classes, lambda rows: generalize(task, rows))
     node, items = _local(task, task.items, of_row, task.options.threads), task.items
-    if task.l > 1:
+    if task.looks_at_values:
 
-        def diverse(rows: Rows) -> None:
+        def raise_telling(rows: Rows) -> None:
             inside = places_of(items, rows)
-            node[inside] = _diverse(task, rows, items.take(rows), node[inside])
+            node[inside] = _untelling(task, rows, items.take(rows), node[inside])
 
-        _over_classes(task, classes, diverse)
+        _over_classes(task, classes, raise_telling)
     return [_of_nodes(task, np.arange(len(items), dtype=np.int64), items, node)]
 
 
@@ -172,9 +174,34 @@ def _sets(task: Task, rows: Rows, part: Baskets, *, by_size: bool) -> Piece:
     items, group = joined_items(offsets, flat, rows, task.weight, task.k, task.m, by_size)
     if (task.m > 2 or task.l > 1) and len(items):
         group = settled_groups(offsets, flat, rows, task.weight, group, _promise(task), by_size)
+    if task.columns is not None and len(items):
+        group = _closer_groups(task, task.columns, rows, part, items, group)
     size = np.bincount(group).astype(np.int64)
     weight = np.bincount(group, task.weight[items]) / np.maximum(size, 1)
     return _piece(rows, part, group[np.searchsorted(items, part.items)].astype(np.int32), size, weight, None)
+
+
+def _closer_groups(
+    task: Task,
+    columns: Demand,
+    rows: Rows,
+    part: Baskets,
+    items: npt.NDArray[np.integer[Any]],
+    group: npt.NDArray[np.integer[Any]],
+) -> npt.NDArray[np.int32]:
+    """Groups joined until the rows of no set of them lack what is demanded of sensitive columns."""
+    own, joined = np.searchsorted(items, part.items), group.astype(np.int32)
+    while True:
+        joined = np.unique(joined, return_inverse=True)[1].reshape(-1).astype(np.int32)
+        n = int(joined.max()) + 1
+        sets = _grouped(part, joined[own], n)
+        bad = lacking_set(sets.offsets, sets.items, n, rows, task.m, columns.demands)
+        if not len(bad) or n == 1:
+            return joined
+        size = np.bincount(joined, minlength=n)
+        one = int(bad[np.argmin(size[bad])])
+        others = bad[bad != one] if len(bad) > 1 else np.delete(np.arange(n), one)
+        joined[joined == one] = int(others[np.argmin(size[others])])
 
 
 def _of_nodes(task: Task, rows: Rows, part: Baskets, node: Nodes) -> Piece:
@@ -233,6 +260,43 @@ def _cut(task: Task, part: Baskets) -> Nodes:
         gone = np.isin(row * n + node, found.deletions.row * n + found.deletions.node)
         node = np.where(gone, -1, node)
     return node.astype(np.int32)
+
+
+def _untelling(task: Task, rows: Rows, part: Baskets, node: Nodes) -> Nodes:
+    """With tokens moved up until no set of them tells too much of sensitive items, or of sensitive columns."""
+    if task.columns is None:
+        return _diverse(task, rows, part, node)
+    while True:  # rows of two tokens overlap: what one of the two asks for may break the other
+        diverse = _diverse(task, rows, part, node) if task.l > 1 and len(task.sensitive.vocabulary) else node
+        close = _close(task, task.columns, rows, part, diverse)
+        if np.array_equal(close, diverse):
+            return close
+        node = close
+
+
+def _close(task: Task, columns: Demand, rows: Rows, part: Baskets, node: Nodes) -> Nodes:
+    """With tokens moved up until the rows of no set of them lack what is demanded of sensitive columns: whole ones, so that no set becomes
+    rare."""
+    tree, parent = task.tree, task.tree.parent
+    while True:
+        nodes, group = np.unique(node[node >= 0], return_inverse=True)
+        grouped = np.full(len(node), -1, np.int32)
+        grouped[node >= 0] = group.reshape(-1)
+        sets = _grouped(part, grouped, len(nodes))
+        alone = lacking_tokens(sets.offsets, sets.items, len(nodes), rows, columns.demands)
+        movable = alone & (nodes != tree.root)
+        if movable.any():  # each of them has to go somewhere
+            node = np.where(np.isin(node, nodes[movable]), parent[node], node).astype(np.int32)
+            continue
+        bad = nodes[lacking_set(sets.offsets, sets.items, len(nodes), rows, task.m, columns.demands)].tolist()
+        if not bad:
+            return node
+        choice = [v for v in bad if v != tree.root]
+        if not choice:  # the root must stand in every row that holds anything
+            return np.full_like(node, tree.root)
+        times = {v: int(np.count_nonzero(node == v)) for v in choice}
+        rises = min(choice, key=lambda v: (times[v] * int(tree.leaf_count[parent[v]]), v))
+        node = np.where(node == rises, parent[rises], node).astype(np.int32)
 
 
 def _diverse(task: Task, rows: Rows, part: Baskets, node: Nodes) -> Nodes:

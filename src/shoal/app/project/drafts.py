@@ -10,11 +10,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from shoal.app.project.column_choices import fit_columns
 from shoal.app.project.project import Project
-from shoal.app.project.promises import choose_model, kind_of, put_trees, trees_of, usual_kind
+from shoal.app.project.promises import choose_model, fit_settings, kind_of, put_trees, trees_of, usual_kind
 from shoal.app.project.wording import as_sentence
 from shoal.errors import InputError
-from shoal.plan.draft import draft
+from shoal.plan.draft import Guess, draft
 from shoal.records.formats.oddities import A_WORKBOOK, WORKBOOKS
 from shoal.records.layout import format_of
 from shoal.records.roles import NO_COLUMN
@@ -32,7 +33,7 @@ def begin(project: Project, data: Path, format: str | None = None, separator: st
         project.forget()
         return
     guesses = {
-        guess.name: {"role": guess.role, "reason": guess.reason, "hierarchy": guess.hierarchy}
+        guess.name: {"role": guess.role, "reason": guess.reason, "hierarchy": guess.hierarchy} | _kind_facts(guess)
         for guess in found.guesses
     }
     looked = {"rows": found.rows, "complete": found.complete, "format": found.format, "named": found.named}
@@ -70,6 +71,8 @@ def set_roles(project: Project, columns: Iterable[str], role: str | None) -> Non
             _choose_usual(project, document)
         else:
             put_trees(document, kind_of(document) or "k", trees_of(document))
+        fit_settings(document)
+        fit_columns(document)
 
     project.change(put)
 
@@ -83,6 +86,12 @@ def set_numeric(project: Project, found_out: bool) -> None:
             document["input"]["numeric"] = NO_COLUMN
 
     project.change(put)
+
+
+def _kind_facts(guess: Guess) -> dict[str, Any]:
+    """What a column of single values is taken for, and why."""
+    kind = guess.kind
+    return {} if kind is None else {"numeric": kind.numeric, "kind": kind.reason, "recognised": kind.recognised}
 
 
 def _fit_numeric(document: dict[str, Any]) -> None:

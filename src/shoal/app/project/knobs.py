@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from shoal.algorithms import ALGORITHMS
 from shoal.models.km import SUPPRESS
 from shoal.models.tables import SUPPRESS as IN_TABLES
-from shoal.options import LARGEST
+from shoal.options import LARGEST, OPTIONS, Share
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,15 @@ class Knob:
     share: bool = False
     """Shown as percent."""
 
+
+def _range_of(name: str) -> tuple[float, float]:
+    """From where to where the table of options lets a share go."""
+    kind = OPTIONS[name].kind
+    assert isinstance(kind, Share)
+    return kind.least, kind.most
+
+
+_T, _ROWS = _range_of("t"), _range_of("suppress_rows")
 
 KNOBS = {
     "k": Knob(
@@ -55,6 +64,18 @@ KNOBS = {
         LARGEST,
         "Among the candidates an attacker is left with, so many sensitive values stay possible. 1 asks for none.",
         "Machanavajjhala and others 2006; Li and Li 2008, Definition 1; Poulis and others 2013, section 5",
+    ),
+    "t": Knob(
+        "t, how far a crowd may be from the whole table",
+        _T[0],
+        _T[1],
+        0.05,
+        _T[1],
+        "The values of a sensitive column occur in every crowd about as often as in the whole table: so far apart at the most. 100% lets "
+        "them be anything.",
+        "Li, Li and Venkatasubramanian 2007 (t-closeness)",
+        default=lambda algorithm: 1.0,
+        share=True,
     ),
     "balance": Knob(
         "Weight of the columns",
@@ -91,6 +112,17 @@ KNOBS = {
         default=lambda algorithm: SUPPRESS.get(
             algorithm, IN_TABLES.get("local", 0.0) if algorithm in ALGORITHMS["rt"] else 0.0
         ),
+        share=True,
+    ),
+    "suppress_rows": Knob(
+        "Rows that may be left out",
+        _ROWS[0],
+        0.1,
+        0.005,
+        _ROWS[1],
+        "The largest share of rows that may leave so that the others stay finer: those that a limit leaves alone first, then those "
+        "that are unlike all others. They count as lost.",
+        "Ours; see the guide to tables",
         share=True,
     ),
     "min_exp": Knob(

@@ -90,13 +90,47 @@ def choose_model(document: Document, kind: str, aside: Mapping[str, Any]) -> dic
         fresh[name] = max(int(least_of(kind, name)), old.get(name, aside.get(name, usual)))
     if kind in ("k", "table"):
         fresh["l"] = old.get("l", aside.get("l", L)) if _is_sensitive(document) else 1
-    document["guarantee"] = fresh
+    kept = {name: old[name] for name in ("t", "distance", "l_kind", "missing") if name in old}
+    document["guarantee"] = fresh | kept
+    fit_settings(document)
     document["algorithm"] = next(iter(ALGORITHMS[kind]))
     put_trees(document, kind, trees)
     if kind in ("table", "diversity"):
         document.get("input", {}).pop("separator", None)  # there are no cells to part
     fit_options(document)
     return dict(aside) | taken | {"hierarchies": trees}
+
+
+def takes_t(document: Mapping[str, Any]) -> bool:
+    """Whether values of sensitive columns can be asked to be close to the whole table."""
+    kind = kind_of(document)
+    return kind is not None and "t" in GUARANTEES[kind].settings and bool(of_role(document, "sensitive"))
+
+
+def takes_l_kind(document: Mapping[str, Any]) -> bool:
+    """Whether there are two ways to count l."""
+    return kind_of(document) == "table" and _is_sensitive(document) and value_of(document, "l") > 1
+
+
+def set_word(document: Document, name: str, word: str) -> None:
+    """Says how l is counted (`l_kind`), or how far values are from each other (`distance`); nothing leaves it to what is usual."""
+    promise = document.setdefault("guarantee", {})
+    promise.pop(name, None)
+    if word:
+        promise[name] = word
+
+
+def fit_settings(document: Document) -> None:
+    """Takes away what is said of sensitive values where nothing is promised about them any more."""
+    promise = document.get("guarantee") or {}
+    if not takes_t(document):
+        promise.pop("t", None)
+    if promise.get("t") is None:
+        promise.pop("distance", None)
+    if not takes_l_kind(document):
+        promise.pop("l_kind", None)
+    if not counts_missing(document):
+        promise.pop("missing", None)
 
 
 def choose_algorithm(document: Document, name: str) -> None:
@@ -131,8 +165,10 @@ def knobs_of(document: Mapping[str, Any]) -> list[str]:
     names = [name for name in NUMBERS if name in GUARANTEES[kind].numbers]
     if kind in ("k", "table") and not _is_sensitive(document):
         names.remove("l")  # nothing is sensitive: there is nothing to be different
+    names += ["t"] if takes_t(document) else []
     entry = ALGORITHMS[kind].get(algorithm_of(document))
-    return names + [name for name in ("balance", "delta", "suppress", "min_exp") if entry and name in entry.options]
+    turned = ("balance", "delta", "suppress", "suppress_rows", "min_exp")
+    return names + [name for name in turned if entry and name in entry.options]
 
 
 def value_of(document: Mapping[str, Any], name: str) -> float:
@@ -140,7 +176,7 @@ def value_of(document: Mapping[str, Any], name: str) -> float:
     if name in NUMBERS:
         found = (document.get("guarantee") or {}).get(name)
         return float(GUARANTEES[kind_of(document) or "km"].numbers.get(name, 1) if found is None else found)
-    found = (document.get("options") or {}).get(name)
+    found = (document.get("guarantee" if name == "t" else "options") or {}).get(name)
     return float(KNOBS[name].default(algorithm_of(document)) if found is None else found)
 
 
@@ -155,12 +191,13 @@ def turn(document: Document, name: str, value: float) -> None:
     value = min(knob.most, max(least_of(kind_of(document) or "", name), value))
     if name in NUMBERS:
         document.setdefault("guarantee", {})[name] = round(value)
-        if not counts_missing(document):
-            document["guarantee"].pop("missing", None)
-        if document["guarantee"].get("l", 1) == 1:
-            document["guarantee"].pop("l_kind", None)
+    elif name == "t":
+        set_word(document, "t", "")
+        if value < 1:  # 1 is as far as values can be
+            document["guarantee"]["t"] = round(value, 4)
     else:
         document.setdefault("options", {})[name] = round(value, 4)
+    fit_settings(document)
 
 
 def takes_price(document: Mapping[str, Any]) -> bool:
@@ -193,6 +230,8 @@ def counts_missing(document: Mapping[str, Any]) -> bool:
     """Whether it makes a difference what a missing sensitive value is."""
     kind = kind_of(document)
     promise = document.get("guarantee") or {}
+    if kind in ("rt", "lm"):
+        return promise.get("t") is not None
     looks = value_of(document, "l") > 1 or promise.get("t") is not None
     return kind == "diversity" or (kind == "table" and _is_sensitive(document) and looks)
 

@@ -35,6 +35,10 @@ _FIELDS = {
     "hierarchy": "a tree, in Hierarchies",
     "unknown": "unknown values, in Hierarchies,",
     "sensitive_items": "“Sensitive items” in Promise",
+    "limits": "“Never coarser than” in Data",
+    "missing_quasi": "“A missing value is” in Data",
+    "l_kind": "“What is counted for l?” in Promise",
+    "distance": "“How far are two values from each other?” in Promise",
 }
 KNOWN_COLUMNS = "all columns that others may know"
 """All quasi-identifier columns."""

@@ -108,7 +108,7 @@ def band_tree(names: Sequence[str], spec: str) -> Hierarchy:
     return _tree(names, *_as_they_are(names, numbers, parts), spec)
 
 
-def category_tree(names: Sequence[str]) -> Hierarchy:
+def category_tree(names: Sequence[str], source: str = "bands") -> Hierarchy:
     """Bands that the data hold, joined with their neighbours; raises where values are no bands, or overlap."""
     order = band_order(names)
     if order is None:
@@ -120,7 +120,7 @@ def category_tree(names: Sequence[str]) -> Hierarchy:
     for place, i in enumerate(order):
         rank[i] = place
     cells = _Cells(lambda start, stop: bands[start].up_to(bands[min(stop, len(bands)) - 1]))
-    return _tree(names, rank, cells, "bands", floored=False)
+    return _tree(names, rank, cells, source, floored=False)
 
 
 def band_order(names: Sequence[str]) -> list[int] | None:

@@ -163,7 +163,7 @@ def date_tree(names: Sequence[str], parameter: str = "") -> Hierarchy:
 
 def _asked(parameter: str) -> tuple[str | None, list[str]]:
     """(whether day or month comes first, if that is said; the levels, the coarsest first)."""
-    words = [word.strip() for word in parameter.split(",") if word.strip()]
+    words = [word.strip() for word in parameter.split(",") if word.strip() and word.strip() != "ranges"]
     orders = [ORDERS[word] for word in words if word in ORDERS]
     named = [word for word in words if word not in ORDERS]
     if set(named) - set(LEVELS) or len(orders) > 1 or len(set(named)) < len(named):
@@ -179,6 +179,11 @@ def _asked(parameter: str) -> tuple[str | None, list[str]]:
                     f"hierarchy 'dates:{parameter}': a {level} may lie in two {coarser}s; use one of the two, for example dates:week,day"
                 )
     return orders[0] if orders else None, levels
+
+
+def way_of(parameter: str) -> str | None:
+    """Whether the parameter of a tree says that day or month comes first."""
+    return _asked(parameter)[0]
 
 
 def level_of(label: str) -> str | None:

@@ -15,8 +15,9 @@ import numpy.typing as npt
 
 from shoal.kernels.tables.boxes import cost_below, drop_farthest, extend_box, nearest_tuples
 
-DISTINCT, FREQUENCY, EQUAL, ORDERED, ORDERED_OR_MISSING = range(5)
-"""What a block demands; the last has missing values for a value of their own, which no order has a place for."""
+DISTINCT, FREQUENCY, EQUAL, ORDERED, ORDERED_OR_MISSING, JOINABLE, JOINABLE_OR_MISSING = range(7)
+"""What a block demands. `OR_MISSING` has missing values for a value of their own, which no order has a place for. The last two are as the
+two before, but with a distance that is more where more is known than in the table: then no two groups are farther together than apart."""
 _SLACK = 1e-9
 _WORK = 50_000_000  # records times groups that are looked at to take one group apart
 
@@ -82,8 +83,8 @@ def _distance(table, counts, size, unknown, last, kind):
             behind += counts[v] / size / here - table[v] / there
             work += abs(behind)
         work /= last - unknown - 2
-    rest = max(1 - here, 1 - there) if kind == ORDERED else abs(here - there)
-    return min(here, there) * work + rest
+    rest = max(1 - here, 1 - there) if kind in (ORDERED, JOINABLE) else abs(here - there)
+    return (here if kind >= JOINABLE else min(here, there)) * work + rest
 
 
 @nb.njit(cache=True, nogil=True)

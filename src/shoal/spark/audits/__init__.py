@@ -41,6 +41,7 @@ _OF_SETS = (KmAnonymity, LocalKmAnonymity, KAnonymity)
 def check_auditable(guarantee: Any) -> None:
     """Raises unless the guarantee can be audited on Spark. What is derived from one of these is counted otherwise."""
     counts_shares = isinstance(guarantee, TableAnonymity) and (guarantee.by_frequency or guarantee.t is not None)
+    counts_shares |= isinstance(guarantee, RTAnonymity | LmDiversity) and guarantee.looks_at_values
     if counts_shares or type(guarantee) not in _AUDITS:
         raise InputError(f"{guarantee} cannot be audited on Spark; use the local engine")
 

@@ -1,22 +1,26 @@
 """Rows that leave a table so that the others are published more exactly.
 
-First those that the limits leave fewer than k alike, without whom there is no release; then those that are farthest from the rows of their
-class. The others form classes anew. They have to lose less than all rows did: else far rows stay.
+First those without whom there is no release: that the limits leave fewer than k alike, or that hold items where fewer than k do. Then those
+that are farthest from the rows of their class or, beside items, whose items lost most; `balance` weighs the two. The others form
+classes anew. They have to lose less than all rows did: else these rows stay.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from shoal.algorithms.recoding import Options
 from shoal.algorithms.rt.blocks import Algorithm, Rows, limited_blocks, within_limits
-from shoal.algorithms.rt.cluster_recoding import ClusterRecoding, RTOptions
+from shoal.algorithms.rt.cluster_recoding import ClusterRecoding, ItemTokens, RTOptions
 from shoal.algorithms.rt.task import Hierarchies
 from shoal.errors import Unreachable
-from shoal.guarantees.table import TableAnonymity
 from shoal.kernels.tables.boxes import boxes_around
 from shoal.loss.relational import Space, space
+from shoal.price.information import Fates, entropy_bits
 from shoal.records.records import Records
 
 MATES = 8
@@ -26,7 +30,7 @@ MATES = 8
 def without_outliers(
     run: Algorithm,
     records: Records,
-    guarantee: TableAnonymity,
+    guarantee: Any,
     hierarchies: Hierarchies,
     options: Options,
     rt: RTOptions,
@@ -34,9 +38,8 @@ def without_outliers(
 ) -> tuple[Rows, ClusterRecoding]:
     """(rows that stay, what the algorithm makes of them): up to `share` of the rows leave."""
     room, stay = int(share * len(records)), np.arange(len(records))
-    if rt.limits and room:
-        lonely = [rows for rows in limited_blocks(records, hierarchies, rt) if len(rows) < guarantee.k]
-        gone = np.concatenate(lonely) if lonely else stay[:0]
+    if room:
+        gone = _lonely(records, int(guarantee.k), limited_blocks(records, hierarchies, rt) if rt.limits else [stay])
         if len(gone) <= room:  # else the refusal names them all
             stay, room = np.delete(stay, gone), room - len(gone)
 
@@ -46,13 +49,71 @@ def without_outliers(
     made = made_of(stay)
     if not room:
         return stay, made
-    far = remoteness(space(records.take(stay), hierarchies, rt.weights), made.of_row)
-    fewer = stay[np.sort(np.argsort(-far, kind="stable")[room:])]
+    laid = space(records.take(stay), hierarchies, rt.weights)
+    told = np.zeros(len(stay)) if made.tokens is None else _lost_by_rows(made.tokens)
+    w = 1.0 if made.tokens is None else rt.balance
+    fewer = stay[np.sort(_rows_that_stay(laid, made.of_row, w, told, room))]
     try:
         finer = made_of(fewer)
     except Unreachable:
         return stay, made
-    return (fewer, finer) if finer.ncp < made.ncp else (stay, made)
+    return (fewer, finer) if _loss(finer, rt) < _loss(made, rt) else (stay, made)
+
+
+def _rows_that_stay(
+    space: Space, of_row: npt.NDArray[np.int32], w: float, lost_items: npt.NDArray[np.float64], room: int
+) -> Rows:
+    """All but `room` rows, by the choice after which the same classes lose least.
+
+    The farthest rows leave, those whose items lost most, both together, or those of the farthest classes, there those first that are near
+    each other: they may be strangers together.
+    """
+    far = remoteness(space, of_row)
+    both = w * far + (1 - w) * lost_items
+    mean = np.bincount(of_row, both) / np.maximum(np.bincount(of_row), 1)
+    choices = [np.argsort(-score, kind="stable") for score in (both, far, lost_items)]
+    choices.append(np.lexsort((far, of_row, -mean[of_row])))
+
+    def lost(rows: Rows) -> float:
+        left, group = np.unique(of_row[rows], return_inverse=True)
+        boxes = boxes_around(space.metric, space.points[space.tuple_of[rows]], group.reshape(-1), len(left))
+        return w * float(space.costs(boxes)[group.reshape(-1)].sum()) + (1 - w) * float(lost_items[rows].sum())
+
+    return min((order[room:] for order in choices), key=lost)
+
+
+def _lonely(records: Records, k: int, blocks: Sequence[Rows]) -> Rows:
+    """Rows that no class of their block can hide: all of them where there are fewer than k, those with items where only these are."""
+    gone = []
+    for rows in blocks:
+        if len(rows) < k:
+            gone.append(rows)
+        elif records.items is not None:
+            filled = rows[records.items.split_off(records.sensitive_items)[0].lengths[rows] > 0]
+            gone += [filled] if len(filled) < k else []
+    return np.concatenate(gone).astype(np.int64) if gone else np.zeros(0, np.int64)
+
+
+def _loss(made: ClusterRecoding, rt: RTOptions) -> float:
+    """What a recoding loses of the columns (NCP) and, beside them, of the items (information)."""
+    if made.tokens is None:
+        return made.ncp
+    item, token, times = made.tokens.counts()
+    items = Fates(item, token, times, np.zeros(len(item), np.bool_)).info
+    return rt.balance * made.ncp + (1 - rt.balance) * items
+
+
+def _lost_by_rows(tokens: ItemTokens) -> npt.NDArray[np.float64]:
+    """Per row, what its occurrences lost on average, where 1 is as much as an occurrence says; 0 for a row without items."""
+    items, token = tokens.items, tokens.token.astype(np.int64)
+    bits = entropy_bits(items.supports()) / max(1, items.occurrences)
+    width = len(tokens.tokens) + 1
+    _, place, times = np.unique(items.items * width + token + 1, return_inverse=True, return_counts=True)
+    behind = np.bincount(token + 1, minlength=width)
+    lost = np.log2(behind[token + 1] / times[place.reshape(-1)]) / bits if bits else np.zeros(len(token))
+    row = np.repeat(np.arange(len(items)), items.lengths)
+    total = np.bincount(row, np.where(token >= 0, lost, 1.0), minlength=len(items))
+    return np.asarray(total / np.maximum(items.lengths, 1), np.float64)
 
 
 def remoteness(space: Space, of_row: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:

@@ -14,6 +14,7 @@ from typing import Any
 from nicegui import ui
 
 from shoal.app.panels import Panel, needs_data, never
+from shoal.app.panels.data.quasi_card import QuasiCard
 from shoal.app.project.drafts import begin, set_numeric, set_role, set_roles
 from shoal.app.project.wording import ROLES, as_sentence
 from shoal.app.project.workspace import Workspace
@@ -49,7 +50,9 @@ async def build(view: View) -> None:
         parts.notice(str(trouble), "bad")
     await _build_remedy(view, str(trouble or ""))
     if view.project.draft:
-        _build_roles(view)
+        quasi = QuasiCard(view)
+        _build_roles(view, quasi)
+        quasi.show()
     await _build_preview(view)
 
 
@@ -163,7 +166,7 @@ def _numbers(given: Any) -> tuple[dict[Any, str], Any, str]:
     return choices | ({_AS_NAMED: f"in {', '.join(named)}"} if named else {}), now, "Numbers stand"
 
 
-def _build_roles(view: View) -> None:
+def _build_roles(view: View, quasi: QuasiCard) -> None:
     project = view.project
     if not project.roles:
         parts.notice("Every line of this file is one set of items; there are no columns to decide about.")
@@ -202,11 +205,13 @@ def _build_roles(view: View) -> None:
         def refresh() -> None:
             standing.refresh()
             rows.refresh()
+            quasi.show.refresh()
             view.refresh_steps()
 
         def choose(name: str, role: str | None) -> None:
             set_role(project, name, role)
             standing.refresh()
+            quasi.show.refresh()
             view.refresh_steps()
 
         @ui.refreshable

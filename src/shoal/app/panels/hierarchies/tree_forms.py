@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from shoal.app.panels.hierarchies.tree_values import Need
 from shoal.hierarchy.kinds.dates import date_order
+from shoal.hierarchy.kinds.recognition import recognise
+from shoal.hierarchy.kinds.stretches import WORD, asks_ranges
 from shoal.hierarchy.spec import Values, is_made
 
 GLANCE = 500
@@ -84,6 +86,43 @@ _INTERVALS = Form(
     "Widths, with commas between them",
     "5,10,20",
 )
+_BANDS = Form(
+    "bands",
+    "Built: numbers in bands",
+    "Numbers go into bands of one width, which join with their neighbours: [50-60), then [40-60). Or between borders: 0,18,65.",
+    "Width, or borders",
+    "10",
+)
+_ROUND = Form(
+    "round",
+    "Built: rounded numbers",
+    "Numbers are published rounded to multiples, never more exactly.",
+    "To multiples of",
+    "5",
+)
+_TOP = Form("top", "Built: top coding", "All numbers from this one on are published alike.", "From", "90")
+_BOTTOM = Form("bottom", "Built: bottom coding", "All numbers up to this one are published alike.", "Up to", "18")
+_ORDERED = Form(
+    "bands",
+    "Built: bands that stand in the data",
+    "Bands such as 50-59, <18 or 65+ join with their neighbours.",
+)
+_DATE_RANGES = Form(
+    "dates:ranges",
+    "Built: dates in ranges that fit",
+    "A class is published from its first to its last day, 2024-03-01..2024-04-15, or as a month or year where it is just that.",
+)
+_BAND_RANGES = Form(
+    "bands:ranges",
+    "Built: bands in ranges that fit",
+    "A class is published from its first to its last band: [50-60) and [60-70) become [50-70), wherever they stand.",
+)
+_DURATIONS = Form(
+    "durations",
+    "Built: durations",
+    "90 min, 3 days or P2W go into hours, days, weeks and more.",
+)
+_VALUES = Form("flat", "The value or nothing", "As without steps, also where something else is recognised.")
 DATES = Form(
     "dates",
     "Built: days into months and years",
@@ -112,15 +151,20 @@ def forms_for(need: Need, values: Values) -> list[Form]:
         none = [] if need.must_have else [_SETS]
         return [*none, FILE, _LEARNED, _FREQUENCY, _BALANCED, _PREFIX]
     if values.numeric:
-        return [_RANGES if need.model != "diversity" else _FLAT, _INTERVALS, _BALANCED, FILE, _MASK, _PREFIX]
-    dates = [DATES] if date_order(values.names, GLANCE) is not None else []
-    return [_FLAT, *dates, FILE, _MASK, _PREFIX, _BALANCED, _NAMED, _FREQUENCY]
+        made = [_INTERVALS, _BANDS, _ROUND, _TOP, _BOTTOM, _BALANCED]
+        return [_RANGES if need.model != "diversity" else _FLAT, *made, FILE, _MASK, _PREFIX, _VALUES]
+    dates = [DATES, _DATE_RANGES] if date_order(values.names, GLANCE) is not None else []
+    what = recognise(values.names[:GLANCE]).what
+    made = [form for form in (_DURATIONS, _ORDERED, _BAND_RANGES) if form.name.partition(":")[0] == what]
+    return [_FLAT, *dates, *made, FILE, _MASK, _PREFIX, _BALANCED, _NAMED, _FREQUENCY, *([_VALUES] if what else [])]
 
 
 def form_of(spec: str | None) -> tuple[str, str]:
     """(name of the form, parameter) of what a plan names."""
     if spec is None:
         return "none", ""
+    if asks_ranges(spec):
+        return f"{spec.partition(':')[0]}:{WORD}", ""
     if is_made(spec):
         name, _, parameter = spec.partition(":")
         return name, parameter

@@ -10,6 +10,7 @@ from shoal.app.project.contents import key_of
 from shoal.app.project.own_files import own_folder, read_json, write_json
 from shoal.app.project.project import Project
 from shoal.app.project.wording import WORTH
+from shoal.drawing.charts import Series, scatter_chart
 
 TASK = "estimate"
 KEPT = 32
@@ -180,6 +181,26 @@ def comparison_rows(results: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...
         lost = loss_figures(found)[0][0]
         seen.setdefault((found["guarantee"], found["algorithm"], f"{found['sample']:,}", *shares, lost))
     return list(seen)[:8]
+
+
+def frontier(results: Sequence[Mapping[str, Any]], guarantee: str) -> str | None:
+    """What columns lose against what items lose, of all that was tried for a promise on as many rows. None unless there are several."""
+    points: dict[str, set[tuple[float, float]]] = {}
+    most = max((found["sample"] for found in results if found["guarantee"] == guarantee), default=0)
+    for found in results:
+        lost = found["loss"]
+        if found["guarantee"] == guarantee and found["sample"] == most and "info_columns" in lost:
+            points.setdefault(found["algorithm"], set()).add((float(lost["info_columns"]), float(lost["info_items"])))
+    if sum(map(len, points.values())) < 2:
+        return None
+    return scatter_chart(
+        "Columns against items, as tried",
+        "share of the columns' information that is lost",
+        "share of the items' information lost",
+        [Series(name, sorted(own)) for name, own in sorted(points.items())],
+        percent=True,
+        front=True,
+    )
 
 
 def _between(shares: Sequence[float], digits: int = 1) -> str:

@@ -178,7 +178,14 @@ class Estimating:
         """Other promises on the same rows, to compare."""
         if not self.base:
             return
-        lines = estimates.comparison_rows(estimates.comparable(self.view.project, self.base))
+        tried = estimates.comparable(self.view.project, self.base)
+        if self.found is not None and (chart := estimates.frontier(tried, self.found["guarantee"])) is not None:
+            parts.heading("Columns or items?", 3)
+            parts.chart(chart, "Information lost in columns against information lost in items, of what was tried")
+            parts.why_line(
+                "Each point was tried here. Move the weight of the columns to try another; the line joins the best."
+            )
+        lines = estimates.comparison_rows(tried)
         if len(lines) > 1:
             with ui.expansion("Tried on the same data").classes("sh-wide"):
                 header = (

@@ -12,7 +12,7 @@ from nicegui import ui
 
 from shoal.app.panels import Panel, needs_data
 from shoal.app.panels.promise.estimating import OFTEN, Estimating
-from shoal.app.panels.promise.promise_words import ALGORITHM_WORDS, MODELS, PRICES, Model
+from shoal.app.panels.promise.promise_words import ALGORITHM_WORDS, DISTANCES, L_KINDS, MODELS, PRICES, Model
 from shoal.app.project import promises
 from shoal.app.project.knobs import KNOBS
 from shoal.app.project.project import Project
@@ -112,11 +112,29 @@ class Desk:
         with parts.card("How strong?", "More is safer, and costs more detail. The estimate shows how much."):
             for name in promises.knobs_of(document):
                 _build_knob(self, kind, name, promises.value_of(document, name))
+        if promises.takes_l_kind(document):
+            self._word(
+                "l_kind", "What is counted for l?", "Different values, or how often the commonest occurs.", L_KINDS
+            )
+        if promises.takes_t(document) and promises.value_of(document, "t") < 1:
+            self._word("distance", "How far are two values from each other?", "For t.", DISTANCES)
         if promises.counts_missing(document):
             self._missing(document)
         self._algorithm(kind, document)
         if promises.takes_sensitive_items(document):
             self._sensitive(document)
+
+    def _word(self, name: str, title: str, why: str, words: dict[str, str]) -> None:
+        now = (self.project.draft.get("guarantee") or {}).get(name) or ""
+        if not isinstance(now, str):  # a plan from elsewhere, that says it by column
+            words, now = words | {"by column": "As the plan says, column by column"}, "by column"
+
+        def choose(event: Any) -> None:
+            if event.value != "by column":
+                self.change(lambda document: promises.set_word(document, name, event.value))
+
+        with parts.card(title, why):
+            parts.select(words, now, title, choose)
 
     def _missing(self, document: dict[str, Any]) -> None:
         why = "A cell without a sensitive value. Unless you know that nothing was to be said there, take it for unknown: that is safe."
@@ -242,9 +260,9 @@ def _build_knob(desk: Desk, kind: str, name: str, value: float) -> None:
             return
         wanted = float(given) / scale
         if wanted != promises.value_of(desk.project.draft, name):
-            asked = promises.counts_missing(desk.project.draft)
+            asked = _asked(desk.project.draft)
             desk.change(lambda document: promises.turn(document, name, wanted))
-            if asked != promises.counts_missing(desk.project.draft):
+            if asked != _asked(desk.project.draft):
                 desk.strength.refresh()
                 return
         now = promises.value_of(desk.project.draft, name)
@@ -253,6 +271,12 @@ def _build_knob(desk: Desk, kind: str, name: str, value: float) -> None:
 
     slider.on("change", parts.speaking(lambda event: put(event.args)))
     field.on_value_change(parts.speaking(lambda event: put(event.value)))
+
+
+def _asked(document: dict[str, Any]) -> tuple[bool, ...]:
+    """What besides numbers can be said of the promise as it stands."""
+    is_close = promises.takes_t(document) and promises.value_of(document, "t") < 1
+    return promises.counts_missing(document), promises.takes_l_kind(document), is_close
 
 
 def build(view: View) -> None:

@@ -133,3 +133,15 @@ PRICES = {
     "ncp": "NCP: the share of all items that each category stands for, as in the papers",
 }
 """What a search can be told to make cheap."""
+
+L_KINDS = {
+    "": "Different values: at least l of them in every crowd",
+    "frequency": "How often each occurs: none in more than 1/l of a crowd",
+}
+"""What l counts; the first is usual."""
+DISTANCES = {
+    "": "As the columns are: numbers by rank, others all alike",
+    "equal": "Any two are equally far",
+    "ordered": "As far as their ranks: numbers by size, others by name",
+}
+"""How far two values of a sensitive column are from each other, for t."""
