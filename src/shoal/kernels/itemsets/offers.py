@@ -5,9 +5,9 @@ there for each occurrence is either settled or offered; what is offered, and whe
 taken away again.
 """
 
-import numba as nb
 import numpy as np
 
+from shoal.kernels import compiler as nb
 from shoal.kernels.arrays import sort_range
 
 FIRM = 1 << 28
@@ -123,7 +123,7 @@ def take_lowest(offsets, ladder, leaf, rung, first, last):
                     break
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def _has_company(ladder, leaf, rung, begin, end, o):
     """Whether another occurrence of the row [begin, end) is published as the same token."""
     token, behind = ladder[rung[o], leaf[o]], 0

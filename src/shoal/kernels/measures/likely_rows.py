@@ -3,8 +3,9 @@
 A row is looked at once, by way of the lowest of its tokens that covers the first item; a row that covers not all of them is left.
 """
 
-import numba as nb
 import numpy as np
+
+from shoal.kernels import compiler as nb
 
 
 @nb.njit(cache=True, nogil=True)
