@@ -18,6 +18,7 @@ GROUPS: dict[str, list[str]] = {
         "anonymize baskets.csv --nonsense",
         "anonymize baskets.csv --k five",
         "schema --json",
+        "warm chess",
     ],
     "profile": [
         "profile baskets.csv --k 3",

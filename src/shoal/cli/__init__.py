@@ -16,7 +16,7 @@ from typing import Annotated
 import typer
 
 from shoal import __version__
-from shoal.cli import terminal
+from shoal.cli import first_use, terminal
 from shoal.cli.anonymize import anonymize
 from shoal.cli.attack import attack
 from shoal.cli.audit import audit
@@ -33,6 +33,7 @@ from shoal.cli.reproduce import reproduce
 from shoal.cli.rules import rules
 from shoal.cli.terminal import print_json, say, values_shown
 from shoal.cli.verify import verify
+from shoal.cli.warm import warm
 from shoal.cli.web import app as web_app
 from shoal.errors import VALUES, Message, ShoalError, way_to
 from shoal.limits import own_limit
@@ -74,6 +75,7 @@ for command in (
     reproduce,
     rules,
     attack,
+    warm,
 ):
     app.command(cls=Command)(command)
 app.command("app", cls=Command)(web_app)
@@ -83,6 +85,7 @@ app.add_typer(datasets, name="datasets")
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
+    first_use.own_process = arguments is None
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     as_json = "--json" in arguments
     terminal.show_values = "--show-values" in arguments

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shoal.cli import options
+from shoal.cli.first_use import prepare
 from shoal.cli.terminal import (
-    announce_compilation,
     console,
     number_of,
     print_json,
@@ -95,7 +95,7 @@ def anonymize(
 
         run_on_spark(plan, force=force, json=json)
         return
-    announce_compilation()
+    prepare()
     with progress() as tell:
         release = run(plan, force=force, progress=tell)
     if json:

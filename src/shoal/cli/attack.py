@@ -11,9 +11,9 @@ import typer
 
 from shoal.cli import options
 from shoal.cli.evaluate import show_risk
+from shoal.cli.first_use import prepare
 from shoal.cli.plots import Plot, check_plot, write_plot
 from shoal.cli.terminal import (
-    announce_compilation,
     console,
     number_of,
     print_json,
@@ -160,7 +160,7 @@ def _background(data: str, raw: str | None, given: Mapping[str, Any], examples: 
     reading: dict[str, Any] = {name: given[name] for name in ("drop", "numeric", "format") if name in given}
     roles = Roles(*(given.get(name) for name in ("sensitive", "quasi", "keep")))
     promise = MatchingDiversity(given.get("l", 3), **how)
-    announce_compilation()
+    prepare()
     with progress() as tell:
         source, _ = model.read(data, promise, roles, reading)
         records = source.records
@@ -206,7 +206,7 @@ def _homogeneity(data: str, given: Mapping[str, Any], examples: int) -> _Outcome
     from shoal.drawing.risk_plots import confidence_plot
     from shoal.evaluation.pair import Reader
 
-    announce_compilation()
+    prepare()
     records, side = Reader(given).read(data)
     l = given.get("l")  # noqa: E741
     how = {"missing": given.get("missing", "unknown"), "separator": given.get("separator")}
@@ -237,7 +237,7 @@ def _linkage(raw: str, data: str, **asked: Any) -> _Outcome:
     from shoal.drawing.risk_plots import before_after_plot
     from shoal.evaluation.evaluation import evaluate
 
-    announce_compilation()
+    prepare()
     with progress() as tell:
         found = evaluate(raw, data, queries=0, pairs=0, progress=tell, **asked)
     risk = found.to_dict()["risk"]

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shoal.cli import options
+from shoal.cli.first_use import prepare
 from shoal.cli.terminal import (
-    announce_compilation,
     console,
     number_of,
     print_json,
@@ -77,7 +77,7 @@ def audit(
         from shoal.cli.spark import audit_on_spark
 
         return audit_on_spark(engine, data, guarantee, given, json=json)
-    announce_compilation()
+    prepare()
     with progress() as tell:
         if tell:
             tell("reading", 0.0)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shoal.cli import options
+from shoal.cli.first_use import prepare
 from shoal.cli.terminal import (
-    announce_compilation,
     console,
     duration,
     number_of,
@@ -96,7 +96,7 @@ def compare(
     if check:
         _check(wanted, folder, repeats, json)
         return
-    announce_compilation()
+    prepare()
     with study_progress(_words, SECONDS_BETWEEN_LINES) as watch:
         results = run(wanted, folder, jobs=jobs, limit=limit, repeats=repeats, retry=retry, force=force, watch=watch)
     rows = rows_of(results)

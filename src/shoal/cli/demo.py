@@ -10,8 +10,9 @@ import typer
 
 from shoal.cli import options
 from shoal.cli.anonymize import show_release
+from shoal.cli.first_use import prepare
 from shoal.cli.profile import example, show_profile
-from shoal.cli.terminal import announce_compilation, console, print_json, printable, program, progress, table
+from shoal.cli.terminal import console, print_json, printable, program, progress, table
 from shoal.errors import InputError
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def demo(
     from shoal.release import anonymize
 
     place = _demo_folder(folder, force)
-    announce_compilation()
+    prepare()
     with progress() as tell:
         baskets, department = _stock(place)
         found = profile_of(load_sets(place / "baskets.csv"), K, 3, examples=200)

@@ -10,8 +10,9 @@ import typer
 
 from shoal.cli import options
 from shoal.cli.anonymize import fate_table
+from shoal.cli.first_use import prepare
 from shoal.cli.plots import Plot, check_plot, write_plot
-from shoal.cli.terminal import announce_compilation, console, print_json, printable, progress, share, table
+from shoal.cli.terminal import console, print_json, printable, progress, share, table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -121,7 +122,7 @@ def evaluate(
         )
         said |= {name: getattr(written_down.guarantee, name, None) for name in ("k", "m")}
     asked = {name: value for name, value in (said | given).items() if value is not None}
-    announce_compilation()
+    prepare()
     with progress() as tell, terms:
         found = evaluated(
             original,

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shoal.cli import options
-from shoal.cli.terminal import announce_compilation, console, number_of, print_json, printable, progress, say
+from shoal.cli.first_use import prepare
+from shoal.cli.terminal import console, number_of, print_json, printable, progress, say
 from shoal.errors import InputError
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ def run(
 
         run_on_spark(wanted, force=force, json=json)
         return
-    announce_compilation()
+    prepare()
     with progress() as tell:
         release = run_plan(wanted, force=force, progress=tell)
     if json:

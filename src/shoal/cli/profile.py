@@ -6,9 +6,9 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from shoal.cli import options
+from shoal.cli.first_use import prepare
 from shoal.cli.plots import Plot, check_plot, write_plot
 from shoal.cli.terminal import (
-    announce_compilation,
     console,
     print_json,
     printable,
@@ -76,7 +76,7 @@ def profile(
     check_plot(plot)
     data = with_query(data, given.pop("query", None))
     given.pop("input_limit", None)
-    announce_compilation()
+    prepare()
     with progress() as tell:
         if tell:
             tell("counting", 0.0)

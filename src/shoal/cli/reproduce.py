@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shoal.cli import options
+from shoal.cli.first_use import prepare
 from shoal.cli.terminal import (
-    announce_compilation,
     console,
     duration,
     number_of,
@@ -73,7 +73,7 @@ def reproduce(
     folder = Path(output or f"reproduced-{paper}")
     study = Reproduction(folder)
     study.folder.make()
-    announce_compilation()
+    prepare()
     left = study.missing(figures)
     known = len(tasks_of(figures)) - len(left)
     say(

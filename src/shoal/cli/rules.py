@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shoal.cli import options
+from shoal.cli.first_use import prepare
 from shoal.cli.terminal import (
-    announce_compilation,
     console,
     number_of,
     print_json,
@@ -65,7 +65,7 @@ def rules(
     data = with_query(data, given.get("query"))
     if output is not None:
         options.check_output(output, force, data, given.get("knowledge"), *options.spec_files(given))
-    announce_compilation()
+    prepare()
     with progress() as tell:
         roles = Roles(*(given.get(name) for name in ("sensitive", "quasi", "keep")))
         reading: dict[str, Any] = {name: given[name] for name in ("drop", "numeric", "format") if name in given}

@@ -168,16 +168,3 @@ def duration(seconds: float) -> str:
         return f"{math.ceil(seconds)} s"
     minutes = round(seconds / 60)
     return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
-
-
-def announce_compilation() -> None:
-    """Says once after an install why the first run takes longer."""
-    from shoal.kernels import are_compiled, are_kept
-
-    if not are_kept():
-        say(
-            "compiling the counting kernels for this run alone, for neither the package's folder nor your cache may be written; "
-            "NUMBA_CACHE_DIR names a folder of yours to keep them in"
-        )
-    elif not are_compiled():
-        say("compiling the counting kernels, once after an install (about ten seconds)")

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shoal.cli import options
-from shoal.cli.terminal import announce_compilation, console, print_json, printable, progress, say
+from shoal.cli.first_use import prepare
+from shoal.cli.terminal import console, print_json, printable, progress, say
 from shoal.errors import InputError
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ def verify(
     if options.is_spark(engine):
         found = _verified_on_spark(engine, certificate, data, given | {"key": key, "original": original})
         return _told(found, certificate, data, json)
-    announce_compilation()
+    prepare()
     with progress() as tell:
         found = verified(certificate, data, key=key, original=original, progress=tell, **given)
     return _told(found, certificate, data, json)

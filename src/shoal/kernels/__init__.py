@@ -11,18 +11,10 @@ import os
 import shutil
 import sys
 import tempfile
-from pathlib import Path
 
 from shoal.errors import InputError
 
 _SETTING = "NUMBA_CACHE_DIR"
-
-
-def are_compiled() -> bool:
-    """Whether machine code from an earlier run is at hand; if not, the first call takes several seconds longer."""
-    beside = Path(__file__).parent / "itemsets" / "__pycache__"
-    homes = [beside, *(home for place in _places() for home in Path(place).glob("itemsets_*"))]
-    return any(any(home.glob("prefixes.recode_block-*.nbi")) for home in homes)
 
 
 def are_kept() -> bool:

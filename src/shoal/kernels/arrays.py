@@ -1,11 +1,12 @@
 """What kernels need of arrays, in plain loops: Numba compiles these in a fraction of the time that its own slice
 assignment and np.sort take, and the first run after an install waits for the compiler."""
 
-import numba as nb
 import numpy as np
 
+from shoal.kernels import compiler as nb
 
-@nb.njit(cache=True, nogil=True)
+
+@nb.step
 def larger(array, needed):
     """The array with room for at least `needed` entries, and as many again."""
     copy = np.empty(2 * needed, array.dtype)
@@ -14,13 +15,13 @@ def larger(array, needed):
     return copy
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def with_place(array, n):
     """The array, larger if it has no place for entry n."""
     return array if n < len(array) else larger(array, n + 1)
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def sort_range(array, start, stop):
     """Sort array[start:stop] in place: by insertion when it is short, else as a heap."""
     n = stop - start

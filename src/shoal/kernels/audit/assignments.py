@@ -9,10 +9,10 @@ of is open to it just if it lies in a circle with a value that the kind has.
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 import numpy.typing as npt
 
+from shoal.kernels import compiler as nb
 from shoal.kernels.audit.threads import blocks_of_work, in_threads
 
 BLOCKS = 64
@@ -91,7 +91,7 @@ def keep_open(rows, counts, allowed):
     return True
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def _circles(has, allowed):
     """Values that chains of exchanges lead to from each other get the same number."""
     n_values = has.shape[1]
@@ -105,7 +105,7 @@ def _circles(has, allowed):
     return circle
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def _reached(value, out, into):
     """The values that a chain leads to: out of a value to a kind, from the kind into another value, and so on."""
     n_kinds, n_values = out.shape
@@ -129,7 +129,7 @@ def _reached(value, out, into):
     return reached
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def _assign(rows, counts, allowed, has):
     """Fill in how many rows of each kind get each value, one for every row; False if that cannot be."""
     n_kinds, n_values = allowed.shape

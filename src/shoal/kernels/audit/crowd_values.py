@@ -4,8 +4,9 @@ Classes are walked one by one, in each every set of at most m items that occurs,
 items. A set owns the list of its rows; their values are counted column by column, and taken back again.
 """
 
-import numba as nb
 import numpy as np
+
+from shoal.kernels import compiler as nb
 
 EQUAL, ORDERED, ORDERED_OR_MISSING = range(3)
 SHARE, FAR = range(2)

@@ -6,8 +6,9 @@ the sensitive items of the same rows. A prefix none of whose rows holds a sensit
 anything below it.
 """
 
-import numba as nb
 import numpy as np
+
+from shoal.kernels import compiler as nb
 
 SHEET = 1 << 22
 """Counters for (item, sensitive item) that are held at once."""

@@ -13,10 +13,10 @@ Work splits by first item; each call owns its counters, so results do not depend
 
 from typing import Any
 
-import numba as nb
 import numpy as np
 import numpy.typing as npt
 
+from shoal.kernels import compiler as nb
 from shoal.kernels.audit.lists import longer
 from shoal.kernels.audit.numbered_rows import NumberedRows, copy_behind, count_behind
 
@@ -264,7 +264,7 @@ def count_itemsets(rows, room, first, last, k, m, keep, only_one, stop, exposed,
     return checked, rare, kept_support[:kept], kept_size[:kept], kept_items[:kept]
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def _add_binomials(checked, rare, size, m, free, is_rare):
     """Sets of `size` plus 1, 2, ... of `free` items that may join or not."""
     ways = 1.0

@@ -7,10 +7,10 @@ A row's least support can only fall and stops at 1: a prefix all of whose rows a
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 import numpy.typing as npt
 
+from shoal.kernels import compiler as nb
 from shoal.kernels.audit.lists import longer
 from shoal.kernels.audit.numbered_rows import copy_behind, count_behind, numbered_rows
 from shoal.kernels.audit.threads import blocks_of_work, in_threads

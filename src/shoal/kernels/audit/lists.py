@@ -1,7 +1,8 @@
 """Lists in plain loops, which Numba compiles in a fraction of the time that its own np.sort and slices take."""
 
-import numba as nb
 import numpy as np
+
+from shoal.kernels import compiler as nb
 
 
 @nb.njit(cache=True, nogil=True)

@@ -8,9 +8,9 @@ Rows are never spelled out in leaves. Among the rows that match a prefix, all th
 interchangeable, so one representative per token that stands in these rows is enough, and a pass over them counts all.
 """
 
-import numba as nb
 import numpy as np
 
+from shoal.kernels import compiler as nb
 from shoal.kernels.audit.lists import ascend, longer
 
 

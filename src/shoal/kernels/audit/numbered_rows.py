@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numba as nb
 import numpy as np
 import numpy.typing as npt
 
+from shoal.kernels import compiler as nb
 from shoal.kernels.audit.lists import ascend
 from shoal.kernels.audit.threads import blocks_of_rows, blocks_of_work, in_threads
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import secrets
 
-import numba as nb
 import numpy as np
 import numpy.typing as npt
 
+from shoal.kernels import compiler as nb
 from shoal.kernels.audit.threads import blocks_of_rows, in_threads
 
 
@@ -59,7 +59,7 @@ def _hash(offsets, items, row, key):
     return value ^ (value >> np.uint64(32))
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def _same(offsets, items, one, other):
     length = offsets[one + 1] - offsets[one]
     if offsets[other + 1] - offsets[other] != length:

@@ -4,9 +4,10 @@ A row that shares one looks at rows of other groups, drawn at random, and change
 in both groups. Groups are small, so that an exchange is judged by looking at their members; only groups that changed are looked at again.
 """
 
-import numba as nb
 import numpy as np
 import numpy.typing as npt
+
+from shoal.kernels import compiler as nb
 
 ROUNDS = 200
 """Times that groups with shared values are gone through."""

@@ -9,10 +9,10 @@ has values, and a value whose cheapest candidate would be too dear is not looked
 
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 import numpy.typing as npt
 
+from shoal.kernels import compiler as nb
 from shoal.kernels.buckets.matchings import valid_pairs
 
 LOOKED = 64
@@ -58,7 +58,7 @@ class Hit(NamedTuple):
     column: npt.NDArray[np.int64]
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def _move(cells, ruled, left, cell, by):
     """Take a row out of a cell (by = -1), or put it back or in (by = 1 or more)."""
     s, k = cells.value[cell], cells.kind[cell]
@@ -95,7 +95,7 @@ def _fits(cells, members, size, cell):
     return fits
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def _holders(cells, ruled, n_ruled):
     """Cells by the values in their sets: (starts, cells)."""
     starts = np.zeros(n_ruled + 1, np.int64)
@@ -455,7 +455,7 @@ def assigned_rest(l, group, n_groups, pending, rows, counted, looked):  # noqa: 
     return merges
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def _append(chains, g, p):
     if chains.head[g] < 0:
         chains.head[g] = p
@@ -470,7 +470,7 @@ def _exchange(rows, p, s, k):
     return not rows.excluded[k, rows.value[p]] and not rows.excluded[rows.kind[p], s]
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def _exchangeable(rows, s, k, chains, g, counted, seen, stamp):
     """The values that count and that a row of value s and kind k can get by exchange with one other row of its group, and its own: all
     are valid."""

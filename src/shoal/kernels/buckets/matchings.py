@@ -8,9 +8,9 @@ components answer for all rows of a bucket, where the paper computes a matching 
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 
+from shoal.kernels import compiler as nb
 from shoal.kernels.arrays import sort_range
 
 
@@ -63,7 +63,7 @@ def valid_pairs(rows, wanted, allowed):
     return True
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def _matched(rows, wanted, allowed, flow):
     """Fill in a flow that matches every row; False if there is none."""
     n_kinds, n_values = allowed.shape
@@ -141,7 +141,7 @@ def _matched(rows, wanted, allowed, flow):
     return True
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def _components(allowed, flow):
     """The strongly connected component of each kind and then of each value (Tarjan): kinds lead to the values they may take, values
     to the kinds that take them."""

@@ -6,9 +6,9 @@ alive in a branch only while a rule about it is still possible there: enough row
 as there are equal ones, or as much as they belong to the fuzzy nodes of the combination.
 """
 
-import numba as nb
 import numpy as np
 
+from shoal.kernels import compiler as nb
 from shoal.kernels.arrays import larger
 
 ALMOST = 1e-9
@@ -171,7 +171,7 @@ def mined_rules(
     )
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def _doubled(table):
     bigger = np.empty((2 * table.shape[0], table.shape[1]), table.dtype)
     for i in range(table.shape[0]):
@@ -190,7 +190,7 @@ def _hash(nodes, value):
     return mixed
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def _found(slots, nodes, value, wanted, wanted_value):
     """The slot of a rule in the table, or -1 - (the slot where it would go)."""
     mask = np.uint64(len(slots) - 1)

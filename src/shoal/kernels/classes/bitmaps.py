@@ -1,9 +1,11 @@
 """Bitmaps of a segment's transactions as packed 64-bit words, and Hamming distances between them by counting bits (PTA,
 Equation 1). Columns are the items that occur in the segment, so the words are as few as the segment allows."""
 
-import numba as nb
 import numpy as np
+from numba import types
 from numba.extending import intrinsic
+
+from shoal.kernels import compiler as nb
 
 
 @intrinsic
@@ -11,7 +13,7 @@ def _population_count(typing_context, word):
     def codegen(context, builder, signature, arguments):
         return builder.ctpop(arguments[0])
 
-    return nb.uint64(nb.uint64), codegen
+    return types.uint64(types.uint64), codegen
 
 
 @nb.njit(cache=True, nogil=True)

@@ -11,10 +11,10 @@ and the sum over all rows bounds every partition, whatever its classes.
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 import numpy.typing as npt
 
+from shoal.kernels import compiler as nb
 from shoal.kernels.classes.bitmaps import hamming
 from shoal.kernels.parallel import over_blocks
 

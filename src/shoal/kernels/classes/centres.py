@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numba as nb
 import numpy as np
 import numpy.typing as npt
 
+from shoal.kernels import compiler as nb
 from shoal.kernels.arrays import sort_range
 from shoal.kernels.parallel import even_blocks, over_blocks
 

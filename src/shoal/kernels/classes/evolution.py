@@ -4,8 +4,9 @@ order crossover, mutated by turning a stretch around, and the best one always su
 Random numbers come from SplitMix64, so that a seed means the same loop on every machine and in every version.
 """
 
-import numba as nb
 import numpy as np
+
+from shoal.kernels import compiler as nb
 
 RIVALS = 3
 """Permutations that a tournament compares."""
@@ -52,7 +53,7 @@ def cross(one, other, low, high, inside, child):
             at = (at + 1) % n
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def fittest(lengths, state):
     """The shortest of a few loops drawn at random."""
     best = draw(state, len(lengths))

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 import numpy.typing as npt
 
+from shoal.kernels import compiler as nb
 from shoal.kernels.classes.bitmaps import ones
 from shoal.kernels.classes.majority import join_row, leave_row
 
@@ -147,7 +147,7 @@ def improve(offsets, items, bitmaps, n_items, k, order, bounds, first, last, tri
     return sizes[:kept], losses[:kept]
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def enter(g, i, c):
     """Row i joins class c."""
     g.loss[c], g.major[c] = join_row(
@@ -159,7 +159,7 @@ def enter(g, i, c):
     g.size[c] += 1
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def leave(g, i):
     """Row i leaves its class."""
     c = g.of[i]
@@ -221,7 +221,7 @@ def price(offsets, items, row, count, size, major, c):
     return cost
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def joining(g, row, c):
     """What the row would cost in class c, by whichever way is at hand."""
     if len(g.maj) > 0:
@@ -235,7 +235,7 @@ def halves(g, c):
     return np.int64(g.having[c, g.size[c] // 2]) if g.size[c] % 2 == 0 else np.int64(0)
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def centre_lists(g):
     """The lists of a group without bitmaps; empty ones for the others."""
     n_items = g.counts.shape[1]
@@ -268,7 +268,7 @@ def centre_lists(g):
     return Lists(starts, near, weight, np.zeros(n_classes, np.int32), np.empty(n_classes, np.int32))
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def rank_class(found, cost, n_found, c, price):
     """One more class among the nearest, ascending by cost; returns how many there are."""
     if n_found < len(found):
@@ -343,7 +343,7 @@ def nearest(g, lists, plain, i, a, widest, saved, found, cost):
     return n_found
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def partner(g, a, b, least):
     """The row of class b that is nearest to a compared with b, if it gains more than `least` that way; else -1."""
     other = np.int64(-1)
@@ -391,7 +391,7 @@ def settle(g, k, swaps, i, a, saved, n_found, found, cost):
     return False
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def change_places(g, i, a, b, other):
     """Row i goes from class a to b, and the other one, if there is one (else -1), from b to a."""
     leave(g, i)
@@ -401,7 +401,7 @@ def change_places(g, i, a, b, other):
     enter(g, i, b)
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def dissolve(g, a, n_moving, moving, target, widest):
     """Give all rows of class a to others, if that lowers the loss."""
     gain = g.loss[a]

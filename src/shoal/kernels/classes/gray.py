@@ -9,10 +9,10 @@ at the next one, and no bitmap of all rows times all items is ever made.
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 import numpy.typing as npt
 
+from shoal.kernels import compiler as nb
 from shoal.kernels.arrays import sort_range
 from shoal.kernels.parallel import even_blocks, over_blocks
 
@@ -64,7 +64,7 @@ def rank_rows(offsets, items, rank, ranks, first, last):
         sort_range(ranks, offsets[row], offsets[row + 1])
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def gray_word(offsets, ranks, n_items, width, places, row, depth):
     """Places [depth, depth + places) of a row as one number, the first of them most significant."""
     word = np.int64(0)

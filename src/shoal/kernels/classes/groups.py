@@ -5,9 +5,9 @@ loss are kept up to date instead of voting anew: all windows together cost two p
 of one length overlap exactly if one holds the first or the last node of the other, so an overlap is seen in two looks.
 """
 
-import numba as nb
 import numpy as np
 
+from shoal.kernels import compiler as nb
 from shoal.kernels.classes.bitmaps import hamming
 
 

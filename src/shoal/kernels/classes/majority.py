@@ -8,7 +8,7 @@ A joining row costs its distance to the centre, where items that exactly half of
 row saves the same, and one for each such item.
 """
 
-import numba as nb
+from shoal.kernels import compiler as nb
 
 
 @nb.njit(cache=True, nogil=True)

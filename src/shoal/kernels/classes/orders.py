@@ -10,10 +10,10 @@ most log n times. Where an item is rare, the rows that have it come from its lis
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 import numpy.typing as npt
 
+from shoal.kernels import compiler as nb
 from shoal.kernels.parallel import even_blocks, over_blocks
 
 BLOCK = 4096
@@ -110,7 +110,7 @@ def gray_numbers(offsets, items, rank, words, first, last):
             odd = word & np.uint64(1)
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def comes_after(words, row, other):
     """Whether the row stands behind the other one, by the words after the first, then by number."""
     for w in range(1, len(words)):

@@ -9,10 +9,10 @@ same rows in two classes, so k to 2k - 1 rows are enough. For large k, classes e
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 import numpy.typing as npt
 
+from shoal.kernels import compiler as nb
 from shoal.kernels.classes.bitmaps import ones
 from shoal.kernels.classes.majority import join_row, leave_row
 from shoal.kernels.parallel import over_blocks

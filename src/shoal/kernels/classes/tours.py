@@ -5,8 +5,9 @@ is an end of the loop only once in a try, so a pointer that moves past visited n
 come are at least as long as each unvisited node's shortest one, so a try that cannot beat the best any more is left.
 """
 
-import numba as nb
 import numpy as np
+
+from shoal.kernels import compiler as nb
 
 
 @nb.njit(cache=True, nogil=True)

@@ -2,9 +2,10 @@
 
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 import numpy.typing as npt
+
+from shoal.kernels import compiler as nb
 
 
 class Accounts(NamedTuple):

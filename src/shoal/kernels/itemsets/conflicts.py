@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 import numpy.typing as npt
 
+from shoal.kernels import compiler as nb
 from shoal.kernels.arrays import larger, sort_range
 from shoal.kernels.itemsets.open_sets import Bits, has
 from shoal.kernels.itemsets.prefixes import (

@@ -8,10 +8,10 @@ generalized is skipped from then on; the walk is therefore one thread's work.
 
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 import numpy.typing as npt
 
+from shoal.kernels import compiler as nb
 from shoal.kernels.arrays import larger, sort_range, with_place
 from shoal.kernels.itemsets.nodes import LeafRows, covers, support_up_to
 from shoal.kernels.itemsets.prefixes import add_child, close_frame, new_walk, spread_places, start_walk, with_children
@@ -165,7 +165,7 @@ def generalize_breaches(offsets, tails, row_offsets, rows, node_of, k, size, any
     return repaired
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def _count_ranks(tails, places, ends, begin, end, count, touched):
     """Count what stands behind the places [begin, end) up to their ends: how many ranks were touched."""
     n_touched = 0

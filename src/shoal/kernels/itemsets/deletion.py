@@ -12,10 +12,10 @@ alone are walked again.
 
 from typing import Any, NamedTuple
 
-import numba as nb
 import numpy as np
 import numpy.typing as npt
 
+from shoal.kernels import compiler as nb
 from shoal.kernels.arrays import larger, sort_range, with_place
 from shoal.kernels.itemsets.nodes import LeafRows, covers, width
 from shoal.kernels.itemsets.prefixes import Walk, add_child, close_frame, new_walk, start_walk, with_children
@@ -139,7 +139,7 @@ def write_rows(rows, items, node_of_item, cost_of_item, first, last):
                 cost[start + np.searchsorted(tok[start:stop], node_of_item[items[p]])] += cost_of_item[items[p]]
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def _row_of(tok, p):
     while tok[p] >= 0:
         p += 1
@@ -155,7 +155,7 @@ def _place_of(offsets, tok, row, token):
     return p
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def _rows_under(rows, scratch, node):
     """Fill `held` with the rows that have an item under the node, each once: how many there are."""
     span, starts, leaf_rows = rows.under
@@ -172,7 +172,7 @@ def _rows_under(rows, scratch, node):
     return n
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def _put_occurrence(occ_row, occ, n_occ, m, row, members, size):
     """One more occurrence: a row and m places for tokens, unused ones -1. The arrays, larger if need be."""
     occ_row, occ = with_place(occ_row, n_occ), with_place(occ, (n_occ + 1) * m - 1)
@@ -182,7 +182,7 @@ def _put_occurrence(occ_row, occ, n_occ, m, row, members, size):
     return occ_row, occ
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def walk_rare(tails, entries, n_first, token, k, m, n_counted, report_from, walk, work, occ_row, occ, n_occ):
     """Report rows (numbered `report_from` or higher) that hold a rare itemset of up to m tokens starting with `token`.
 
@@ -345,7 +345,7 @@ def find_rare(rows, scratch, asked, first, last, later_only):
     return occ_row[:n_occ], occ[: n_occ * m]
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def rare_near(rows, seen, asked, i, occ_row, occ, n_occ):
     """Occurrences of rare itemsets of token i that is asked for and up to m - 1 of those near it.
 
@@ -471,7 +471,7 @@ def cheapest_hit(sets, n_sets, m, weight, hits, chosen):
     return kept
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def _by_row(occ_row, n_rows):
     """Row and place of each occurrence in one number, by row: counted where there are many, else sorted."""
     keys = np.empty(len(occ_row), np.int64)
@@ -574,7 +574,7 @@ def neighbours(rows, places):
     return Asked(tokens[:n_tokens], near_from[:n_tokens], near_to[:n_tokens], near[:n_keys])
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def _keep_distinct(values, n):
     """Sort the first n values and keep each once: how many are left."""
     sort_range(values, 0, n)
@@ -658,7 +658,7 @@ def put_back(rows, scratch, tokens, everywhere):
     return back[:n_back]
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def _with_row(rows, is_near, row, token, size, n_entries, mini, entries):
     """Append the living tokens of a row that are near, but one, numbered by its place in the small database."""
     offsets, tok, alive = rows.offsets, rows.tok, rows.alive
@@ -766,7 +766,7 @@ def try_move(rows, scratch, prices, top, parts, room, anew, quick, enough, at_mo
     return stays, loss, gone
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def _take_out(rows, scratch, lost, top, anew):
     """Take the tokens below `top` out of the rows; with `anew`, let what has been deleted there stand again.
 
@@ -827,7 +827,7 @@ def _take_out(rows, scratch, lost, top, anew):
     return change, revived[:n_revived], loss, gone
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def _put_in(rows, prices, parts):
     """Let the items under each part stand as that part: what it costs."""
     offsets, tok, weight, cost, alive = rows.offsets, rows.tok, rows.weight, rows.cost, rows.alive
@@ -871,7 +871,7 @@ def _take_back(rows, change):
             p += 1
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def _with_tokens(asked, tokens):
     """The same asked for, and behind it some tokens beside which everything matters."""
     n = len(asked.tokens)

@@ -6,8 +6,9 @@ ones all else. Every pair with a child has a counter, so has every token beside 
 a sweep over the rows costs their pairs with a child and nothing else. Rows only ever go up, so the sweeps come to an end.
 """
 
-import numba as nb
 import numpy as np
+
+from shoal.kernels import compiler as nb
 
 
 @nb.njit(cache=True, nogil=True)

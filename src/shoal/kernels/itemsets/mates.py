@@ -1,10 +1,11 @@
 """Which groups of items are best put together: each takes, from those next to it in a given order, the one that mends most for its cost."""
 
-import numba as nb
 import numpy as np
 
+from shoal.kernels import compiler as nb
 
-@nb.njit(cache=True, nogil=True)
+
+@nb.step
 def _charge(size, occurrences, information):
     """What a group of so many items and occurrences costs, but for what its items cost by themselves: o log2 o, or by NCP u * o."""
     if information:

@@ -3,10 +3,10 @@ of a set of nodes is a few linear scans that mark rows."""
 
 from typing import Any, NamedTuple
 
-import numba as nb
 import numpy as np
 import numpy.typing as npt
 
+from shoal.kernels import compiler as nb
 from shoal.kernels.itemsets.prefixes import home_of
 
 
@@ -70,7 +70,7 @@ def joint_support(nodes, under, n_rows):
     return support
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def support_up_to(nodes, n, under, stamp, clock, k):
     """Rows that hold something under each of the first n `nodes` (reordered in place, smallest first), counted up to k.
 

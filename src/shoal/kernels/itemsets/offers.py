@@ -5,9 +5,9 @@ there for each occurrence is either settled or offered; what is offered, and whe
 taken away again.
 """
 
-import numba as nb
 import numpy as np
 
+from shoal.kernels import compiler as nb
 from shoal.kernels.arrays import sort_range
 
 FIRM = 1 << 28
@@ -131,7 +131,7 @@ def take_lowest(offsets, ladder, leaf, rung, first, last):
                     break
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def place_in(values, start, stop, wanted):
     """The first place of ascending values that is not below the wanted one."""
     while start < stop:

@@ -20,10 +20,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 import numpy.typing as npt
 
+from shoal.kernels import compiler as nb
 from shoal.kernels.arrays import larger
 
 Bits = npt.NDArray[np.uint64]

@@ -18,10 +18,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
-import numba as nb
 import numpy as np
 import numpy.typing as npt
 
+from shoal.kernels import compiler as nb
 from shoal.kernels.arrays import larger, sort_range
 from shoal.kernels.parallel import even_blocks, even_row_blocks, over_blocks
 
@@ -293,14 +293,14 @@ def new_walk(n_tokens, m):
     )
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def with_children(walk, needed):
     """The same walk with room for at least so many children."""
     token, begin, end = larger(walk.token, needed), larger(walk.begin, needed), larger(walk.end, needed)
     return Walk(walk.counter, walk.slot, walk.touched, token, begin, end, walk.following, walk.last, walk.top)
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def start_walk(walk, token, n_places):
     """Set out from a token that has the first `n_places` places."""
     walk.token[0] = token
@@ -308,7 +308,7 @@ def start_walk(walk, token, n_places):
     walk.following[0], walk.last[0], walk.top[0] = 0, 1, n_places
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def count_tails(tails, places, ends, begin, end, count, touched):
     """Count the tokens behind the places [begin, end), and fill in where their tails end: how many tokens were touched."""
     n_touched = 0
@@ -326,13 +326,13 @@ def count_tails(tails, places, ends, begin, end, count, touched):
     return n_touched
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def clear_counts(walk, n_touched):
     for t in range(n_touched):
         walk.counter[walk.touched[t]] = 0
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def add_child(walk, child, token, top):
     """The next child of a frame, with places from `top` on."""
     walk.token[child] = token
@@ -341,7 +341,7 @@ def add_child(walk, child, token, top):
     walk.slot[token] = child
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def open_frame(walk, depth, n_touched, k, support):
     """Make children of the tokens that at least k and not all rows of the prefix hold, clear the counts: whether there are any.
 
@@ -359,7 +359,7 @@ def open_frame(walk, depth, n_touched, k, support):
     return close_frame(walk, depth, child, top)
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def close_frame(walk, depth, child, top):
     """The frame one deeper ends before this child and this place: whether it has any children."""
     walk.following[depth + 1] = walk.last[depth]
@@ -368,7 +368,7 @@ def close_frame(walk, depth, child, top):
     return child > walk.last[depth]
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def spread_places(tails, places, ends, begin, end, slot, child_end):
     """Give every child its places among the tails of its prefix."""
     for i in range(begin, end):

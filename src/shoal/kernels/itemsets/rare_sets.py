@@ -5,10 +5,10 @@ for each of them how far its members can rise. `mark_exposed` is what a search l
 others. All walk over prefixes as `shoal.kernels.itemsets.prefixes` describes.
 """
 
-import numba as nb
 import numpy as np
 import numpy.typing as npt
 
+from shoal.kernels import compiler as nb
 from shoal.kernels.arrays import larger
 from shoal.kernels.itemsets.nodes import covers, support_up_to
 from shoal.kernels.itemsets.prefixes import (
@@ -102,7 +102,7 @@ def find_rare_sets(gathered, support_of, first, last, k, m, most, exposed):
     return sets[: n_sets * m]
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def put_set(sets, n_sets, m, prefix, size):
     """Write the first `size` tokens of the prefix as set number `n_sets`; the sets, with more room if need be."""
     if (n_sets + 1) * m > len(sets):
@@ -112,7 +112,7 @@ def put_set(sets, n_sets, m, prefix, size):
     return sets
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def mark_rows(tails, places, ends, begin, end, count, k, exposed):
     """Mark the rows that have one of the rare tokens behind their place."""
     for i in range(begin, end):

@@ -1,7 +1,8 @@
 """How often pairs of items occur together, for items of some ranks only: a dense table, and one look at each row."""
 
-import numba as nb
 import numpy as np
+
+from shoal.kernels import compiler as nb
 
 
 @nb.njit(cache=True, nogil=True)

@@ -5,9 +5,9 @@ and these counts are dealt out to the values of the buckets after. Exact rows ar
 its own. Combinations are walked attribute by attribute, as negative rules are.
 """
 
-import numba as nb
 import numpy as np
 
+from shoal.kernels import compiler as nb
 from shoal.kernels.arrays import larger
 
 ALMOST = 1e-9

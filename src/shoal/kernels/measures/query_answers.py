@@ -4,8 +4,9 @@ every item below it has a chance of its own.
 A query has a bit for each of its items, a token the bits of those that it may stand for. A row whose tokens miss a bit is left at once.
 """
 
-import numba as nb
 import numpy as np
+
+from shoal.kernels import compiler as nb
 
 
 @nb.njit(cache=True, nogil=True)
@@ -43,7 +44,7 @@ def expected_rows(offsets, tokens, group, weight, mask, void, wanted):
     return total
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def _chance(present, absent, void):
     """That a non-empty subset of s items holds some given items and lacks some others: 2^(s-p-a) / (2^s - 1), less one set if p = 0."""
     share = 0.5 ** _ones(present | absent)
@@ -55,7 +56,7 @@ def _sign(bits):
     return -1.0 if _ones(bits) % 2 else 1.0
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def _ones(bits):
     count = 0
     while bits:

@@ -4,8 +4,9 @@ Tokens are numbered from the narrowest to the widest, so that the first token of
 cover an item of a tree, and they are tried one by one; an item of a thousand sets is looked for the other way round, from the row's tokens.
 """
 
-import numba as nb
 import numpy as np
+
+from shoal.kernels import compiler as nb
 
 _LONG = 4
 """An item that more tokens cover than this times the row has tokens is looked for from the row."""

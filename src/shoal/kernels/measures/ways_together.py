@@ -1,7 +1,8 @@
 """In how many rows each two ways stand together, when every row has one way of a first item and one of a second."""
 
-import numba as nb
 import numpy as np
+
+from shoal.kernels import compiler as nb
 
 
 @nb.njit(cache=True, nogil=True)

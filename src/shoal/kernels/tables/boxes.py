@@ -7,9 +7,10 @@ node of two is found by always moving the smaller one up. The columns lie one be
 
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 import numpy.typing as npt
+
+from shoal.kernels import compiler as nb
 
 
 class Metric(NamedTuple):
@@ -31,7 +32,7 @@ class Metric(NamedTuple):
     """Of each column."""
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def common_node(metric, j, a, b):
     """The lowest node of column j above two."""
     base = metric.start[j]
@@ -43,7 +44,7 @@ def common_node(metric, j, a, b):
     return a
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def cost_below(metric, boxes, i, others, o, limit):
     """NCP of a record in the smallest box around box i of `boxes` and box o of `others` where it is less than `limit`, else something that
     is not: most boxes are told from near ones by a column or two."""
@@ -176,7 +177,7 @@ def nearest_groups(metric, points, left, tuple_of, order, k):
     return group, n_groups
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def nearest_tuples(metric, points, left, free, n_free, seed, wanted, heap_cost, heap_tuple):
     """(free tuples, tuples, records): fills a heap, farthest first, with the nearest tuples that hold as many free records as wanted.
 
@@ -214,7 +215,7 @@ def nearest_tuples(metric, points, left, free, n_free, seed, wanted, heap_cost, 
     return kept, size, held
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def drop_farthest(heap_cost, heap_tuple, size):
     """Take the first entry (largest cost, then largest tuple) out of the heap; returns its new size."""
     size -= 1

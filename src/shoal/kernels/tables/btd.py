@@ -10,9 +10,10 @@ length (`next_bucket`): two clusters become one by relinking buckets, without to
 
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 import numpy.typing as npt
+
+from shoal.kernels import compiler as nb
 
 
 class Itemsets(NamedTuple):
@@ -124,7 +125,7 @@ def signatures(offsets, items):
     return out
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def _largest(sets, lists, g, h, known, enough, mark):
     """The largest BTD between a record of group g and one of group h, or `known` if that is larger.
 

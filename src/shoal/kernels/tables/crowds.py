@@ -4,9 +4,9 @@ The rows of a class hold tokens; a set of at most m of them that occurs has a li
 The walk goes from each set to those with one token more, and stops at the first that lacks something.
 """
 
-import numba as nb
 import numpy as np
 
+from shoal.kernels import compiler as nb
 from shoal.kernels.tables.demands import count_row, shortfall
 
 

@@ -9,10 +9,10 @@ or besides, whatever leaves them least short.
 
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 import numpy.typing as npt
 
+from shoal.kernels import compiler as nb
 from shoal.kernels.tables.boxes import cost_below, drop_farthest, extend_box, nearest_tuples
 
 DISTINCT, FREQUENCY, EQUAL, ORDERED, ORDERED_OR_MISSING, JOINABLE, JOINABLE_OR_MISSING = range(7)
@@ -37,14 +37,14 @@ class Demands(NamedTuple):
     """Per place, its share of the whole table."""
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def count_row(demands, counts, row, times):
     """Adds a row to the counts, or takes it out of them (-1)."""
     for p in range(demands.offsets[row], demands.offsets[row + 1]):
         counts[demands.values[p]] += times
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def shortfall(demands, counts, size):
     """How much is lacking, 0 if nothing is, where `size` rows have these counts."""
     lacking = 0.0
@@ -68,7 +68,7 @@ def shortfall(demands, counts, size):
     return lacking
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def _distance(table, counts, size, unknown, last, kind):
     """The earth mover's distance between these rows and the table, in one block."""
     if kind == EQUAL:
@@ -174,7 +174,7 @@ def demanded_groups(metric, points, tuple_of, order, k, demands, reach):
     return group, n_groups
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def _take_in(demands, counts, member, size, lacking, r):
     """(size, what is lacking) after record r has come in, if that helps: in place of the farthest of those for which it helps most."""
     count_row(demands, counts, r, 1)
@@ -259,7 +259,7 @@ def repair_groups(metric, points, tuple_of, group, boxes, k, demands):
             poor[partner] = groups.size[partner] < k or _group_shortfall(demands, counts, groups, partner, -1, -1) > 0
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def _group_shortfall(demands, counts, groups, g, other, record):
     """What a group lacks together with another group and a record, where they are not -1. Leaves the counts at 0."""
     counts[:] = 0
@@ -282,7 +282,7 @@ def _group_shortfall(demands, counts, groups, g, other, record):
     return lacking
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def _best_partner(metric, groups, c, k, demands, counts):
     """(group, cost): with which a group lacks nothing at the least further cost of all records; the cheapest of all if with none."""
     best, best_cost, cheapest, cheapest_cost = -1, np.inf, -1, np.inf
@@ -302,7 +302,7 @@ def _best_partner(metric, groups, c, k, demands, counts):
     return cheapest, cheapest_cost
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def _best_homes(metric, points, tuple_of, groups, poor, c, demands, counts, home, most):
     """What it costs to put the records of a group, one by one, into others that then lack nothing; infinite from `most` on."""
     total = -groups.size[c] * groups.cost[c]

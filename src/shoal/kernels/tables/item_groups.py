@@ -13,9 +13,10 @@ spoil what was settled, so passes follow each other until one finds nothing.
 
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 import numpy.typing as npt
+
+from shoal.kernels import compiler as nb
 
 DENSE = 4096
 """Groups up to which the supports of all pairs are held at once."""
@@ -162,7 +163,7 @@ def _work(n_rows, n, k):
     return Work(stamps[0], stamps[1], np.zeros(n, np.int64), np.empty(n, np.int64), logs)
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def _clear(work, n_touched):
     for t in range(n_touched):
         work.times[work.touched[t]] = 0
@@ -208,7 +209,7 @@ def _laid_out(offsets, items, rows, n_items):
     return local, Data(rows, row_start, row_items, item_start, item_rows)
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def _beside(data, groups, work, g):
     """How many groups share rows with group g: they are in `touched`, the rows they share in `times`, for the caller to clear."""
     row_start, row_items, item_start, item_rows = data.row_start, data.row_items, data.item_start, data.item_rows
@@ -243,7 +244,7 @@ def _beside(data, groups, work, g):
     return n_touched
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def _join(groups, g, h, both):
     """Group h becomes part of g; `both` rows hold either."""
     group, head, following, size, heavy, support, alive = groups
@@ -261,7 +262,7 @@ def _join(groups, g, h, both):
     alive[h] = False
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def _joint_loss(groups, logs, g, h, both, by_size):
     """The binary logarithm of what g and h lose as one generalized item that stands in `both` rows.
 
@@ -279,7 +280,7 @@ def _joint_loss(groups, logs, g, h, both, by_size):
     return weight + loss + logs[both]
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def _join_cheapest(data, groups, work, g, k, live, n_live, by_size):
     """Join g with the partner that costs least for the rows that both come nearer to k; -1 if it is the only group.
 
@@ -303,7 +304,7 @@ def _join_cheapest(data, groups, work, g, k, live, n_live, by_size):
     return best
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def _living(alive):
     """The groups that are left, ascending."""
     live = np.empty(len(alive), np.int64)
@@ -315,7 +316,7 @@ def _living(alive):
     return live[:n_live]
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def _settle_singles(data, groups, work, k, by_size):
     """The rarest group below k joins the partner that costs least, until there is none."""
     support = groups.support
@@ -467,7 +468,7 @@ def _settle_pairs(data, groups, work, k, by_size):
             pair[live[e], i] = pair[i, live[e]]
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def _settle_sets(data, groups, work, promise, by_size):
     """Join groups until no set of at most m of them is rare or, with l > 1, says too much about a sensitive item."""
     support, alive, logs, count = groups.support, groups.alive, work.logs, work.times
@@ -500,7 +501,7 @@ def _settle_sets(data, groups, work, promise, by_size):
                 _join(groups, one, other, both)
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def _bad_set(data, groups, promise, g, members):
     """The size of a bad set of at most m groups, of which g is the first, written to `members`; 0 if there is none."""
     rows, row_start, row_items, item_start, item_rows = data
@@ -637,7 +638,7 @@ def utility_loss(offsets, items, rows, local, group, size, weight, n_items):
     return total
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def _numbered(group):
     """Groups numbered from 0 in the order of their first items."""
     number = np.full(len(group), -1, np.int32)

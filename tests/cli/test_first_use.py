@@ -1,0 +1,163 @@
+"""A command imports what it needs and no more, says what it compiles, and finds what was compiled before it."""
+
+import ast
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import shoal
+from shoal.studies.warming import KINDS, warm_kind
+
+KERNELS = Path(shoal.__file__).parent / "kernels"
+HEAVY = (
+    "pandas",
+    "scipy.stats",
+    "scipy.linalg",
+    "scipy.optimize",
+    "scipy.sparse",
+    "pyspark",
+    "nicegui",
+    "typst",
+    "matplotlib",
+)
+
+SCRIPT = """
+import atexit, json, sys
+atexit.register(lambda: print(json.dumps(sorted(sys.modules)), file=sys.__stdout__))
+from shoal.cli import main
+sys.argv[0] = "shoal"
+sys.exit(main())
+"""
+
+
+@pytest.fixture
+def baskets(tmp_path):
+    path = tmp_path / "baskets.dat"
+    path.write_text("".join(f"a b {'cdef'[i % 4]} {'gh'[i % 2]}\n" for i in range(40)))
+    return path
+
+
+def modules_after(*arguments):
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, *map(str, arguments)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return set(json.loads(done.stdout.splitlines()[-1])), done.stderr
+
+
+def test_help_imports_no_library_for_data():
+    modules, _ = modules_after("--help")
+    assert not modules & {*HEAVY, "numpy", "numba", "pyarrow", "polars"}
+
+
+@pytest.mark.parametrize("command", ["anonymize", "audit"])
+def test_a_command_on_sets_imports_nothing_heavy(command, baskets):
+    modules, _ = modules_after(command, baskets, "--k", "2", "--m", "2")
+    assert not modules & {*HEAVY, "polars"}
+
+
+def test_no_step_of_a_kernel_is_called_from_python():
+    """It has no wrapper for that. Names are looked for wherever Python code calls something."""
+    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in KERNELS.parent.rglob("*.py")}
+    steps, inside = set(), set()
+    for path, tree in trees.items():
+        if not path.is_relative_to(KERNELS):
+            continue
+        for node in tree.body:
+            if isinstance(node, ast.FunctionDef) and node.decorator_list:
+                inside |= {id(part) for part in ast.walk(node)}
+                if any(isinstance(how, ast.Attribute) and how.attr == "step" for how in node.decorator_list):
+                    steps.add(node.name)
+    called = {
+        node.func.id
+        for tree in trees.values()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and id(node) not in inside
+    }
+    assert len(steps) > 50
+    assert not steps & called
+
+
+def test_a_step_says_so_when_it_is_called_from_python():
+    from shoal.kernels.arrays import larger
+
+    with pytest.raises(TypeError, match="larger is a step of other kernels"):
+        larger([1, 2, 3], 5)
+
+
+KERNEL = """
+import numpy as np
+from shoal.kernels import compiler as nb
+
+@nb.step
+def add(value, more):
+    return value + more
+
+@nb.njit(cache=True, nogil=True)
+def total(values):
+    n = 0
+    for i in range(len(values)):
+        n = add(n, values[i])
+    return add(n, 0) + add(1, 2) + add(values[0], np.int64(3))
+
+print(total(np.arange(5, dtype=np.int32)), len(add.signatures), sum(total.stats.cache_hits.values()))
+"""
+
+
+READ_ONLY = """
+import sys, tempfile
+
+real = tempfile.TemporaryFile
+
+def refuse(*args, dir=None, **how):
+    if str(dir) == sys.argv[2]:
+        raise OSError(30, "Read-only file system")
+    return real(*args, dir=dir, **how)
+
+tempfile.TemporaryFile = refuse  # with which Numba tries whether a folder may be written
+exec(compile(open(sys.argv[1]).read(), sys.argv[1], "exec"))
+"""
+
+
+@pytest.fixture
+def kernel(tmp_path):
+    """Runs a kernel in a process of its own: what it counts, how often its step was compiled, whether it was found compiled."""
+    path = tmp_path / "kernel.py"
+    path.write_text(KERNEL)
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("NUMBA", "XDG"))}
+
+    def call(*how):
+        order = [sys.executable, *how, str(path), str(tmp_path / "__pycache__")]
+        done = subprocess.run(
+            order, env=kept | {"HOME": str(tmp_path / "home")}, capture_output=True, text=True, check=True
+        )
+        return done.stdout.split()
+
+    return call
+
+
+def test_a_callee_is_compiled_once_whatever_whole_numbers_it_gets(kernel):
+    assert kernel() == ["16", "1", "0"]
+
+
+def test_machine_code_is_found_where_it_cannot_be_written(kernel, tmp_path):
+    """As in an image: one user compiles, another runs."""
+    kernel()
+    assert kernel("-c", READ_ONLY) == ["16", "0", "1"]
+    assert not list((tmp_path / "home").rglob("*.nbc"))
+
+
+def test_warm_knows_every_model(run):
+    code, _, err = run("warm", "chess")
+    assert code == 2
+    assert all(model in err for model in KINDS)
+
+
+def test_warming_releases_made_up_rows_of_every_kind():
+    for kinds in KINDS.values():
+        for kind in kinds:
+            assert warm_kind(kind) > 0
