@@ -51,6 +51,7 @@ def assert_same(here, there):
     assert np.array_equal(here.recoding.cut.node, there.recoding.cut.node)
     assert dict(here.recoding.facts) == dict(there.recoding.facts)
     assert (dict(here.loss), here.optimal, here.bound) == (dict(there.loss), there.optimal, there.bound)
+    assert (dict(here.kept), here.remains) == (dict(there.kept), there.remains)
     assert here.audit == there.audit
     assert published_rows(there.published) == Counter(here.published)
 
@@ -303,6 +304,7 @@ def test_web_view_1_is_released_as_locally(spark):
             there.bound,
             dict(there.recoding.facts),
         )
+        assert dict(here.kept) == dict(there.kept)
         assert here.audit == there.audit
         there.forget()
 

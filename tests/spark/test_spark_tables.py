@@ -20,6 +20,7 @@ from shoal.guarantees.diversity import MatchingDiversity
 from shoal.guarantees.lm import LmDiversity
 from shoal.guarantees.rt import RTAnonymity
 from shoal.guarantees.table import TableAnonymity
+from shoal.loss.common_pairs import common_pairs
 from shoal.spark.data import executors
 from shoal.spark.search import near_parts as parts
 from shoal.spark.search import tables as clusters
@@ -68,11 +69,10 @@ def test_what_parts_publish_keeps_the_promise_together(rows, k, name):
     out = []
     for part in sorted(set(whole["part"].to_pylist())):
         own = whole.filter(pa.compute.equal(whole["part"], part))
-        out.append(
-            clusters._cluster_part(
-                own, records.template, guarantee, {**trees, "items": None}, name, Options(), RTOptions()
-            )
+        task = clusters.PartTask(
+            guarantee, {**trees, "items": None}, name, Options(), RTOptions(), common_pairs(table.items)
         )
+        out.append(clusters._cluster_part(own, records.template, task))
     together = pa.concat_tables(out)
     if -1 in together["row"].to_pylist():
         # Too few rows with items at all, or a bound that a part cannot keep: told, not published.
@@ -141,15 +141,94 @@ def test_a_table_without_items_and_one_with_sensitive_items_are_released_in_one_
     how = {"quasi": ["age", "town"], "sensitive": ["ill"], "drop": ["id", "codes", "year"], "algorithm": "mondrian"}
     here = shoal.anonymize(data, TableAnonymity(3, 2), **how)
     release = shoal.spark.anonymize(spark.createDataFrame(data), TableAnonymity(3, 2), **how)
-    assert dict(release.loss) == pytest.approx({name: here.loss[name] for name in release.loss}, abs=1e-12)
+    assert dict(release.loss) == pytest.approx(dict(here.loss), abs=1e-12)
+    assert_worth_is(release, here)
     assert (release.audit.facts, release.audit.checked) == (here.audit.facts, here.audit.checked)
     release.forget()
     how = {"quasi": ["age", "town"], "items": "codes", "sensitive": ["d1"], "drop": ["id", "ill", "year"]}
     how |= {"algorithm": "rfirst", "transaction": "sets"}
     here = shoal.anonymize(data, LmDiversity(3, 2, 1), **how)
     release = shoal.spark.anonymize(spark.createDataFrame(data), LmDiversity(3, 2, 1), **how)
-    assert dict(release.loss) == pytest.approx({name: here.loss[name] for name in release.loss}, abs=1e-12)
+    assert dict(release.loss) == pytest.approx(dict(here.loss), abs=1e-12)
+    assert_worth_is(release, here)
     assert release.audit.by_size == here.audit.by_size
+    release.forget()
+
+
+def test_rows_are_left_out_as_locally_and_in_parts_within_the_budget(spark, monkeypatch, tmp_path):
+    data = people(400, seed=3)
+    ages = [
+        300 + 7 * i if i < 15 else age for i, age in enumerate(data["age"].to_pylist())
+    ]  # some are far from all others
+    data = data.set_column(data.column_names.index("age"), "age", pa.array(ages))
+    how = {"quasi": ["age", "town"], "drop": ["id", "codes", "year", "ill"], "suppress_rows": 0.05}
+    here = shoal.anonymize(data, TableAnonymity(4), **how)
+    df = spark.createDataFrame(data)
+    release = shoal.spark.anonymize(df, TableAnonymity(4), **how)
+    assert here.details["suppressed_rows"] == 20 == release.details["suppressed_rows"]
+    assert dict(release.loss) == pytest.approx(dict(here.loss), abs=1e-12)
+    assert_worth_is(release, here)
+    assert release.details["ncp_by_column"] == pytest.approx(dict(here.details["ncp_by_column"]))
+    assert [note for note in release.notes if "left out" in note] == [note for note in here.notes if "left out" in note]
+    assert release.rows == release.published.count() == 380
+    release.forget()
+    monkeypatch.setattr(parts, "ROWS", 100)
+    release = shoal.spark.anonymize(df, TableAnonymity(4), **how)
+    assert release.details["facts"]["parts"] > 1
+    assert 380 <= release.rows < 400
+    certificate = release.write(tmp_path / "public")
+    assert certificate["output"]["rows"] == release.rows
+    assert any("left out" in warning for warning in certificate["warnings"])
+    assert shoal.spark.verify(spark.read.parquet(str(tmp_path / "public")), tmp_path / "public.certificate.json").holds
+    release.forget()
+
+
+def assert_worth_is(release, here):
+    """What is kept and what remains is what the local engine says."""
+    assert dict(release.kept) == pytest.approx(dict(here.kept))
+    assert set(release.remains) == set(here.remains)
+    for name, column in here.remains["columns"].items():
+        assert release.remains["columns"][name] == pytest.approx(column)
+    if "items" in here.remains:
+        mine, theirs = (dict(one.remains["items"]) for one in (release, here))
+        commonest = [
+            [(each["item"], each["exact"], each["deleted"]) for each in one.pop("commonest")] for one in (mine, theirs)
+        ]
+        assert commonest[0] == commonest[1]
+        assert mine == pytest.approx(theirs)
+
+
+@pytest.mark.parametrize(
+    "how", [{}, {"algorithm": "rfirst"}, {"hierarchy": {"codes": "balanced:3"}}], ids=["joint", "rfirst", "tree"]
+)
+def test_local_inside_classes_deletes_and_is_worth_what_it_is_locally(spark, monkeypatch, how):
+    data, guarantee = people(600), RTAnonymity(4, 2)
+    how = {"items": "codes", "quasi": ["age", "town"], "drop": ["id", "ill", "year"], **how}
+    here = shoal.anonymize(data, guarantee, **how)
+    assert here.loss["deleted"] > 0.01
+    release = shoal.spark.anonymize(spark.createDataFrame(data), guarantee, **how)
+    assert release.details["facts"]["parts"] == 1
+    assert dict(release.loss) == pytest.approx(dict(here.loss), abs=1e-12)
+    assert_worth_is(release, here)
+    release.forget()
+    monkeypatch.setattr(parts, "ROWS", 200)
+    release = shoal.spark.anonymize(spark.createDataFrame(data), guarantee, **how)
+    assert release.details["facts"]["parts"] > 1
+    assert release.audit.holds
+    # Every part has the budget of the whole, as a share.
+    assert 0.005 < release.loss["deleted"] <= release.parameters["suppress"]
+    assert release.loss["info"] < 1.5 * here.loss["info"]
+    found = shoal.evaluate(
+        data,
+        release.published.toArrow(),
+        items="codes",
+        quasi="age,town",
+        drop="id,ill,year",
+        hierarchy=how.get("hierarchy"),
+    )
+    assert found["kept.exact"] == pytest.approx(release.kept["exact"])
+    assert found["kept.pairs"] == pytest.approx(release.kept["pairs"])
+    assert found["kept.cells"] == pytest.approx(release.kept["cells"])
     release.forget()
 
 
@@ -229,6 +308,7 @@ def test_a_column_without_a_role_and_a_promise_out_of_reach_are_refused(spark):
         (LmDiversity(2, 2, 2), {"quasi": "a"}, "needs sensitive items"),
         (TableAnonymity(2, 2), {"quasi": "a"}, "nothing is sensitive"),
         (TableAnonymity(2), {"quasi": "a", "delta": 0.5}, "delta"),
+        (TableAnonymity(2), {"quasi": "a", "missing_quasi": {"a": "drop"}}, "a value of its own"),
     ],
 )
 def test_what_is_not_for_spark_is_refused_before_anything_runs(guarantee, given, message):

@@ -14,9 +14,10 @@ from shoal.algorithms.recoding import Options
 from shoal.errors import InputError, Unreachable
 from shoal.guarantees.km import KmAnonymity
 from shoal.hierarchy.build import balanced_tree
+from shoal.loss import common_pairs
 from shoal.records.baskets import Baskets
 from shoal.spark.audits import audit_rows
-from shoal.spark.data import executors
+from shoal.spark.data import executors, worth_counts
 from shoal.spark.data.spark_session import HERE, master_of
 from shoal.spark.search import km, paths, projection
 from shoal.spark.search.spark_problem import SparkProblem
@@ -49,6 +50,33 @@ def assert_same(here, there):
         there.bound,
         there.vocabulary,
     )
+
+
+@many
+@given(
+    st.lists(st.sets(st.integers(0, 9), max_size=6), min_size=1, max_size=30),
+    st.integers(1, 8),
+    st.sampled_from([1, 4, 20, 1 << 20]),
+)
+def test_common_pairs_are_the_local_ones_whatever_a_block_leaves_out(rows, n, most):
+    baskets = Baskets.from_rows([str(item) for item in row] for row in rows)
+    frame = pretended(baskets).rows
+
+    def count(rank, low, high):
+        total = np.zeros((high - low) * high, np.int64)
+        for task in frame.tasks:
+            for batch in worth_counts._count_pairs(iter(task), rank, low, high):
+                total[batch.column("key").to_numpy()] += batch.column("count").to_numpy()
+        best = np.sort(total)[::-1]
+        total[total < (best[n - 1] if len(best) >= n else 0)] = 0
+        return total.reshape(high - low, high)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(common_pairs, "_FIRST", min(4, most))
+        here = common_pairs.common_pairs(baskets, n)
+        there = common_pairs.pairs_by_counts(baskets.supports(), baskets.occurrences, count, n, most=most)
+    for part in ("one", "other", "rows"):
+        assert getattr(here, part).tolist() == getattr(there, part).tolist()
 
 
 @many

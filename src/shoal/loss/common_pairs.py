@@ -6,7 +6,7 @@ can be among the commonest. Two looks at the rows are usually enough.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,7 +40,23 @@ class CommonPairs:
 
 def common_pairs(baskets: Baskets, n: int = TOP) -> CommonPairs:
     """The n commonest pairs, or all that occur in two rows if these are fewer."""
-    support = baskets.supports()
+
+    def count(rank: Ints, low: int, high: int) -> npt.NDArray[np.integer]:
+        return np.asarray(count_pairs(baskets.offsets, baskets.items, rank, low, high))
+
+    return pairs_by_counts(baskets.supports(), baskets.occurrences, count, n)
+
+
+def pairs_by_counts(
+    support: Ints,
+    occurrences: int,
+    count: Callable[[Ints, int, int], npt.NDArray[np.integer]],
+    n: int = TOP,
+    *,
+    most: int = _MOST,
+) -> CommonPairs:
+    """The same from what `count` counts, wherever the rows are, as `count_pairs` does; of a block it may leave out what is not among the n
+    commonest there. `most` are the counters of a block."""
     order = np.argsort(-support, kind="stable")
     falling = support[order]
     rank = np.empty(len(order), np.int64)
@@ -50,7 +66,7 @@ def common_pairs(baskets: Baskets, n: int = TOP) -> CommonPairs:
     while low < len(order) and falling[low] >= least:
         worth = int(np.searchsorted(-falling, -least, side="right"))
         high = max(low + 1, min(worth, int(low / 2 + np.sqrt(low * low / 4 + room))))
-        counts = count_pairs(baskets.offsets, baskets.items, rank, low, high)
+        counts = count(rank, low, high)
         r, s = np.nonzero(counts >= least)
         a, b = order[r + low], order[s]
         one, other = np.concatenate((one, np.minimum(a, b))), np.concatenate((other, np.maximum(a, b)))
@@ -59,7 +75,7 @@ def common_pairs(baskets: Baskets, n: int = TOP) -> CommonPairs:
             least = max(least, int(np.partition(rows, len(rows) - n)[len(rows) - n]))
             still = rows >= least
             one, other, rows = one[still], other[still], rows[still]
-        low, room = high, min(16 * room, max(_FIRST, min(_MOST, baskets.occurrences)))
+        low, room = high, min(16 * room, max(_FIRST, min(most, occurrences)))
     first = np.lexsort((other, one, -rows))[:n]
     return CommonPairs(one[first], other[first], rows[first])
 
@@ -88,9 +104,12 @@ def own_tokens(items: Sequence[str], tokens: Sequence[str]) -> Ints:
 def pairs_kept(original: Baskets, published: Baskets, token: Ints | None = None) -> float | None:
     """The share of the commonest pairs that are published as they are in about as many rows; None where no pair occurs in two rows."""
     pairs = common_pairs(original)
-    if not len(pairs):
-        return None
     if token is None:
         token = own_tokens(original.vocabulary, published.vocabulary)
-    off = np.abs(published_rows(pairs, published, token) - pairs.rows)
-    return int(np.count_nonzero(off <= NEAR * pairs.rows)) / len(pairs)
+    return share_kept(pairs, published_rows(pairs, published, token))
+
+
+def share_kept(pairs: CommonPairs, rows: Ints) -> float | None:
+    """The share of pairs that are published in about as many rows, `rows` being those of each; None where there is no pair."""
+    off = np.abs(rows - pairs.rows)
+    return int(np.count_nonzero(off <= NEAR * pairs.rows)) / len(pairs) if len(pairs) else None

@@ -195,7 +195,7 @@ def proposal(source: Source, guarantee: Any, request: Mapping[str, Any], options
     if records.items is not None:
         warnings += tuple(item_warnings(rt, options))
     if share:
-        warnings += (f"Up to {share:.2%} of the rows may have been left out; a certificate is about the others.",)
+        warnings += (row_warning(share),)
 
     def certified() -> dict[str, Any]:
         # Nobody sees how far the numbers of rows go that were left out.
@@ -238,12 +238,20 @@ def proposal(source: Source, guarantee: Any, request: Mapping[str, Any], options
         + recoding.notes
         + (worth_notes(loss, worth.kept) if records.items is not None else ())
         + _bound_advice(recoding, rt)
-        + ((f"{all_rows - len(records):,} of {all_rows:,} rows were left out and count as lost",) if share else ())
+        + ((row_note(all_rows - len(records), all_rows),) if share else ())
         + warnings,
         stay=stay,
         rules=lambda written: _rules(recoding, sizes, written),
         rules_note="names every original item of every cluster, rare ones too",
     )
+
+
+def row_warning(share: float) -> str:
+    return f"Up to {share:.2%} of the rows may have been left out; a certificate is about the others."
+
+
+def row_note(left_out: int, rows: int) -> str:
+    return f"{left_out:,} of {rows:,} rows were left out and count as lost"
 
 
 def worth_of(

@@ -20,6 +20,7 @@ from shoal.algorithms.recoding import Options, Recoding
 from shoal.errors import InputError
 from shoal.guarantees.km import KmAnonymity
 from shoal.hierarchy.tree import Hierarchy
+from shoal.loss.common_pairs import share_kept
 from shoal.loss.worth import worth_notes
 from shoal.models import basket_notes, km
 from shoal.ordering import natural_order
@@ -30,6 +31,7 @@ from shoal.spark.data.frame_roles import read_frame
 from shoal.spark.data.packing import PACKED, Ints, names_of, pack_by_key, pieces, together
 from shoal.spark.data.sets import SparkSets
 from shoal.spark.data.shuffling import places_of
+from shoal.spark.data.worth_counts import common_pairs_of
 from shoal.spark.search.paths import SparkCountTree
 from shoal.spark.search.projection import recode_items
 from shoal.spark.search.proposals import Asked, SparkProposal
@@ -66,7 +68,7 @@ def propose(rows: SparkSets, guarantee: KmAnonymity, asked: Asked, options: Opti
     tree = km.resolve_hierarchy(spec, alike, unknown=asked["unknown"])
     recoding = recoding_of(rows, guarantee, tree, asked["algorithm"], options)
     options.tell("recoding", 0.0)
-    worth = km.cut_worth(recoding, alike, None)  # pairs would take another pass over the rows
+    worth = km.cut_worth(recoding, alike, _pairs_kept(rows, recoding))
     loss = {**worth.lost, **ncp(recoding.cut, leaf_occurrences(tree, alike))}
     return SparkProposal(
         published=publish(rows, recoding),
@@ -97,6 +99,13 @@ def propose(rows: SparkSets, guarantee: KmAnonymity, asked: Asked, options: Opti
         warnings=tuple(km.warnings_of(recoding, options.suppress)),
         notes=basket_notes(alike, empty_stay=True) + recoding.notes + worth_notes(loss, worth.kept),
     )
+
+
+def _pairs_kept(rows: SparkSets, recoding: Recoding) -> float | None:
+    """As `pairs_kept`: under a cut, an item that is published as it is stands in all of its rows."""
+    pairs = common_pairs_of(rows)
+    itself = recoding.node == recoding.cut.hierarchy.leaves_of(rows.vocabulary)
+    return share_kept(pairs, np.where(itself[pairs.one] & itself[pairs.other], pairs.rows, 0))
 
 
 def recoding_of(rows: SparkSets, guarantee: KmAnonymity, hierarchy: Hierarchy, name: str, options: Options) -> Recoding:

@@ -33,10 +33,12 @@ class SparkProposal(Proposal):
     """What was read."""
     stored: DataFrame | None = None
     """What the executors keep for the published rows to be computed from."""
+    left_out: int = 0
+    """Rows that are not published."""
 
     @property
     def rows(self) -> int:
-        return len(self.raw)
+        return len(self.raw) - self.left_out
 
     def forget(self) -> None:
         """Let the executors drop what the published rows are computed from."""

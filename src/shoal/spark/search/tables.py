@@ -13,18 +13,24 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from shoal.algorithms import algorithm, entry, kind_of
 from shoal.algorithms.recoding import Options
 from shoal.algorithms.rt.blocks import within_limits
-from shoal.algorithms.rt.cluster_recoding import RTOptions
+from shoal.algorithms.rt.cluster_recoding import ClusterRecoding, RTOptions
+from shoal.algorithms.rt.weighing.outliers import without_outliers
 from shoal.errors import InputError, Unreachable
+from shoal.hierarchy.meanings import cell_meanings
 from shoal.hierarchy.tree import Hierarchy
+from shoal.loss.common_pairs import CommonPairs, own_tokens, published_rows, share_kept
+from shoal.loss.fates import column_fates, row_fates
+from shoal.loss.worth import Names, Worth, columns_worth, items_worth, table_worth, worth_notes
 from shoal.models import basket_notes, tables
 from shoal.models.km import with_defaults
 from shoal.records.baskets import Baskets
-from shoal.records.records import MISSING, Records
+from shoal.records.records import MISSING, Column, Records
 from shoal.spark.data.executors import map_groups, map_rows, store
 from shoal.spark.data.frame_records import (
     CODED,
@@ -39,6 +45,7 @@ from shoal.spark.data.frame_roles import check_roles, read_frame
 from shoal.spark.data.packing import names_of
 from shoal.spark.data.sets import SparkSets
 from shoal.spark.data.shuffling import shuffle_rows
+from shoal.spark.data.worth_counts import common_pairs_of, fates_report, fates_together
 from shoal.spark.search.near_parts import Parts, parts_of
 from shoal.spark.search.proposals import Asked, SparkProposal, check_specs, reports_of, text_columns
 
@@ -58,8 +65,6 @@ def check(guarantee: Any, asked: Asked) -> None:
         raise InputError(
             "on Spark a missing value of a quasi column is a value of its own; leave out what it should be, or use the local engine"
         )
-    if asked["suppress_rows"]:
-        raise InputError("on Spark all rows of a table are published; leave out suppress_rows, or use the local engine")
     check_specs(asked["hierarchy"])
 
 
@@ -79,6 +84,9 @@ class Clustered:
     classes: dict[str, Any]
     """`count`, `smallest`, `largest`, `average`."""
     parts: int
+    worth: Worth
+    left_out: int
+    """Rows that are far from all others, and not among the published ones; they count as lost."""
 
 
 def propose(records: SparkRecords, guarantee: Any, asked: Asked, options: Options) -> SparkProposal:
@@ -89,7 +97,9 @@ def propose(records: SparkRecords, guarantee: Any, asked: Asked, options: Option
     if records.has_sets:
         options = with_defaults(rt.transaction, asked, options, tables.SUPPRESS)
     trees = tables.hierarchies(table, asked["hierarchy"], asked["unknown"], guarantee, options)
-    clusters = cluster_rows(records, guarantee, trees, name, options, rt)
+    share = asked["suppress_rows"] or 0.0
+    clusters = cluster_rows(records, guarantee, trees, name, options, rt, share)
+    lost = {**clusters.worth.lost, **clusters.loss}
     options.tell("recoding", 0.0)
     columns = text_columns(records)
     if records.has_sets:
@@ -97,22 +107,32 @@ def propose(records: SparkRecords, guarantee: Any, asked: Asked, options: Option
     if table.sensitive_name is not None:
         columns.append(sf.col("hidden").alias(table.sensitive_name))
     # Where numbers are missing, no one sees how far they go; over published occurrences, nobody counts what items lose here.
-    unclear = {column.name for column in table.columns if column.numbers is not None and MISSING in column.values}
+    # Nor does anybody where rows were left out.
+    unclear = {
+        column.name
+        for column in table.columns
+        if column.numbers is not None and (MISSING in column.values or (share and trees.get(column.name) is None))
+    }
     unclear |= {"items_ncp"} | tables.unclear_losses(rt, trees.get(table.items_name))
     warnings = tuple(tables.warnings_of(records.kept, trees))
     if records.has_sets:
         warnings += tuple(tables.item_warnings(rt, options))
+    if share:
+        warnings += (tables.row_warning(share),)
     return SparkProposal(
         published=shuffle_rows(clusters.rows, TEXTS).select(*columns),
         raw=records,
         guarantee=guarantee,
         algorithm=name,
-        loss=clusters.loss,
+        loss=lost,
+        kept=clusters.worth.kept,
+        remains=clusters.worth.remains,
         parameters=tables.parameters_of(asked, entry(kind_of(guarantee), name)[1].options, options, rt),
         details={
             "columns": records.roles,
             "classes": clusters.classes,
             "ncp_by_column": clusters.ncp_by_column,
+            **({"suppressed_rows": clusters.left_out} if share else {}),
             "facts": {"parts": clusters.parts},
             "hierarchy": {column: None if tree is None else tree.source for column, tree in trees.items()},
         },
@@ -132,8 +152,11 @@ def propose(records: SparkRecords, guarantee: Any, asked: Asked, options: Option
         warnings=warnings,
         notes=records.notes
         + (basket_notes(cast(Any, records.sets), empty_stay=True) if records.has_sets else ())
+        + (worth_notes(lost, clusters.worth.kept) if records.has_sets else ())
+        + ((tables.row_note(clusters.left_out, len(records)),) if share else ())
         + warnings,
         stored=clusters.rows,
+        left_out=clusters.left_out,
     )
 
 
@@ -144,15 +167,24 @@ def cluster_rows(
     name: str,
     options: Options,
     rt: RTOptions,
+    share: float = 0.0,
 ) -> Clustered:
-    """Clusters of at least k rows, each published alike. The executors keep the rows until they are forgotten."""
+    """Clusters of at least k rows, each published alike; up to `share` of each part is left out.
+
+    The executors keep the rows until they are forgotten.
+    """
     if len(records) < guarantee.k:
         raise Unreachable(
             f"{guarantee} cannot be reached: k = {guarantee.k:,}, but there are only {len(records):,} rows; choose a smaller k"
         )
     options.tell("parts of near rows", 0.0)
     parts = parts_of(records, trees, int(guarantee.k))
+    pairs = None
+    if records.has_sets:
+        options.tell("common pairs", 0.2)
+        pairs = common_pairs_of(records.sets, records.sets.marks(records.template.sensitive_items))
     options.tell("clusters of rows", 0.3)
+    alone = replace(options, threads=1, progress=None)
     schema = ", ".join(f"{column} {kind}" for column, kind in TEXTS.items())
     rows = store(
         map_groups(
@@ -161,11 +193,7 @@ def cluster_rows(
             _cluster_part,
             f"row bigint, {schema}, report string",
             template=records.template,
-            guarantee=guarantee,
-            trees=dict(trees),
-            name=name,
-            options=replace(options, threads=1, progress=None),
-            rt=rt,
+            task=PartTask(guarantee, dict(trees), name, alone, rt, pairs, share),
         )
     )
     reports = reports_of(rows)
@@ -189,7 +217,35 @@ def cluster_rows(
         "largest": max(report["largest"] for report in reports),
         "average": n / count,
     }
-    return Clustered(rows, loss, by_column, classes, len(reports))
+    worth, left_out = _worth(records, reports, trees, rt, pairs), len(records) - n
+    if share:
+        stay = n / len(records)
+        worth = worth.among_all(stay)
+        loss, by_column = ({name: 1 - stay * (1 - lost) for name, lost in one.items()} for one in (loss, by_column))
+    return Clustered(rows, loss, by_column, classes, len(reports), worth, left_out)
+
+
+def _worth(
+    records: SparkRecords,
+    reports: list[dict[str, Any]],
+    trees: Mapping[str, Hierarchy | None],
+    rt: RTOptions,
+    pairs: CommonPairs | None,
+) -> Worth:
+    """What the release is worth, as `models.tables.worth_of` has it, from what became of the values and items of each part."""
+    fates, cells = {}, {}
+    for column in records.template.of_role("quasi"):
+        fates[column.name], texts = fates_together([report["fates"][column.name] for report in reports])
+        shown = Column(column.name, column.role, np.zeros(0, np.int32), tuple(texts))
+        cells[column.name] = cell_meanings(shown, column, trees[column.name])
+    columns = columns_worth(fates, rt.weights, cells)
+    if pairs is None:
+        return columns
+    of_items, tokens = fates_together([report["fates_of_items"] for report in reports])
+    told = {text: n for report in reports for text, n in zip(*report["breadth"], strict=True)}
+    names = Names(records.sets.vocabulary, tokens, np.array([told[token] for token in tokens], np.int64))
+    rows = np.array([report["pairs"] for report in reports], np.int64).sum(axis=0)
+    return table_worth(columns, items_worth(of_items, share_kept(pairs, rows), names), rt.balance)
 
 
 def _average(reports: list[dict[str, Any]], what: str, name: str, weight: str) -> float:
@@ -203,23 +259,39 @@ def _with_parts(batches: Iterator[pa.RecordBatch], parts: Parts) -> Iterator[pa.
     return (beside_rows("part", parts.bins_and_nodes(batch)[1], batch) for batch in batches if len(batch))
 
 
-def _cluster_part(
-    table: pa.Table,
-    template: Records,
-    guarantee: Any,
-    trees: dict[str, Hierarchy | None],
-    name: str,
-    options: Options,
-    rt: RTOptions,
-) -> pa.Table:
+@dataclass(frozen=True, eq=False)
+class PartTask:
+    """What a worker does with a part."""
+
+    guarantee: Any
+    trees: Mapping[str, Hierarchy | None]
+    name: str
+    """Of the algorithm."""
+    options: Options
+    rt: RTOptions
+    pairs: CommonPairs | None = None
+    """Of items, to be looked for among what is published."""
+    share: float = 0.0
+    """Of the rows, that may be left out."""
+
+    def recode(self, records: Records) -> tuple[npt.NDArray[np.int64], ClusterRecoding]:
+        """(rows that stay, what the algorithm makes of them)."""
+        run = algorithm(kind_of(self.guarantee), self.name)
+        how = (records, self.guarantee, self.trees, self.options, self.rt)
+        if self.share:
+            return without_outliers(run, *how, self.share)
+        return np.arange(len(records)), within_limits(run, *how)
+
+
+def _cluster_part(table: pa.Table, template: Records, task: PartTask) -> pa.Table:
     """On a worker: the rows of one part as their clusters are published, and what that costs; or why it cannot be."""
     rows, records = local_records(table, template)
     try:
-        run = algorithm(kind_of(guarantee), name)
-        recoding = within_limits(run, records, guarantee, trees, options, rt)
+        stay, recoding = task.recode(records)
     except Unreachable as fault:
         empty = {column: pa.array([[]], pa.list_(pa.string())) for column in TEXTS}
         return pa.table({"row": pa.array([-1], pa.int64()), **empty, "report": [json.dumps({"fault": str(fault)})]})
+    rows, records, kept = rows[stay], records.take(stay), kept_texts(table).take(pa.array(stay))
     published = recoding.apply(records)
     sizes = np.bincount(recoding.of_row)
     none = Baskets.from_rows([()] * len(rows))
@@ -236,14 +308,41 @@ def _cluster_part(
         "count": len(sizes),
         "smallest": int(sizes.min()),
         "largest": int(sizes.max()),
+        "fates": {
+            column.name: fates_report(
+                column_fates(column, published[column.name], task.trees[column.name]), published[column.name].values
+            )
+            for column in records.of_role("quasi")
+        },
     }
+    if task.pairs is not None:
+        report |= _items_report(records, published, recoding, task.pairs)
     return pa.table(
         {
             "row": rows,
             "values": column_texts(published.columns, len(rows)),
             "items": names_of(shown),
             "hidden": names_of(hidden),
-            "kept": kept_texts(table),
+            "kept": kept,
             "report": pa.array([json.dumps(report)] + [None] * (len(rows) - 1), pa.string()),
         }
     )
+
+
+def _items_report(
+    records: Records, published: Records, recoding: ClusterRecoding, pairs: CommonPairs
+) -> dict[str, Any]:
+    """On a worker: what became of the items of a part, numbered as in the whole table, and the rows of the commonest pairs."""
+    assert records.items is not None
+    assert published.items is not None
+    assert recoding.tokens is not None
+    before, after = (sets.split_off(records.sensitive_items)[0] for sets in (records.items, published.items))
+    coverage = recoding.tokens.coverage(after.vocabulary)
+    fates = row_fates(before, after, coverage)
+    number = own_tokens(before.vocabulary, records.items.vocabulary)
+    token = own_tokens(records.items.vocabulary, after.vocabulary)
+    return {
+        "fates_of_items": fates_report(replace(fates, item=number[fates.item]), after.vocabulary),
+        "breadth": [list(after.vocabulary), coverage.breadth.tolist()],
+        "pairs": published_rows(pairs, after, token).tolist(),
+    }
