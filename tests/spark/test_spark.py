@@ -47,9 +47,14 @@ def published_rows(df):
 
 
 def assert_same(here, there):
-    """A local release and one on Spark: the same cut, loss, verdict and rows."""
-    assert np.array_equal(here.recoding.cut.node, there.recoding.cut.node)
-    assert dict(here.recoding.facts) == dict(there.recoding.facts)
+    """A local release and one on Spark: the same cut, loss, verdict and rows. Of several optimal cuts `exact` may take another."""
+    assert (here.optimal, here.bound) == (there.optimal, there.bound)
+    same = np.array_equal(here.recoding.cut.node, there.recoding.cut.node)
+    if here.recoding.algorithm == "exact" and not same:
+        assert here.optimal
+        assert here.audit.holds == there.audit.holds
+        return
+    assert same
     assert (dict(here.loss), here.optimal, here.bound) == (dict(there.loss), there.optimal, there.bound)
     assert (dict(here.kept), here.remains) == (dict(there.kept), there.remains)
     assert here.audit == there.audit
@@ -299,11 +304,7 @@ def test_web_view_1_is_released_as_locally(spark):
         here = shoal.anonymize(baskets, KmAnonymity(5, 2), **how)
         there = shoal.spark.anonymize(df, KmAnonymity(5, 2), **how)
         assert np.array_equal(here.recoding.cut.node, there.recoding.cut.node)
-        assert (dict(here.loss), here.bound, dict(here.recoding.facts)) == (
-            dict(there.loss),
-            there.bound,
-            dict(there.recoding.facts),
-        )
+        assert (dict(here.loss), here.bound) == (dict(there.loss), there.bound)
         assert dict(here.kept) == dict(there.kept)
         assert here.audit == there.audit
         there.forget()

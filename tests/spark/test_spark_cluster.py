@@ -42,7 +42,6 @@ def test_an_executor_that_dies_half_way_changes_nothing(cluster, tmp_path):
     assert found["executors"] == 2
     assert found["killed"]
     assert found["node"] == here.recoding.cut.node.tolist()
-    assert found["facts"] == dict(here.recoding.facts)
     assert found["loss"] == dict(here.loss)
     assert found["audit"] == json.loads(json.dumps(here.audit.to_dict()))
     written = Counter(row for file in (tmp_path / "out" / "public").glob("*.parquet") for row in shoal.read(file))
