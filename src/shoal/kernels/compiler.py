@@ -74,42 +74,33 @@ def _without_collection(compile_now: Function, *args: Any) -> Any:
 
 
 class _CodeFiles:
-    """Where the machine code of a kernel is kept, and further places where it may lie. Numba looks at none that it may not write to."""
+    """Where the machine code of a kernel is kept, and where it may lie besides. Numba looks at no place that it may not write to."""
 
-    def __init__(self, own: Any, others: list[Any]) -> None:
-        self._own, self._others = own, others
+    def __init__(self, own: Any, other: Any) -> None:
+        self._own, self._other = own, other
 
     def load(self, key: Any) -> Any:
-        for files in (self._own, *self._others):
-            try:
-                code = files.load(key)
-            except OSError:
-                continue
-            if code is not None:
-                return code
-        return None
+        code = self._own.load(key)
+        return self._other.load(key) if code is None else code
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._own, name)
 
 
 def _look_further(kernel: Any) -> None:
-    """Let a kernel find its machine code beside the package and in the folder that NUMBA_CACHE_DIR names, writable or not."""
+    """Let a kernel find its machine code beside the package, or in the folder that NUMBA_CACHE_DIR names, writable or not."""
     cache = kernel._cache
     own = getattr(cache, "_cache_file", None)
     if own is None:  # not cached at all
         return
     internals: Any = caching
-    locator = cache._impl.locator
-    where = kernel.py_func.__code__.co_filename
-    folders = [os.path.join(os.path.dirname(where), "__pycache__")]
+    locator, where = cache._impl.locator, kernel.py_func.__code__.co_filename
     if _nb.config.CACHE_DIR:
-        folders.append(os.path.join(_nb.config.CACHE_DIR, locator.get_suitable_cache_subpath(where)))
+        folder = os.path.join(_nb.config.CACHE_DIR, locator.get_suitable_cache_subpath(where))
+    else:
+        folder = os.path.join(os.path.dirname(where), "__pycache__")
+    if folder == cache.cache_path or not os.path.isdir(folder):
+        return
     base, stamp = cache._impl.filename_base, locator.get_source_stamp()
-    others = [
-        internals.IndexDataCacheFile(cache_path=folder, filename_base=base, source_stamp=stamp)
-        for folder in folders
-        if folder != cache.cache_path and os.path.isdir(folder)
-    ]
-    if others:
-        cache._cache_file = _CodeFiles(own, others)
+    other = internals.IndexDataCacheFile(cache_path=folder, filename_base=base, source_stamp=stamp)
+    cache._cache_file = _CodeFiles(own, other)
