@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from measuring import Row, folder
+from measuring import Row, folder, peak_mb
 
 TIMES = 5
 WITHOUT_DATA = ("first",)
@@ -50,6 +50,7 @@ def case_first(command: str) -> Row:
         "warm, CPU s": f"{warm:.2f}",
         "compiling, CPU s": f"{first - warm:.1f}",
         "kernels": told.split("compiled ")[1].split()[0],
+        "peak MB": peak_mb(of_children=True),
     }
 
 
@@ -68,7 +69,8 @@ def case_startup(command: str) -> Row:
     if verb == "anonymize":
         order += ["--hierarchy", "frequency:5"]
     _cpu(order, {})
-    return {"command": command, "CPU s": f"{min(_cpu(order, {})[0] for _ in range(TIMES)):.2f}"}
+    best = min(_cpu(order, {})[0] for _ in range(TIMES))
+    return {"command": command, "CPU s": f"{best:.2f}", "peak MB": peak_mb(of_children=True)}
 
 
 def _cpu(order: list[str], environment: dict[str, str]) -> tuple[float, str]:
