@@ -251,7 +251,7 @@ def case_adult(k: int, algorithm: str) -> Row:
         "workclass,fnlwgt,education-num,occupation,relationship,capital-gain,capital-loss,hours-per-week,salary-class"
     )
     begun = cpu_seconds()
-    release = shoal.anonymize(path, shoal.KAnonymity(k), drop=drop, **with_all)
+    release = shoal.anonymize(path, shoal.TableAnonymity(k), drop=drop, **with_all)
     return {
         "k": k,
         "algorithm": algorithm,

@@ -74,8 +74,11 @@ def empty_warnings(published: Records, trees: Trees) -> Iterator[str]:
 
 
 def is_uniform(column: Column) -> bool:
-    """Whether all rows have the same value; not where there is but one row."""
-    return len(column) > 1 and bool(np.all(column.codes == column.codes[0]))
+    """Whether all rows have the same value, or the same number however it is spelled; not where there is but one row."""
+    if len(column) < 2:
+        return False
+    values = np.unique(column.codes)
+    return len(values) == 1 or (column.numbers is not None and len(set(column.numbers[values].tolist())) == 1)
 
 
 def root_share(column: Column, tree: Hierarchy) -> float:
