@@ -1,15 +1,18 @@
-# Every target sets itself up: `make demo` and `make test` are all a fresh clone needs.
+# Every target sets itself up: `make demo` and `make test` are all a fresh clone needs. The demo installs Shoal alone, the others what
+# development needs as well, in the versions of constraints.txt.
 # A folder with the public data sets beside the checkout is used when it is there.
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+DEMO := $(VENV)/.demo
 READY := $(VENV)/.ready
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 export SHOAL_DATA ?= $(wildcard $(abspath ../shared/data))
 
-.PHONY: demo test golden lowest search fuzz tools check bench site screenshots format clean
+.PHONY: demo test golden lowest newest lock image search fuzz tools check bench site screenshots format clean
 
-demo: $(READY)
+demo: $(DEMO)
 	@$(BIN)/shoal demo
 
 test: $(READY) tools
@@ -19,9 +22,18 @@ test: $(READY) tools
 golden: $(READY)
 	SHOAL_GOLDEN=write $(BIN)/pytest -q -n 2 tests/golden
 
-# A walk through the product with the oldest dependencies that pyproject.toml allows, in an environment of its own.
-lowest:
-	$(PYTHON) scripts/lowest.py
+# A walk through the product with the oldest or the newest dependencies that pyproject.toml allows, in an environment of its own.
+lowest newest:
+	$(PYTHON) scripts/versions.py $@
+
+# The newest of everything into .venv, and what that is into constraints.txt: to be tested and committed.
+lock: $(BIN)/python
+	$(PIP) --upgrade --editable '.[dev]'
+	$(BIN)/python scripts/versions.py lock
+	@touch $(DEMO) $(READY)
+
+image:
+	docker build --tag shoal .
 
 # Property tests with other examples each time, and more of them.
 search: $(READY)
@@ -60,14 +72,22 @@ format: $(READY)
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) .lowest .pytest_cache .mypy_cache .ruff_cache .hypothesis shoal-demo site
+	rm -rf $(VENV) .lowest .newest .pytest_cache .mypy_cache .ruff_cache .hypothesis shoal-demo site
 
-$(READY): pyproject.toml
+# The demo imports a small part of what is installed: only that is turned into byte code, on the way.
+$(DEMO): pyproject.toml | $(BIN)/python
+	$(PIP) --no-compile --editable .
+	@touch $@
+
+$(READY): pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) --constraint constraints.txt --editable '.[dev]' || \
+	  { echo "what constraints.txt asks for is not to be had here; taking what is" >&2; $(PIP) --editable '.[dev]'; }
+	@touch $(DEMO) $@
+
+$(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "shoal needs Python 3.11 or later; name one with: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
 	  echo "python3-venv is missing; installing it (apt-get)" >&2; \
 	  SUDO=$$(test "$$(id -u)" = 0 || echo sudo); $$SUDO apt-get update -q && $$SUDO apt-get install -yq python3-venv; }
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
-	@touch $@
+	$(PYTHON) -m venv $(VENV)

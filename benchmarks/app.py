@@ -140,7 +140,7 @@ def section_estimates() -> list[Row]:
 
 def case_estimates(data_name: str, algorithm: str) -> Row:
     """The app: an estimate for another k, beside the first one and beside the release."""
-    from shoal.estimate.trials import Trials
+    from shoal.estimates.trials import Trials
     from shoal.plan import plan_of
     from shoal.release import run
 

@@ -27,8 +27,12 @@ class Recorded:
     rows: list[Row]
 
     def where(self, **wanted: Any) -> Iterator[Row]:
-        """The rows with these cells."""
-        return (row for row in self.rows if all(str(row[name]) == str(value) for name, value in wanted.items()))
+        """The rows with these cells; thousands may be printed with commas."""
+        return (row for row in self.rows if all(_plain(row[name]) == _plain(value) for name, value in wanted.items()))
+
+
+def _plain(cell: Any) -> str:
+    return str(cell).replace(",", "")
 
 
 def recorded(section: str, folder: Path = RESULTS) -> Recorded | None:

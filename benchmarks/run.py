@@ -8,6 +8,7 @@ are left as they are and said so.
     make bench                                       everything (many minutes)
     .venv/bin/python benchmarks/run.py exact aa      only these sections; the others keep their figures, date and commit
     .venv/bin/python benchmarks/run.py --missing worth m=2 data=retail     only these cases of it, where none was recorded before
+    .venv/bin/python benchmarks/run.py --against HEAD~1     a few commands by turns with another commit's code, in CPU seconds
     .venv/bin/python benchmarks/run.py --readme      measure nothing, write RESULTS.md, README and docs from what was recorded
 """
 
@@ -24,7 +25,8 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "tests"))
 
-import figures  # noqa: E402 (files beside this one)
+import against  # noqa: E402 (files beside this one)
+import figures  # noqa: E402
 from measuring import Row, folder, run_now  # noqa: E402
 from recorded import Recorded, record, recorded  # noqa: E402
 from scoreboard import everything, results_page  # noqa: E402
@@ -95,6 +97,14 @@ def main(wanted: list[str]) -> None:
         sys.exit(f"no section {', '.join(unknown)}; there are {', '.join(SECTIONS)}")
     measure([name for name in SECTIONS if not wanted or name in wanted])
     write_pages()
+    if not wanted:
+        show_against("HEAD~1")
+
+
+def show_against(revision: str) -> None:
+    """Print what commands cost beside another commit. Not recorded: it is about two commits, not about one."""
+    print(f"\nCPU seconds beside {revision}, by turns, the best of {against.TURNS}")
+    against.compare(revision)
 
 
 if __name__ == "__main__":
@@ -103,6 +113,8 @@ if __name__ == "__main__":
     elif sys.argv[1:2] == ["--missing"]:
         measure_missing(sys.argv[2], dict(word.split("=", 1) for word in sys.argv[3:]))
         write_pages()
+    elif sys.argv[1:2] == ["--against"]:
+        show_against(sys.argv[2] if len(sys.argv) > 2 else "HEAD~1")
     elif sys.argv[1:] == ["--readme"]:
         write_pages()
     else:

@@ -2,7 +2,8 @@
 
 The pages are those of `docs`, the results and the changes. They are assembled in a temporary folder in which every link
 leads to a page of the site, or to a copy of the file that it names, and built there by zensical with the settings of
-zensical.toml. The navigation is made from the pages that are there: a new one appears by itself.
+zensical.toml. The navigation is made from the pages that are there: a new one appears by itself, but for decisions, which
+have a page that lists them. Search works from a folder, too: see `FROM_A_FOLDER`.
 
     .venv/bin/python docs/build_site.py [FOLDER]
 """
@@ -28,12 +29,16 @@ ELSEWHERE = {
 }
 """Pages outside of docs, and their places in the site. The site has a first screen of its own instead of the README."""
 FIRST = {
+    "Start": (".", ("installation", "cookbook", "coming-from", "faq")),
     "Guides": ("guide", ("km", "hybrid", "transactions", "tables", "buckets", "local", "learned")),
     "Working with it": (
         "guide",
         (
             "steward",
+            "choosing",
             "app",
+            "python",
+            "r",
             "plans",
             "pipeline",
             "spark",
@@ -57,7 +62,10 @@ TITLES = {
     "guide/local.md": "Local recoding",
     "guide/learned.md": "Learned hierarchies",
     "guide/steward.md": "Raw file to signed certificate",
+    "guide/choosing.md": "Choosing k and m",
     "guide/app.md": "The app",
+    "guide/python.md": "In Python",
+    "guide/r.md": "From R",
     "guide/plans.md": "Plans",
     "guide/pipeline.md": "Databases and pipelines",
     "guide/spark.md": "Spark",
@@ -71,9 +79,15 @@ TITLES = {
     "papers/pta-2017.md": "PTA (2017)",
     "papers/rt-2013.md": "RT (2013)",
     "papers/injector-2008.md": "Injector (2008)",
-    "decisions/README.md": "All decisions",
+    "decisions/README.md": "Decisions",
     "index.md": "Shoal",
+    "installation.md": "Installation",
+    "cookbook.md": "Cookbook",
+    "coming-from.md": "Coming from other tools",
+    "faq.md": "Questions and remedies",
+    "api.md": "Python",
     "reference.md": "Command line",
+    "law.md": "What the law asks",
     "formats.md": "File formats",
     "rivals.md": "Other tools",
     "results.md": "Results",
@@ -82,9 +96,22 @@ TITLES = {
 """Where the heading of a page is too long for the navigation."""
 LINK = re.compile(r"(?P<before>\]\(|<(?:a|img)\b[^>]*?(?:href|src)=\")(?P<target>[^)\s\"]+)(?P<after>[)\"])")
 CODE = re.compile(r"(^```.*?^```$|`[^`\n]+`)", re.DOTALL | re.MULTILINE)
-HEAD = """<meta http-equiv="Content-Security-Policy" content="default-src 'self' file: data: blob: 'unsafe-inline'">
-<script>if (location.protocol === "file:") document.documentElement.classList.add("from-a-folder")</script>"""
-"""What a browser may load: nothing from another host, whatever a page or the theme may ask for. And see style.css."""
+HEAD = """<meta http-equiv="Content-Security-Policy" content="default-src 'self' file: data: blob: 'unsafe-inline'">"""
+"""What a browser may load: nothing from another host, whatever a page or the theme may ask for."""
+SHIM = re.compile(r'<script src="https://unpkg\.com/iframe-worker/shim"[^>]*></script>')
+"""What the theme would fetch from elsewhere, so that search works in a page that was opened from a folder."""
+FROM_A_FOLDER = """// Search runs in a worker, and a page that was opened from a folder may not start one from a file: so from its text.
+(() => {
+  if (location.protocol !== "file:") return;
+  const sources = %s;
+  const Started = window.Worker;
+  window.Worker = function (address) {
+    const source = sources[new URL(address, location).pathname.split("/").pop()];
+    return new Started(URL.createObjectURL(new Blob([source], { type: "text/javascript" })));
+  };
+})();
+"""
+"""A script of the site, in place of `SHIM`, with the workers' texts by file name."""
 Nav = list[dict[str, "str | Nav"]]
 
 
@@ -95,8 +122,8 @@ def pages() -> dict[str, Path]:
 
 
 def navigation(names: list[str]) -> Nav:
-    """Groups of pages, every page once."""
-    left = dict.fromkeys(name for name in sorted(names) if name != "index.md")
+    """Groups of pages, every page once; of the decisions, the page that lists them."""
+    left = dict.fromkeys(name for name in sorted(names) if name != "index.md" and not is_decision(name))
     groups: Nav = [{"Shoal": "index.md"}]
 
     def take(*wanted: str) -> Nav:
@@ -105,15 +132,24 @@ def navigation(names: list[str]) -> Nav:
             del left[name]
         return [{title(name): name} for name in there]
 
-    ordered = {head: take(*(f"{folder}/{stem}.md" for stem in stems)) for head, (folder, stems) in FIRST.items()}
+    ordered = {
+        head: take(*(f"{folder}/{stem}.md".removeprefix("./") for stem in stems))
+        for head, (folder, stems) in FIRST.items()
+    }
     ordered["Guides"] += take(*(name for name in left if name.startswith("guide/")))
     ordered["Papers"] += take(*(name for name in left if name.startswith("papers/")))
-    ordered["Reference"] = take("glossary.md", "reference.md", "formats.md", "threats.md", "security.md")
+    ordered["Reference"] = take(
+        "api.md", "reference.md", "formats.md", "glossary.md", "threats.md", "law.md", "security.md"
+    )
     ordered["Measured"] = take("results.md", "rivals.md")
-    ordered["Decisions"] = take("decisions/README.md", *(name for name in left if name.startswith("decisions/")))
-    changes = take("changes.md")
+    last = take("decisions/README.md", "changes.md")
     groups += [{head: members} for head, members in ordered.items() if members]
-    return groups + take(*left) + changes
+    return groups + take(*left) + last
+
+
+def is_decision(name: str) -> bool:
+    """Whether a page is a single decision."""
+    return name.startswith("decisions/") and not name.endswith("README.md")
 
 
 def title(name: str) -> str:
@@ -135,13 +171,23 @@ def build(target: Path) -> None:
         )
         if done.returncode or not (space / "site" / "index.html").exists():
             raise SystemExit(f"the site was not built:\n{done.stdout}")
-        for page in (space / "site").rglob("*.html"):
-            text = page.read_text(encoding="utf-8")
-            page.write_text(text.replace("<head>", f"<head>\n{HEAD}", 1), encoding="utf-8")
+        finish(space / "site")
         if target.exists():
             shutil.rmtree(target)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copytree(space / "site", target)
+
+
+def finish(site: Path) -> None:
+    """Pages that load nothing from elsewhere, and search without a server."""
+    scripts = site / "assets" / "javascripts"
+    sources = {worker.name: worker.read_text(encoding="utf-8") for worker in (scripts / "workers").glob("*.js")}
+    (scripts / "folder.js").write_text(FROM_A_FOLDER % json.dumps(sources), encoding="utf-8")
+    for page in site.rglob("*.html"):
+        text = page.read_text(encoding="utf-8").replace("<head>", f"<head>\n{HEAD}", 1)
+        bundle = re.search(r'<script src="([^"]*)assets/javascripts/bundle', text)
+        ours = f'<script src="{bundle[1]}assets/javascripts/folder.js"></script>' if bundle else ""
+        page.write_text(SHIM.sub(ours, text), encoding="utf-8")
 
 
 def assemble(space: Path) -> None:

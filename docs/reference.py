@@ -24,9 +24,9 @@ def reference() -> str:
     """The page."""
     import typer
 
-    from shoal.cli import app
+    from shoal.cli import command_line
 
-    root: Any = typer.main.get_command(app)
+    root: Any = typer.main.get_command(command_line())
     return HEAD + "".join(_command(f"shoal {name}", command) for name, command in root.commands.items())
 
 

@@ -78,6 +78,7 @@ def calls() -> list[tuple[str, ...]]:
         ("init", "people.csv", "-o", "plan.yaml"),
         ("hierarchy", "build", "baskets.csv", "-o", "tree.csv"),
         ("hierarchy", "show", "tree.csv"),
+        ("schema", "anonymize"),
     ]
     found += [("anonymize", "baskets.csv", *sets, "-o", "sqlite:shop.db?table=public", "--certificate", "shop.json")]
     found += [

@@ -7,6 +7,8 @@ import os
 import pytest
 from hypothesis import settings
 
+import json_outputs
+
 # Property tests are about what is true, not about how long it took: a busy machine must not fail them. The same commit gives the
 # same verdict (`shoal`); `make search` draws at random, and more, to find what the fixed examples miss.
 settings.register_profile("shoal", deadline=None, derandomize=True)
@@ -24,6 +26,18 @@ def a_key_of_the_tests(tmp_path_factory):
         os.environ.pop("SHOAL_KEY", None)
     else:
         os.environ["SHOAL_KEY"] = before
+
+
+_faults: list[str] = []
+json_outputs.watch(_faults)
+
+
+@pytest.fixture(autouse=True)
+def documents_keep_their_schemas():
+    """Whatever a test is about: what it makes a command print with --json is as `shoal schema` says."""
+    _faults.clear()
+    yield
+    assert not _faults
 
 
 @pytest.fixture

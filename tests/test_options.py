@@ -12,7 +12,7 @@ import pytest
 import typer
 
 import shoal
-from shoal.cli import app
+from shoal.cli import command_line
 from shoal.errors import InputError
 from shoal.options import KEYWORDS, OPTIONS, Auditing, Choice, Keywords, Share, Switch, Whole
 from shoal.plan import Plan, json_schema
@@ -22,7 +22,7 @@ ROWS = [["a", "b"], ["a", "b"], ["a"], ["b"]] * 5
 
 
 def flags_of(command: str) -> set[str]:
-    params = typer.main.get_command(app).commands[command].params
+    params = typer.main.get_command(command_line()).commands[command].params
     return {flag for param in params for flag in param.opts}
 
 

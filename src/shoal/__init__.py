@@ -2,9 +2,10 @@
 
     import shoal
 
-    release = shoal.anonymize("clicks.dat", shoal.KmAnonymity(k=5, m=2))
-    release.audit.holds, release.loss["ncp"], release.optimal
-    release.write("clicks-public.dat")
+    release = shoal.anonymize(frame, shoal.KmAnonymity(k=5, m=2))      # a path, a data frame, rows, an address of a database
+    release.audit.require()
+    public = release.to_pandas()                                       # to_polars(), to_arrow(), write("public.csv")
+    shoal.verify(release.certificate(), public).require()
 
 Names are imported when they are first used, so `import shoal` costs almost nothing.
 """
@@ -23,8 +24,11 @@ if TYPE_CHECKING:
         estimate_pairs,
         estimate_rules,
     )
+    from shoal.certificate.verification import Verification
     from shoal.errors import InputError, ShoalError, Unreachable
-    from shoal.estimate.raw_profile import Profile, profile
+    from shoal.estimates.beforehand import estimate
+    from shoal.estimates.outlook import Outlook
+    from shoal.estimates.raw_profile import Profile, profile
     from shoal.evaluation.evaluation import Evaluation, evaluate
     from shoal.guarantees.audit import Audit, Witness
     from shoal.guarantees.diversity import MatchingDiversity, PlainDiversity
@@ -36,18 +40,26 @@ if TYPE_CHECKING:
     from shoal.guarantees.table import TableAnonymity
     from shoal.hierarchy.files import read_hierarchy, write_hierarchy
     from shoal.hierarchy.tree import Hierarchy
+    from shoal.models.km import build_hierarchy, learn_hierarchy
     from shoal.plan import Plan, read_plan
+    from shoal.plan.draft import Draft, draft
     from shoal.records.baskets import Baskets
     from shoal.records.formats.frames import to_arrow, to_pandas, to_polars
+    from shoal.records.knowledge import Rules
     from shoal.records.records import Records
     from shoal.records.source import load_records, read
     from shoal.records.writing import write
     from shoal.release import Release, anonymize, audit, resolve_hierarchy, run, verify
+    from shoal.studies.attack import Attack, attack
+    from shoal.studies.compare.side_by_side import SideBySide, compare
+    from shoal.studies.rule_study import rules
 
 __all__ = [
+    "Attack",
     "Audit",
     "Baskets",
     "CountEstimate",
+    "Draft",
     "Evaluation",
     "Hierarchy",
     "InputError",
@@ -56,6 +68,7 @@ __all__ = [
     "LmDiversity",
     "LocalKmAnonymity",
     "MatchingDiversity",
+    "Outlook",
     "PlainDiversity",
     "Plan",
     "Profile",
@@ -64,23 +77,33 @@ __all__ = [
     "Records",
     "Release",
     "RuleEstimate",
+    "Rules",
     "ShoalError",
+    "SideBySide",
     "TableAnonymity",
     "Unreachable",
+    "Verification",
     "Witness",
     "__version__",
     "anonymize",
+    "attack",
     "audit",
+    "build_hierarchy",
+    "compare",
+    "draft",
+    "estimate",
     "estimate_counts",
     "estimate_pairs",
     "estimate_rules",
     "evaluate",
+    "learn_hierarchy",
     "load_records",
     "profile",
     "read",
     "read_hierarchy",
     "read_plan",
     "resolve_hierarchy",
+    "rules",
     "run",
     "to_arrow",
     "to_pandas",
@@ -91,6 +114,27 @@ __all__ = [
 ]
 
 _HOMES = {
+    "shoal.estimates.beforehand": ("estimate",),
+    "shoal.estimates.outlook": ("Outlook",),
+    "shoal.certificate.verification": ("Verification",),
+    "shoal.models.km": (
+        "build_hierarchy",
+        "learn_hierarchy",
+    ),
+    "shoal.plan.draft": (
+        "Draft",
+        "draft",
+    ),
+    "shoal.records.knowledge": ("Rules",),
+    "shoal.studies.attack": (
+        "Attack",
+        "attack",
+    ),
+    "shoal.studies.compare.side_by_side": (
+        "SideBySide",
+        "compare",
+    ),
+    "shoal.studies.rule_study": ("rules",),
     "shoal.analysis.counts": (
         "CountEstimate",
         "Range",
@@ -118,7 +162,7 @@ _HOMES = {
     "shoal.records.writing": ("write",),
     "shoal.release": ("Release", "anonymize", "audit", "resolve_hierarchy", "run", "verify"),
     "shoal.evaluation.evaluation": ("Evaluation", "evaluate"),
-    "shoal.estimate.raw_profile": ("Profile", "profile"),
+    "shoal.estimates.raw_profile": ("Profile", "profile"),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -12,6 +12,7 @@ speaks of `--force` and shows values at a terminal, a plan speaks of its keys, a
 
 from __future__ import annotations
 
+import difflib
 import re
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,7 +27,7 @@ Wording = Callable[[str, str | None], str]
 """How a face mentions an option: from its name as a keyword, and the value to give it if one is meant."""
 
 _OPTION = re.compile("\ufdd0([^\ufdd0\ufdd1]*)\ufdd1")  # code points that no text may hold
-_SWITCHES = frozenset({"force", "keep_order", "same_order"})
+_SWITCHES = frozenset({"force", "keep_order", "same_order", "one_hot"})
 _GUARANTEES = {
     "km": "KmAnonymity",
     "k": "KAnonymity",
@@ -34,7 +35,7 @@ _GUARANTEES = {
     "lm": "LmDiversity",
     "diversity": "MatchingDiversity",
 }
-_MOST, _LONGEST = 5, 60
+_MOST, _LONGEST, _LOOKED = 5, 60, 200
 
 
 def option(name: str, value: object = None) -> str:
@@ -77,7 +78,18 @@ class Message(str):
 
 
 class ShoalError(Exception):
-    """Base of everything Shoal raises on purpose."""
+    """Base of everything Shoal raises on purpose.
+
+    Attributes:
+        exit_code: What the command line ends with: 1, 2 (InputError) or 3 (Unreachable).
+
+    >>> import shoal
+    >>> try:
+    ...     shoal.read("nofile.csv")
+    ... except shoal.ShoalError as error:
+    ...     print(error.exit_code, error)
+    2 nofile.csv: there is no such file; check the path 'nofile.csv'
+    """
 
     exit_code = 1
 
@@ -110,8 +122,20 @@ class ShoalError(Exception):
         return made
 
 
+class PromiseWarning(UserWarning):
+    """A promise that is kept by any data, and so says nothing."""
+
+
 class InputError(ShoalError):
-    """Bad input or usage: a missing file, a broken line, an unknown item, an impossible parameter."""
+    """Bad input or usage: a missing file, a broken line, an unknown item, an impossible parameter.
+
+    >>> import shoal
+    >>> try:
+    ...     shoal.KmAnonymity(k=0, m=2)
+    ... except shoal.InputError as error:
+    ...     print(error)
+    k must be a whole number of at least 1, not 0
+    """
 
     exit_code = 2
 
@@ -121,7 +145,19 @@ class Unavailable(InputError):  # noqa: N818 - reads as what it says
 
 
 class Unreachable(ShoalError):  # noqa: N818 - reads as what it says
-    """The guarantee does not hold, or no recoding can reach it."""
+    """The guarantee does not hold, or no recoding can reach it.
+
+    Attributes:
+        witnesses: Who shows it, where somebody does: values of the data, which the message never holds.
+        remedy: Options with a value that would do, where one is known.
+
+    >>> import shoal
+    >>> try:
+    ...     shoal.audit([["milk"], ["milk"], ["gin"]], shoal.KmAnonymity(k=2, m=1)).require()
+    ... except shoal.Unreachable as error:
+    ...     print(error.witnesses[0].items)
+    ('gin',)
+    """
 
     exit_code = 3
 
@@ -143,6 +179,12 @@ class Unreachable(ShoalError):  # noqa: N818 - reads as what it says
 def render(message: str, wording: Wording = in_python, *, show_values: bool = False) -> str:
     """A note in the words of a face; a plain text as it is."""
     return message.render(wording, show_values=show_values) if isinstance(message, Message) else message
+
+
+def near_miss(name: str, known: Iterable[str]) -> str:
+    """A question for the middle of a sentence, where one of the known names is near the given one."""
+    near = difflib.get_close_matches(name, list(known)[:_LOOKED], 1)
+    return f"is {short_list(near)!r} meant? " if near else ""
 
 
 def way_to(error: BaseException) -> str:

@@ -7,11 +7,12 @@ takes room for each, has a largest value, so that a slip of the keyboard is a se
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
 
-from shoal.errors import InputError
+from shoal.errors import InputError, PromiseWarning
 from shoal.options import LONGEST, OPTIONS, Seconds, Share, Whole
 
 MOST = {name: row.kind.most for name, row in OPTIONS.items() if isinstance(row.kind, Whole)} | {
@@ -46,6 +47,13 @@ def whole_number(name: str, value: Any, least: int) -> None:
         raise InputError(f"{name} must be a whole number of at least {least}, not {_shown(value)}")
     if most is not None and value > most:
         raise InputError(f"{name} must be a whole number from {least} to {most:,}, not {_shown(value)}")
+
+
+def warn_of_one(k: int) -> None:
+    """Warns whoever makes a guarantee with k = 1, which every row keeps by itself."""
+    if k == 1:
+        told = "with k = 1 nobody needs to be like anybody else, so that any data keep the promise; take k = 2 or more"
+        warnings.warn(told, PromiseWarning, stacklevel=4)
 
 
 def share(name: str, value: Any, example: str) -> None:

@@ -257,7 +257,7 @@ class Auditing(Reading, total=False):
     """The keywords of `shoal.audit`."""
 
     hierarchy: Annotated[
-        "Hierarchy | File | Mapping[str, Hierarchy | File] | None",
+        "Hierarchy | File | Mapping[str, Any] | Any | None",
         Option(
             TREE,
             Specs(),
@@ -307,8 +307,8 @@ class Keywords(Auditing, total=False):
             Text(),
             "km: `local` (an item stands as it is, else as a category, else not at all, row by row), `exact` (one cut for all rows, the "
             "proven optimum), `hybrid` (a cut, and single deletions), lra (a cut for each part of the rows), or oa, da, aa of the 2008 "
-            "paper. k: `split` (loses least), or pta, gsc, gray-tsp of the 2017 paper; in tables "
-            "cluster or mondrian. rt and lm: `joint` (columns and items under one objective), or of the 2013 paper "
+            "paper. k: `split` (loses least), or pta, gsc, gray-tsp of the 2017 paper; in tables `better-of-two` (tries cluster and "
+            "mondrian), or one of these. rt and lm: `joint` (columns and items under one objective), or of the 2013 paper "
             f"rmerge-r, -t or -rt (relational loss within {option('delta')}), tmerge-r, -t or -rt "
             "(item loss within it), rfirst, tfirst. diversity: injector, balanced (smaller buckets) or anatomy (ignores rules, "
             "takes several sensitive columns).",

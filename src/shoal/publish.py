@@ -5,14 +5,17 @@ What was written is read again before it gets its name, and must hold exactly th
 
 from __future__ import annotations
 
+import codecs
 import contextlib
+import io
+import json
 import os
 import shutil
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from shoal.algorithms.recoding import Progress
@@ -32,11 +35,12 @@ from shoal.records.database.address import DATABASES, file_of, is_address
 from shoal.records.database.write import TableTarget, check_table, same_file, table_rows
 from shoal.records.formats.peek import column_names
 from shoal.records.formats.text import csv_cell, escape_guard
-from shoal.records.layout import Layout, layout_for
+from shoal.records.layout import TEXT_FORMATS, Layout, format_of, layout_for
 from shoal.records.records import Records
 from shoal.records.roles import is_header, its_columns, name_list
 from shoal.records.set_cells import parting_mark
 from shoal.records.source import fingerprint
+from shoal.records.storage.digest import DIGEST, row_digest
 from shoal.records.storage.publication import (
     Publication,
     StagedFile,
@@ -51,6 +55,9 @@ if TYPE_CHECKING:
     from shoal.release import Release
 
 Path = str | os.PathLike[str]
+
+_ENDINGS = {"long": "csv"}
+"""How names of formats end that are not called by their ending."""
 
 
 @dataclass(frozen=True)
@@ -231,6 +238,44 @@ def write(release: Release, targets: Targets, *, force: bool = False, progress: 
     notes = _writing_notes(targets, notes, release.proposal.rules_note, key_is_new and has_key())
     notes += () if targets.sign is None else signer(targets.sign).notes
     return Written(targets, layout, sha256, time.monotonic() - started, notes)
+
+
+def write_stream(release: Release, file: Any, form: str | None, proof: Any, sign: Path | None) -> Written:
+    """Publish to open files: data, and the certificate where there is a file for it, as JSON. What is written was read again before."""
+    started = time.monotonic()
+    named = getattr(file, "name", None)
+    name = os.path.basename(named) if isinstance(named, str) else ""
+    form = form or format_of(name)[0] or ("csv" if release.layout.format in DATABASES else release.layout.format)
+    layout = layout_for(f"release.{_ENDINGS.get(form, form)}", release.layout)
+    if closed := [one for one in (file, proof) if getattr(one, "closed", False)]:
+        raise InputError(f"the {type(closed[0]).__name__} is closed; give one that is open for writing")
+    as_text = isinstance(file, io.TextIOBase)
+    if as_text and form not in TEXT_FORMATS:
+        raise InputError(f"{form} is not text; open the file in binary mode")
+    with _passing_through() as staged:
+        layout = write_to(staged, release.published, layout, name or "the file")
+        staged.close()
+        _, flags = _read_again(release, staged.path, layout)
+        name = name or f"release.{_ENDINGS.get(form, form)}"
+        content = _certificate(release, name, staged.sha256, _reading(release, layout, flags))
+        with open(staged.path, "rb") as done, writing_errors(name):
+            shutil.copyfileobj(codecs.getreader("utf-8")(done) if as_text else done, file)
+    if proof is not None:
+        facts = certificate_file(content, ".json", None if sign is None else signer(sign))
+        proof.write(facts.decode() if isinstance(proof, io.TextIOBase) else facts)
+    targets = Targets(name, None, None)
+    return Written(targets, layout, staged.sha256, time.monotonic() - started, _reading_notes(targets, flags))
+
+
+def row_certificate(release: Release, sign: Path | None = None) -> dict[str, Any]:
+    """The facts of a certificate about the rows of a release, in whatever frame or file they are: known by their hashes, in any order."""
+    layout = replace(release.layout, format="arrow", separator=" ", id=None, compression=None, delimiter=",")
+    with limited_inputs(sys.maxsize):
+        flags = flags_to_read(release.to_arrow(), release.published, layout)
+    reading = {**_reading(release, layout, flags), "format": "parquet", "digest": DIGEST}
+    content = _certificate(release, "rows", row_digest(release.published), reading)
+    facts: dict[str, Any] = json.loads(certificate_file(content, ".json", None if sign is None else signer(sign)))
+    return facts
 
 
 def _write_file(

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.algorithms import entry
+from shoal.algorithms.rt.clusters import MOST_TUPLES
 from shoal.errors import Unreachable
 from shoal.models import tables
 from shoal.models.buckets import edits_of, hierarchies
@@ -175,7 +176,10 @@ def _estimate(plan: Plan, source: Source, baskets: Baskets | None) -> Estimate:
     if m is not None and baskets is not None:
         itemsets = _itemsets(baskets, m)
     if plan.kind in ("table", "rt", "lm") and "mondrian" not in (plan.algorithm, plan.options.formation):
-        pairs = _combinations(source) ** 2
+        combinations = _combinations(source)
+        # What takes the better of several ways leaves out this one in large tables.
+        if combinations <= MOST_TUPLES or entry(plan.kind, plan.algorithm)[0] not in ("better-of-two", "joint"):
+            pairs = combinations**2
     seconds = len(source) / ROWS_A_SECOND + (itemsets or 0) / SETS_A_SECOND + (pairs or 0) / PAIRS_A_SECOND
     if plan.options.time_limit is not None:
         # The limit is for the search; reading, the audit and writing come on top.

@@ -14,14 +14,15 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Unpack
+from typing import IO, Any, Unpack
 
 import numpy as np
 
 from shoal.algorithms.recoding import Options, Progress, listener
+from shoal.certificate.document import CertificateFile, given_certificate
 from shoal.certificate.facts import Published
 from shoal.certificate.verification import Subject, Verification, verification
-from shoal.errors import InputError, ShoalError
+from shoal.errors import InputError, ShoalError, option
 from shoal.evaluation.raw_risk import Exposed, raw_risk
 from shoal.guarantees.audit import Audit
 from shoal.guarantees.registry import Guarantee
@@ -30,18 +31,21 @@ from shoal.limits import limited_inputs
 from shoal.models import Outcome, Proposal, Roles, model_of, with_knowledge
 from shoal.models.km import resolve_hierarchy
 from shoal.numbers import whole_number
-from shoal.options import KEYWORDS, Auditing, Keywords, check_keywords, signature_of
+from shoal.options import KEYWORDS, Auditing, Keywords, Reading, check_keywords, signature_of
 from shoal.plan.ask import plan_from
 from shoal.plan.model import Plan
-from shoal.publish import Targets, Written, check_files, check_hash, write
+from shoal.publish import Targets, Written, check_files, check_hash, row_certificate, write, write_stream
 from shoal.records.baskets import Baskets
 from shoal.records.database.address import address_of, is_address, with_query, without_password
+from shoal.records.formats.one_hot import gather_items
+from shoal.records.formats.tabular import Tabular
 from shoal.records.layout import CELLED, Layout
 from shoal.records.records import Records
 from shoal.records.source import Source
 from shoal.records.storage.digest import row_digest
 from shoal.records.storage.memory import peak_bytes
 from shoal.records.storage.scratch import Scratch
+from shoal.showing import Shown, log, watching
 
 __all__ = ["Release", "Targets", "Written", "anonymize", "audit", "resolve_hierarchy", "run", "shuffle", "verify"]
 
@@ -59,7 +63,22 @@ Read = tuple[Source, Any]
 
 
 def run(plan: Plan, *, force: bool = False, progress: Progress | None = None, read: Read | None = None) -> Release:
-    """The release of a plan, written to its outputs, if it has any. `read` is what `read_for` gave, where that was done before."""
+    """The release of a plan, written to its outputs, if it has any.
+
+    Args:
+        plan: What is read, promised and written.
+        read: What `shoal.release.read_for` gave, where the data were read before.
+
+    Raises:
+        InputError: The plan, its data or its outputs are not usable.
+        Unreachable: No release keeps the promise.
+
+    >>> import shoal
+    >>> used = shoal.write(shoal.read([["milk", "bread"], ["milk", "bread"]]), "baskets.csv")
+    >>> plan = shoal.Plan(version=1, input={"path": "baskets.csv"}, guarantee={"model": "km", "k": 2, "m": 2})
+    >>> shoal.run(plan).audit.holds
+    True
+    """
     if plan.on_spark:
         raise plan.refusal(("engine",), "this plan is for Spark: run it with shoal run, or take engine: local")
     targets = check_files(plan, force=force)
@@ -73,7 +92,12 @@ def run(plan: Plan, *, force: bool = False, progress: Progress | None = None, re
 
 
 def anonymize(
-    data: Any, guarantee: Guarantee, *, progress: Progress | None = None, **keywords: Unpack[Keywords]
+    data: Any,
+    guarantee: Guarantee,
+    *,
+    one_hot: bool = False,
+    progress: Progress | bool | None = None,
+    **keywords: Unpack[Keywords],
 ) -> Release:
     """The release of `data` (a path, `-`, an address of a database, Baskets, Records, a data frame, rows) that keeps the guarantee.
 
@@ -82,12 +106,30 @@ def anonymize(
 
     For KmAnonymity, `hierarchy` is a file, `frequency:N` (N = 5 unless given), `learned:N`, `balanced:N`, `prefix` or a Hierarchy. For
     tables it is a mapping with one of these, or `bands:...`, `dates`, `mask` and so on, per column. `sensitive` is a column, a list of
-    items or a file with one on each line. `progress` is told what is going on and which share of it is done.
+    items or a file with one on each line. `progress` is told what is going on and which share of it is done; True shows it here.
+
+    Args:
+        data: A path, `-`, an address of a database, a data frame, an Arrow table, Baskets, Records, or rows of names.
+        guarantee: The promise that the release has to keep, such as `KmAnonymity(k=5, m=2)`.
+        one_hot: Whether the items have a column each, those of `items` or all without another role, which says whether a row holds them.
+
+    Raises:
+        InputError: The data, a file or an option is not usable.
+        Unreachable: The input is fine, and no release keeps the promise.
+
+    >>> import shoal
+    >>> rows = [["milk", "bread"], ["milk", "bread"], ["milk", "gin"], ["milk", "rum"]]
+    >>> release = shoal.anonymize(rows, shoal.KmAnonymity(k=2, m=2), hierarchy="frequency:2")
+    >>> release.audit.holds, release.rows
+    (True, 4)
     """
     check_keywords(keywords, KEYWORDS, "anonymize")
-    plan = plan_from(data, guarantee, to_save=False, **keywords)
-    with plan.speaking():
-        return release_of(plan, progress)
+    asked: dict[str, Any] = dict(keywords)
+    if one_hot:
+        data, asked = gather_items(data, asked)
+    plan = plan_from(data, guarantee, to_save=False, **asked)
+    with plan.speaking(), watching(progress) as watch:
+        return release_of(plan, watch)
 
 
 anonymize.__signature__ = signature_of(anonymize, KEYWORDS)  # type: ignore[attr-defined]
@@ -121,8 +163,16 @@ def release_of(plan: Plan, progress: Progress | None = None, read: Read | None =
     if len(published) != len(source):
         raise _refused(proposal, f"of {len(source):,} rows it has {len(published):,}")
     advice = proposal.advice()
+    proposal = replace(proposal, advice=tuple)  # it holds the raw data, and has said its word
     data, trees = plan.data, plan.hierarchy
     specs = trees.values() if isinstance(trees, Mapping) else [trees]
+    log.info(
+        "%s by %s: %s rows in %.1f s",
+        proposal.guarantee,
+        proposal.algorithm,
+        f"{len(published):,}",
+        time.monotonic() - started,
+    )
     inputs = (without_password(data), *specs, plan.sensitive, asked["knowledge"])
     return Release(
         published=published,
@@ -169,26 +219,50 @@ def audit(
     *,
     witnesses: int = 10,
     yes_or_no: bool = False,
-    progress: Progress | None = None,
+    one_hot: bool = False,
+    progress: Progress | bool | None = None,
     **keywords: Unpack[Auditing],
 ) -> Audit:
     """Whether `data` keeps the guarantee, from the data alone; with `yes_or_no`, the first breach is enough.
 
     For MatchingDiversity, `knowledge` is a file of rules that the attacker knows, and `hierarchy` has those that they speak of.
+
+    Args:
+        data: What was published, as for `anonymize`; it does not matter by which tool.
+        guarantee: The promise to look for.
+        witnesses: How many of those who break the promise are named, the rarest first.
+        yes_or_no: Stop at the first breach, which is all that a pipeline needs.
+        one_hot: Whether the items have a column each, as for `anonymize`.
+
+    Raises:
+        InputError: The data or an option is not usable. That a promise does not hold is no error: see `Audit.require`.
+
+    >>> import shoal
+    >>> verdict = shoal.audit([["milk"], ["milk"], ["gin"]], shoal.KmAnonymity(k=2, m=1))
+    >>> verdict.holds, verdict.witnesses[0].items, verdict.witnesses[0].rows
+    (False, ('gin',), (3,))
     """
     check_keywords(keywords, Auditing.__annotations__, "audit")
     whole_number("witnesses", witnesses, 0)
     if keywords.get("threads") is not None:
         whole_number("threads", keywords["threads"], 1)
     with limited_inputs(keywords.get("input_limit")):
-        source, guarantee = read_to_audit(data, guarantee, keywords)
+        asked: dict[str, Any] = dict(keywords)
+        if one_hot:
+            data, asked = gather_items(data, asked)
+        source, guarantee = read_to_audit(data, guarantee, asked)
         how = {"threads": keywords.get("threads"), "witnesses": witnesses, "yes_or_no": yes_or_no}
-        return audited_source(source, guarantee, progress=progress, **how)
+        with watching(progress) as watch:
+            verdict = audited_source(source, guarantee, progress=watch, **how)
+        log.info("audited %s: %r", f"{len(source):,} rows", verdict)
+        return verdict
 
 
 def read_to_audit(data: Any, guarantee: Any, keywords: Mapping[str, Any]) -> tuple[Source, Any]:
     """What an audit looks at, and the guarantee against an attacker with the knowledge that is given."""
     asked: dict[str, Any] = dict(keywords)
+    if isinstance(data, Release) and not any(asked.get(name) for name in Reading.__annotations__):
+        data = data.published  # whose columns have their roles
     data = with_query(data, asked.get("query"))
     reading = {name: asked[name] for name in _READING if asked.get(name) is not None}
     if asked.get("memory_limit") is not None:
@@ -230,8 +304,8 @@ def _audit(published: Baskets | Records, guarantee: Any, *, progress: Progress |
 
 
 def verify(
-    certificate: Path,
-    data: Path,
+    certificate: Path | bytes | Mapping[str, Any] | CertificateFile,
+    data: Any,
     *,
     key: Path | None = None,
     original: Path | None = None,
@@ -243,18 +317,37 @@ def verify(
 ) -> Verification:
     """Whether `data` is the release that a certificate is about, and its promise still holds; with `key`, whether its holder signed it.
 
-    A release that Spark wrote is a folder of Parquet files, known by its rows (see `shoal.spark.verify` for those that are elsewhere).
+    The certificate is a file, the bytes of one, or its facts. A release that Spark wrote is a folder of Parquet files, known by its rows
+    (see `shoal.spark.verify` for those that are elsewhere); so is one in a data frame, by the certificate of `Release.certificate`.
     `original` is the raw input, of which only the owner's key tells whether the release was made from it. `sensitive` names the
     sensitive items of the release, which its certificate does not; `knowledge` (and `hierarchy`, where its rules speak of categories) what
     an attacker is taken to know of a release in buckets, which is otherwise audited without.
+
+    Args:
+        certificate: The certificate's file: JSON, page or PDF.
+        data: The file that it should be about.
+        key: The public key of whoever is said to have signed it.
+        original: The raw input, which the owner alone has.
+
+    Raises:
+        InputError: A file is not there, or is no certificate. That something is not as stated is no error: the result says so.
+
+    >>> import shoal
+    >>> rows = [["milk", "bread"], ["milk", "bread"], ["milk"], ["milk"]]
+    >>> written = shoal.anonymize(rows, shoal.KmAnonymity(k=2, m=2)).write("public.csv")
+    >>> shoal.verify("public.csv.certificate.json", "public.csv").verdict
+    'verified'
     """
 
     if threads is not None:
         whole_number("threads", threads, 1)
+    is_path = isinstance(data, str | os.PathLike)
 
     def auditor(guarantee: Any, how: Mapping[str, Any], by_rows: bool) -> Published:
         roles = Roles(*(how.get(name) for name in ("sensitive", "quasi", "keep")))
         reading = {name: value for name, value in how.items() if not hasattr(roles, name)}
+        if not is_path:
+            reading.pop("format", None)
         source, guarantee = model_of(guarantee).read(data, guarantee, roles, reading)
         sha256 = row_digest(source.rows) if by_rows else source.sha256
         records = source.records
@@ -265,8 +358,9 @@ def verify(
         held = {} if sets is None else {"empty": sets.empty, "tokens": len(sets.vocabulary)}
         return Published(guarantee, found, len(source), sha256, sensitive_items=len(marked), **held)
 
-    subject = Subject(auditor, data, sensitive=sensitive, knows_rules=knowledge is not None)
-    return verification(certificate, subject, key=key, original=original)
+    found = certificate if isinstance(certificate, str | os.PathLike) else given_certificate(certificate)
+    subject = Subject(auditor, data if is_path else None, sensitive=sensitive, knows_rules=knowledge is not None)
+    return verification(found, subject, key=key, original=original)
 
 
 def shuffle(rows: Baskets | Records) -> Baskets | Records:
@@ -278,8 +372,28 @@ def shuffle(rows: Baskets | Records) -> Baskets | Records:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Release(Outcome):
-    """Published rows, how they came about, what they cost, and the audit that they passed."""
+class Release(Outcome, Tabular, Shown):
+    """Published rows, how they came about, what they cost, and the audit that they passed.
+
+    Attributes:
+        published: The rows, shuffled.
+        proposal: What the algorithm proposed, before the audit.
+        audit: The verdict of the audit on these rows.
+        keep_order: Whether the rows keep the order of the input.
+        source: What the input is called in messages.
+        layout: How the input was laid out, which the output follows.
+        seconds: How long it took.
+        peak_mb: The most memory that the process has held, in MB, where the system tells.
+
+    >>> import shoal
+    >>> rows = [["milk", "bread"], ["milk", "bread"], ["milk", "gin"], ["milk", "gin"]]
+    >>> release = shoal.anonymize(rows, shoal.KmAnonymity(k=2, m=2))
+    >>> release
+    Release(2^2-anonymity, local, 4 rows, 100.0% of the information kept)
+    >>> release.loss["ncp"], release.kept["exact"]
+    (0.0, 1.0)
+    >>> written = release.write("public.parquet")
+    """
 
     published: Baskets | Records
     proposal: Proposal
@@ -302,6 +416,10 @@ class Release(Outcome):
     origin: Any = None
     """Which table of which database it was made from, if it was: no release may write over it."""
 
+    def arrow_parts(self) -> tuple[Any, tuple[tuple[str, str], ...], str]:
+        """The published rows, in the types that columns came in, for frames."""
+        return self.published, self.layout.types, self.layout.items or "items"
+
     @property
     def details(self) -> Mapping[str, Any]:
         """What there is to say besides: levels and deletions, or classes and edits. For the owner."""
@@ -315,11 +433,12 @@ class Release(Outcome):
 
     def write(
         self,
-        path: Path,
-        certificate: Path | None = None,
+        path: Path | IO[Any],
+        certificate: Path | IO[Any] | None = None,
         rules: Path | None = None,
         force: bool = False,
         *,
+        format: str | None = None,
         sign: Path | None = None,
         report: Path | None = None,
         progress: Progress | None = None,
@@ -328,10 +447,39 @@ class Release(Outcome):
 
         The certificate is JSON, a web page or a PDF, as its name tells; `sign` is the file of an ed25519 private key to sign it with.
         `rules` (what became of what) and `report` (all figures, exact, as JSON) are for the owner, who alone may read them.
+
+        `path` may also be an open file, such as `io.BytesIO()`: then `format` says how it is written unless its name does (as the input
+        was, if neither), and `certificate` is an open file too, if one is wanted.
         """
+        if not isinstance(path, str | os.PathLike):
+            return self._write_stream(path, certificate, format, sign, {"rules": rules, "report": report})
+        if format is not None or not isinstance(certificate, str | os.PathLike | None):
+            what = "the format" if format is not None else "an open file for the certificate"
+            raise InputError(f"{what} is for data that go to an open file; a path tells both by its name")
         targets = Targets.of(path, certificate, rules, sign, report)
         self.written.append(write(self, targets, force=force, progress=progress))
         return self.written[-1]
+
+    def _write_stream(
+        self, file: IO[Any], certificate: Any, form: str | None, sign: Path | None, others: Mapping[str, Any]
+    ) -> Written:
+        if given := [name for name, value in others.items() if value is not None]:
+            raise InputError(f"{option(given[0])} is for releases that are written to a path; write it there")
+        if not (certificate is None or hasattr(certificate, "write")):
+            raise InputError(
+                "beside an open file, the certificate goes to an open file as well; or write both to paths"
+            )
+        if sign is not None and certificate is None:
+            raise InputError(f"there is no certificate to sign; name one with {option('certificate')}")
+        self.written.append(write_stream(self, file, form, certificate, sign))
+        return self.written[-1]
+
+    def certificate(self, *, sign: Path | None = None) -> dict[str, Any]:
+        """The facts of a certificate about the rows, in whatever frame or Parquet file they are handed on, in any order.
+
+        `shoal.verify` takes it as it is. The certificate that `write` leaves beside a file is about the bytes of that file.
+        """
+        return row_certificate(self, sign)
 
     def rules(self) -> Iterator[tuple[str, ...]]:
         """What the rules file would hold, without its header: (original item, published token[, rows]), or a row per class."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -136,6 +138,30 @@ def test_hitting_sets_hit_everything_and_hold_nothing_needless(sets, weights):
     assert all(members & taken for members in sets)
     assert not any(all(members & (taken - {t}) for members in sets) for t in taken)
     assert not hits.any()
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(0, 2**32), st.integers(1, 300), st.sampled_from([5, 40, 200]))
+def test_hitting_sets_are_those_of_the_plain_greedy_choice(seed, n_sets, n_tokens):
+    """However many tokens there are to choose from: beyond a few, a heap finds the best."""
+    rng = np.random.default_rng(seed)
+    sets = [set(rng.integers(0, n_tokens, rng.integers(1, 4)).tolist()) for _ in range(n_sets)]
+    weights = rng.integers(1, 9, n_tokens)
+    flat = np.full(3 * n_sets, -1, np.int32)
+    for i, members in enumerate(sets):
+        flat[3 * i : 3 * i + len(members)] = sorted(members)
+    chosen = np.empty(len(flat), np.int32)
+    n = cheapest_hit(flat, n_sets, 3, weights.astype(np.int32), np.zeros(n_tokens, np.int32), chosen)
+
+    taken, left = [], list(sets)
+    while left:
+        share = {t: Fraction(sum(t in one for one in left), int(weights[t])) for t in range(n_tokens)}
+        taken.append(min(share, key=lambda t: (-share[t], t)))
+        left = [one for one in left if taken[-1] not in one]
+    for t in list(taken):
+        if all(one & (set(taken) - {t}) for one in sets):
+            taken.remove(t)
+    assert chosen[:n].tolist() == taken
 
 
 def skewed(rng, rows, items):

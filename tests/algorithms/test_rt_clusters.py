@@ -1,4 +1,4 @@
-"""Relational k-anonymity without items: CLUSTER and Mondrian, with distinct l-diversity."""
+"""Relational k-anonymity without items: CLUSTER, Mondrian and the better of the two, with distinct l-diversity."""
 
 from __future__ import annotations
 
@@ -12,26 +12,29 @@ from hypothesis import strategies as st
 from rt_tables import HIERARCHIES, as_naive, as_records, column, example, tables
 from shoal.algorithms.recoding import Options
 from shoal.algorithms.rt.cluster_recoding import RTOptions
-from shoal.algorithms.rt.clusters import cluster, joined_alike, mondrian
+from shoal.algorithms.rt.clusters import better_of_two, cluster, joined_alike, mondrian
 from shoal.algorithms.rt.mondrian import mondrian_parts
 from shoal.errors import Unreachable
 from shoal.guarantees.rt import RTAnonymity
 from shoal.guarantees.table import TableAnonymity
+from shoal.loss.fates import column_fates
 from shoal.loss.relational import relational_ncp, space
+from shoal.loss.worth import columns_worth
 from shoal.records.baskets import Baskets
 from shoal.records.records import Records
 
 BOTH = {"cluster": cluster, "mondrian": mondrian}
+ALL = BOTH | {"better-of-two": better_of_two}
 
 
-@pytest.mark.parametrize("name", BOTH)
+@pytest.mark.parametrize("name", ALL)
 @settings(max_examples=100)
 @given(tables(min_rows=2, max_rows=30), st.integers(2, 5))
 def test_every_class_has_k_rows_and_the_loss_is_what_it_costs(name, rows, k):
     assume(len(rows) >= k)
     table, hierarchies = as_records(rows)
     bare = Records(table.columns)
-    found = BOTH[name](bare, TableAnonymity(k), hierarchies, Options())
+    found = ALL[name](bare, TableAnonymity(k), hierarchies, Options())
     published = found.apply(bare)
     assert TableAnonymity(k).audit(published).holds
     assert published.items is None
@@ -42,7 +45,7 @@ def test_every_class_has_k_rows_and_the_loss_is_what_it_costs(name, rows, k):
     assert len(set(values)) == len(values) == found.facts["clusters"]
 
 
-@pytest.mark.parametrize("name", BOTH)
+@pytest.mark.parametrize("name", ALL)
 @settings(max_examples=100)
 @given(tables(min_rows=3, max_rows=20), st.integers(2, 3), st.data())
 def test_classes_hold_l_different_sensitive_values(name, rows, l, data):  # noqa: E741
@@ -51,9 +54,9 @@ def test_classes_hold_l_different_sensitive_values(name, rows, l, data):  # noqa
     bare = Records((*table.columns, column("told", told, "sensitive")))
     if len(set(told)) < l:
         with pytest.raises(Unreachable, match="different values"):
-            BOTH[name](bare, TableAnonymity(2, l), hierarchies, Options())
+            ALL[name](bare, TableAnonymity(2, l), hierarchies, Options())
         return
-    found = BOTH[name](bare, TableAnonymity(2, l), hierarchies, Options())
+    found = ALL[name](bare, TableAnonymity(2, l), hierarchies, Options())
     published = found.apply(bare)
     assert TableAnonymity(2, l).audit(published).holds
     assert published["told"].texts() == told
@@ -68,7 +71,7 @@ PROMISES = st.one_of(
 )
 
 
-@pytest.mark.parametrize("name", BOTH)
+@pytest.mark.parametrize("name", ALL)
 @settings(max_examples=60)
 @given(tables(min_rows=4, max_rows=20), PROMISES, st.data())
 def test_classes_keep_what_is_promised_of_shares_and_distances(name, rows, promise, data):
@@ -79,9 +82,9 @@ def test_classes_keep_what_is_promised_of_shares_and_distances(name, rows, promi
     everything = Records((column("one", ["x"] * len(rows)), bare["told"]))
     if not promise.audit(everything).holds:  # not even all rows together
         with pytest.raises(Unreachable, match="cannot be reached: column 'told'"):
-            BOTH[name](bare, promise, hierarchies, Options())
+            ALL[name](bare, promise, hierarchies, Options())
         return
-    found = BOTH[name](bare, promise, hierarchies, Options())
+    found = ALL[name](bare, promise, hierarchies, Options())
     assert promise.audit(found.apply(bare)).holds
     classes = [np.flatnonzero(found.of_row == c).tolist() for c in range(found.of_row.max() + 1)]
     assert found.ncp == pytest.approx(as_naive(rows).rum(classes))
@@ -149,7 +152,7 @@ def test_diversity_is_kept_in_view_while_classes_are_formed():
 
 
 def test_more_rows_than_k_are_needed():
-    for algorithm in BOTH.values():
+    for algorithm in ALL.values():
         with pytest.raises(Unreachable, match="only 6 rows"):
             algorithm(Records(example().columns), TableAnonymity(7), HIERARCHIES, Options())
 
@@ -173,6 +176,48 @@ def test_no_part_of_mondrian_can_be_cut_in_its_numbers(rows, k):
         numbers = sorted(rows[r][0][0] for r in np.flatnonzero(of_row == c))
         possible = [i for i in range(k, len(numbers) - k + 1) if numbers[i - 1] < numbers[i]]
         assert not possible
+
+
+def information_lost(records, published, hierarchies, weights):
+    fates = {
+        one.name: column_fates(one, published[one.name], hierarchies.get(one.name)) for one in records.of_role("quasi")
+    }
+    return columns_worth(fates, weights).lost["info"]
+
+
+@settings(max_examples=100)
+@given(
+    tables(min_rows=4, max_rows=40),
+    st.integers(2, 4),
+    st.sampled_from([1, 2]),
+    st.dictionaries(st.sampled_from(["age", "origin"]), st.sampled_from([0.5, 3.0])),
+    st.data(),
+)
+def test_the_better_of_two_keeps_as_much_information_as_either(rows, k, l, weights, data):  # noqa: E741
+    table, hierarchies = as_records(rows)
+    told = data.draw(st.lists(st.sampled_from("xyz"), min_size=len(rows), max_size=len(rows)))
+    assume(len(rows) >= k and len(set(told)) >= l)
+    bare = Records((*table.columns, column("told", told, "sensitive")))
+    weights = {name: share for name, share in weights.items() if name in bare.names}
+    made = {
+        name: run(bare, TableAnonymity(k, l), hierarchies, Options(), RTOptions(weights=weights))
+        for name, run in ALL.items()
+    }
+    lost = {name: information_lost(bare, one.apply(bare), hierarchies, weights) for name, one in made.items()}
+    better = made["better-of-two"]
+    assert lost["better-of-two"] == min(lost.values())
+    assert lost[better.facts["formation"]] == lost["better-of-two"]
+    assert np.array_equal(better.of_row, made[better.facts["formation"]].of_row)
+    assert better.algorithm == "better-of-two"
+
+
+def test_a_table_of_many_combinations_is_not_compared_row_by_row_and_the_run_says_so(monkeypatch):
+    table = Records((column("n", list(range(8))),))
+    monkeypatch.setattr("shoal.algorithms.rt.clusters.MOST_TUPLES", 7)
+    found = better_of_two(table, TableAnonymity(2), {}, Options())
+    assert found.facts["formation"] == "mondrian"
+    assert any("8 different combinations" in str(note) for note in found.notes)
+    assert cluster(table, TableAnonymity(2), {}, Options()).facts["formation"] == "cluster"
 
 
 def test_weights_say_which_column_may_lose():

@@ -15,8 +15,8 @@ from shoal.app.project import promises
 from shoal.app.project.drafts import begin
 from shoal.app.project.workspace import Workspace
 from shoal.errors import Unreachable
-from shoal.estimate.outlook import sample
-from shoal.estimate.trials import Trials
+from shoal.estimates.outlook import sample
+from shoal.estimates.trials import Trials
 from shoal.plan import plan_of
 from shoal.processes import Teller
 
@@ -59,7 +59,7 @@ def test_a_sample_grows_until_it_is_the_whole(sets):
 
 
 def test_a_moment_ends_the_growth(sets, monkeypatch):
-    monkeypatch.setattr("shoal.estimate.outlook.MOMENT", 0.0)
+    monkeypatch.setattr("shoal.estimates.outlook.MOMENT", 0.0)
     found = list(Trials().growing(km(sets, 5), Noted()))
     assert [(one["sample"], one["final"]) for one in found] == [(2_000, True)]
 

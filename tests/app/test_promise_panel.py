@@ -17,8 +17,8 @@ from shoal.app.project.drafts import begin, set_role
 from shoal.app.project.knobs import KNOBS
 from shoal.app.project.workspace import Workspace
 from shoal.errors import InputError
-from shoal.estimate.outlook import sample
-from shoal.estimate.trials import Trials
+from shoal.estimates.outlook import sample
+from shoal.estimates.trials import Trials
 from shoal.guarantees.registry import GUARANTEES
 from shoal.plan import plan_of
 from shoal.price.levels import PRICES as PRICE_NAMES
@@ -322,7 +322,7 @@ def test_models_are_chosen_with_their_words_and_reasons(served, page):
     page.goto(f"{served.base}/p/{project}/promise")
     page.wait_for_selector("text=The promise no longer fits what the columns are.")
     page.get_by_role("button", name="Choose this: Every combination of columns has a crowd").click()
-    page.wait_for_selector("text=5-anonymity by cluster", timeout=90_000)
+    page.wait_for_selector("text=5-anonymity by better-of-two", timeout=90_000)
     for width in (900, 500):
         page.set_viewport_size({"width": width, "height": 800})
         assert page.evaluate("document.documentElement.scrollWidth") <= width

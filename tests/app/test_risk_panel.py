@@ -17,7 +17,7 @@ from shoal.app.jobs.tasks.risk_task import work
 from shoal.app.panels.risk import risk_words as risks
 from shoal.app.project import contents
 from shoal.app.project.workspace import Workspace
-from shoal.estimate.raw_profile import profile
+from shoal.estimates.raw_profile import profile
 from shoal.evaluation.column_risk import column_risk
 from shoal.plan import plan_of
 from shoal.processes import Teller

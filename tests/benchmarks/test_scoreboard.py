@@ -203,3 +203,22 @@ def test_a_case_on_learned_hierarchies_has_what_the_scoreboard_shows(bench, monk
     assert bench.recorded.number(rows[0]["learned"]) <= bench.recorded.number(rows[0]["frequency"])
     assert growth["rows"] == "8,000"
     assert not bench.sections.SECTIONS["learning"].needs_data
+
+
+def test_a_command_is_compared_with_that_of_another_commit(bench, monkeypatch):
+    """The other commit's code runs, not this one's, and nothing of it stays."""
+    against = __import__("against")
+    if not (against.HERE / ".git").exists():
+        pytest.skip("there is no other commit at hand")
+    trees = []
+    real = against.cpu
+    monkeypatch.setattr(against, "cpu", lambda tree, order: trees.append(tree) or real(tree, order))
+    monkeypatch.setattr(against, "orders", lambda place: {"--version": ["--version"]})
+    monkeypatch.setattr(against, "TURNS", 1)
+    [row] = against.compare("HEAD")
+    assert float(row["ratio"]) > 0
+    assert trees == [trees[0], against.HERE, trees[0], against.HERE]
+    assert trees[0] != against.HERE
+    assert not trees[0].exists()
+    with pytest.raises(SystemExit, match="not a commit"):
+        against.compare("no-such-branch")

@@ -26,11 +26,12 @@ HEAVY = (
 )
 
 SCRIPT = """
-import atexit, json, sys
-atexit.register(lambda: print(json.dumps(sorted(sys.modules)), file=sys.__stdout__))
+import json, sys
 from shoal.cli import main
 sys.argv[0] = "shoal"
-sys.exit(main())
+code = main()
+print(json.dumps(sorted(sys.modules)))
+sys.exit(code)
 """
 
 
@@ -56,8 +57,47 @@ def test_help_imports_no_library_for_data():
 
 @pytest.mark.parametrize("command", ["anonymize", "audit"])
 def test_a_command_on_sets_imports_nothing_heavy(command, baskets):
+    modules_after(command, baskets, "--k", "2", "--m", "2")
     modules, _ = modules_after(command, baskets, "--k", "2", "--m", "2")
-    assert not modules & {*HEAVY, "polars"}
+    assert not modules & {*HEAVY, "polars", "pyarrow._parquet", "pyarrow._csv", "pyarrow._json"}
+    assert not modules & {"numba.np.arraymath", "numba.typed.typeddict"}, "machine code is loaded without the compiler"
+    other = {"shoal.cli.attack", "shoal.cli.compare", "shoal.cli.evaluate", "shoal.cli.rules", "shoal.cli.hierarchy"}
+    assert not modules & other
+
+
+def test_a_process_that_leaves_at_once_leaves_nothing_behind():
+    """Neither what it still has to print nor folders of its own; and the exit code is the command's."""
+    script = """
+import sys, tempfile
+from shoal.cli import main
+sys.argv = ["shoal", "audit", "nowhere.dat"]
+code = main()
+folder = tempfile.TemporaryDirectory()
+sys.stdout.write(folder.name)
+sys.exit(code)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "nowhere.dat" in done.stderr
+    assert done.stdout
+    assert not os.path.exists(done.stdout)
+
+
+def test_a_module_that_is_imported_late_is_there_when_it_is_asked_for():
+    script = """
+import sys
+from shoal.cli.first_use import own_this_process
+own_this_process()
+import pyarrow as pa, pyarrow.json as arrow_json
+from pyarrow import parquet
+assert not hasattr(arrow_json, "__path__") and not hasattr(parquet, "__wrapped__")
+assert "pyarrow._json" not in sys.modules and "pyarrow._parquet" not in sys.modules
+assert arrow_json.read_json(pa.py_buffer(b'{"a": 1}')).num_rows == 1 and parquet.ParquetFile
+assert not hasattr(arrow_json, "no_such_function")
+from pyarrow.parquet import ParquetWriter
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_no_step_of_a_kernel_is_called_from_python():

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.cli import app, main
+from shoal.cli import command_line, main
 from shoal.errors import InputError, ShoalError
 from shoal.passwords import holds_password, without_passwords
 from shoal.plan import plan_of
@@ -64,7 +64,7 @@ def addresses(draw):
 
 def _places():
     """(words of the command, flag or None for the n-th argument, number of arguments before it)."""
-    root = typer.main.get_command(app)
+    root = typer.main.get_command(command_line())
     stack = [((name,), command) for name, command in root.commands.items()]
     while stack:
         words, command = stack.pop()

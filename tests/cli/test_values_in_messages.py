@@ -266,7 +266,7 @@ def test_a_fault_of_ours_is_told_by_its_kind_and_place(files, run, monkeypatch):
         raise KeyError(CANARY)
 
     monkeypatch.chdir(files)
-    monkeypatch.setattr("shoal.estimate.raw_profile.profile", fail)
+    monkeypatch.setattr("shoal.estimates.raw_profile.profile", fail)
     code, out, err = run("profile", "sets.csv", "--json")
     assert code == 1
     assert "KeyError in profile.py, line " in err

@@ -14,12 +14,13 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from shoal.cli import main
+from shoal.cli import command_line, main
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -63,6 +64,7 @@ def demo_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("SHOAL_KEY", str(tmp_path / "key" / "owner.key"))
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.chdir(tmp_path)
+    command_line()  # so that all modules are there
     for module in [module for name, module in sys.modules.items() if name.startswith("shoal.cli")]:
         if hasattr(module, "values_shown"):  # a reader sits at a terminal
             monkeypatch.setattr(module, "values_shown", lambda stream: True)
@@ -98,6 +100,12 @@ def test_links_lead_somewhere(page):
         assert there.exists(), f"{page}: {target} leads nowhere"
         if anchor:
             assert anchor in anchors_of(there), f"{page}: {target} leads to no heading"
+
+
+def test_installation_names_every_extra():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    page = (ROOT / "docs" / "installation.md").read_text()
+    assert [extra for extra in extras if extra != "dev" and f"`{extra}`" not in page] == []
 
 
 def anchors_of(page: Path) -> set[str]:

@@ -1,9 +1,12 @@
-"""The docs as a site: it builds without network, loads nothing from elsewhere, and every link in it leads somewhere."""
+"""The docs as a site: it builds without network, loads nothing from elsewhere, every link in it leads somewhere, and its search works
+without a server."""
 
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
+import shutil
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote
@@ -72,14 +75,17 @@ def test_the_site_has_every_page(site, site_builder):
         assert page.with_suffix(".html").is_file(), name
 
 
-def test_the_navigation_names_every_page_once(site_builder):
+def test_the_navigation_names_every_page_once_and_decisions_by_their_list(site_builder):
     def names(nav):
         for entry in nav:
             for below in entry.values():
                 yield from [below] if isinstance(below, str) else names(below)
 
     named = list(names(site_builder.navigation(list(site_builder.pages()))))
-    assert sorted(named) == sorted(site_builder.pages())
+    assert sorted(named) == sorted(name for name in site_builder.pages() if not site_builder.is_decision(name))
+    decisions = (ROOT / "docs" / "decisions").glob("0*.md")
+    listed = (ROOT / "docs" / "decisions" / "README.md").read_text()
+    assert all(f"({decision.name})" in listed for decision in decisions)
 
 
 def test_a_new_guide_appears_by_itself(site_builder, monkeypatch, tmp_path):
@@ -126,6 +132,30 @@ def test_no_markdown_is_left_over(site):
         text = re.sub(r"<[^>]+>", "", shown)
         left = re.findall(r"^(?:-|\*|\|) .*$|```.*$|\*\*.*$|\]\(.*$", text, re.MULTILINE)
         assert not left, f"{page.relative_to(site)} shows {left[0]!r}"
+
+
+@pytest.mark.xdist_group("browser")
+@pytest.mark.parametrize("page", ["index.html", "guide/km.html"])
+def test_search_works_from_a_folder(site, page):
+    playwright = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
+    chromium = os.environ.get("SHOAL_CHROMIUM") or shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("browser tests need Chromium: install it, or name it in SHOAL_CHROMIUM")
+    asked, failed = [], []
+    with (
+        playwright.sync_playwright() as running,
+        running.chromium.launch(executable_path=chromium, args=["--no-sandbox"]) as browser,
+    ):
+        shown = browser.new_page()
+        shown.on("request", lambda request: asked.append(request.url))
+        shown.on("pageerror", lambda error: failed.append(str(error)))
+        shown.goto((site / page).as_uri())
+        shown.get_by_role("button", name="Search").first.click()
+        shown.get_by_role("combobox", name="Search").fill("closeness")
+        shown.get_by_role("option").filter(has_text="Likely values, and crowds that differ from the table").click()
+        shown.wait_for_url("**/guide/tables.html*")
+    assert not failed
+    assert not [address for address in asked if not address.startswith(("file:", "blob:", "data:"))]
 
 
 def test_a_folder_with_other_files_is_left_alone(site_builder, tmp_path):

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
-from shoal.cli import app
-from shoal.estimate.raw_profile import profile
+from shoal.cli import command_line
+from shoal.estimates.raw_profile import profile
 from shoal.plan.draft import draft, draft_yaml
 from shoal.records.roles import numeric_columns
 from shoal.records.source import load_records
@@ -144,7 +144,7 @@ def test_none_on_the_command_line_and_in_plans(model, more, tmp_path, monkeypatc
 
 def run(words):
     with pytest.raises(SystemExit) as ended:
-        app(words)
+        command_line()(words)
     return ended.value.code
 
 

@@ -144,7 +144,7 @@ FAULTS = {
         "gray-tsp": [TORN, CHANGED],
         "gsc": [CHANGED],
     },
-    "table": {"cluster": [CLUSTERS], "mondrian": [PARTS]},
+    "table": {"better-of-two": [CLUSTERS, PARTS], "cluster": [CLUSTERS], "mondrian": [PARTS]},
     "rt": {name: [ITEMS] for name in ALGORITHMS["rt"]},
     "lm": {name: [TOLD] for name in ALGORITHMS["lm"]},
     "diversity": {
@@ -441,5 +441,5 @@ def test_classes_that_lack_sensitive_values_are_refused(monkeypatch, tmp_path, p
     asked = (tmp_path / "ages.csv", shoal.TableAnonymity(3, **promise))
     assert shoal.anonymize(*asked, quasi="age", sensitive="ill").audit.holds
     monkeypatch.setattr("shoal.algorithms.rt.demand.repair_groups", lambda *args: None)
-    with pytest.raises(shoal.ShoalError, match="the audit refuses what cluster proposed"):
+    with pytest.raises(shoal.ShoalError, match="the audit refuses what better-of-two proposed"):
         shoal.anonymize(*asked, quasi="age", sensitive="ill")

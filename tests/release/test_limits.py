@@ -56,7 +56,7 @@ limits = st.fixed_dictionaries(
 ).filter(bool)
 
 
-@given(rows, limits, st.sampled_from(["cluster", "mondrian"]), st.integers(2, 3))
+@given(rows, limits, st.sampled_from(["better-of-two", "cluster", "mondrian"]), st.integers(2, 3))
 @settings(max_examples=60, deadline=None)
 def test_rows_share_a_class_only_within_the_limits(rows, limits, algorithm, k):
     blocks = Counter(naive_block(row, limits) for row in rows)

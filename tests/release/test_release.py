@@ -428,7 +428,7 @@ def test_progress_is_told_what_is_going_on():
 
 def test_profile_counts_what_a_brute_force_count_finds():
     rows = [set(row) for row in ROWS] + [{"rifle", "brie"}]
-    found = shoal.profile(rows, k=5, up_to=2)
+    found = shoal.profile(rows, k=5, m=2)
     rare = naive.violations([frozenset(row) for row in rows], 5, 2)
     assert [exposure.rare for exposure in found.exposures] == [sum(len(s) == size for s in rare) for size in (1, 2)]
     exposed = sum(any(set(itemset) <= row for itemset in rare) for row in rows)
@@ -437,7 +437,7 @@ def test_profile_counts_what_a_brute_force_count_finds():
 
 
 def test_profile_warns_about_categories_that_would_force_the_root():
-    found = shoal.profile(ROWS * 10 + [["rifle", "milk"]], k=5, up_to=2, hierarchy=SHOP)
+    found = shoal.profile(ROWS * 10 + [["rifle", "milk"]], k=5, m=2, hierarchy=SHOP)
     assert [category.names for category in found.rare_categories] == [("hunting",)]
     assert "(hunting: 1)" in render(found.notes[0], show_values=True)
     assert "hunting" not in found.notes[0]

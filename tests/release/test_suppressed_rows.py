@@ -64,7 +64,7 @@ def test_rows_that_a_limit_leaves_alone_leave():
 
 @given(
     st.lists(st.integers(20, 60), min_size=8, max_size=30),
-    st.sampled_from(["cluster", "mondrian"]),
+    st.sampled_from(["better-of-two", "cluster", "mondrian"]),
     st.sampled_from([0.05, 0.2, 0.4]),
     st.integers(1, 2),
 )

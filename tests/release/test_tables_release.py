@@ -112,7 +112,7 @@ def test_no_sensitive_item_is_likelier_than_one_in_l(patients, tmp_path, sensiti
     assert {name: support[name] for name in ("HIV", "TB")} == {name: raw[name] for name in ("HIV", "TB")}
 
 
-@pytest.mark.parametrize("algorithm", ["cluster", "mondrian"])
+@pytest.mark.parametrize("algorithm", [None, "cluster", "mondrian"])
 def test_a_table_without_items(patients, tmp_path, algorithm):
     promise = shoal.TableAnonymity(5, 2)
     roles = {"quasi": "age", "sensitive": "sex", "drop": "id,diagnoses"}

@@ -243,7 +243,7 @@ def test_data_without_sets_is_refused(spark, rows, schema, given, message):
 )
 def test_what_is_not_there_is_refused_before_anything_runs(guarantee, given, message):
     with pytest.raises(InputError, match=message):
-        shoal.spark.anonymize(None, guarantee, **given)
+        shoal.spark.anonymize(object(), guarantee, **given)
 
 
 def test_an_audit_that_is_not_there_is_refused_before_anything_runs():

@@ -490,4 +490,4 @@ def test_the_command_releases_buckets_and_audits_them(spark, tmp_path, monkeypat
 def test_what_makes_no_sense_is_refused_before_anything_is_read(guarantee, asked, words):
     how = {"quasi": "age,sex", "sensitive": "disease"} if guarantee.model == "diversity" else {}
     with pytest.raises(InputError, match=words):
-        shoal.spark.anonymize(None, guarantee, **how | asked)
+        shoal.spark.anonymize(object(), guarantee, **how | asked)

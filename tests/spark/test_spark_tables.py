@@ -313,4 +313,4 @@ def test_a_column_without_a_role_and_a_promise_out_of_reach_are_refused(spark):
 )
 def test_what_is_not_for_spark_is_refused_before_anything_runs(guarantee, given, message):
     with pytest.raises(InputError, match=message):
-        shoal.spark.anonymize(None, guarantee, **given)
+        shoal.spark.anonymize(object(), guarantee, **given)

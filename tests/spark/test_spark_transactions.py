@@ -158,7 +158,7 @@ def test_sensitive_items_travel_beside_the_centres(spark):
 )
 def test_what_is_not_for_spark_is_refused_with_the_reason(guarantee, given, message):
     with pytest.raises(InputError, match=message):
-        shoal.spark.anonymize(None, guarantee, **given)
+        shoal.spark.anonymize(object(), guarantee, **given)
 
 
 def test_fewer_rows_than_k_are_refused(spark):

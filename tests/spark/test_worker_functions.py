@@ -213,12 +213,12 @@ def test_huge_rows_are_cut_into_pieces(monkeypatch):
 @pytest.mark.parametrize("name", ["oa", "da", "hybrid"])
 def test_what_cannot_be_distributed_is_refused_with_the_reason(name):
     with pytest.raises(InputError, match=f"{name} does not run on Spark: .*; use exact or aa"):
-        shoal.spark.anonymize(None, KmAnonymity(2, 2), algorithm=name)
+        shoal.spark.anonymize(object(), KmAnonymity(2, 2), algorithm=name)
 
 
 def test_an_option_without_use_is_refused():
     with pytest.raises(InputError, match="suppress"):
-        shoal.spark.anonymize(None, KmAnonymity(2, 2), algorithm="aa", suppress=0.1)
+        shoal.spark.anonymize(object(), KmAnonymity(2, 2), algorithm="aa", suppress=0.1)
 
 
 @pytest.mark.parametrize(

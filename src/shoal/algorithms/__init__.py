@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from shoal.errors import InputError, option
+from shoal.errors import InputError, near_miss, option
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,7 @@ ALGORITHMS: dict[str, dict[str, Entry]] = {
         "anatomy": Entry("shoal.algorithms.buckets.anatomy", ("seed",)),
     },
     "table": {
+        "better-of-two": Entry("shoal.algorithms.rt.clusters", ("seed", *_ROWS)),
         "cluster": Entry("shoal.algorithms.rt.clusters", ("seed", *_ROWS)),
         "mondrian": Entry("shoal.algorithms.rt.clusters", _ROWS),
     },
@@ -76,7 +77,9 @@ def entry(kind: str, name: str | None = None) -> tuple[str, Entry]:
     known = ALGORITHMS[kind]
     name = name or next(iter(known))
     if name not in known:
-        raise InputError(f"algorithm {name!r} is not known for {_words(kind)}; choose one of {', '.join(known)}")
+        raise InputError(
+            f"algorithm {name!r} is not known for {_words(kind)}; {near_miss(name, known)}choose one of {', '.join(known)}"
+        )
     return name, known[name]
 
 

@@ -12,7 +12,7 @@ how the rows of a category divide (`evidence`) and from what deletion takes (`ga
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from math import ceil, floor, prod, sqrt
@@ -35,7 +35,16 @@ Path = str | os.PathLike[str]
 
 @dataclass(frozen=True)
 class Range:
-    """A figure of the original, as its release suggests it."""
+    """A figure of the original, as its release suggests it.
+
+    Attributes:
+        low: The lower end of the range that it is likely in.
+        least: The lower end of the range that it is in for sure.
+
+    >>> import shoal
+    >>> shoal.Range(value=2.6, low=2, high=3, least=2, most=3).value
+    2.6
+    """
 
     value: float
     """The estimate."""
@@ -49,7 +58,17 @@ class Range:
 
 @dataclass(frozen=True)
 class CountEstimate(Range):
-    """In how many rows of the original some items are together."""
+    """In how many rows of the original some items are together.
+
+    Attributes:
+        items: The items, by name.
+
+    >>> import shoal
+    >>> tree = shoal.Hierarchy.from_parents([2, 2, -1], ["milk", "cheese", "dairy"])
+    >>> [count] = shoal.estimate_counts([["milk"], ["dairy"]], ["milk"], hierarchy=tree)
+    >>> count.items, count.least, count.most
+    (('milk',), 1, 2)
+    """
 
     items: tuple[str, ...]
 
@@ -59,7 +78,20 @@ class CountEstimate(Range):
 
 @dataclass(frozen=True)
 class RuleEstimate:
-    """A rule `given => then`: how many rows have both, how many of those with the first, and how much more than by chance."""
+    """A rule `given => then`: how many rows have both, how many of those with the first, and how much more than by chance.
+
+    Attributes:
+        given: The items that are given.
+        then: Those that follow.
+        confidence: As a share of the rows with what is given.
+        lift: How many times as often as by chance.
+
+    >>> import shoal
+    >>> tree = shoal.Hierarchy.from_parents([2, 2, -1], ["milk", "bread", "food"])
+    >>> [rule] = shoal.estimate_rules([["milk", "bread"], ["milk"]], [("milk", "bread")], hierarchy=tree)
+    >>> rule.to_dict()["support"]
+    0.5
+    """
 
     given: tuple[str, ...]
     then: tuple[str, ...]
@@ -80,8 +112,8 @@ def estimate_counts(
     release: Any,
     items: Iterable[str | Iterable[str]] | None = None,
     *,
-    hierarchy: Hierarchy | Path | None = None,
-    certificate: Path | None = None,
+    hierarchy: Hierarchy | Path | Any = None,
+    certificate: Path | Mapping[str, Any] | None = None,
     deleted: float | None = None,
 ) -> list[CountEstimate]:
     """How many rows of the original hold each of these items, or sets of items; all items of the tree unless some are named.
@@ -90,9 +122,20 @@ def estimate_counts(
     deletions. Others give the `hierarchy` it was made with, and the `certificate`, or the share of occurrences that was `deleted`;
     without either, nothing was. A file that needs a word on how to be read goes through `shoal.read` first.
 
+    Args:
+        release: What was published.
+        items: Items, or sets of them; all items of the tree unless given.
+        hierarchy: The tree that the release was made with.
+        certificate: The certificate, which says what was deleted.
+        deleted: The share of occurrences that was deleted, where there is no certificate.
+
+    Raises:
+        InputError: The release cannot be read, the hierarchy is missing, or an item is not in it.
+
+    >>> import shoal
     >>> rows = [["milk"], ["milk", "bread"], ["dairy"], ["bread"]]
-    >>> tree = Hierarchy.from_parents([3, 3, 4, 4, -1], ["milk", "cheese", "bread", "dairy", "food"])
-    >>> [count] = estimate_counts(rows, ["milk"], hierarchy=tree)
+    >>> tree = shoal.Hierarchy.from_parents([3, 3, 4, 4, -1], ["milk", "cheese", "bread", "dairy", "food"])
+    >>> [count] = shoal.estimate_counts(rows, ["milk"], hierarchy=tree)
     >>> count.least, count.most, round(count.value, 1)
     (2, 3, 2.6)
     """
@@ -106,16 +149,28 @@ def estimate_pairs(
     pairs: Iterable[Iterable[str]] | None = None,
     *,
     top: int = TOP,
-    hierarchy: Hierarchy | Path | None = None,
-    certificate: Path | None = None,
+    hierarchy: Hierarchy | Path | Any = None,
+    certificate: Path | Mapping[str, Any] | None = None,
     deleted: float | None = None,
 ) -> list[CountEstimate]:
     """How many rows of the original hold both items of these pairs; of the `top` pairs that are published most often unless some are named.
 
     A pair whose items never stand as themselves is not among those that are found: name it. The rest is as for `estimate_counts`.
 
-    >>> tree = Hierarchy.from_parents([3, 3, 4, 4, -1], ["milk", "cheese", "bread", "dairy", "food"])
-    >>> [pair] = estimate_pairs([["milk", "bread"], ["dairy", "bread"]], hierarchy=tree)
+    Args:
+        release: What was published.
+        pairs: Pairs of items; the `top` commonest unless given.
+        top: How many pairs are looked for.
+        hierarchy: The tree that the release was made with.
+        certificate: The certificate, which says what was deleted.
+        deleted: The share of occurrences that was deleted, where there is no certificate.
+
+    Raises:
+        InputError: The release cannot be read, the hierarchy is missing, or an item is not in it.
+
+    >>> import shoal
+    >>> tree = shoal.Hierarchy.from_parents([3, 3, 4, 4, -1], ["milk", "cheese", "bread", "dairy", "food"])
+    >>> [pair] = shoal.estimate_pairs([["milk", "bread"], ["dairy", "bread"]], hierarchy=tree)
     >>> pair.items, pair.least, pair.most
     (('bread', 'milk'), 1, 2)
     """
@@ -128,16 +183,28 @@ def estimate_rules(
     rules: Iterable[tuple[str | Iterable[str], str | Iterable[str]]] | None = None,
     *,
     top: int = TOP,
-    hierarchy: Hierarchy | Path | None = None,
-    certificate: Path | None = None,
+    hierarchy: Hierarchy | Path | Any = None,
+    certificate: Path | Mapping[str, Any] | None = None,
     deleted: float | None = None,
 ) -> list[RuleEstimate]:
     """Support, confidence and lift of rules, each an item or a set and what follows from it; both ways of the `top` pairs unless given.
 
     The rest is as for `estimate_counts`.
 
-    >>> tree = Hierarchy.from_parents([3, 3, 4, 4, -1], ["milk", "cheese", "bread", "dairy", "food"])
-    >>> [rule] = estimate_rules([["milk", "bread"], ["milk"], ["bread"]], [("milk", "bread")], hierarchy=tree)
+    Args:
+        release: What was published.
+        rules: Pairs of what is given and what follows, each an item or a set.
+        top: How many pairs are looked for, where no rules are given.
+        hierarchy: The tree that the release was made with.
+        certificate: The certificate, which says what was deleted.
+        deleted: The share of occurrences that was deleted, where there is no certificate.
+
+    Raises:
+        InputError: The release cannot be read, the hierarchy is missing, or an item is not in it.
+
+    >>> import shoal
+    >>> tree = shoal.Hierarchy.from_parents([3, 3, 4, 4, -1], ["milk", "cheese", "bread", "dairy", "food"])
+    >>> [rule] = shoal.estimate_rules([["milk", "bread"], ["milk"], ["bread"]], [("milk", "bread")], hierarchy=tree)
     >>> rule.confidence.value, rule.lift.value
     (0.5, 0.75)
     """
@@ -235,7 +302,7 @@ def _most_lift(n: int, both: float, first: float, second: float) -> float:
 
 
 def _estimator(
-    release: Any, hierarchy: Hierarchy | Path | None, certificate: Path | None, deleted: float | None
+    release: Any, hierarchy: Any, certificate: Path | Mapping[str, Any] | None, deleted: float | None
 ) -> _Estimator:
     if certificate is not None and deleted is not None:
         raise InputError("the certificate says what was deleted; give either of the two")
@@ -244,7 +311,7 @@ def _estimator(
         rows = release.published
         if not isinstance(rows, Baskets):
             raise InputError("estimates are for releases of sets (model km); this one is a table")
-        tree = hierarchy or _tree_of(release.recoding)
+        tree = _tree_of(release.recoding) if hierarchy is None else hierarchy
         gaps = gaps_of_release(release)
     else:
         if hierarchy is None:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.certificate.document import read_certificate
+from shoal.certificate.document import given_certificate
 from shoal.errors import InputError
 from shoal.numbers import share as checked_share
 
@@ -47,11 +47,13 @@ def gaps_of_release(release: Any) -> Gaps:
     return Gaps(share, share, dict(release.deleted_shares), number, getattr(release.guarantee, "k", None))
 
 
-def gaps_of_certificate(certificate: str | os.PathLike[str], sha256: str | None) -> Gaps:
+def gaps_of_certificate(certificate: Any, sha256: str | None) -> Gaps:
     """What a certificate tells: a share that is rounded, or only what was allowed. `sha256` is that of the file it should be about."""
-    facts = read_certificate(certificate).content
-    if sha256 is not None and "sha256_of" not in facts["output"] and facts["output"]["sha256"] != sha256:
-        raise InputError(f"{os.fspath(certificate)} is the certificate of another file; give the one of this release")
+    facts = given_certificate(certificate).content
+    known_by_rows = {"sha256_of", "digest"} & set(facts["output"])
+    if sha256 is not None and not known_by_rows and facts["output"]["sha256"] != sha256:
+        name = os.fspath(certificate) if isinstance(certificate, str | os.PathLike) else "it"
+        raise InputError(f"{name} is the certificate of another file; give the one of this release")
     asked = _number((facts.get("parameters") or {}).get("suppress")) or 0.0
     told = _number((facts.get("loss") or {}).get("deleted"))
     k = facts["guarantee"].get("k")

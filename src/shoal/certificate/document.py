@@ -84,6 +84,20 @@ def read_certificate(path: Path) -> CertificateFile:
     return certificate_in(data, display_name(path))
 
 
+def given_certificate(content: Path | bytes | Mapping[str, Any] | CertificateFile) -> CertificateFile:
+    """The certificate in a file or in the bytes of one, or its facts."""
+    if isinstance(content, CertificateFile):
+        return content
+    if isinstance(content, str | os.PathLike):
+        return read_certificate(content)
+    name = "the certificate"
+    try:
+        data = content if isinstance(content, bytes) else certificate_bytes(content)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} holds what JSON has no form for; give the facts as shoal gave them") from None
+    return certificate_in(data, name)
+
+
 def certificate_in(data: bytes, name: str) -> CertificateFile:
     """The certificate in the bytes of such a file."""
     if data.startswith(b"%PDF-"):

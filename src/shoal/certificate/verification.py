@@ -26,6 +26,7 @@ from shoal.records.roles import texts_of
 from shoal.records.source import fingerprint
 from shoal.records.storage.journal import settle
 from shoal.records.storage.streams import Input, display_name
+from shoal.showing import Shown
 
 Path = str | os.PathLike[str]
 
@@ -56,8 +57,18 @@ class Subject:
 
 
 @dataclass(frozen=True)
-class Verification:
-    """What came of all checks. It is true where they hold, so that it can be asserted."""
+class Verification(Shown):
+    """What came of all checks. It is true where they hold, so that it can be asserted.
+
+    Attributes:
+        certificate: Its facts.
+        checks: Each with its name, whether it holds (None: it could not be made), and what it says.
+
+    >>> import shoal
+    >>> release = shoal.anonymize([["milk", "bread"]] * 9, shoal.KmAnonymity(k=5, m=2))
+    >>> shoal.verify(release.certificate(), release.to_arrow())
+    Verification(verified: all checks hold)
+    """
 
     certificate: Mapping[str, Any]
     checks: tuple[Check, ...]
@@ -89,6 +100,9 @@ class Verification:
 
     def __bool__(self) -> bool:
         return self.holds
+
+    def __repr__(self) -> str:
+        return f"Verification({self.verdict}: {', '.join(self._failed or self._left_out) or 'all checks hold'})"
 
     def require(self) -> Verification:
         """The verification itself where it holds; raises Unreachable, which carries the witnesses of the audit, where it does not."""
@@ -123,11 +137,11 @@ def verification(
     by_rows = known_by_rows(content)
     if by_rows and original is not None:
         raise InputError(
-            f"which input a release on Spark was made from cannot be told from a file; leave out {option('original')}"
+            f"which input a release was made from that is known by its rows cannot be told from a file; leave out {option('original')}"
         )
     if data is None and not by_rows:
         raise InputError(
-            f"the certificate is about a file, which is known by its bytes; verify it without {option('engine', 'spark')}"
+            "the certificate is about a file, which is known by its bytes; verify that file, where it lies"
         )
     sha256 = None if data is None else _file_sha256(data, by_rows)
     folder = folder_check(entries_of(data)) if data is not None and by_rows and os.path.isdir(data) else subject.folder

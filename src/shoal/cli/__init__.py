@@ -11,40 +11,57 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Annotated
 
 import typer
 
 from shoal import __version__
 from shoal.cli import first_use, terminal
-from shoal.cli.anonymize import anonymize
-from shoal.cli.attack import attack
-from shoal.cli.audit import audit
-from shoal.cli.compare import compare
-from shoal.cli.datasets import app as datasets
-from shoal.cli.demo import demo
-from shoal.cli.evaluate import evaluate
-from shoal.cli.hierarchy import app as hierarchy
 from shoal.cli.machine import check_room, is_of_standard_output, sentence_of
 from shoal.cli.options import Command, flag
-from shoal.cli.plans import init, run, schema
-from shoal.cli.profile import profile
-from shoal.cli.reproduce import reproduce
-from shoal.cli.rules import rules
-from shoal.cli.terminal import print_json, say, values_shown
-from shoal.cli.verify import verify
-from shoal.cli.warm import warm
-from shoal.cli.web import app as web_app
+from shoal.cli.terminal import print_json, say, values_shown, warnings_told
 from shoal.errors import VALUES, Message, ShoalError, way_to
 from shoal.limits import own_limit
 from shoal.passwords import without_passwords
 
 INTERRUPTED, BROKEN_PIPE = 130, 141
 
-app = typer.Typer(name="shoal", add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
+_HOMES = {
+    "demo": "demo",
+    "profile": "profile",
+    "anonymize": "anonymize",
+    "init": "plans",
+    "run": "plans",
+    "schema": "plans",
+    "audit": "audit",
+    "verify": "verify",
+    "evaluate": "evaluate",
+    "compare": "compare",
+    "reproduce": "reproduce",
+    "rules": "rules",
+    "attack": "attack",
+    "warm": "warm",
+    "app": "web",
+    "hierarchy": "hierarchy",
+    "datasets": "datasets",
+}
+"""Per command, in the order of the help, the module of this room that has it."""
 
 
-@app.callback(invoke_without_command=True)
+def command_line(arguments: Sequence[str] = ()) -> typer.Typer:
+    """All commands, or the one that is asked for alone: to declare the flags of all takes longer than most of them run."""
+    app = typer.Typer(name="shoal", rich_markup_mode="rich", pretty_exceptions_enable=False)
+    app.callback(invoke_without_command=True)(shoal)
+    for name in arguments[:1] if arguments and arguments[0] in _HOMES else _HOMES:
+        home = import_module(f"shoal.cli.{_HOMES[name]}")
+        if name in ("hierarchy", "datasets"):
+            app.add_typer(home.app, name=name)
+        else:
+            app.command(name, cls=Command)(getattr(home, name))
+    return app
+
+
 def shoal(
     context: typer.Context,
     version: Annotated[bool, flag("--version", "Show the version and exit.")] = False,
@@ -61,32 +78,15 @@ def shoal(
         typer.echo(context.get_help(), nl=False)
 
 
-for command in (
-    demo,
-    profile,
-    anonymize,
-    init,
-    run,
-    schema,
-    audit,
-    verify,
-    evaluate,
-    compare,
-    reproduce,
-    rules,
-    attack,
-    warm,
-):
-    app.command(cls=Command)(command)
-app.command("app", cls=Command)(web_app)
-app.add_typer(hierarchy, name="hierarchy")
-app.add_typer(datasets, name="datasets")
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit code."""
-    first_use.own_process = arguments is None
-    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    """Run a command and return its exit code; without arguments, the one that this process was started for."""
+    if arguments is not None:
+        return _run(list(arguments))
+    first_use.own_this_process()
+    return first_use.end_with(_run(sys.argv[1:]))
+
+
+def _run(arguments: list[str]) -> int:
     as_json = "--json" in arguments
     terminal.show_values = "--show-values" in arguments
     if not _streams_are_open():
@@ -95,8 +95,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _spell_out_what_cannot_be_shown()
     try:
         check_room(arguments)
-        with own_limit():
-            code = app(arguments, standalone_mode=False, prog_name="shoal")
+        with own_limit(), warnings_told():
+            code = command_line(arguments)(arguments, standalone_mode=False, prog_name="shoal")
         sys.stdout.flush()
         if code == INTERRUPTED:
             say("interrupted")

@@ -269,9 +269,15 @@ def _clustered(facts: dict[str, Any]) -> Any:
         f"{classes['count']:,}",
         f"of {classes['smallest']:,} to {classes['largest']:,} rows, {classes['average']:.1f} on average",
     )
-    delta = facts["parameters"].get("delta")
-    lines.add_row("algorithm", facts["algorithm"], "" if delta is None else f"within delta = {delta:g}")
+    lines.add_row("algorithm", facts["algorithm"], _way(facts))
     return _ended(lines, facts)
+
+
+def _way(facts: dict[str, Any]) -> str:
+    delta, formation = facts["parameters"].get("delta"), facts["facts"].get("formation")
+    if delta is not None:
+        return f"within delta = {delta:g}"
+    return f"here {formation}" if facts["algorithm"] == "better-of-two" and formation else ""
 
 
 def _bucketized(facts: dict[str, Any]) -> Any:

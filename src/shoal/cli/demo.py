@@ -18,7 +18,7 @@ from shoal.errors import InputError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from shoal.estimate.raw_profile import Profile
+    from shoal.estimates.raw_profile import Profile
     from shoal.guarantees.audit import Witness
     from shoal.records.baskets import Baskets
     from shoal.release import Release
@@ -37,7 +37,7 @@ def demo(
 
     [bold]shoal demo[/bold]
     """
-    from shoal.estimate.raw_profile import profile_of
+    from shoal.estimates.raw_profile import profile_of
     from shoal.guarantees.km import KmAnonymity
     from shoal.records.source import load_sets
     from shoal.release import anonymize

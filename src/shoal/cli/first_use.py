@@ -1,5 +1,5 @@
-"""What a process of the command line does about its libraries before it works: it says what is compiled and how long that took, and keeps
-out what others would import for nothing.
+"""What a process of the command line does about its libraries: it begins and ends quickly, says what is compiled and how long that took,
+and keeps out what others would import for nothing.
 
 Numba tells when it begins and ends to compile a kernel. Pandas is imported by pyarrow only to see whether an array is one of its own, and
 the whole of scipy.linalg by Numba only to see whether there is a BLAS, which no kernel needs: where a process is ours alone, both are told
@@ -10,25 +10,66 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import gc
+import os
 import sys
 import threading
 import time
 from collections.abc import Iterator
 from importlib import import_module
-from types import SimpleNamespace
+from importlib.machinery import PathFinder
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from shoal.cli.terminal import number_of, say
 
-own_process = False
+_LATE = frozenset({"pyarrow.csv", "pyarrow.json", "pyarrow.parquet"})
+"""What modules of ours name and a file of another kind does not need: imported when something of it is asked for."""
+_lock = threading.RLock()
+
+_owned = False
 """Whether this process was started for one command."""
+_exit_code: int | None = None
+
+
+def own_this_process() -> None:
+    """Called once, by a process that was started for one command."""
+    global _owned
+    _owned = True
+    # Importing makes objects by the hundred thousand, and no garbage.
+    gc.set_threshold(100_000, 20, 20)
+    # No large matrices are multiplied here, for which a thread per core would be started.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    sys.meta_path.insert(0, _finder(_late_spec))
+    # What is registered first is called last: files and children of others are seen to by then.
+    atexit.register(_leave)
+
+
+def end_with(exit_code: int) -> int:
+    """Let the process leave with this code, and at once: to take half a gigabyte of modules apart takes as long as to help a user."""
+    global _exit_code
+    _exit_code = exit_code
+    return exit_code
+
+
+def _leave() -> None:
+    if _exit_code is None:
+        return
+    with contextlib.suppress(OSError, ValueError):  # Python knows what to do about a reader who left
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(_exit_code)
 
 
 def prepare() -> None:
     """Called once a command knows that it will read data, and run kernels over them."""
-    if not own_process:
+    if not _owned:
         return
-    _keep_out()
+    if "pandas" not in sys.modules:
+        import pyarrow
+
+        with _absent("pandas"):  # pyarrow looks once
+            pyarrow.array([0]).to_numpy()
     from numba.core import event
 
     listener: Any = _listener()
@@ -36,24 +77,49 @@ def prepare() -> None:
     atexit.register(listener.tell)
 
 
-def _keep_out() -> None:
-    """Let pyarrow find no pandas, and Numba no BLAS. Each looks once."""
-    if "pandas" not in sys.modules:
-        import pyarrow
+class _LateModule(ModuleType):
+    """A module that is executed when something of it is asked for."""
 
-        with _absent("pandas"):
-            pyarrow.array([0]).to_numpy()
-    if not {"scipy.linalg", "numba.np.arraymath"} & set(sys.modules):
-        with _absent("scipy.linalg"):
-            import_module("numba.np.arraymath")
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("__"):
+            with _lock:
+                spec: Any = self.__spec__
+                if isinstance(spec.loader, _LateLoader):
+                    spec.loader = self.__loader__ = spec.loader.own
+                    spec.loader.exec_module(self)
+            if name in self.__dict__:
+                return self.__dict__[name]
+        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}", name=name, obj=self)
+
+
+class _LateLoader:
+    def __init__(self, own: Any) -> None:
+        self.own = own
+
+    def create_module(self, spec: Any) -> ModuleType:
+        return _LateModule(spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Not yet."""
+
+
+def _late_spec(name: str, path: Any) -> Any:
+    """How to make a module that is executed later."""
+    spec = PathFinder.find_spec(name, path) if name in _LATE else None
+    if spec is not None:
+        spec.loader = _LateLoader(spec.loader)  # type: ignore[assignment]
+    return spec
+
+
+def _finder(find: Any) -> Any:
+    """What Python asks for a module by its name."""
+    return SimpleNamespace(find_spec=lambda name, path=None, target=None: find(name, path))
 
 
 @contextlib.contextmanager
 def _absent(module: str) -> Iterator[None]:
     """As if a module were not installed."""
-    finder: Any = SimpleNamespace(
-        find_spec=lambda name, path=None, target=None: _refuse(name) if name == module else None
-    )
+    finder = _finder(lambda name, path: _refuse(name) if name == module else None)
     sys.meta_path.insert(0, finder)
     try:
         yield
@@ -77,10 +143,14 @@ def _listener() -> Any:
             self._announced = False
 
         def on_start(self, event: Any) -> None:
+            gc.disable()
             # Callees are compiled on the way, in the same thread.
             self._begun.setdefault(threading.get_ident(), []).append(time.thread_time())
             if not self._announced:
                 self._announced = True
+                if "scipy.linalg" not in sys.modules and "numba.np.arraymath" not in sys.modules:
+                    with _absent("scipy.linalg"):  # Numba looks once
+                        import_module("numba.np.arraymath")
                 _announce()
 
         def on_end(self, event: Any) -> None:
@@ -90,6 +160,8 @@ def _listener() -> Any:
             if module.startswith("shoal.kernels."):
                 self.kernels += 1
             if not begun:
+                gc.freeze()  # little of what the compiler made is garbage, and looking for it takes a twentieth of its time
+                gc.enable()
                 room = module.removeprefix("shoal.kernels.").split(".")[0]
                 self.seconds[room] = self.seconds.get(room, 0.0) + took
 

@@ -6,7 +6,7 @@ import functools
 import inspect
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Annotated, Any, get_type_hints
 
@@ -16,7 +16,7 @@ from typer.core import TyperCommand
 from shoal.cli.terminal import on_command_line
 from shoal.errors import InputError, Message
 from shoal.limits import set_for_process
-from shoal.options import OPTIONS, Numbers, Option, Seconds, Share, Specs, Switch, Texts, Whole, Widths, Words
+from shoal.options import OPTIONS, Choice, Numbers, Option, Seconds, Share, Specs, Switch, Texts, Whole, Widths, Words
 from shoal.passwords import holds_password
 
 SETS = ("items", "id", "drop", "separator", "format")
@@ -107,6 +107,7 @@ def takes(*names: str, **other: Option) -> Callable[[Callable[..., Any]], Callab
     return decorate
 
 
+@functools.cache
 def _parameter(option: Option) -> inspect.Parameter:
     words = Message(option.help).render(on_command_line)
     flags = ("--output", "-o") if option.name == "output" else (option.flag,)
@@ -128,6 +129,8 @@ def _parameter(option: Option) -> inspect.Parameter:
             kind, how["metavar"] = bool, ""
     if option.name == "input_limit":
         how["callback"] = _set_input_limit
+    if isinstance(option.kind, Choice) or option.name == "algorithm":
+        how["autocompletion"] = _offers(option)
     default = False if kind is bool else None
     return inspect.Parameter(
         option.name,
@@ -135,6 +138,22 @@ def _parameter(option: Option) -> inspect.Parameter:
         default=default,
         annotation=Annotated[kind, typer.Option(*flags, **how)],
     )
+
+
+def _offers(option: Option) -> Callable[[typer.Context, str], list[str]]:
+    """What a shell offers for the value of an option that is one of a few words; of algorithms those of the model, if that was typed."""
+
+    def offer(ctx: typer.Context, incomplete: str) -> list[str]:
+        words: Iterable[str] = option.kind.words if isinstance(option.kind, Choice) else ()
+        if option.name == "algorithm":
+            from shoal.algorithms import ALGORITHMS
+
+            model = ctx.params.get("model")
+            kinds = ALGORITHMS if model is None else ("k", "table") if model == "k" else (model,)
+            words = dict.fromkeys(name for kind in kinds for name in ALGORITHMS.get(kind, ()))
+        return [word for word in words if word.startswith(incomplete)]
+
+    return offer
 
 
 def _set_input_limit(limit: str | None) -> str | None:

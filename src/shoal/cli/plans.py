@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
     from shoal.rehearsal import Checked
 
+PLAN = "plan"
+"""What the schema of plans is called."""
+
 
 @options.takes("format", "query")
 def init(
@@ -126,21 +129,51 @@ def run(
 
 
 def schema(
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[COMMAND]", help="Of what this command prints with --json; plan for plans.", show_default="plan"
+        ),
+    ] = None,
     compare: Annotated[bool, options.flag("--compare", "Of plans with a grid, for shoal compare.")] = False,
+    list_: Annotated[bool, options.flag("--list", "Name everything that has a schema.")] = False,
     json: options.Json = False,
 ) -> None:
-    """Print the JSON Schema of plans, for editors and for pipelines that make them. It is JSON with or without --json.
+    """Print a JSON Schema (2020-12): of plans, for editors and for pipelines that make them, or of what a command prints with --json.
+
+    It is JSON with or without --json. The version of what a command prints is at the end of its `$id`.
 
     [bold]shoal schema > plan.schema.json[/bold]
+
+    [bold]shoal schema anonymize > anonymize.schema.json[/bold]
     """
+    name = " ".join(command or ())
+    if (compare or list_) and (name or compare == list_):
+        raise InputError("--compare, --list and a command each ask for something else; give one of them")
     if compare:
         from shoal.studies.compare import comparison_schema
 
         print_json(comparison_schema())
         return
-    from shoal.plan import json_schema
+    if name in ("", PLAN) and not list_:
+        from shoal.plan import json_schema
 
-    print_json(json_schema())
+        print_json(json_schema())
+        if not name:
+            say("this is the schema of plans; shoal schema --list names those of what commands print")
+        return
+    from shoal.cli.schemas import outputs, schema_of
+
+    known = [PLAN, *outputs()]
+    if list_:
+        if json:
+            print_json({"schemas": known})
+        else:
+            typer.echo("\n".join(known))
+    elif name in known:
+        print_json(schema_of(name))
+    else:
+        raise InputError(f"there is no schema of {name!r}; choose among {', '.join(known)}")
 
 
 def show_check(found: Checked, out: Console) -> None:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from shoal.estimate.outlook import Outlook
-    from shoal.estimate.raw_profile import Profile
+    from shoal.estimates.outlook import Outlook
+    from shoal.estimates.raw_profile import Profile
     from shoal.guarantees.audit import Witness
     from shoal.records.values import Kind
 
@@ -70,7 +70,7 @@ def profile(
     [bold]shoal profile patients.csv --k 5 --quasi age,sex --items diagnoses --drop id[/bold]
     """
     from shoal.drawing.risk_plots import exposure_plot
-    from shoal.estimate.raw_profile import profile as profiled
+    from shoal.estimates.raw_profile import profile as profiled
     from shoal.records.database.address import with_query
 
     check_plot(plot)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -18,10 +18,6 @@ from shoal.cli.terminal import (
     table,
     values_shown,
 )
-
-if TYPE_CHECKING:
-    from shoal.records.knowledge import Rules
-    from shoal.records.records import Records
 
 
 @options.takes(
@@ -55,27 +51,17 @@ def rules(
     [bold]shoal rules adult.csv --quasi age,sex,race --sensitive occupation --keep income --hierarchy age=intervals:10,20[/bold]
     """
     from shoal.algorithms.buckets.rule_files import rule_lines
-    from shoal.algorithms.recoding import Options
-    from shoal.guarantees.diversity import MatchingDiversity
-    from shoal.models import Roles
-    from shoal.models import buckets as model
     from shoal.records.database.address import with_query, without_password
     from shoal.records.storage.publication import Publication
+    from shoal.studies.rule_study import mine
 
-    data = with_query(data, given.get("query"))
+    data = with_query(data, given.pop("query", None))
     if output is not None:
         options.check_output(output, force, data, given.get("knowledge"), *options.spec_files(given))
     prepare()
     with progress() as tell:
-        roles = Roles(*(given.get(name) for name in ("sensitive", "quasi", "keep")))
-        reading: dict[str, Any] = {name: given[name] for name in ("drop", "numeric", "format") if name in given}
-        source, _ = model.read(data, MatchingDiversity(2), roles, reading)
-        trees = model.hierarchies(source.records, given.get("hierarchy"), given.get("unknown"))
-        asked = {name: given.get(name) for name in options.KNOWN}
-        missing = given.get("missing", "unknown")
-        how = Options(threads=given.get("threads"), progress=tell)
-        found = model.knowledge(source.records, trees, asked, redundant=redundant, missing=missing, options=how)
-        impossible = _impossible(source.records, found)
+        mined = mine(data, redundant=redundant, progress=tell, **given)
+        source, found, impossible = mined.source, mined.rules, mined.impossible()
     if output is not None:
         with Publication([output], force=force) as publication, publication.file(output, private=True) as file:
             file.write("".join(line + "\n" for line in rule_lines(found)).encode())
@@ -125,15 +111,3 @@ def rules(
     out.print(kinds)
     if output is not None:
         out.print(f"rules        {printable(output)}", soft_wrap=True)
-
-
-def _impossible(records: Records, found: Rules) -> dict[str, int]:
-    """How many rows have 0, 1, 2, ... impossible values."""
-    import numpy as np
-
-    from shoal.guarantees.diversity import kinds_of_rows
-    from shoal.records.buckets import sensitive_column
-
-    kind, excluded = kinds_of_rows(records, found, sensitive_column(records).values)
-    rows = np.bincount(excluded.sum(axis=1)[kind])
-    return {str(number): int(n) for number, n in enumerate(rows.tolist()) if n}

@@ -15,10 +15,11 @@ import shlex
 import shutil
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TextIO
 
-from shoal.errors import Message, render
+from shoal.errors import Message, PromiseWarning, render
 from shoal.options import OPTIONS
 from shoal.passwords import without_passwords
 
@@ -60,6 +61,24 @@ def say(message: str) -> None:
     print(f"shoal: {printable(text)}", file=sys.stderr, flush=True)
 
 
+@contextlib.contextmanager
+def warnings_told() -> Iterator[None]:
+    """Says what a promise is warned of once, in a line of its own."""
+    heard: set[str] = set()
+
+    def hear(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+        if not issubclass(category, PromiseWarning):
+            show(message, category, *place, **more)
+        elif str(message) not in heard:
+            heard.add(str(message))
+            say(str(message))
+
+    with warnings.catch_warnings():
+        show, warnings.showwarning = warnings.showwarning, hear
+        warnings.simplefilter("always", PromiseWarning)
+        yield
+
+
 def on_command_line(name: str, value: str | None) -> str:
     """An option as it is typed."""
     if name == "shell":
@@ -89,12 +108,17 @@ def _path_from_here(path: str) -> str:
 
 
 def print_json(document: Mapping[str, Any]) -> None:
-    """The one document on standard output, UTF-8 whatever the terminal speaks, with characters that would steer it escaped."""
-    text = json.dumps(_in_words(document), indent=2, ensure_ascii=False) + "\n"
-    text = _NOT_ASCII.sub(lambda found: found[0] if found[0].isprintable() else json.dumps(found[0])[1:-1], text)
+    """The one document on standard output, UTF-8 whatever the terminal speaks."""
+    text = json_text(document)
     sys.stdout.flush()
     sys.stdout.buffer.write(text.encode())
     sys.stdout.buffer.flush()
+
+
+def json_text(document: Mapping[str, Any]) -> str:
+    """A document as it is printed, with characters that would steer a terminal escaped."""
+    text = json.dumps(_in_words(document), indent=2, ensure_ascii=False) + "\n"
+    return _NOT_ASCII.sub(lambda found: found[0] if found[0].isprintable() else json.dumps(found[0])[1:-1], text)
 
 
 def _in_words(part: Any) -> Any:

@@ -11,7 +11,7 @@ from shoal.drawing.charts import Series, line_chart
 if TYPE_CHECKING:
     from shoal.attacks.background import BackgroundAttack
     from shoal.attacks.homogeneity import Homogeneity
-    from shoal.estimate.raw_profile import Profile
+    from shoal.estimates.raw_profile import Profile
     from shoal.evaluation.evaluation import Evaluation
     from shoal.guarantees.km import Exposure
 

@@ -8,21 +8,38 @@ order unless the user says that rows correspond. A measure that a pair does not 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Unpack
+from typing import Any, Unpack, cast
 
 from shoal.evaluation.measures import MEASURES, Line, Undefined
 from shoal.evaluation.pair import Pair, Side, read_pair
 from shoal.evaluation.request import Request, with_standards
+from shoal.records.formats.one_hot import gather_items
+from shoal.showing import Shown, watching
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class Evaluation(Shown):
     """What a release costs and what an attacker still learns. For its owner: `to_dict` has counts and shares, and names the ten commonest
     items with what became of them.
 
     A measure is had by its name: `evaluation["loss.items"]`.
+
+    Attributes:
+        original: The raw side: its name, rows and items.
+        published: The published side.
+        k: The crowd that risks are measured against.
+        m: How many items an attacker knows.
+        seed: What random queries and people were drawn with.
+        same_order: Whether rows of the two correspond.
+        not_defined: Why a measure is None, by its name.
+        notes: What else the owner should know.
+
+    >>> import shoal
+    >>> found = shoal.evaluate([["milk", "gin"]] * 4, [["milk"]] * 4, k=2, queries=0)
+    >>> found["kept.exact"]
+    0.5
     """
 
     original: Side
@@ -35,6 +52,11 @@ class Evaluation:
     """By name, in the order of `measures.MEASURES`; None where one is not defined."""
     not_defined: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        kept = self.measures.get("kept.info")
+        told = "" if kept is None else f": {kept:.1%} of the information kept"
+        return f"Evaluation({self.published.source} against {self.original.source}{told})"
 
     def __getitem__(self, name: str) -> Any:
         return self.measures[name]
@@ -72,16 +94,39 @@ class Evaluation:
         return facts | {"not_defined": dict(self.not_defined), "notes": list(self.notes)}
 
 
-def evaluate(original: Any, published: Any, **asked: Unpack[Request]) -> Evaluation:
+def evaluate(original: Any, published: Any, *, one_hot: bool = False, **asked: Unpack[Request]) -> Evaluation:
     """Compare a release with its original (paths, Baskets, Records, data frames).
 
     What published values mean comes from `hierarchy` (as for `anonymize`) or from the `rules` file of the release. `same_order` says
     that rows of the two correspond. `weights` say how much the loss of a column counts, 1 unless given. `queries` random queries of each
     kind are asked, and those of a `workload` file. The most frequent `pairs` are followed, and a `sample` of people is looked for by
     m items each. How files are read (`quasi`, `sensitive`, `keep`, `items`, `format`, ...) is said as for `anonymize`.
+
+    Args:
+        original: The raw data, as for `anonymize`.
+        published: The release of them, whichever tool made it.
+        one_hot: Whether the items of the original have a column each, as for `anonymize`.
+        k: The crowd that risks are measured against, 5 unless given.
+        m: How many items an attacker knows, 2 unless given.
+        seed: What random queries and people are drawn with.
+
+    Raises:
+        InputError: One of the two cannot be read, or a published value has no meaning that is known.
+
+    >>> import shoal
+    >>> found = shoal.evaluate([["milk", "gin"]] * 4, [["milk"]] * 4, k=2, queries=0)
+    >>> found["kept.exact"], found["loss.items"].deleted
+    (0.5, 0.5)
     """
+    if one_hot:
+        original, gathered = gather_items(original, asked)
+        asked = cast(Request, gathered)
     request = with_standards(asked)
-    tell = request.get("progress") or (lambda doing, share: None)
+    with watching(request.get("progress")) as watch:
+        return _evaluation(original, published, request, watch or (lambda doing, share: None))
+
+
+def _evaluation(original: Any, published: Any, request: Request, tell: Callable[[str, float], None]) -> Evaluation:
     tell("reading", 0.0)
     pair = read_pair(original, published, request)
     values: dict[str, Any] = {}

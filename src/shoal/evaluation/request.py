@@ -34,7 +34,7 @@ class Request(Reading, total=False):
     m: int
     seed: int
     threads: int | None
-    progress: Callable[[str, float], None] | None
+    progress: Callable[[str, float], None] | bool | None
 
 
 STANDARD: Request = {"k": 5, "m": 2, "seed": 0, "queries": 100, "pairs": 100, "sample": 1000, "same_order": False}

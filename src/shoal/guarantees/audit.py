@@ -7,11 +7,22 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shoal.errors import Unreachable
+from shoal.showing import Shown
 
 
 @dataclass(frozen=True)
 class Witness:
-    """What breaks the promise: an itemset or the items of a class, how many rows hold it, and which (counted from 1)."""
+    """What breaks the promise: an itemset or the items of a class, how many rows hold it, and which (counted from 1).
+
+    Attributes:
+        items: The items, by name.
+        support: How many rows hold them.
+        rows: Which, counted from 1.
+
+    >>> import shoal
+    >>> shoal.audit([["milk"], ["milk"], ["gin"]], shoal.KmAnonymity(k=2, m=1)).witnesses
+    (Witness(items=('gin',), support=1, rows=(3,), reason='', group=()),)
+    """
 
     items: tuple[str, ...]
     support: int
@@ -28,8 +39,21 @@ class Witness:
 
 
 @dataclass(frozen=True)
-class Audit:
-    """The verdict on published data, from the published data alone. It is true where the promise holds, so that it can be asserted."""
+class Audit(Shown):
+    """The verdict on published data, from the published data alone. It is true where the promise holds, so that it can be asserted.
+
+    Attributes:
+        guarantee: The promise and its numbers.
+        holds: Whether it holds.
+        witnesses: Who breaks it, the rarest first.
+        notes: What else the owner should know.
+
+    >>> import shoal
+    >>> verdict = shoal.audit([["milk", "bread"], ["milk", "bread"]], shoal.KmAnonymity(k=2, m=2))
+    >>> assert verdict
+    >>> verdict.require().checked
+    3
+    """
 
     guarantee: Mapping[str, Any]
     holds: bool
@@ -48,6 +72,11 @@ class Audit:
 
     def __bool__(self) -> bool:
         return bool(self.holds)
+
+    def __repr__(self) -> str:
+        least = "" if self.complete else "at least "
+        told = "holds" if self.holds else f"does not hold: {least}{self.violations:,} break it"
+        return f"Audit({self.guarantee['name']} {told}; {self.checked:,} counted)"
 
     def require(self) -> Audit:
         """The audit itself where the promise holds; raises Unreachable, which carries the witnesses, where it does not."""

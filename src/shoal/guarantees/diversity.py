@@ -55,7 +55,20 @@ class _Look(NamedTuple):
 
 @dataclass(frozen=True)
 class MatchingDiversity:
-    """The promise: whoever knows the rules still finds at least l sensitive values possible for every row."""
+    """The promise: whoever knows the rules still finds at least l sensitive values possible for every row.
+
+    Args:
+        l: How many values stay possible, 2 or more.
+
+    Raises:
+        InputError: l is out of range, or `missing` is no reading of missing values.
+
+    >>> import polars, shoal
+    >>> table = polars.DataFrame({"age": [34, 35, 51, 52], "illness": ["flu", "HIV", "flu", "gout"]})
+    >>> release = shoal.anonymize(table, shoal.MatchingDiversity(l=2), quasi="age", sensitive="illness")
+    >>> release.audit.holds, release.published.names
+    (True, ('age', 'illness', 'bucket'))
+    """
 
     l: int  # noqa: E741 (the papers' name)
     rules: Rules | None = None
@@ -341,6 +354,20 @@ class PlainDiversity:
     `distinct`: at least l different values in each bucket. `entropy`: the entropy of each bucket is at least log(l). `recursive`: the
     most frequent value of a bucket is less than c times as frequent as all values from the l-th most frequent one on together. A missing
     value that is unknown is taken for the most frequent one, which is the worst it can be.
+
+    Args:
+        l: How diverse each bucket is.
+        kind: `distinct`, `entropy` or `recursive`.
+        c: The factor of `recursive`.
+        missing: What a missing value counts for: `unknown` (see above) or `value`.
+
+    Raises:
+        InputError: l, the kind or c is not one of these.
+
+    >>> import polars, shoal
+    >>> table = polars.DataFrame({"age": [34, 35, 51, 52], "bucket": [1, 1, 2, 2], "illness": ["flu", "HIV", "flu", "flu"]})
+    >>> shoal.audit(table, shoal.PlainDiversity(l=2), quasi="age", sensitive="illness").holds
+    False
     """
 
     l: int  # noqa: E741

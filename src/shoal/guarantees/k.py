@@ -25,7 +25,20 @@ from shoal.records.records import Records
 
 @dataclass(frozen=True)
 class KAnonymity:
-    """The promise: every published transaction is equal to at least k - 1 others; with l, no class gives few sensitive items away."""
+    """The promise: every published transaction is equal to at least k - 1 others; with l, no class gives few sensitive items away.
+
+    Args:
+        k: The smallest class of equal rows, 2 or more.
+        l: How many different sensitive items each class has to hold; 1 for no such promise.
+
+    Raises:
+        InputError: k or l is out of range.
+
+    >>> import shoal
+    >>> release = shoal.anonymize([["milk", "bread"], ["milk", "bread"], ["milk"]], shoal.KAnonymity(k=3))
+    >>> list(release.published.rows())
+    [['bread', 'milk'], ['bread', 'milk'], ['bread', 'milk']]
+    """
 
     k: int
     l: int = 1  # noqa: E741 (the papers' name)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from shoal.guarantees.audit import Audit, Witness
 from shoal.guarantees.soundness import check_sets
-from shoal.numbers import whole_number
+from shoal.numbers import warn_of_one, whole_number
 from shoal.records.baskets import Baskets
 
 COUNTED = 2e10
@@ -24,7 +24,22 @@ COUNTED = 2e10
 
 @dataclass(frozen=True)
 class KmAnonymity:
-    """The promise: every itemset of at most m items that occurs in the published data occurs in at least k rows."""
+    """The promise: every itemset of at most m items that occurs in the published data occurs in at least k rows.
+
+    Args:
+        k: The smallest crowd.
+        m: How many items of a person an attacker may know.
+
+    Raises:
+        InputError: k or m is no whole number of at least 1.
+
+    >>> import shoal
+    >>> promise = shoal.KmAnonymity(k=5, m=2)
+    >>> str(promise)
+    '5^2-anonymity'
+    >>> print(promise.promise()[0])
+    Whoever knows up to 2 items of a person's record finds either no published record that holds them, or at least 5.
+    """
 
     k: int
     m: int
@@ -34,6 +49,8 @@ class KmAnonymity:
     def __post_init__(self) -> None:
         for name, value in (("k", self.k), ("m", self.m)):
             whole_number(name, value, 1)
+        if type(self) is KmAnonymity:  # what audits make of it says nothing new
+            warn_of_one(self.k)
 
     def __str__(self) -> str:
         return f"{self.k}^{self.m}-anonymity"
@@ -191,7 +208,9 @@ class _Walk:
         none = np.zeros(0, np.uint8)
         stop = np.zeros(1, np.bool_)
         rows = self.rows
-        work = work_by_first_item(rows.offsets, rows.tails, len(self.by_rank), m)
+        work: Any = 1.0 + rows.volume - np.diff(rows.starts)  # what stands behind: the pairs
+        if m > 2:
+            work = work_by_first_item(rows.offsets, rows.tails, len(self.by_rank))
 
         def count(first: int, last: int) -> Any:
             marks = (none if exposed is None else exposed, none if unique is None else unique)
@@ -210,13 +229,11 @@ class _Walk:
         return checked, rare, tuple(self._witness(members, support) for support, _, members in chosen)
 
     def _witness(self, ranks: npt.NDArray[np.int32], support: int) -> Witness:
+        from shoal.kernels.audit.numbered_rows import rows_holding
+
         items = sorted(self.by_rank[ranks].tolist())
-        rows: npt.NDArray[np.int64] | None = None
-        for item in items:
-            held = self.baskets.rows_with(np.arange(len(self.baskets.vocabulary)) == item)
-            rows = held if rows is None else np.intersect1d(rows, held)
-        assert rows is not None
-        return Witness(tuple(self.baskets.vocabulary[i] for i in items), support, tuple((rows + 1).tolist()))
+        rows = rows_holding(self.rows, np.sort(ranks)) + 1
+        return Witness(tuple(self.baskets.vocabulary[i] for i in items), support, tuple(rows.tolist()))
 
 
 def affordable(lengths: npt.NDArray[np.int64], m: int) -> int:

@@ -34,7 +34,22 @@ SPELLED_OUT = 30_000_000
 
 @dataclass(frozen=True)
 class LocalKmAnonymity(KmAnonymity):
-    """The promise: a set of at most m items matches no row, or at least k; an item matches itself and every category above it."""
+    """The promise: a set of at most m items matches no row, or at least k; an item matches itself and every category above it.
+
+    Releases row by row (`local`, `lra`) promise this. Where each set of published tokens is in k rows as it stands, no tree is needed.
+
+    Args:
+        k: The smallest crowd.
+        m: How many items of a person an attacker may know.
+
+    Raises:
+        InputError: k or m is no whole number of at least 1.
+
+    >>> import shoal
+    >>> tree = shoal.Hierarchy.from_parents([2, 2, -1], ["milk", "cheese", "dairy"])
+    >>> shoal.audit([["milk"], ["dairy"]], shoal.LocalKmAnonymity(k=2, m=1, hierarchy=tree)).holds
+    False
+    """
 
     hierarchy: Hierarchy | None = field(default=None, compare=False, repr=False)
     """The tree that the tokens are nodes of. Without it the audit can say yes, but not tell a no from a perhaps."""

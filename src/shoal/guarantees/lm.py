@@ -26,7 +26,21 @@ from shoal.records.records import Records
 
 @dataclass(frozen=True)
 class LmDiversity:
-    """The promise: k records for all values and up to m items, and no sensitive item in more than 1/l of them."""
+    """The promise: k records for all values and up to m items, and no sensitive item in more than 1/l of them.
+
+    Args:
+        k: The smallest crowd.
+        l: No sensitive item, or value, is in more than 1/l of a crowd.
+        m: How many items of a person an attacker may know beside the columns.
+
+    Raises:
+        InputError: A number is out of range, or has no use beside the others.
+
+    >>> import polars, shoal
+    >>> table = polars.DataFrame({"age": [34, 34], "codes": [["E11", "HIV"], ["E11"]]})
+    >>> shoal.audit(table, shoal.LmDiversity(k=2, l=2, m=1), quasi="age", items="codes", sensitive=["HIV"]).holds
+    True
+    """
 
     k: int
     l: int  # noqa: E741 (the papers' name)

@@ -24,7 +24,7 @@ from shoal.guarantees.km import KmAnonymity
 from shoal.guarantees.missing import UNKNOWN, Missing
 from shoal.guarantees.soundness import check_table
 from shoal.guarantees.table import class_facts, classes, group_of, rows_of
-from shoal.numbers import whole_number
+from shoal.numbers import warn_of_one, whole_number
 from shoal.records.baskets import Baskets
 from shoal.records.records import Records
 
@@ -37,7 +37,20 @@ NO_MORE_THAN_NEEDED = (
 
 @dataclass(frozen=True)
 class RTAnonymity:
-    """The promise: whoever knows all quasi-identifier values and up to m items of a person faces at least k records."""
+    """The promise: whoever knows all quasi-identifier values and up to m items of a person faces at least k records.
+
+    Args:
+        k: The smallest crowd.
+        m: How many items of a person an attacker may know beside the columns.
+
+    Raises:
+        InputError: A number is out of range, or has no use beside the others.
+
+    >>> import polars, shoal
+    >>> table = polars.DataFrame({"age": [34, 34, 51, 51], "codes": [["E11"], ["E11"], ["I10"], ["I10"]]})
+    >>> shoal.audit(table, shoal.RTAnonymity(k=2, m=1), quasi="age", items="codes").holds
+    True
+    """
 
     k: int
     m: int
@@ -53,6 +66,7 @@ class RTAnonymity:
     def __post_init__(self) -> None:
         for name, value in (("k", self.k), ("m", self.m)):
             whole_number(name, value, 1)
+        warn_of_one(self.k)
         object.__setattr__(self, "distance", self.values.distance)
         object.__setattr__(self, "missing", self.values.missing)
 

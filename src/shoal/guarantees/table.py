@@ -37,7 +37,21 @@ DISTINCT, FREQUENCY = "distinct", "frequency"
 
 @dataclass(frozen=True)
 class TableAnonymity:
-    """The promise: every class of equal quasi-identifier values has k rows, and sensitive columns that are l-diverse and t-close in it."""
+    """The promise: every class of equal quasi-identifier values has k rows, and sensitive columns that are l-diverse and t-close in it.
+
+    Args:
+        k: The smallest class, 2 or more.
+        l: How diverse each sensitive column is in a class; 1 for no such promise.
+
+    Raises:
+        InputError: A number is out of range, or has no use beside the others.
+
+    >>> import polars, shoal
+    >>> table = polars.DataFrame({"age": [34, 35, 51, 52], "town": ["Bern", "Bern", "Basel", "Basel"]})
+    >>> release = shoal.anonymize(table, shoal.TableAnonymity(k=2), quasi=["age", "town"])
+    >>> sorted(set(release.published["age"].texts()))
+    ['[34:35]', '[51:52]']
+    """
 
     k: int
     l: int = 1  # noqa: E741 (the papers' name)

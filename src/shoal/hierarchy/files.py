@@ -16,7 +16,7 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -24,6 +24,7 @@ from shoal.errors import InputError, option
 from shoal.hierarchy.formats import amnesia, arx, nested, parent_child
 from shoal.hierarchy.formats.csv_labels import read_cells, sample_rows
 from shoal.hierarchy.formats.links import PLACE, Links
+from shoal.hierarchy.formats.objects import tree_of
 from shoal.hierarchy.tree import Hierarchy
 from shoal.limits import read_part
 
@@ -53,7 +54,7 @@ _SUFFIXES = {".csv": "arx", ".txt": "amnesia", ".json": "json"}
 
 
 def read_hierarchy(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | Any,
     format: str | None = None,
     *,
     levels: Sequence[str] | None = None,
@@ -62,7 +63,28 @@ def read_hierarchy(
     """The hierarchy in a file, refused with the labels concerned if it is not a tree.
 
     `levels` names the columns of an arx file to use, leaf first; `root` is the label of a root to put above several.
+    Nested dicts and lists (`{"dairy": ["milk", "butter"]}`) and data frames (a column for each level, the leaf's first, or the columns
+    parent and child) are read as well.
+
+    Args:
+        path: The file, plain or packed.
+        format: `arx`, `amnesia`, `parent-child` or `json`; found out unless given.
+        levels: The columns of an arx file to use, leaf first.
+        root: The label of a root to put above several.
+
+    Raises:
+        InputError: The file cannot be read, or is no tree.
+
+    >>> import shoal
+    >>> tree = shoal.Hierarchy.from_parents([2, 2, -1], ["brie", "feta", "cheese"])
+    >>> shoal.write_hierarchy(tree, "tree.json")
+    >>> shoal.read_hierarchy("tree.json")
+    Hierarchy(tree.json: 2 leaves, 3 nodes, height 1)
     """
+    if not isinstance(path, str | os.PathLike):
+        if format is not None or levels is not None or root is not None:
+            raise InputError("format, levels and root are for files; give an object alone")
+        return tree_of(path)
     path = Path(path)
     place = f"{PLACE}{path}"
     text = _text(path, place)
@@ -83,7 +105,23 @@ def read_hierarchy(
 def write_hierarchy(
     hierarchy: Hierarchy, path: str | os.PathLike[str], format: str | None = None, *, force: bool = False
 ) -> None:
-    """Write to a temporary file beside the target, then rename it: the target is whole or untouched. Overwrites only with `force`."""
+    """Write to a temporary file beside the target, then rename it: the target is whole or untouched. Overwrites only with `force`.
+
+    Args:
+        hierarchy: The tree.
+        path: Where it goes.
+        format: As for `read_hierarchy`; from the file's name unless given.
+
+    Raises:
+        InputError: The file is there, cannot be written, or its name tells no format.
+
+    >>> import shoal
+    >>> tree = shoal.Hierarchy.from_parents([2, 2, -1], ["brie", "feta", "cheese"])
+    >>> shoal.write_hierarchy(tree, "cheese.csv")
+    >>> print(open("cheese.csv").read(), end="")
+    brie;cheese
+    feta;cheese
+    """
     path = Path(path)
     plain = path.with_suffix("") if path.suffix in _PACK else path
     if format is None and plain.suffix not in _SUFFIXES:

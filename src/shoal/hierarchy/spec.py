@@ -42,6 +42,7 @@ from shoal.hierarchy.build import (
     prefix_tree,
 )
 from shoal.hierarchy.files import read_hierarchy
+from shoal.hierarchy.formats.objects import is_named, tree_of
 from shoal.hierarchy.kinds.bands import band_tree, category_tree
 from shoal.hierarchy.kinds.columns import interval_tree, range_labels
 from shoal.hierarchy.kinds.dates import date_tree
@@ -237,6 +238,8 @@ def _made(spec: str, n: int, values: Values, learn: Callable[[int], Hierarchy] |
 
 
 def _read(path: str | os.PathLike[str], values: Values) -> Hierarchy:
+    if not is_named(path):
+        return tree_of(path)
     if not Path(path).exists() or Path(path).is_dir():
         raise InputError(f"hierarchy {os.fspath(path)!r} is neither a file nor a known form; use {_forms(values)}")
     return read_hierarchy(path)

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import VALUES, InputError, option
+from shoal.showing import Shown
 
 _Number = TypeVar("_Number", bound=np.integer)
 
@@ -26,8 +27,21 @@ _STEPS = 8
 
 
 @dataclass(frozen=True, eq=False)
-class Hierarchy:
-    """A rooted tree whose leaves are the items."""
+class Hierarchy(Shown):
+    """A rooted tree whose leaves are the items.
+
+    Attributes:
+        parent: The place of each node's parent; -1 for the root, which is last.
+        labels: What each node is called; the leaves first.
+        n_leaves: How many leaves there are.
+
+    >>> import shoal
+    >>> tree = shoal.Hierarchy.from_parents([3, 3, 4, 4, -1], ["brie", "feta", "rye", "cheese", "food"])
+    >>> tree
+    Hierarchy(given: 3 leaves, 5 nodes, height 2)
+    >>> [tree.labels[node] for node in tree.children[tree.root]]
+    ['rye', 'cheese']
+    """
 
     parent: npt.NDArray[np.int32]
     labels: tuple[str, ...]

@@ -16,10 +16,15 @@ from collections.abc import Callable
 from typing import Any
 
 import numba
-from numba.core import caching
+from llvmlite import ir
+from numba.core import caching, cgutils
+from numba.core.runtime import nrt
+from numba.extending import intrinsic
 
 Function = Callable[..., Any]
 _nb: Any = numba
+_internals: Any = caching
+_memory: Any = nrt.rtsys
 
 
 def njit(**options: Any) -> Callable[[Function], Any]:
@@ -27,7 +32,7 @@ def njit(**options: Any) -> Callable[[Function], Any]:
 
     def compile_later(function: Function) -> Any:
         # Division as NumPy divides: no exception to raise, no branch for it.
-        kernel = _nb.njit(**options, no_cfunc_wrapper=True, error_model="numpy")(function)
+        kernel = _nb.njit(**options | {"cache": False}, no_cfunc_wrapper=True, error_model="numpy")(function)
         template_of, compile_now = kernel.get_call_template, kernel._compiler.compile
 
         def with_wide_numbers(args: tuple[Any, ...], kws: dict[str, Any]) -> Any:
@@ -35,7 +40,8 @@ def njit(**options: Any) -> Callable[[Function], Any]:
 
         kernel.get_call_template = with_wide_numbers
         kernel._compiler.compile = lambda *args: _without_collection(compile_now, *args)
-        _look_further(kernel)
+        if options.get("cache"):
+            kernel._cache = _Code(function)
         return kernel
 
     return compile_later
@@ -53,6 +59,31 @@ def step(function: Function) -> Any:
     # Nothing is found for a call from Python, which then asks for a compilation.
     kernel._insert, kernel._compile_for_args = lambda *entry: None, refuse
     return kernel
+
+
+def _fetch(typing: Any, array: Any, at: Any) -> Any:
+    """`fetch(array, at)` in a kernel has that entry brought into the cache, without waiting for it.
+
+    Rows that are read one after the other lie anywhere, and where one ends is a guess that the processor gets wrong: without this it
+    waits for memory at every row.
+    """
+    entry: Any = cgutils
+
+    def instruct(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kind = signature.args[0]
+        entries = context.make_array(kind)(context, builder, arguments[0])
+        place = entry.get_item_pointer(context, builder, kind, entries, [arguments[1]])
+        number, address = ir.IntType(32), ir.IntType(8).as_pointer()
+        form = ir.FunctionType(ir.VoidType(), [address, number, number, number])
+        prefetch = entry.get_or_insert_function(builder.module, form, "llvm.prefetch.p0")
+        # To read, to be kept in all caches, as data.
+        builder.call(prefetch, [builder.bitcast(place, address), number(0), number(3), number(1)])
+        return context.get_dummy_value()
+
+    return _nb.types.void(array, _nb.types.intp), instruct
+
+
+fetch: Any = intrinsic(_fetch)
 
 
 def _wide(kind: Any) -> Any:
@@ -73,34 +104,31 @@ def _without_collection(compile_now: Function, *args: Any) -> Any:
         gc.enable()
 
 
-class _CodeFiles:
-    """Where the machine code of a kernel is kept, and where it may lie besides. Numba looks at no place that it may not write to."""
+class _Code(_internals.FunctionCache):  # type: ignore[misc, name-defined, unused-ignore]
+    """The machine code of a kernel, on disk.
 
-    def __init__(self, own: Any, other: Any) -> None:
-        self._own, self._other = own, other
+    Numba makes all its compiler knows ready before it loads any, which takes longer than to load it; a library for memory is all that
+    the code needs. The compiler sees to the rest itself, where nothing is found. Numba looks at no place that it may not write to.
+    """
 
-    def load(self, key: Any) -> Any:
-        code = self._own.load(key)
-        return self._other.load(key) if code is None else code
+    def __init__(self, function: Function) -> None:
+        super().__init__(function)
+        locator, where = self._impl.locator, function.__code__.co_filename
+        if _nb.config.CACHE_DIR:
+            folder = os.path.join(_nb.config.CACHE_DIR, locator.get_suitable_cache_subpath(where))
+        else:
+            folder = os.path.join(os.path.dirname(where), "__pycache__")
+        self._other: Any = None
+        if folder != self.cache_path and os.path.isdir(folder):
+            self._other = _internals.IndexDataCacheFile(
+                cache_path=folder, filename_base=self._impl.filename_base, source_stamp=locator.get_source_stamp()
+            )
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._own, name)
-
-
-def _look_further(kernel: Any) -> None:
-    """Let a kernel find its machine code beside the package, or in the folder that NUMBA_CACHE_DIR names, writable or not."""
-    cache = kernel._cache
-    own = getattr(cache, "_cache_file", None)
-    if own is None:  # not cached at all
-        return
-    internals: Any = caching
-    locator, where = cache._impl.locator, kernel.py_func.__code__.co_filename
-    if _nb.config.CACHE_DIR:
-        folder = os.path.join(_nb.config.CACHE_DIR, locator.get_suitable_cache_subpath(where))
-    else:
-        folder = os.path.join(os.path.dirname(where), "__pycache__")
-    if folder == cache.cache_path or not os.path.isdir(folder):
-        return
-    base, stamp = cache._impl.filename_base, locator.get_source_stamp()
-    other = internals.IndexDataCacheFile(cache_path=folder, filename_base=base, source_stamp=stamp)
-    cache._cache_file = _CodeFiles(own, other)
+    def load_overload(self, signature: Any, context: Any) -> Any:
+        _memory.initialize(context)
+        with self._guard_against_spurious_io_errors():
+            key = self._index_key(signature, context.codegen())
+            code = self._cache_file.load(key)
+            if code is None and self._other is not None:
+                code = self._other.load(key)
+            return None if code is None else self._impl.rebuild(context, code)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -63,7 +64,8 @@ def read(data: Any, guarantee: Any, roles: Roles, reading: Mapping[str, Any]) ->
             f"{option('model', 'diversity')} is about tables with one sensitive value per row; leave out {option('items')} "
             f"(or name the sensitive column with it, if its cells are sets of one) and {option('id')}"
         )
-    if roles.sensitive is None:
+    have_roles = isinstance(data, Records) and bool(data.of_role("sensitive"))
+    if roles.sensitive is None and not have_roles:
         raise InputError(
             f"{option('model', 'diversity')} needs the column that an attacker wants to learn; name it with {option('sensitive')}"
         )
@@ -76,7 +78,7 @@ def read(data: Any, guarantee: Any, roles: Roles, reading: Mapping[str, Any]) ->
         source = load_records(data, quasi=roles.quasi or (), items=items, keep=keep, **asked)
         source = replace(source, records=_single_items(source.records, source.name))
     else:
-        source = load_records(data, quasi=roles.quasi or (), sensitive=roles.sensitive, keep=keep, **asked)
+        source = load_records(data, quasi=roles.quasi or (), sensitive=roles.sensitive or (), keep=keep, **asked)
     if not len(source.records):
         raise InputError(f"{source.name} has no rows; there is nothing to publish")
     if not source.records.of_role("quasi"):
@@ -143,16 +145,20 @@ def proposal(source: Source, guarantee: Any, request: Mapping[str, Any], options
         | {"seed": options.seed, "unknown": request["unknown"]},
         details=details,
         # The file tells it: how often each value stands in a bucket is all that the chances depend on.
-        certified=lambda: {
-            **disclose(guarantee.l, loss={"ambiguity": Figure(missed)}),
-            "columns": details["columns"],
-            "buckets": details["buckets"],
-        },
+        certified=partial(_certified, guarantee.l, missed, details),
         warnings=(DEALT_EACH.format(", ".join(every)) if found.others else DEALT,),
         notes=source.notes + found.notes,
-        rules=lambda written: _rules(guarantee.rules),
+        rules=partial(_rules, guarantee.rules),
         rules_note="lists what an attacker is taken to know, mined from your data",
     )
+
+
+def _certified(l: int, missed: float, details: Mapping[str, Any]) -> dict[str, Any]:  # noqa: E741
+    return {
+        **disclose(l, loss={"ambiguity": Figure(missed)}),
+        "columns": details["columns"],
+        "buckets": details["buckets"],
+    }
 
 
 def _info(fates: Sequence[Fates]) -> float:
@@ -273,7 +279,7 @@ def _table(every: Mapping[str, Buckets], records: Records) -> Records:
     return replace(records, columns=(*columns, label))
 
 
-def _rules(rules: Rules | None) -> Iterator[tuple[str, ...]]:
+def _rules(rules: Rules | None, written: Callable[[str], str]) -> Iterator[tuple[str, ...]]:
     yield "if", "never", "rows", "exceptions", "redundant", "given"
     for rule in rules or ():
         conditions = " & ".join(f"{name}={node}" for name, node in rule.conditions.items())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,10 +28,12 @@ from shoal.loss.fates import Coverage, item_fates, row_fates
 from shoal.loss.readers_view import exact_pairs, exact_share, most_information_lost, published_nodes
 from shoal.loss.worth import Names, Worth, items_worth, worth_notes
 from shoal.models import Proposal, Roles, basket_details, basket_notes, basket_source
+from shoal.numbers import whole_number
 from shoal.price.information import weighted_median
 from shoal.price.ncp import leaf_occurrences, local_ncp, ncp, published_ncp
 from shoal.records.baskets import Baskets
 from shoal.records.source import Source
+from shoal.records.source import read as read_sets
 
 HIERARCHY = "frequency:5"
 SUPPRESS = {"hybrid": 0.05, "local": 0.1}
@@ -105,19 +108,18 @@ def proposal(source: Source, guarantee: KmAnonymity, request: Mapping[str, Any],
             "levels": changes["levels"],
             "hierarchy": {"source": tree.source, "leaves": tree.n_leaves, "height": tree.height},
         },
-        certified=lambda: certified_facts(
+        certified=partial(
+            certified_rows,
             tree,
-            published.vocabulary,
-            published.supports(),
+            published,
             guarantee.k,
-            rows=published,
             deleted=loss["deleted"] if options.suppress else None,
             unknown=request["unknown"],
         ),
         warnings=tuple(warnings_of(recoding, options.suppress)),
         notes=basket_notes(baskets, empty_stay=True) + recoding.notes + worth_notes(loss, worth.kept),
-        advice=lambda: _advice(baskets, guarantee, recoding, options),
-        rules=lambda written: _rules(recoding, written),
+        advice=partial(_advice, baskets, guarantee, recoding, options),
+        rules=partial(_rules, recoding),
         rules_note="names every original item, rare ones too",
     )
 
@@ -194,12 +196,11 @@ def _local_proposal(
             ],
             "hierarchy": {"source": tree.source, "leaves": tree.n_leaves, "height": tree.height},
         },
-        certified=lambda: certified_facts(
+        certified=partial(
+            certified_rows,
             tree,
-            published.vocabulary,
-            published.supports(),
+            published,
             guarantee.k,
-            rows=published,
             deleted=loss["deleted"] if may_delete else None,
             unknown=request["unknown"],
             local=True,
@@ -214,7 +215,7 @@ def _local_proposal(
         + recoding.notes
         + worth_notes(loss, worth.kept)
         + ((f"one cut for all rows would lose {local['loss_of_cut']:.2%}",) if "loss_of_cut" in local else ()),
-        rules=lambda written: _local_rules(recoding, baskets, written),
+        rules=partial(_local_rules, recoding, baskets),
         rules_note="names every original item, rare ones too",
     )
 
@@ -233,12 +234,66 @@ def resolve_hierarchy(
     promise: KmAnonymity | None = None,
     options: Options | None = None,
 ) -> Hierarchy:
-    """The hierarchy that `spec` stands for, with a leaf for every item of the baskets. `learned:N` is learned for the promise."""
+    """The hierarchy that `spec` stands for, with a leaf for every item of the baskets. `learned:N` is learned for the promise.
+
+    Args:
+        spec: A file, `frequency:N`, `learned:N`, `balanced:N`, `prefix`, or a tree.
+        baskets: Whose items it is for.
+        promise: What `learned:N` is learned for.
+        options: How it is learned.
+
+    Raises:
+        InputError: There is no such file or form, or the tree lacks items.
+
+    >>> import shoal
+    >>> shoal.resolve_hierarchy("prefix", shoal.read([["250.0", "250.1"], ["401.9"]])).labels
+    ('250.0', '250.1', '401.9', '250*', '*')
+    """
     items = Values.of_items(baskets)
     if not items.names and not isinstance(spec, Hierarchy) and not os.path.exists(spec):
         # Empty transactions only: a tree over one name that never occurs serves them all.
         items = Values(("*",), np.zeros(1, np.int64))
     return resolve(spec, items, unknown=unknown, learn=learner(baskets, promise, options))
+
+
+def build_hierarchy(data: Any, spec: Any = HIERARCHY, *, unknown: str | None = None, **reading: Any) -> Hierarchy:
+    """The tree that a spec such as `balanced:5`, `frequency:5` or `prefix` makes over the items of `data`, to look at, edit and write.
+
+    Args:
+        data: The raw data, as for `shoal.read`.
+        spec: The spec; a file, nested dicts or a frame are taken as well, and checked against the items.
+        unknown: `root` hangs items under the root that a given tree lacks.
+        **reading: How the data are read, as for `shoal.read`.
+
+    Raises:
+        InputError: The data are not usable, or the tree lacks an item.
+
+    >>> import shoal
+    >>> shoal.build_hierarchy([["milk", "bread"], ["gin"]], "balanced:2")
+    Hierarchy(balanced:2: 3 leaves, 6 nodes, height 2)
+    """
+    return resolve_hierarchy(spec, read_sets(data, **reading), unknown=unknown)
+
+
+def learn_hierarchy(data: Any, guarantee: KmAnonymity, children: int = 5, **reading: Any) -> Hierarchy:
+    """The tree that loses least for a promise, learned from the rows of `data`.
+
+    Args:
+        data: The raw data, as for `shoal.read`.
+        guarantee: The promise it is learned for.
+        children: The most children that a node gets.
+        **reading: How the data are read, as for `shoal.read`.
+
+    Raises:
+        InputError: The data are not usable.
+
+    >>> import shoal
+    >>> rows = [["milk", "bread"]] * 5 + [["gin", "tonic"]] * 2
+    >>> shoal.learn_hierarchy(rows, shoal.KmAnonymity(k=3, m=2), children=2).n_leaves
+    4
+    """
+    whole_number("children", children, 2)
+    return resolve_hierarchy(f"learned:{children}", read_sets(data, **reading), promise=guarantee)
 
 
 def cut_details(recoding: Recoding, baskets: Baskets, loss: Mapping[str, float]) -> dict[str, Any]:
@@ -300,6 +355,11 @@ def made_from_data(tree: Hierarchy) -> Iterator[str]:
             "The hierarchy was built from how frequent items are in the data: "
             "a published token such as rank[6:10] tells the ranks of the items it stands for."
         )
+
+
+def certified_rows(tree: Hierarchy, published: Baskets, k: int, **how: Any) -> dict[str, Any]:
+    """What a certificate says of published rows."""
+    return certified_facts(tree, published.vocabulary, published.supports(), k, rows=published, **how)
 
 
 def certified_facts(

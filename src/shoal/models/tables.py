@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from shoal.algorithms.rt.cluster_recoding import ClusterRecoding, ItemTokens, RT
 from shoal.algorithms.rt.weighing.outliers import without_outliers
 from shoal.certificate.disclosure import Figure, disclose, disclose_columns, tells_widths, untold_leaves
 from shoal.certificate.facts import hierarchy_facts
-from shoal.errors import InputError, option
+from shoal.errors import InputError, near_miss, option
 from shoal.guarantees.km import KmAnonymity
 from shoal.hierarchy.meanings import cell_meanings
 from shoal.hierarchy.spec import Values, column_hierarchy, resolve
@@ -190,33 +191,11 @@ def proposal(source: Source, guarantee: Any, request: Mapping[str, Any], options
     if records.items is not None and published.items is not None:
         details |= basket_details(records.items, published.items)
     kept = [column.name for column in records.of_role("keep")]
-    items_tree = trees.get(records.items_name)
     warnings = tuple(warnings_of(kept, trees, request["missing_quasi"] or {}))
     if records.items is not None:
         warnings += tuple(item_warnings(rt, options))
     if share:
         warnings += (row_warning(share),)
-
-    def certified() -> dict[str, Any]:
-        # Nobody sees how far the numbers of rows go that were left out.
-        unclear = {
-            name for name, told in recoding.values.items() if trees[name] is None and (share or ANYTHING in told)
-        }
-        facts = certified_facts(
-            {**recoding.loss, **_items_ncp(recoding, published, items_tree)},
-            recoding.ncp_by_column,
-            trees,
-            records.items_name,
-            guarantee.k,
-            kept=_kept(worth.kept["cells"], recoding, published),
-            unclear=unclear | unclear_losses(rt, items_tree) | _untold_without(share, items_tree),
-            unknown=request["unknown"],
-        )
-        if hides_items(rt, items_tree):
-            unclear.add(records.items_name)
-        facts["kept"] |= _remains(worth, recoding, published, trees, unclear, request["unknown"])
-        tokens = None if published.items is None else int(np.count_nonzero(published.items.supports()))
-        return facts | {"columns": details["columns"]} | ({} if tokens is None else {"changes": {"tokens": tokens}})
 
     return Proposal(
         guarantee=guarantee,
@@ -230,7 +209,7 @@ def proposal(source: Source, guarantee: Any, request: Mapping[str, Any], options
         optimal=recoding.optimal,
         bound=recoding.bound,
         details=details,
-        certified=certified,
+        certified=_Certified(records, published, recoding, trees, worth, rt, guarantee.k, share, request["unknown"]),
         warnings=(*empty_warnings(published, trees), *warnings),
         notes=tuple(first_notes(records, published, recoding, trees))
         + source.notes
@@ -241,9 +220,49 @@ def proposal(source: Source, guarantee: Any, request: Mapping[str, Any], options
         + ((row_note(all_rows - len(records), all_rows),) if share else ())
         + warnings,
         stay=stay,
-        rules=lambda written: _rules(recoding, sizes, written),
+        rules=partial(_rules, recoding, sizes),
         rules_note="names every original item of every cluster, rare ones too",
     )
+
+
+@dataclass(frozen=True)
+class _Certified:
+    """What a certificate says of a table, found out where one is written."""
+
+    records: Records
+    published: Records
+    recoding: ClusterRecoding
+    trees: Mapping[str, Hierarchy | None]
+    worth: Worth
+    rt: RTOptions
+    k: int
+    share: float
+    """Of the rows, that may be left out."""
+    unknown: str | None
+
+    def __call__(self) -> dict[str, Any]:
+        recoding, published, trees, items = self.recoding, self.published, self.trees, self.records.items_name
+        items_tree = trees.get(items)
+        # Nobody sees how far the numbers of rows go that were left out.
+        unclear = {
+            name for name, told in recoding.values.items() if trees[name] is None and (self.share or ANYTHING in told)
+        }
+        facts = certified_facts(
+            {**recoding.loss, **_items_ncp(recoding, published, items_tree)},
+            recoding.ncp_by_column,
+            trees,
+            items,
+            self.k,
+            kept=_kept(self.worth.kept["cells"], recoding, published),
+            unclear=unclear | unclear_losses(self.rt, items_tree) | _untold_without(self.share, items_tree),
+            unknown=self.unknown,
+        )
+        if hides_items(self.rt, items_tree):
+            unclear.add(items)
+        facts["kept"] |= _remains(self.worth, recoding, published, trees, unclear, self.unknown)
+        tokens = None if published.items is None else int(np.count_nonzero(published.items.supports()))
+        columns = {column.name: column.role for column in self.records.columns}
+        return facts | {"columns": columns} | ({} if tokens is None else {"changes": {"tokens": tokens}})
 
 
 def row_warning(share: float) -> str:
@@ -326,7 +345,8 @@ def hierarchies(
     if strange:
         columns = ", ".join([*known, *([records.items_name] if records.items is not None else [])])
         raise InputError(
-            f"there is no quasi-identifier column {strange[0]!r} for {option('hierarchy')}; there are {columns}"
+            f"there is no quasi-identifier column {strange[0]!r} for {option('hierarchy')}; {near_miss(strange[0], known)}"
+            f"there are {columns}"
         )
     found: dict[str, Hierarchy | None] = {
         name: column_hierarchy(column, specs.get(name), unknown=unknown) for name, column in known.items()

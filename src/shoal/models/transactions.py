@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -98,12 +99,16 @@ def proposal(source: Source, guarantee: KAnonymity, request: Mapping[str, Any], 
             "classes": _figures(classes) | _edits_per_class(classes, changed),
             "facts": dict(classes.facts),
         },
-        certified=lambda: certified_facts(
-            changed.loss(), centres.occurrences, int(np.count_nonzero(published.supports())), guarantee.k
+        certified=partial(
+            certified_facts,
+            changed.loss(),
+            centres.occurrences,
+            int(np.count_nonzero(published.supports())),
+            guarantee.k,
         ),
         warnings=(CENTRES,),
         notes=basket_notes(baskets, empty_stay=False) + classes.notes,
-        rules=lambda written: _rules(classes, changed, written),
+        rules=partial(_rules, classes, changed),
         rules_note="says what each class of rows lost",
     )
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from shoal.errors import InputError
 from shoal.guarantees.registry import GUARANTEES, kind_of, settings_of
+from shoal.hierarchy.formats.objects import trees_of
 from shoal.hierarchy.spec import is_made
 from shoal.numbers import check_value
 from shoal.options import LARGEST, OPTIONS, Numbers, Place, Size
@@ -37,9 +38,13 @@ def plan_from(data: Any, guarantee: Any, *, folder: str = "", to_save: bool = Tr
     A plan `to_save` names a role for every column that is known, and holds paths alone, relative to the `folder` that it is to lie in;
     passwords in addresses are left out. One that is run at once holds what it was given.
     """
+    if data is None:
+        raise InputError("there are no data, but None; give a path, a data frame or rows of items")
     if getattr(guarantee, "model", None) not in GUARANTEES:
         raise InputError(f"the guarantee is {guarantee!r}; give for example shoal.KmAnonymity(k=5, m=2)")
     given = {name: _names(value) if name in _NAMING else value for name, value in asked.items() if value is not None}
+    if "hierarchy" in given:
+        given["hierarchy"] = trees_of(given["hierarchy"], per_column=kind_of(guarantee) not in ("km", "k"))
     given = {name: value for name, value in given.items() if name == "numeric" or not _is_empty(value)}
     memory: dict[Place, Any] = {}
     if not to_save:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shoal.algorithms import ALGORITHMS
-from shoal.errors import InputError, option
+from shoal.errors import InputError, near_miss, option
 from shoal.guarantees.registry import GUARANTEES
 from shoal.options import Place
 from shoal.plan.model import K, Lm, Plan, Rt
@@ -256,7 +256,8 @@ def _check_algorithm(plan: Plan) -> None:
     name = plan.algorithm or next(iter(known))
     if name not in known:
         raise plan.refusal(
-            ("algorithm",), f"{short_form(name)} is not known for {_words(plan)}; choose one of {', '.join(known)}"
+            ("algorithm",),
+            f"{short_form(name)} is not known for {_words(plan)}; {near_miss(name, known)}choose one of {', '.join(known)}",
         )
     for setting, value in plan.options:
         if value is None or setting in (*known[name].options, "unknown", "threads", "memory_limit"):

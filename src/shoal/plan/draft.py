@@ -25,7 +25,8 @@ from shoal.plan import relative_path
 from shoal.records.assemble import is_list
 from shoal.records.database.address import address_of, is_address, refuse_format, with_query, without_password
 from shoal.records.database.read import DatabaseInput
-from shoal.records.formats.peek import column_names, table_in
+from shoal.records.formats.frames import object_table
+from shoal.records.formats.peek import column_names, source_name, table_in
 from shoal.records.layout import FORMATS, SEPARATORS, format_of
 from shoal.records.roles import check_repeats
 from shoal.records.source import fingerprint
@@ -64,7 +65,24 @@ class Guess:
 
 @dataclass(frozen=True)
 class Draft:
-    """A plan before its owner has looked at it."""
+    """A plan before its owner has looked at it.
+
+    Attributes:
+        path: The file, or what else the data are called.
+        format: What it is written in.
+        complete: Whether all rows were looked at.
+        guesses: The columns, each with the role that it may have, and why.
+        model: The promise that fits the roles.
+        reason: Why it does.
+        separator: What separates the items inside a cell.
+        sha256: The hash of the data, where the plan is bound to them.
+        query: What was asked of a database.
+
+    >>> import polars, shoal
+    >>> draft = shoal.draft(polars.DataFrame({"age": [20, 30, 40, 50] * 10, "sex": ["F", "M"] * 20}))
+    >>> draft.model, draft.keywords()
+    ('k', {'quasi': ['age', 'sex']})
+    """
 
     path: str
     format: str
@@ -90,6 +108,26 @@ class Draft:
         quasi = any(guess.role == "quasi" for guess in self.guesses)
         return "table" if self.model == "k" and quasi else self.model
 
+    def keywords(self) -> dict[str, Any]:
+        """The roles that were guessed, as keywords of `shoal.anonymize`; raises while a column is left open."""
+        if self.open:
+            names = ", ".join(repr(guess.name) for guess in self.open)
+            raise InputError(f"decide about {names}: the draft leaves them open, and its guesses say why")
+        by_role: dict[str, list[str]] = {}
+        for guess in self.guesses:
+            by_role.setdefault(str(guess.role), []).append(guess.name)
+        sets = {} if "items" not in by_role else {"items": ",".join(by_role.pop("items"))}
+        trees = {guess.name: guess.hierarchy for guess in self.guesses if guess.hierarchy is not None}
+        return (
+            {**by_role, **sets}
+            | ({"hierarchy": trees} if trees else {})
+            | ({} if self.separator is None else {"separator": self.separator})
+        )
+
+    def to_yaml(self, folder: str = "") -> str:
+        """The plan, with the reasons as comments; paths are made relative to `folder`, if it is to lie there."""
+        return draft_yaml(self, folder=folder)
+
     def to_dict(self) -> dict[str, Any]:
         """For --json."""
         return {
@@ -105,8 +143,25 @@ class Draft:
         }
 
 
-def draft(path: str, *, format: str | None = None, query: str | None = None, bind: bool = False) -> Draft:
-    """The draft of a plan for a file or a table of a database; with `bind`, it holds the hash of the data and is for no other."""
+def draft(data: Any, *, format: str | None = None, query: str | None = None, bind: bool = False) -> Draft:
+    """The draft of a plan for a file, a table of a database or a data frame: what each column is guessed to be, and why.
+
+    Args:
+        data: A path, an address of a database, or a data frame.
+        bind: Whether the draft holds the hash of the data, so that its plan is for no other.
+
+    Raises:
+        InputError: The data cannot be read.
+
+    >>> import polars, shoal
+    >>> people = polars.DataFrame({"age": [20, 30, 40, 50] * 10, "codes": ["E11|I10", "J45", "E11", "I10|J45"] * 10})
+    >>> draft = shoal.draft(people)
+    >>> {guess.name: guess.role for guess in draft.guesses}
+    {'age': 'quasi', 'codes': 'items'}
+    """
+    if not isinstance(data, str | os.PathLike):
+        return _frame_draft(data)
+    path = os.fspath(data)
     if query is not None or is_address(path):
         return _database_draft(path, format, query, bind)
     if path == "-":
@@ -128,6 +183,14 @@ def draft(path: str, *, format: str | None = None, query: str | None = None, bin
         return Draft(path, form, form == told, 0, False, (), "km", reason, None, sha256)
     looked = _looks(path, form)
     return _drafted(path, form, form == told, looked, sha256, None)
+
+
+def _frame_draft(data: Any) -> Draft:
+    name = source_name(data)
+    table = object_table(data, name)
+    if table is None:
+        raise InputError(f"{name} has no columns; give a path, a data frame or an Arrow table")
+    return _drafted(name, "arrow", True, _looks_at(table, list(table.columns), name), None, None)
 
 
 def _database_draft(path: str, format: str | None, query: str | None, bind: bool) -> Draft:

@@ -59,7 +59,7 @@ def _no_columns(given: Any) -> Any:
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False, defer_build=True)
 
 
 class Input(_Part):
@@ -206,7 +206,16 @@ Promise = Annotated[Km | K | Rt | Lm | Diversity, Field(discriminator="model")]
 
 
 class Plan(_Part):
-    """A release, written down: what is read, what is promised, how, and what is written."""
+    """A release, written down: what is read, what is promised, how, and what is written.
+
+    Attributes:
+        guarantee: The promise: its model and its numbers.
+
+    >>> import shoal
+    >>> plan = shoal.Plan(version=1, input={"path": "baskets.csv"}, guarantee={"model": "km", "k": 5, "m": 2})
+    >>> str(plan.promise), plan.keywords()
+    ('5^2-anonymity', {})
+    """
 
     version: Literal[1] = Field(description="Of this format.")
     input: Input
@@ -374,4 +383,6 @@ class Plan(_Part):
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema of plans, for editors and for pipelines that make them."""
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | Plan.model_json_schema()
+    schema = Plan.model_json_schema()
+    schema["description"] = schema["description"].partition("\n")[0]  # without the example for Python
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | schema

@@ -30,7 +30,20 @@ _ADDRESSED = (("input", "path"), ("outputs", "data"))  # whose addresses are loo
 
 
 def read_plan(path: str | os.PathLike[str]) -> Plan:
-    """The plan in a file, YAML or (by its name, `.json`) JSON. Raises `InputError` for whatever is no plan."""
+    """The plan in a file, YAML or (by its name, `.json`) JSON.
+
+    Args:
+        path: The file.
+
+    Raises:
+        InputError: It is no plan; the message names the key and the line.
+
+    >>> import shoal
+    >>> with open("plan.yaml", "w") as file:
+    ...     print("version: 1", "input: {path: baskets.csv}", "guarantee: {model: km, k: 5, m: 2}", sep=chr(10), file=file)
+    >>> shoal.read_plan("plan.yaml").promise
+    KmAnonymity(k=5, m=2)
+    """
     return plan_of(*read_document(path))
 
 

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from shoal.errors import InputError
 from shoal.ordering import natural_order
+from shoal.records.formats.tabular import Tabular
 from shoal.records.storage.scratch import Scratch, scratch_of
 from shoal.records.storage.shuffle import shuffle_rows
 
@@ -28,8 +29,19 @@ _BLOCK = (
 
 
 @dataclass(frozen=True, eq=False)
-class Baskets:
-    """Immutable set-valued data. Build it with `Baskets.from_rows`, `Baskets.from_codes` or `shoal.read`."""
+class Baskets(Tabular):
+    """Immutable set-valued data. Build it with `Baskets.from_rows`, `Baskets.from_codes` or `shoal.read`.
+
+    Attributes:
+        offsets: Where each row begins in `items`, and where the last one ends.
+        items: Row after row, the places of its items in the vocabulary, ascending.
+        vocabulary: The items, by name, in natural order.
+
+    >>> import shoal
+    >>> baskets = shoal.Baskets.from_rows([["milk", "bread"], ["milk"]])
+    >>> list(baskets.rows()), baskets.vocabulary, baskets.supports().tolist()
+    ([['bread', 'milk'], ['milk']], ('bread', 'milk'), [1, 2])
+    """
 
     offsets: npt.NDArray[np.int64]
     items: npt.NDArray[np.int32]

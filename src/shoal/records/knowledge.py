@@ -50,7 +50,23 @@ class Rule:
 
 @dataclass(frozen=True, eq=False)
 class Rules:
-    """A table of rules, the most general first."""
+    """A table of rules, the most general first.
+
+    Attributes:
+        sensitive: The column that they are about.
+        values: Its values.
+        support: Per rule, how many rows meet its conditions.
+        exceptions: Per rule, how many of them have the value all the same.
+        redundant: Per rule, whether it follows from a more general one.
+        given: Per rule, whether the owner gave it.
+        min_exp: How many rows must have been expected for a rule to be believed.
+        min_conf: How sure a rule must be.
+
+    >>> import polars, shoal
+    >>> people = polars.DataFrame({"sex": ["F"] * 50 + ["M"] * 50, "job": ["nurse", "pilot"] * 25 + ["pilot"] * 50})
+    >>> shoal.rules(people, quasi="sex", sensitive="job")
+    Rules(1 about job, 0 of them redundant)
+    """
 
     hierarchies: Mapping[str, Hierarchy]
     """Per attribute that may stand in a rule, the tree over its values; their order is that of the columns of `nodes`."""

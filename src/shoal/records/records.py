@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from shoal.errors import InputError
 from shoal.records.baskets import Baskets, row_blocks
+from shoal.records.formats.tabular import Tabular
 from shoal.records.values import MISSING, NumberError, ordering
 
 __all__ = ["MISSING", "ROLES", "Column", "Records", "same_records", "same_sets"]
@@ -87,8 +88,19 @@ class Column:
 
 
 @dataclass(frozen=True, eq=False)
-class Records:
-    """Columns and items about the same rows. Identifiers are not in it: they are dropped while reading."""
+class Records(Tabular):
+    """Columns and items about the same rows. Identifiers are not in it: they are dropped while reading.
+
+    Attributes:
+        columns: The columns with one value a row, each with its name, role and values.
+        items_name: What the column of the sets is called.
+
+    >>> import polars, shoal
+    >>> table = polars.DataFrame({"age": [34, 51], "codes": [["E11"], ["I10"]]})
+    >>> records = shoal.load_records(table, quasi="age", items="codes").records
+    >>> len(records), records.names, records["age"].texts()
+    (2, ('age', 'codes'), ['34', '51'])
+    """
 
     columns: tuple[Column, ...]
     items: Baskets | None = None
@@ -140,6 +152,7 @@ class Records:
         return found
 
     def of_role(self, role: str) -> tuple[Column, ...]:
+        """The columns with a role, in their order."""
         return tuple(column for column in self.columns if column.role == role)
 
     def set_columns(self) -> list[tuple[str, Baskets]]:

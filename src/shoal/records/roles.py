@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import ClassVar
 
-from shoal.errors import InputError, option
+from shoal.errors import InputError, near_miss, option
 from shoal.records.layout import FORMATS, FORMATS_WITH_COLUMNS
 from shoal.records.values import is_number
 
@@ -222,13 +222,17 @@ def check_repeats(columns: Sequence[str], source: str) -> None:
 
 def no_column(asked: str, role: str, columns: Sequence[str], named: Collection[str], source: str) -> InputError:
     """The error for a column that is not there."""
-    return InputError(f"{source}: there is no column {asked!r} for {option(role)}; {its_columns(columns, named)}")
+    return InputError(
+        f"{source}: there is no column {asked!r} for {option(role)}; {its_columns(columns, named, asked)}"
+    )
 
 
-def its_columns(columns: Sequence[str], named: Collection[str]) -> str:
-    """Which columns there are, for the end of a sentence; how many, where their names may be somebody's values."""
+def its_columns(columns: Sequence[str], named: Collection[str], asked: str = "") -> str:
+    """Which columns there are, for the end of a sentence, the one that may be `asked` for first; how many, where their names may be
+    somebody's values."""
+    near = near_miss(asked, columns)
     if is_header(columns, named):
-        return f"its columns are {name_list(columns)}"
+        return f"{near}its columns are {name_list(columns)}"
     return f"line 1 has {len(columns):,} cells and does not look like its header: put a header line above the rows, or correct the name"
 
 

@@ -29,7 +29,7 @@ from shoal.records.layout import FORMATS, Layout, format_of
 from shoal.records.records import Records
 from shoal.records.roles import Roles, SetRoles, comma_parts, texts_of
 from shoal.records.storage.scratch import Scratch, reading_into
-from shoal.records.storage.streams import BLANKS, Input, list_lines
+from shoal.records.storage.streams import BLANKS, Input, is_stream, list_lines
 
 _LACKS = {
     "dat": ("FIMI text has no columns", ("items", "id", "separator", "drop")),
@@ -110,6 +110,16 @@ def read(
     inside a cell, `drop` the columns to leave out, `query` what to ask of a database whose address names no table. All are found out
     where the data leave no doubt. With a `memory_limit` such as `2GB`, what is read from a file and what is made from it lie in scratch
     files. `input_limit` is the most memory that what is read may take: 2 GB, or 64 times the size of the file, unless it is given.
+
+    Args:
+        source: A path, `-`, an address of a database, a data frame, an Arrow table, or rows of names.
+
+    Raises:
+        InputError: It cannot be read, or leaves open where its sets are.
+
+    >>> import shoal
+    >>> shoal.read([["milk", "bread"], ["milk"]])
+    Baskets(2 transactions, 2 items, 3 occurrences)
     """
     roles = SetRoles(items, id, texts_of(drop))
     return load(source, Reading(roles, format, separator, None, query, memory_limit, input_limit)).baskets
@@ -138,6 +148,18 @@ def load_records(
     `drop` is for identifiers: never read, never kept. `numeric` names the numeric columns; None finds them out by their values.
     `separator` separates the items of cells, `query` is asked of a database, `input_limit` is as for `read`.
     Names are given one by one or with commas between them.
+
+    Args:
+        source: A path, `-`, an address of a database, a data frame or an Arrow table.
+        sensitive_sets: The column with the sets of sensitive items, if there is one.
+
+    Raises:
+        InputError: It cannot be read, or a column has no role.
+
+    >>> import polars, shoal
+    >>> table = polars.DataFrame({"name": ["Ann"], "age": [34], "codes": [["E11", "I10"]]})
+    >>> shoal.load_records(table, drop="name", quasi="age", items="codes").records
+    Records(1 rows: age (quasi), codes (items))
     """
     roles = Roles(*map(texts_of, (quasi, items, sensitive, sensitive_sets, keep, drop)))
     said = None if numeric is None else texts_of(numeric)
@@ -181,7 +203,7 @@ def _load(data: Any, reading: Reading) -> Source:
         return _of_database(data, reading)
     if reading.format not in (None, *FORMATS):
         raise InputError(f"format {reading.format!r} is not known; take one of {', '.join(reading.roles.formats)}")
-    if isinstance(data, str | os.PathLike):
+    if isinstance(data, str | os.PathLike) or is_stream(data):
         with Input(data) as file:
             return _of_file(file, reading)
     return _of_object(data, reading)

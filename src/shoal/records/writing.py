@@ -47,6 +47,20 @@ def write(rows: Baskets | Records, target: Target, *, layout: Layout | None = No
     """Writes baskets or records to a file, all or nothing, or to standard output (`-`); returns the layout that was used.
 
     The target's name tells the format; `layout` gives the rest, such as the layout that the input had.
+
+    Nothing is audited here: `Release.write` publishes.
+
+    Args:
+        rows: What is written.
+        target: A path, or `-`.
+        layout: Separator, names of columns and the like; None for those of the format.
+
+    Raises:
+        InputError: The name tells no format, the file is there, or the format has no place for a name.
+
+    >>> import shoal
+    >>> shoal.write(shoal.read([["milk", "bread"], ["milk"]]), "sets.csv").separator
+    ' '
     """
     if layout is None and isinstance(rows, Records):
         layout = Layout("csv")

@@ -82,7 +82,7 @@ def test_every_model_can_be_compared(patients, in_process, document, losses, plo
     assert all(row["holds"] and losses <= set(row["loss"]) for row in done)
     assert all(row["status"] == "unreachable" and row["reason"] for row in rows if row not in done)
     assert plotted <= {one.title for one in plots_of(rows, found.comparison.axes)}
-    assert frame_of(rows).height == len(found.tasks)
+    assert frame_of(rows).num_rows == len(found.tasks)
     page = page_of(found, rows)
     assert b"gout" not in page
     assert b"cough" not in page

@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from json_outputs import faults_of
 from shoal.cli.reproduce import reproduce
 from shoal.errors import InputError
 from shoal.studies.papers import PAPERS, measure, paper
@@ -82,6 +83,7 @@ def test_quick_mode_from_the_command_to_the_page(tmp_path, capfd, monkeypatch):
     reproduce("injector", full=False, output=str(folder), jobs=2, most_rows=300, json=True)
     shown = capfd.readouterr()
     document = json.loads(shown.out)
+    assert faults_of("reproduce", document) == []
     assert shown.err.startswith("shoal: ")
     assert "4 measurements to make" in shown.err
     assert "shoal: 1 of 4 measurements, about " in shown.err  # a log tells how far it is, too

@@ -43,12 +43,13 @@ from shoal.kernels.itemsets.deletion import (
     about_all,
     find_rare,
     hitting_places,
+    mark_beside,
     neighbours,
     new_scratch,
     put_back,
 )
 from shoal.kernels.itemsets.nodes import LeafRows
-from shoal.kernels.itemsets.offers import lay_out, mark_standing, rows_of_tokens, take_lowest
+from shoal.kernels.itemsets.offers import Offers, lay_out, note_standing, rows_of_tokens, take_lowest
 from shoal.kernels.parallel import even_blocks, over_blocks
 from shoal.price.information import Fates
 from shoal.price.levels import BIT
@@ -165,7 +166,10 @@ class _Search:
         self.started = time.monotonic()
         self.expired = self.has_moved_rows = False
         h, baskets = problem.hierarchy, problem.baskets
-        self.baskets, self.part_of_row = baskets, part
+        # Rows that share their commonest items stand together: what is read together then lies together.
+        self.order = _alike_together(baskets, part)
+        self.baskets = baskets = baskets.take(self.order)
+        self.part_of_row = None if part is None else part[self.order]
         self.ladder = _Ladder(h)
         self.leaf = problem.leaf.astype(np.int32)[baskets.items]
         self.place, self.leaf_of_place, self.token, self.n = self._tokens()
@@ -226,7 +230,8 @@ class _Search:
         if self.problem.price.name == "ncp":
             return local_ncp(self.problem.hierarchy, node)["ncp"]
         n = self.problem.hierarchy.n_nodes
-        pairs, times = np.unique(self.leaf.astype(np.int64) * (n + 1) + node + 1, return_counts=True)
+        leaves = self.leaf.astype(np.int64) * (n + 1)
+        pairs, times = np.unique(leaves + node[self._origin()] + 1, return_counts=True)
         leaf, token = pairs // (n + 1), pairs % (n + 1) - 1
         return Fates(leaf, token, times.astype(np.int64), leaf == token).info
 
@@ -235,11 +240,14 @@ class _Search:
 
     def nodes(self, rung: Rungs) -> Nodes:
         """What each occurrence is published as, -1 for nothing."""
-        return np.where(rung >= 0, self.ladder.node[rung, self.leaf], -1).astype(np.int32)
+        node = np.empty(len(rung), np.int32)
+        node[self._origin()] = np.where(rung >= 0, self.ladder.node[rung, self.leaf], -1)
+        return node
 
-    def tokens(self, rung: Rungs) -> Nodes:
-        """What each occurrence is counted as, -1 for nothing."""
-        return np.where(rung >= 0, self.token[rung, self.place], -1).astype(np.int32)
+    def _origin(self) -> npt.NDArray[np.int64]:
+        """Where each occurrence stands in the rows as they came."""
+        begins = self.problem.baskets.offsets[:-1][self.order] - self.baskets.offsets[:-1]
+        return np.repeat(begins, self.baskets.lengths) + np.arange(len(self.leaf))
 
     def _state(self, rung: Rungs) -> _State:
         over_blocks(
@@ -257,13 +265,24 @@ class _Search:
         there = rung >= 0
         key = self.leaf[there].astype(np.int64) * n_rungs + rung[there]
         times = np.bincount(key, minlength=n_leaves * n_rungs).reshape(n_leaves, n_rungs)
-        node, price = self.ladder.node.T, self.problem.price
+        return times, self._prices(self.ladder.node.T, times)
+
+    def _costs_at(self, level: int, occurrences: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+        """What each of these costs if they are all that stands, on one rung."""
+        leaf = self.leaf[occurrences]
+        times = np.bincount(leaf, minlength=self.problem.hierarchy.n_leaves)
+        costs: npt.NDArray[np.float64] = self._prices(self.ladder.node[level][:, None], times[:, None])[:, 0]
+        return costs[leaf]
+
+    def _prices(self, node: Nodes, times: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+        """What an occurrence of each leaf costs as a node, if so many of the leaf are published as that."""
+        price = self.problem.price
         if price.name == "ncp":
-            level = price.level[node] - price.level[:n_leaves, None]
-            return times, np.where(node >= 0, level / price.deletion, 0.0)
+            level = price.level[node] - price.level[: len(node), None]
+            return np.where(node >= 0, level / price.deletion, 0.0)
         behind = np.bincount(node.ravel() + 1, times.ravel(), minlength=self.problem.hierarchy.n_nodes + 1)[1:]
         bits = np.log2(np.maximum(behind[node], 1) / np.maximum(times, 1))
-        return times, np.where(node >= 0, bits, 0.0) * BIT / price.deletion
+        return np.where(node >= 0, bits, 0.0) * BIT / price.deletion
 
     def _pass(self, before: _State | None, dear: float = 1.0) -> _State:
         """From the leaves up, where a deletion costs `dear`."""
@@ -290,11 +309,15 @@ class _Search:
         """Let what is away return, level by level, where that costs less than a deletion that costs `dear`."""
         for level in range(1, len(self.ladder)):
             self._tell("publishing as categories what cannot stand")
-            offer = np.where((rung < 0) & (self.ladder.node[level, self.leaf] >= 0), level, -1).astype(np.int8)
-            gain = dear - self._cost_of(offer)
-            offer[gain <= 0] = -1
-            if (offer >= 0).any():
-                worth = _weights(UNIT * gain * self._company(offer))
+            away = np.flatnonzero(rung < 0)
+            away = away[(self.ladder.node[level] >= 0)[self.leaf[away]]]
+            offer, worth = np.full_like(rung, -1), np.ones(len(rung), np.int32)
+            offer[away] = level
+            gain = dear - self._costs_at(level, away)
+            offer[away[gain <= 0]] = -1
+            away, gain = away[gain > 0], gain[gain > 0]
+            if len(away):
+                worth[away] = _weights(UNIT * gain * self._company(self.token[level, self.place[away]]))
                 rung = self._settle(rung, offer, worth, is_firm=True)
         return rung
 
@@ -303,12 +326,11 @@ class _Search:
         _, cost = self._costs(rung)
         return np.where(rung >= 0, cost[self.leaf, rung], 0.0)
 
-    def _company(self, rung: Rungs) -> npt.NDArray[np.float64]:
+    def _company(self, token: Nodes) -> npt.NDArray[np.float64]:
         """How frequent the token of each occurrence is beside the others, as the square root."""
-        token = self.tokens(rung)
-        there = np.bincount(token[token >= 0], minlength=self.n)
-        scale = np.sqrt(there / max(1.0, float(np.median(there[there > 0])))) if there.any() else np.ones(self.n)
-        return np.where(token >= 0, scale[token], 1.0)
+        there = np.bincount(token, minlength=self.n)
+        scale: npt.NDArray[np.float64] = np.sqrt(there / max(1.0, float(np.median(there[there > 0]))))
+        return scale[token]
 
     def _within_budget(self, first: _State, lesson: _State | None) -> _State:
         """The best state with no more deleted than is allowed, when the first, which learned from the lesson, deletes more."""
@@ -408,7 +430,7 @@ class _Search:
             missing = np.where(np.bincount(part[there], minlength=1 + part.max(initial=0)) > 0, self.problem.k, 0)
             missing -= np.bincount(part[there], minlength=len(missing))
             others = np.flatnonzero((lengths > 0) & ~there & (missing[part] > 0))
-            others = others[np.lexsort((lengths[others], part[others]))]
+            others = others[np.lexsort((self.order[others], lengths[others], part[others]))]
             first = np.searchsorted(part[others], part[others])
             rises[others[np.arange(len(others)) - first < missing[part[others]]]] = True
         higher = np.full(self.problem.hierarchy.n_leaves, root, np.int8)
@@ -421,31 +443,48 @@ class _Search:
     def _settle(self, rung: Rungs, offer: Rungs, worth: Nodes, *, is_firm: bool) -> Rungs:
         """Let stand of what is offered whatever the promise allows; what stands already stays, if it `is_firm`."""
         problem, baskets = self.problem, self.baskets
-        settled, offered = self.tokens(rung), self.tokens(offer)
         unpriced = np.zeros(0, np.int64)  # nothing here asks what a place costs
         rows = TokenRows(
-            baskets.offsets, self.tok, self.weight, unpriced, self.alive, problem.leaf_rows, problem.k, problem.m
+            baskets.offsets,
+            self.tok,
+            self.weight,
+            unpriced,
+            self.alive,
+            problem.leaf_rows,
+            unpriced,
+            problem.k,
+            problem.m,
         )
-        over_blocks(lambda a, b: lay_out(rows, settled, offered, worth, is_firm, a, b), self.blocks, problem.threads)
-        starts, of_token = rows_of_tokens(baskets.offsets, self.tok, self.n)
-        rows = rows._replace(under=LeafRows(self.own_span, starts, of_token))
+        offers = Offers(self.token, self.place, rung, offer, worth, is_firm)
+        over_blocks(lambda a, b: lay_out(rows, offers, a, b), self.blocks, problem.threads)
+        starts, of_token, places = rows_of_tokens(baskets.offsets, self.tok, self.n)
+        rows = rows._replace(under=LeafRows(self.own_span, starts, of_token), places=places)
         support = np.diff(starts)
         rarity = np.empty(self.n, np.int32)
         rarity[np.argsort(-support, kind="stable")] = np.arange(self.n, dtype=np.int32)
         choice = Choice(rarity, np.ones(self.n, np.int32), 0)  # the weights say all
-        every = not (is_firm and (settled >= 0).any())
-        tokens = np.flatnonzero(support) if every else np.unique(offered[(settled < 0) & (offered >= 0)])
+        every = not (is_firm and (rung >= 0).any())
+        tokens = np.flatnonzero(support)
+        if not every:
+            new = np.flatnonzero((rung < 0) & (offer >= 0))
+            tokens = np.flatnonzero(np.bincount(self.token[offer[new], self.place[new]]))
         # Small sets first: what they take away leaves few of the larger ones.
         for size in range(min(2, problem.m), problem.m + 1):
             self._take_away(rows._replace(m=size), about_all(tokens), support, choice, every)
         if not is_firm:
             tokens = np.unique(self.tok[~self.alive & (self.tok >= 0)])
         order = tokens[np.argsort(-support[tokens], kind="stable")].astype(np.int32)
-        while len(put_back(rows, self.scratch, order, True)):
-            pass
-        stands = np.empty(len(rung), np.bool_)
-        over_blocks(lambda a, b: mark_standing(rows, settled, offered, stands, a, b), self.blocks, problem.threads)
-        return np.where(stands, np.where(rung >= 0, rung, offer), -1).astype(np.int8)
+        while len(back := put_back(rows, self.scratch, order, True)):
+            order = order[self._stands_beside(rows, back)[order]]
+        stands = np.empty_like(rung)
+        over_blocks(lambda a, b: note_standing(rows, offers, stands, a, b), self.blocks, problem.threads)
+        return stands
+
+    def _stands_beside(self, rows: TokenRows, places: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        """Per token, whether it is in the row of one of these places: no other can return since they did."""
+        is_beside = np.zeros(self.n, np.bool_)
+        mark_beside(rows, places, is_beside)
+        return is_beside
 
     def _take_away(
         self, rows: TokenRows, asked: Asked, support: npt.NDArray[np.int64], choice: Choice, first: bool
@@ -468,6 +507,21 @@ class _Search:
 
     def _tell(self, doing: str) -> None:
         self.options.tell(f"pass {self.passes}: {doing}", self.part)
+
+
+def _alike_together(baskets: Baskets, part: npt.NDArray[Any] | None) -> npt.NDArray[np.int64]:
+    """The rows of each part, those with the same commonest item one after the other, and among them those with the same next two."""
+    support = baskets.supports()
+    rank = np.empty(len(support) + 1, np.int64)
+    rank[np.argsort(-support, kind="stable")] = np.arange(len(support))
+    filled, last = np.flatnonzero(baskets.lengths), len(support)
+    ranks, keys = rank[baskets.items], np.full((4, len(baskets)), last)
+    if part is not None:
+        keys[3] = part
+    for key in keys[2::-1] if len(filled) else ():
+        key[filled] = np.minimum.reduceat(ranks, baskets.offsets[:-1][filled])
+        ranks[ranks == np.repeat(key, baskets.lengths)] = last
+    return np.lexsort(keys)
 
 
 def _blocks(work: npt.NDArray[np.integer]) -> list[tuple[int, int]]:

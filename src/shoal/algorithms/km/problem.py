@@ -119,6 +119,7 @@ class Problem:
             np.zeros(size, np.int64),
             np.zeros(size, np.bool_),
             self.leaf_rows,
+            np.zeros(0, np.int64),
             self.k,
             self.m,
         )

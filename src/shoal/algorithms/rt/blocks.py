@@ -105,9 +105,15 @@ def joined_blocks(records: Records, blocks: Sequence[Rows], recodings: Sequence[
         items_ncp=None if first.items_ncp is None else _mean([one.items_ncp or 0.0 for one in recodings], items),
         optimal=None,
         bound=None,
-        facts={**same, **cluster_facts(of_row, n), "blocks": len(blocks)},
+        facts={**same, **cluster_facts(of_row, n), **_formation(recodings), "blocks": len(blocks)},
         notes=(*notes[:MOST_NOTES], *more),
     )
+
+
+def _formation(recodings: Sequence[ClusterRecoding]) -> dict[str, str]:
+    """How classes were formed, which may differ from block to block."""
+    ways = sorted({str(one.facts["formation"]) for one in recodings if "formation" in one.facts})
+    return {"formation": " and ".join(ways)} if ways else {}
 
 
 def _joined_tokens(records: Records, blocks: Sequence[Rows], recodings: Sequence[ClusterRecoding]) -> ItemTokens | None:

@@ -1,13 +1,16 @@
-"""Clusters of at least k rows with near relational values: CLUSTER as printed (section 5 of the RT paper), or Mondrian.
+"""Clusters of at least k rows with near relational values: CLUSTER as printed (section 5 of the RT paper), Mondrian, or the better of both.
 
 CLUSTER takes a random row as seed and the k - 1 rows with the least NCP together with it (with the seed, not with what the cluster
 has become: line 4); fewer than k rows are left, each goes where the cluster's NCP is then least, and clusters that are
-published alike become one. Equal tuples are looked at once, however many rows they have.
+published alike become one. Equal tuples are looked at once, however many rows they have. Neither way is always the better one, so
+`better-of-two` forms clusters in both and takes those whose columns keep more of their information.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -17,11 +20,28 @@ from shoal.algorithms.rt.cluster_recoding import ClusterRecoding, RTOptions
 from shoal.algorithms.rt.demand import Demand, demand_of
 from shoal.algorithms.rt.mondrian import mondrian_parts
 from shoal.algorithms.rt.task import Hierarchies
+from shoal.algorithms.rt.weighing.column_price import ColumnPrice
 from shoal.errors import Unreachable
 from shoal.guarantees.table import TableAnonymity
 from shoal.kernels.tables.boxes import boxes_around, nearest_groups, place_leftovers
 from shoal.loss.relational import Space, relational_ncp, space
 from shoal.records.records import Records
+
+Way = Literal["cluster", "mondrian"]
+WAYS: tuple[Way, ...] = ("cluster", "mondrian")
+MOST_TUPLES = 100_000
+"""Different tuples beyond which CLUSTER, which compares each with all others, is tried only by name."""
+
+
+def better_of_two(
+    records: Records,
+    guarantee: TableAnonymity,
+    hierarchies: Hierarchies,
+    options: Options,
+    rt: RTOptions | None = None,
+) -> ClusterRecoding:
+    """Relational k-anonymity by CLUSTER and by Mondrian: of the two, the clusters that keep more of the columns' information."""
+    return replace(relational(WAYS, records, guarantee, hierarchies, options, rt), algorithm="better-of-two")
 
 
 def cluster(
@@ -32,7 +52,7 @@ def cluster(
     rt: RTOptions | None = None,
 ) -> ClusterRecoding:
     """Relational k-anonymity by CLUSTER; with l or t, of near rows that keep to it together."""
-    return relational("cluster", records, guarantee, hierarchies, options, rt)
+    return relational(("cluster",), records, guarantee, hierarchies, options, rt)
 
 
 def mondrian(
@@ -43,7 +63,7 @@ def mondrian(
     rt: RTOptions | None = None,
 ) -> ClusterRecoding:
     """Relational k-anonymity by Mondrian; with l or t, it cuts only where all pieces keep to it."""
-    return relational("mondrian", records, guarantee, hierarchies, options, rt)
+    return relational(("mondrian",), records, guarantee, hierarchies, options, rt)
 
 
 def clusters(space: Space, k: int, seed: int) -> tuple[npt.NDArray[np.int32], int]:
@@ -86,14 +106,14 @@ def number_groups(group: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int32], int]:
 
 
 def relational(
-    way: str,
+    ways: Iterable[str],
     records: Records,
     guarantee: TableAnonymity,
     hierarchies: Hierarchies,
     options: Options,
     rt: RTOptions | None,
 ) -> ClusterRecoding:
-    """A table without items: clusters, joined while one of them lacks what the promise demands of sensitive values."""
+    """A table without items: clusters in the best of these ways, such as the promise demands of sensitive values."""
     n, k = len(records), int(guarantee.k)
     if n < k:
         raise Unreachable(
@@ -101,7 +121,16 @@ def relational(
         )
     laid = space(records, hierarchies, (rt or RTOptions()).weights)
     demand = demand_of(records, guarantee)
-    of_row, count = form_clusters(laid, k, way, options, demand)
+    ways, notes = tuple(ways), tuple[str, ...]()
+    if len(ways) > 1 and len(laid.points) > MOST_TUPLES:
+        ways = ("mondrian",)
+        notes = (
+            f"the rows have {len(laid.points):,} different combinations of values, too many to compare each with all others: classes were "
+            "formed by mondrian alone; name the algorithm cluster to have that done",
+        )
+    formed = {way: form_clusters(laid, k, way, options, demand) for way in ways}
+    way = min(formed, key=lambda one: ColumnPrice(laid).of_classes(*formed[one])) if len(ways) > 1 else ways[0]
+    of_row, count = formed[way]
     losses = relational_ncp(laid, of_row, count)
     return ClusterRecoding(
         of_row,
@@ -110,7 +139,8 @@ def relational(
         losses.pop("ncp"),
         losses,
         algorithm=way,
-        facts=cluster_facts(of_row, count),
+        facts={**cluster_facts(of_row, count), "formation": way},
+        notes=notes,
     )
 
 

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from shoal.algorithms.km.local import local_in_parts
 from shoal.algorithms.recoding import Options
 from shoal.algorithms.rt.cluster_recoding import ClusterRecoding, RTOptions
-from shoal.algorithms.rt.clusters import number_groups
+from shoal.algorithms.rt.clusters import MOST_TUPLES, WAYS, number_groups
 from shoal.algorithms.rt.merges import initial_clusters, publishable, recoding_of, rum_bound, tum_bound
 from shoal.algorithms.rt.task import Guarantee, Hierarchies, Task, task_of
 from shoal.algorithms.rt.tfirst import tfirst
@@ -47,13 +47,13 @@ NEAR = 8
 """Classes that each is compared with for a merger."""
 MOST_CLASSES = 4_000
 """With more classes than this, none merge and no row moves: each would be compared with all others."""
-MOST_TUPLES = 50_000
-"""Different tuples beyond which CLUSTER, which compares each with all others, is no start."""
 MOST_FITTING = 20_000_000
 """Places, over all classes, of rows that fit into them; beyond, no row moves."""
 MODERATE = 2_000
 """Rows, and occurrences of items, up to which the algorithms of the paper are run as well."""
-CLOSE = 1.1
+LARGE = 200_000
+"""Rows, and occurrences of items, from which on fewer starts are measured in full."""
+CLOSE, CLOSE_IN_LARGE = 1.1, 1.01
 """Starts that cost no more than this much of the best are measured in full beside it."""
 
 Ints = npt.NDArray[np.int64]
@@ -70,6 +70,8 @@ class Partition:
     n: int
     columns: float
     items: float
+    lost: Floats
+    """What each occurrence loses, in shares of what one says on average."""
 
     def cost(self, balance: float) -> float:
         return balance * self.columns + (1 - balance) * self.items
@@ -83,9 +85,10 @@ def joint(
     search = _Search(task)
     starts = [search.best_pruning(), *search.clusters()]
     found = search.move_rows(search.merge_classes(min(starts, key=search.cost)))
-    finalists = [found, *(one for one in starts if search.cost(one) <= CLOSE * search.cost(found))]
-    answers = [_answer(task, one) for one in {id(one): one for one in finalists}.values()]
-    if len(task) + task.items.occurrences <= MODERATE:
+    close = CLOSE_IN_LARGE if search.size >= LARGE else CLOSE
+    finalists = [found, *(one for one in starts if search.cost(one) <= close * search.cost(found))]
+    answers = [_answer(task, one) for one in {one.of_row.tobytes(): one for one in finalists}.values()]
+    if search.size <= MODERATE:
         answers += _of_the_paper(records, guarantee, hierarchies, task)
     costs = [search.objective(answer) for answer in answers]
     chosen = answers[int(np.argmin(costs))]
@@ -120,6 +123,7 @@ class _Search:
         self.started, self.expired = time.monotonic(), False
         self.price = ColumnPrice(task.space)
         self.occurrences = max(1, task.items.occurrences)
+        self.size = len(task) + task.items.occurrences
         self.bits = entropy_bits(task.items.supports()) / self.occurrences
         """What an occurrence says on average."""
         self.filled = np.bincount(task.space.tuple_of, task.items.lengths > 0, minlength=len(task.space.points))
@@ -136,7 +140,7 @@ class _Search:
         n = len(answer.values[next(iter(answer.values))])
         item, token, times = answer.tokens.counts()
         items = Fates(item, token, times, np.zeros(len(item), np.bool_)).info
-        return self.balance * self._columns(answer.of_row, n) + (1 - self.balance) * items
+        return self.balance * self.price.of_classes(answer.of_row, n) + (1 - self.balance) * items
 
     def goes_on(self, doing: str, share: float) -> bool:
         """Whether there is time for another step."""
@@ -145,11 +149,12 @@ class _Search:
         self.task.options.tell(doing, share)
         return not self.expired
 
-    def measure(self, of_row: npt.NDArray[np.integer]) -> Partition:
-        """A partition with what it costs."""
+    def measure(self, of_row: npt.NDArray[np.integer], lost: Floats | None = None) -> Partition:
+        """A partition with what it costs; `lost` is what its occurrences lose, where that is known."""
         of_row, n = number_groups(of_row)
-        lost = self.items_lost(self.task.items, of_row)
-        return Partition(of_row, n, self._columns(of_row, n), float(lost.sum()) / self.occurrences)
+        if lost is None:
+            lost = self.items_lost(self.task.items, of_row)
+        return Partition(of_row, n, self.price.of_classes(of_row, n), float(lost.sum()) / self.occurrences, lost)
 
     def items_lost(self, items: Baskets, of_row: npt.NDArray[np.integer]) -> Floats:
         """What each occurrence loses by `local` inside the classes, in shares of what one says on average."""
@@ -166,7 +171,7 @@ class _Search:
 
     def clusters(self) -> Iterator[Partition]:
         """The clusters that the paper's algorithms begin with, formed in either way."""
-        for formation in ("cluster", "mondrian") if len(self.task.space.points) <= MOST_TUPLES else ("mondrian",):
+        for formation in WAYS if len(self.task.space.points) <= MOST_TUPLES else ("mondrian",):
             if self.goes_on(f"clusters by {formation}", 0.3):
                 formed = replace(self.task, rt=replace(self.task.rt, formation=formation))
                 yield self.measure(initial_clusters(formed)[0].of_row())
@@ -241,9 +246,8 @@ class _Search:
     def _with_mergers(self, best: Partition) -> Partition | None:
         """With those pairs of classes merged that the objective gains by; None where it gains by none."""
         items, w = self.task.items, self.balance
-        lost = self.items_lost(items, best.of_row)
         of_class = np.repeat(best.of_row, items.lengths)
-        company = Company.of(items, best.of_row, best.n, lost)
+        company = Company.of(items, best.of_row, best.n, best.lost)
         boxes = self.task.space.boxes(best.of_row, best.n)
         pairs = self._near(boxes, np.bincount(best.of_row, minlength=best.n))
         columns = self._lost_by_mergers(best, boxes, pairs)
@@ -251,11 +255,12 @@ class _Search:
         if not len(pairs):
             return None
         after = self.items_lost(items, _with_merged(best.of_row, pairs))
-        change = np.bincount(of_class, after - lost, minlength=best.n)[pairs].sum(axis=1) / self.occurrences
+        change = np.bincount(of_class, after - best.lost, minlength=best.n)[pairs].sum(axis=1) / self.occurrences
         gain = w * columns + (1 - w) * change
+        tried = len(pairs)
         pairs = pairs[np.argsort(gain, kind="stable")][: np.count_nonzero(gain < 0)]
         while len(pairs):
-            found = self.measure(_with_merged(best.of_row, pairs))
+            found = self.measure(_with_merged(best.of_row, pairs), after if len(pairs) == tried else None)
             if self.cost(found) < self.cost(best):
                 return found
             pairs = pairs[: len(pairs) // 2]
@@ -275,7 +280,7 @@ class _Search:
 
     def _lost_by_mergers(self, best: Partition, boxes: Boxes, pairs: Ints) -> Floats:
         """What the columns lose by merging each pair of classes."""
-        of_pair, tuple_of_pair, rows = self._pairs(best.of_row)
+        of_pair, tuple_of_pair, rows = self.price.pairs(best.of_row)
         self.price.learn(boxes, of_pair, tuple_of_pair, rows)
         now = np.bincount(of_pair, self.price.of_pairs(boxes, of_pair, tuple_of_pair, rows), minlength=best.n)
         both = boxes[pairs[:, 0]].copy()
@@ -324,8 +329,8 @@ class _Search:
             int(space.sizes[tuples].sum()) for tuples in fits
         ) > MOST_FITTING // max(1, items.occurrences // max(1, len(items))):
             return to, gain
-        company = Company.of(items, best.of_row, best.n, self.items_lost(items, best.of_row))
-        of_pair, tuple_of_pair, rows = self._pairs(best.of_row)
+        company = Company.of(items, best.of_row, best.n, best.lost)
+        of_pair, tuple_of_pair, rows = self.price.pairs(best.of_row)
         self.price.learn(boxes, of_pair, tuple_of_pair, rows)
         by_pair = self.price.of_pairs(boxes, of_pair, tuple_of_pair, np.ones(len(rows), np.int64))
         width = np.int64(len(space.points))
@@ -377,16 +382,6 @@ class _Search:
             if not bad:
                 return moved
             rows = rows[~(np.isin(of_row[rows], bad) | np.isin(to[rows], bad))]
-
-    def _pairs(self, of_row: Classes) -> tuple[Ints, Ints, Ints]:
-        """(class, tuple, rows), each pair of class and tuple once, classes ascending."""
-        width = np.int64(len(self.task.space.points))
-        keys, rows = np.unique(of_row * width + self.task.space.tuple_of, return_counts=True)
-        return keys // width, keys % width, rows
-
-    def _columns(self, of_row: Classes, n: int) -> float:
-        """What the columns lose."""
-        return self.price.learn(self.task.space.boxes(of_row, n), *self._pairs(of_row))
 
 
 def _node_of_tuple(tree: ClassTree, nodes: Ints) -> Ints:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from shoal.app.project.wording import KNOWN_COLUMNS, PageOrigin
-from shoal.estimate.trials import Trials
+from shoal.estimates.trials import Trials
 from shoal.plan import plan_of
 from shoal.processes import Teller
 

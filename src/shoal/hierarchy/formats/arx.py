@@ -32,6 +32,14 @@ def parse(text: str, place: str, levels: Sequence[str] | None = None) -> Links:
     return _links(cells.rows)
 
 
+def links_of(rows: Sequence[Sequence[str]], place: str) -> Links:
+    """The links of rows that are known to hold no header."""
+    cells = Cells([list(row[: 1 + max((i for i, cell in enumerate(row) if cell), default=-1)]) for row in rows], [])
+    cells = Cells([row for row in cells.rows if row], [i for i, row in enumerate(cells.rows, 1) if row])
+    _refuse_gaps(cells, place)
+    return _links(cells.rows)
+
+
 def render(hierarchy: Hierarchy, name: str) -> str:
     """One row per leaf, `;` between cells, no header. Leaves of different depth make ragged rows, which ARX itself may not take."""
     what = f"hierarchy {hierarchy.source} cannot be written as arx"

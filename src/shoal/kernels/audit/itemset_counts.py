@@ -22,7 +22,7 @@ from shoal.kernels.audit.numbered_rows import NumberedRows, copy_behind, count_b
 
 
 @nb.njit(cache=True, nogil=True)
-def work_by_first_item(offsets, tails, n_items, m):
+def work_by_first_item(offsets, tails, n_items):
     """A rough price of each first item: the extensions of up to two more items that its rows hold."""
     work = np.ones(n_items, np.float64)
     for row in range(len(offsets) - 1):
@@ -30,7 +30,7 @@ def work_by_first_item(offsets, tails, n_items, m):
         stop = offsets[row + 1] + row
         for p in range(start, stop):
             left = stop - p - 1
-            work[tails[p]] += left if m < 3 else 0.5 * left * left + left
+            work[tails[p]] += 0.5 * left * left + left
     return work
 
 

@@ -21,6 +21,8 @@ from shoal.kernels.audit.threads import blocks_of_rows, blocks_of_work, in_threa
 
 LARGE = 1 << 22
 """Numbers from which on the work is cut into more blocks."""
+AHEAD = 16
+"""Rows that are fetched into the cache before they are read: those of a number lie far apart."""
 
 
 class NumberedRows(NamedTuple):
@@ -89,7 +91,10 @@ def numbered_rows(
         volume += more
         longest = max(longest, int(long))
     np.cumsum(starts, out=starts)
-    list_places(tails, starts, places)
+    # Where each block has its places of each number: behind those of the blocks before it.
+    before = np.cumsum([starts[:-1], *(support for support, _, _ in counted)], axis=0)
+    filled = {first: at for (first, _), at in zip(blocks, before, strict=False)}
+    in_threads(lambda a, b: list_places(tails, offsets[a] + a, offsets[b] + b, filled[a], places), blocks, threads)
     return NumberedRows(offsets, tails, starts, places, volume, longest)
 
 
@@ -114,11 +119,9 @@ def lay_out(offsets, items, number, tails, first, last):
 
 
 @nb.njit(cache=True, nogil=True)
-def list_places(tails, starts, places):
-    filled = np.empty(len(starts), np.int64)
-    for t in range(len(starts)):
-        filled[t] = starts[t]
-    for p in range(len(tails)):
+def list_places(tails, first, last, filled, places):
+    """List the places [first, last) of each number from `filled` on."""
+    for p in range(first, last):
         if tails[p] >= 0:
             places[filled[tails[p]]] = p
             filled[tails[p]] += 1
@@ -129,7 +132,10 @@ def copy_behind(rows, number, copies, places):
     """Copy what stands behind a number in its rows, ends included; `places` become those right before each copy."""
     tails = rows.tails
     at = 1
-    for i in range(rows.starts[number], rows.starts[number + 1]):
+    last = rows.starts[number + 1]
+    for i in range(rows.starts[number], last):
+        if i + AHEAD < last:
+            nb.fetch(tails, rows.places[i + AHEAD])
         places[i - rows.starts[number]] = at - 1
         p = np.int64(rows.places[i]) + 1
         while tails[p] >= 0:
@@ -145,6 +151,8 @@ def count_behind(copies, places, ends, begin, end, count, touched):
     """Count the numbers behind the places [begin, end), and note where each copy ends: how many were touched."""
     n_touched = 0
     for i in range(begin, end):
+        if i + AHEAD < end:
+            nb.fetch(copies, places[i + AHEAD])
         p = places[i] + 1
         number = copies[p]
         while number >= 0:
@@ -156,3 +164,21 @@ def count_behind(copies, places, ends, begin, end, count, touched):
             number = copies[p]
         ends[i] = p
     return n_touched
+
+
+@nb.njit(cache=True, nogil=True)
+def rows_holding(rows, numbers):
+    """The rows that hold all these numbers (ascending)."""
+    first = numbers[0]
+    held = np.empty(rows.starts[first + 1] - rows.starts[first], np.int64)
+    n_held = 0
+    for i in range(rows.starts[first], rows.starts[first + 1]):
+        p = np.int64(rows.places[i])
+        there = 0
+        while rows.tails[p] >= 0:
+            there += there < len(numbers) and rows.tails[p] == numbers[there]
+            p += 1
+        if there == len(numbers):
+            held[n_held] = -rows.tails[p] - 1
+            n_held += 1
+    return held[:n_held]

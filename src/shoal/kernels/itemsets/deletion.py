@@ -18,10 +18,16 @@ import numpy.typing as npt
 from shoal.kernels import compiler as nb
 from shoal.kernels.arrays import larger, sort_range, with_place
 from shoal.kernels.itemsets.nodes import LeafRows, covers, width
-from shoal.kernels.itemsets.prefixes import Walk, add_child, close_frame, new_walk, start_walk, with_children
+from shoal.kernels.itemsets.prefixes import Walk, close_frame, new_walk, start_walk, with_children
 
 LOOK_UP = 200
 """Looking up one itemset costs about as much as walking over this many rows of a token."""
+
+AHEAD = 12
+"""Rows that are fetched into the cache before they are read."""
+
+LINEAR = 48
+"""Among more tokens than this, the best is kept on top of a heap."""
 
 FINE = 64
 """Parts of a deletion, of which what it takes off is counted in whole ones."""
@@ -36,6 +42,8 @@ class TokenRows(NamedTuple):
     cost: npt.NDArray[np.int64]
     alive: npt.NDArray[np.bool_]
     under: LeafRows
+    places: npt.NDArray[np.int64]
+    """Where the tokens of `under.rows` stand, if rows are not rewritten and each node has its own; else none."""
     k: int
     m: int
 
@@ -75,7 +83,9 @@ class Scratch(NamedTuple):
     work: npt.NDArray[np.int64]
     """The steps that were made."""
     held: npt.NDArray[np.int32]
-    """Room for all rows."""
+    """Room for all rows, ..."""
+    spot: npt.NDArray[np.int64]
+    """... and for a place in each."""
     hits: npt.NDArray[np.int32]
     """A counter per node, all 0."""
     by_token: npt.NDArray[np.int32]
@@ -99,6 +109,7 @@ def new_scratch(n_nodes: int, n_rows: int, m: int) -> Scratch:
         is_near=np.zeros(n_nodes + 1, np.int32),
         work=np.zeros(1, np.int64),
         held=np.empty(n_rows, np.int32),
+        spot=np.empty(n_rows, np.int64),
         hits=np.zeros(n_nodes, np.int32),
         by_token=np.zeros(n_nodes, np.int32),
         wanted=np.zeros(n_rows, np.bool_),
@@ -156,6 +167,35 @@ def _place_of(offsets, tok, row, token):
 
 
 @nb.step
+def _living(rows, scratch, token):
+    """Fill `held` with the rows in which the token stands, and `spot` with its places there: how many there are."""
+    offsets, tok, alive, places = rows.offsets, rows.tok, rows.alive, rows.places
+    held, spot = scratch.held, scratch.spot
+    n = 0
+    if len(places) > 0:
+        last = rows.under.starts[token + 1]
+        for e in range(rows.under.starts[token], last):
+            if e + AHEAD < last:
+                nb.fetch(alive, places[e + AHEAD])
+            held[n] = rows.under.rows[e]
+            spot[n] = places[e]
+            n += alive[places[e]]
+        return n
+    n_under = _rows_under(rows, scratch, token)
+    for h in range(n_under):
+        if h + AHEAD < n_under:
+            nb.fetch(tok, offsets[held[h + AHEAD]] + held[h + AHEAD])
+        row = held[h]
+        scratch.work[0] += offsets[row + 1] - offsets[row] + 2
+        p = _place_of(offsets, tok, row, token)
+        if tok[p] == token and alive[p]:
+            held[n] = row
+            spot[n] = p
+            n += 1
+    return n
+
+
+@nb.step
 def _rows_under(rows, scratch, node):
     """Fill `held` with the rows that have an item under the node, each once: how many there are."""
     span, starts, leaf_rows = rows.under
@@ -183,14 +223,69 @@ def _put_occurrence(occ_row, occ, n_occ, m, row, members, size):
 
 
 @nb.step
+def _count_beside(rows, scratch, n_living, later_only):
+    """Count the living tokens of the rows held, or those behind the places in `spot`, in `walk.slot`: how many were touched."""
+    offsets, tok, alive = rows.offsets, rows.tok, rows.alive
+    tally, touched = scratch.walk.slot, scratch.walk.touched
+    n_touched = 0
+    for h in range(n_living):
+        if h + AHEAD < n_living:
+            nb.fetch(tok, scratch.spot[h + AHEAD])
+        p = scratch.spot[h] + 1 if later_only else offsets[scratch.held[h]] + scratch.held[h]
+        while tok[p] >= 0:
+            count = tally[tok[p]]
+            touched[n_touched] = tok[p]
+            n_touched += (count == 0) & alive[p]
+            tally[tok[p]] = count + alive[p]
+            p += 1
+    return n_touched
+
+
+@nb.step
+def _rare_pairs(rows, scratch, token, n_living, few, later_only, occ_row, occ, n_occ):
+    """Report the rows held in which the token stands with one that it has in fewer than k of them; if there are `few`, with a near one."""
+    offsets, tok, alive, k = rows.offsets, rows.tok, rows.alive, rows.k
+    is_near, tally, touched = scratch.is_near, scratch.walk.slot, scratch.walk.touched
+    n_touched = _count_beside(rows, scratch, n_living, later_only)
+    n_rare = beside = 0
+    tally[token] = 0
+    for t in range(n_touched):
+        other = touched[t]
+        if few and is_near[other] != is_near[-1]:
+            tally[other] = k
+            continue
+        beside += tally[other]
+        n_rare += tally[other] if tally[other] < k else 0
+    scratch.work[0] += 2 * (beside + n_living) + 1
+    if n_rare > 0:
+        tally[token] = k
+        if n_occ + n_rare > len(occ_row):
+            occ_row, occ = larger(occ_row, n_occ + n_rare), larger(occ, (n_occ + n_rare) * 2)
+        for h in range(n_living):
+            if h + AHEAD < n_living:
+                nb.fetch(tok, scratch.spot[h + AHEAD])
+            p = scratch.spot[h] + 1 if later_only else offsets[scratch.held[h]] + scratch.held[h]
+            while tok[p] >= 0:
+                if alive[p] and tally[tok[p]] < k:
+                    occ_row[n_occ] = scratch.held[h]
+                    occ[2 * n_occ] = token
+                    occ[2 * n_occ + 1] = tok[p]
+                    n_occ += 1
+                p += 1
+    tally[token] = 0
+    for t in range(n_touched):
+        tally[touched[t]] = 0
+    return occ_row, occ, n_occ
+
+
+@nb.step
 def walk_rare(tails, entries, n_first, token, k, m, n_counted, report_from, walk, work, occ_row, occ, n_occ):
-    """Report rows (numbered `report_from` or higher) that hold a rare itemset of up to m tokens starting with `token`.
+    """Report rows (numbered `report_from` or higher) that hold a rare itemset of two to m tokens starting with `token`.
 
     `entries[:n_first]` are the places right before the tails behind that token; a tail ends with -(row + 1). Only rows
     numbered below `n_counted` count; an itemset is rare when fewer than k of them hold it. Supersets of a rare prefix are not
     reported. The steps are added to `work[0]`. Returns the arrays of occurrences, larger if need be, and their number.
     """
-    support = 0
     places, ends = np.empty(n_first + 16, np.int64), np.empty(n_first + 16, np.int64)
     for i in range(n_first):
         places[i] = entries[i]
@@ -198,19 +293,9 @@ def walk_rare(tails, entries, n_first, token, k, m, n_counted, report_from, walk
         while tails[p] >= 0:
             p += 1
         ends[i] = p
-        support += -tails[p] - 1 < n_counted
     prefix = np.empty(m, np.int32)
-    prefix[0] = token
-    if support < k:
-        for i in range(n_first):
-            row = -tails[ends[i]] - 1
-            if row >= report_from:
-                occ_row, occ = _put_occurrence(occ_row, occ, n_occ, m, row, prefix, 1)
-                n_occ += 1
-        return occ_row, occ, n_occ
-    if m == 1:
-        return occ_row, occ, n_occ
-    count, slot, touched = walk.counter, walk.slot, walk.touched
+    # While counting, a tally has the rows to report above the rows that count; afterwards, the counter is the child or a mark.
+    tally, mark, touched = walk.slot, walk.counter, walk.touched
     start_walk(walk, token, n_first)
     depth = 0
     while depth >= 0:
@@ -222,41 +307,37 @@ def walk_rare(tails, entries, n_first, token, k, m, n_counted, report_from, walk
         begin, end = walk.begin[child], walk.end[child]
         prefix[depth] = walk.token[child]
         size = depth + 1
-        n_touched = support = 0
-        # While counting, count is one too high (0 means untouched) and slot is the number of rows to report.
+        n_touched, support = 0, np.int64(0)
         for i in range(begin, end):
-            row = -tails[ends[i]] - 1
-            work[0] += ends[i] - places[i]
-            counts = row < n_counted
-            reports = row >= report_from
-            support += counts
-            for p in range(places[i] + 1, ends[i]):
-                item = tails[p]
-                if count[item] == 0:
-                    touched[n_touched] = item
-                    n_touched += 1
-                    slot[item] = 0
-                    count[item] = 1
-                count[item] += counts
-                slot[item] += reports
+            stop = ends[i]
+            row = -tails[stop] - 1
+            work[0] += stop - places[i]
+            each = np.int64(row < n_counted) + (np.int64(row >= report_from) << 32)
+            support += each & 1
+            for p in range(places[i] + 1, stop):
+                before = tally[tails[p]]
+                touched[n_touched] = tails[p]
+                n_touched += before == 0
+                tally[tails[p]] = before + each
         n_rare = 0
         n_children, top = walk.last[depth], walk.top[depth]
         if n_children + n_touched > len(walk.token):
             walk = with_children(walk, n_children + n_touched)
         for t in range(n_touched):
             item = touched[t]
-            held = count[item] - 1
-            reported = slot[item]
-            count[item] = 0
-            slot[item] = -1
+            held, reported = tally[item] & 0xFFFFFFFF, tally[item] >> 32
+            tally[item] = 0
+            mark[item] = -1
             if reported == 0:
                 continue
             if held < k:
                 n_rare += reported
-                slot[item] = -2
+                mark[item] = -2
             elif size + 1 < m and held < support:
                 # (In all rows of the prefix: adds nothing to what the prefix and its other children tell.)
-                add_child(walk, n_children, item, top)
+                walk.token[n_children] = item
+                walk.begin[n_children] = walk.end[n_children] = top
+                mark[item] = n_children
                 top += reported if report_from == 0 else held + reported
                 n_children += 1
         if n_rare == 0 and n_children == walk.last[depth]:
@@ -269,7 +350,7 @@ def walk_rare(tails, entries, n_first, token, k, m, n_counted, report_from, walk
         for i in range(begin, end):
             row = -tails[ends[i]] - 1
             for p in range(places[i] + 1, ends[i]):
-                where = slot[tails[p]]
+                where = mark[tails[p]]
                 if where >= 0:
                     places[child_end[where]] = p
                     ends[child_end[where]] = ends[i]
@@ -296,6 +377,7 @@ def find_rare(rows, scratch, asked, first, last, later_only):
     occ_row, occ = np.empty(256, np.int32), np.empty(256 * m, np.int32)
     n_occ = 0
     mini, entries = np.empty(1024, np.int32), np.empty(256, np.int64)
+    alone = np.empty(1, np.int32)
     for i in range(first, last):
         token = asked.tokens[i]
         few = asked.near_from[i] >= 0
@@ -306,42 +388,45 @@ def find_rare(rows, scratch, asked, first, last, later_only):
             if subsets * LOOK_UP < width(rows.under, token):
                 occ_row, occ, n_occ = rare_near(rows, scratch.seen, asked, i, occ_row, occ, n_occ)
                 continue
+        n_living = _living(rows, scratch, token)
+        work[0] += n_living
+        if n_living < rows.k:
+            alone[0] = token
+            for h in range(n_living):
+                occ_row, occ = _put_occurrence(occ_row, occ, n_occ, m, held[h], alone, 1)
+                n_occ += 1
+            continue
+        if m == 1:
+            continue
         is_near[-1] += 1
         if few:
             for e in range(asked.near_from[i], asked.near_to[i]):
                 is_near[asked.near[e]] = is_near[-1]
-        n_entries = 0
+        if m == 2:
+            occ_row, occ, n_occ = _rare_pairs(rows, scratch, token, n_living, few, later_only, occ_row, occ, n_occ)
+            continue
         size = np.int64(1)
-        for h in range(_rows_under(rows, scratch, token)):
+        for h in range(n_living):
+            if h + AHEAD < n_living:
+                nb.fetch(tok, scratch.spot[h + AHEAD])
             row = held[h]
-            work[0] += offsets[row + 1] - offsets[row] + 2
             room = size + offsets[row + 1] - offsets[row] + 1
             if room > len(mini):
                 mini = larger(mini, room)
-            begin = size
-            stands = False
-            p = offsets[row] + row
+            entries = with_place(entries, h)
+            entries[h] = size - 1
+            p = scratch.spot[h] + 1 if later_only else offsets[row] + row
             while tok[p] >= 0:
-                if alive[p]:
-                    if tok[p] == token:
-                        stands = True
-                    elif (not later_only or tok[p] > token) and (not few or is_near[tok[p]] == is_near[-1]):
-                        mini[size] = tok[p]
-                        size += 1
+                if alive[p] and tok[p] != token and (not few or is_near[tok[p]] == is_near[-1]):
+                    mini[size] = tok[p]
+                    size += 1
                 p += 1
-            if not stands:
-                size = begin
-                continue
             mini[size] = tok[p]
             size += 1
-            entries = with_place(entries, n_entries)
-            entries[n_entries] = begin - 1
-            n_entries += 1
         work[0] += size
-        if n_entries > 0:
-            occ_row, occ, n_occ = walk_rare(
-                mini, entries, n_entries, token, rows.k, m, len(offsets) - 1, 0, scratch.walk, work, occ_row, occ, n_occ
-            )
+        occ_row, occ, n_occ = walk_rare(
+            mini, entries, n_living, token, rows.k, m, len(offsets) - 1, 0, scratch.walk, work, occ_row, occ, n_occ
+        )
     return occ_row[:n_occ], occ[: n_occ * m]
 
 
@@ -411,44 +496,64 @@ def rare_near(rows, seen, asked, i, occ_row, occ, n_occ):
 def cheapest_hit(sets, n_sets, m, weight, hits, chosen):
     """Tokens that hit all the given sets, greedily by sets hit per weight, ties to the smaller number;
     then those that turn out not to be needed are left out again: how many. `hits` is a counter per token, all 0."""
+    if n_sets == 1:
+        best = sets[0]
+        for j in range(1, m):
+            if sets[j] >= 0 and (weight[sets[j]], sets[j]) < (weight[best], best):
+                best = sets[j]
+        chosen[0] = best
+        return 1
     # The tokens get numbers of their own, in the sets too, and each the list of its sets.
-    tokens = np.empty(16, np.int32)
+    size = n_sets * m
+    room = np.empty(6 * size + n_sets + 2, np.int64)
+    tokens, unhit, heap = room[:size], room[size : 2 * size], room[2 * size : 3 * size]
+    known, sets_of, times = room[3 * size : 4 * size], room[4 * size : 5 * size], room[5 * size : 5 * size + n_sets]
+    starts = room[5 * size + n_sets :]
     n_tokens = 0
-    for i in range(n_sets * m):
+    for i in range(size):
         if sets[i] >= 0:
             if hits[sets[i]] == 0:
-                tokens = with_place(tokens, n_tokens)
                 tokens[n_tokens] = sets[i]
+                starts[n_tokens + 1] = 0
                 n_tokens += 1
                 hits[sets[i]] = n_tokens
             sets[i] = hits[sets[i]] - 1
-    starts = np.zeros(n_tokens + 2, np.int64)
-    for i in range(n_sets * m):
-        if sets[i] >= 0:
-            starts[sets[i] + 2] += 1
-    unhit = np.empty(n_tokens, np.int64)
+            starts[sets[i] + 1] += 1
+    starts[0] = 0
     for t in range(n_tokens):
         hits[tokens[t]] = 0
-        unhit[t] = starts[t + 2]
-        starts[t + 2] += starts[t + 1]
-    sets_of = np.empty(starts[n_tokens + 1], np.int32)
-    for i in range(n_sets * m):
+        heap[t] = t
+        unhit[t] = known[t] = starts[t + 1]
+        starts[t + 1] += starts[t]
+    for i in range(size - 1, -1, -1):
         if sets[i] >= 0:
+            starts[sets[i] + 1] -= 1
             sets_of[starts[sets[i] + 1]] = i // m
-            starts[sets[i] + 1] += 1
-    times = np.zeros(n_sets, np.int32)
+    # Now starts[t + 1] is where the sets of t begin, and the next one's beginning is where they end.
+    starts[n_tokens + 1] = 0
+    for t in range(n_tokens):
+        starts[n_tokens + 1] += known[t]
+    for i in range(n_sets):
+        times[i] = 0
+    is_long = n_tokens > LINEAR
+    for at in range(n_tokens // 2 if is_long else -1, -1, -1):
+        _sink(heap, n_tokens, at, known, tokens, weight)
     n_chosen = 0
     left = n_sets
     while left > 0:
-        best = 0
-        for t in range(1, n_tokens):
-            mine = unhit[t] * weight[tokens[best]]
-            other = unhit[best] * weight[tokens[t]]
+        best = heap[0] if is_long else np.int64(0)
+        for t in range(1, 0 if is_long else n_tokens):
+            mine, other = unhit[t] * weight[tokens[best]], unhit[best] * weight[tokens[t]]
             if mine > other or (mine == other and tokens[t] < tokens[best]):
                 best = t
+        # What a token hits only falls, so the heap may lag behind: its top is right once what is known of it is.
+        while is_long and known[best] != unhit[best]:
+            known[best] = unhit[best]
+            _sink(heap, n_tokens, np.int64(0), known, tokens, weight)
+            best = heap[0]
         chosen[n_chosen] = best
         n_chosen += 1
-        for e in range(starts[best], starts[best + 1]):
+        for e in range(starts[best + 1], starts[best + 2]):
             i = sets_of[e]
             if times[i] == 0:
                 left -= 1
@@ -460,15 +565,36 @@ def cheapest_hit(sets, n_sets, m, weight, hits, chosen):
     for c in range(n_chosen):
         t = chosen[c]
         needed = False
-        for e in range(starts[t], starts[t + 1]):
+        for e in range(starts[t + 1], starts[t + 2]):
             needed = needed or times[sets_of[e]] == 1
         if needed:
             chosen[kept] = tokens[t]
             kept += 1
         else:
-            for e in range(starts[t], starts[t + 1]):
+            for e in range(starts[t + 1], starts[t + 2]):
                 times[sets_of[e]] -= 1
     return kept
+
+
+@nb.step
+def _sink(heap, n, at, known, tokens, weight):
+    """Let the entry move down to where none below it hits more sets per weight, or as many with a smaller number."""
+    moving = heap[at]
+    while 2 * at + 1 < n:
+        child = 2 * at + 1
+        top = heap[child]
+        if child + 1 < n:
+            a = heap[child + 1]
+            mine, other = known[a] * weight[tokens[top]], known[top] * weight[tokens[a]]
+            if mine > other or (mine == other and tokens[a] < tokens[top]):
+                child += 1
+                top = a
+        mine, other = known[top] * weight[tokens[moving]], known[moving] * weight[tokens[top]]
+        if mine < other or (mine == other and tokens[top] > tokens[moving]):
+            break
+        heap[at] = top
+        at = child
+    heap[at] = moving
 
 
 @nb.step
@@ -597,58 +723,68 @@ def put_back(rows, scratch, tokens, everywhere):
     is_near, work, held = scratch.is_near, scratch.work, scratch.held
     occ_row, occ = np.empty(256, np.int32), np.empty(256 * m, np.int32)
     mini, entries = np.empty(1024, np.int32), np.empty(256, np.int64)
-    candidate = np.empty(256, np.int64)
+    candidate, row_of = np.empty(256, np.int64), np.empty(256, np.int32)
     back = np.empty(64, np.int64)
     refused = np.empty(256, np.bool_)
     n_back = 0
     for i in range(len(tokens)):
         token = tokens[i]
-        # Candidates first; if there are none, the rows need not be gathered.
-        n_candidates = 0
-        n_held = _rows_under(rows, scratch, token)
-        for h in range(n_held):
-            row = held[h]
-            if everywhere or scratch.wanted[row]:
-                work[0] += offsets[row + 1] - offsets[row] + 2
-                p = _place_of(offsets, tok, row, token)
-                if tok[p] == token and not alive[p]:
-                    candidate = with_place(candidate, n_candidates)
-                    candidate[n_candidates] = p
-                    n_candidates += 1
-        if n_candidates == 0:
-            continue
-        # Only what stands beside a candidate matters.
-        is_near[-1] += 1
-        for c in range(n_candidates):
-            row = _row_of(tok, candidate[c])
-            p = offsets[row] + row
-            while tok[p] >= 0:
-                is_near[tok[p]] = is_near[-1]
-                p += 1
-        # Living rows are numbered first, then the candidates.
-        n_entries = 0
-        size = np.int64(1)
-        for h in range(n_held):
-            row = held[h]
-            work[0] += offsets[row + 1] - offsets[row] + 2
-            p = _place_of(offsets, tok, row, token)
-            if tok[p] == token and alive[p]:
-                size, n_entries, mini, entries = _with_row(rows, is_near, row, token, size, n_entries, mini, entries)
-        n_alive = n_entries
-        if n_alive + 1 < k:
-            continue
-        for c in range(n_candidates):
-            row = _row_of(tok, candidate[c])
-            size, n_entries, mini, entries = _with_row(rows, is_near, row, token, size, n_entries, mini, entries)
-        occ_row, occ, n_occ = walk_rare(
-            mini, entries, n_entries, token, k - 1, m, n_alive, n_alive, scratch.walk, work, occ_row, occ, np.int64(0)
+        n_living, n_candidates, candidate, row_of = _living_and_dead(
+            rows, scratch, token, everywhere, candidate, row_of
         )
+        if n_candidates == 0 or n_living + 1 < k:
+            continue
         if n_candidates > len(refused):
             refused = np.empty(2 * n_candidates, np.bool_)
         for c in range(n_candidates):
             refused[c] = False
-        for o in range(n_occ):
-            refused[occ_row[o] - n_alive] = True
+        if m == 2:
+            tally = scratch.walk.slot
+            n_touched = _count_beside(rows, scratch, n_living, False)
+            work[0] += n_living
+            tally[token] = k
+            for c in range(n_candidates):
+                p = offsets[row_of[c]] + row_of[c]
+                while tok[p] >= 0 and not refused[c]:
+                    refused[c] = alive[p] and tally[tok[p]] + 1 < k
+                    p += 1
+            tally[token] = 0
+            for t in range(n_touched):
+                work[0] += tally[scratch.walk.touched[t]]
+                tally[scratch.walk.touched[t]] = 0
+        elif m > 2:
+            # Only what stands beside a candidate matters.
+            is_near[-1] += 1
+            for c in range(n_candidates):
+                p = offsets[row_of[c]] + row_of[c]
+                while tok[p] >= 0:
+                    is_near[tok[p]] = is_near[-1]
+                    p += 1
+            # Living rows are numbered first, then the candidates.
+            n_entries = 0
+            size = np.int64(1)
+            for h in range(n_living + n_candidates):
+                if h + AHEAD < n_living:
+                    nb.fetch(tok, scratch.spot[h + AHEAD])
+                row = held[h] if h < n_living else row_of[h - n_living]
+                size, n_entries, mini, entries = _with_row(rows, is_near, row, token, size, n_entries, mini, entries)
+            occ_row, occ, n_occ = walk_rare(
+                mini,
+                entries,
+                n_entries,
+                token,
+                k - 1,
+                m,
+                n_living,
+                n_living,
+                scratch.walk,
+                work,
+                occ_row,
+                occ,
+                np.int64(0),
+            )
+            for o in range(n_occ):
+                refused[occ_row[o] - n_living] = True
         for c in range(n_candidates):
             if not refused[c]:
                 alive[candidate[c]] = True
@@ -656,6 +792,47 @@ def put_back(rows, scratch, tokens, everywhere):
                 back[n_back] = candidate[c]
                 n_back += 1
     return back[:n_back]
+
+
+@nb.step
+def _living_and_dead(rows, scratch, token, everywhere, candidate, row_of):
+    """As `_living`, and the places and rows where the token has been deleted and may be put back: how many of either, and the latter."""
+    offsets, tok, alive, places = rows.offsets, rows.tok, rows.alive, rows.places
+    held, spot = scratch.held, scratch.spot
+    span, starts, leaf_rows = rows.under
+    is_fixed = len(places) > 0
+    begin = starts[span[token, 0]]
+    n_under = starts[span[token, 1]] - begin if is_fixed else _rows_under(rows, scratch, token)
+    n_living = n_dead = 0
+    for h in range(n_under):
+        if not is_fixed and h + AHEAD < n_under:
+            nb.fetch(tok, offsets[held[h + AHEAD]] + held[h + AHEAD])
+        row = leaf_rows[begin + h] if is_fixed else held[h]
+        if not is_fixed:
+            scratch.work[0] += offsets[row + 1] - offsets[row] + 2
+        p = places[begin + h] if is_fixed else _place_of(offsets, tok, row, token)
+        if tok[p] != token:
+            continue
+        if alive[p]:
+            held[n_living] = row
+            spot[n_living] = p
+            n_living += 1
+        elif everywhere or scratch.wanted[row]:
+            candidate, row_of = with_place(candidate, n_dead), with_place(row_of, n_dead)
+            candidate[n_dead], row_of[n_dead] = p, row
+            n_dead += 1
+    return n_living, n_dead, candidate, row_of
+
+
+@nb.njit(cache=True, nogil=True)
+def mark_beside(rows, places, is_beside):
+    """Mark the tokens that stand in the rows of these places."""
+    for i in range(len(places)):
+        row = _row_of(rows.tok, places[i])
+        p = rows.offsets[row] + row
+        while rows.tok[p] >= 0:
+            is_beside[rows.tok[p]] = True
+            p += 1
 
 
 @nb.step

@@ -5,7 +5,10 @@ there for each occurrence is either settled or offered; what is offered, and whe
 taken away again.
 """
 
+from typing import NamedTuple
+
 import numpy as np
+import numpy.typing as npt
 
 from shoal.kernels import compiler as nb
 from shoal.kernels.arrays import sort_range
@@ -14,20 +17,38 @@ FIRM = 1 << 28
 """What it weighs to take away a token that has to stay: more than all others of its row together."""
 
 
-@nb.njit(cache=True, nogil=True)
-def lay_out(rows, settled, offered, worth, is_firm, first, last):
-    """Write rows [first, last): the settled node of each occurrence, or the one that is offered (-1: none); all tokens stand.
+class Offers(NamedTuple):
+    """What stands, and what is to stand beside it if it can."""
 
-    A token weighs what the occurrences behind it are worth, a settled one more than anything if it `is_firm`.
+    token: npt.NDArray[np.int32]
+    """Of each rung and place."""
+    place: npt.NDArray[np.int32]
+    """Of each occurrence, as the rest."""
+    rung: npt.NDArray[np.int8]
+    """Where it stands, -1 for nowhere, ..."""
+    offer: npt.NDArray[np.int8]
+    """... where it is offered then, -1 for nowhere, ..."""
+    worth: npt.NDArray[np.int32]
+    """... and what it weighs to take it away."""
+    is_firm: bool
+    """Whether what stands has to stay."""
+
+
+@nb.njit(cache=True, nogil=True)
+def lay_out(rows, offers, first, last):
+    """Write rows [first, last): what stands, and what is offered; all tokens stand.
+
+    A token weighs what the occurrences behind it are worth, a settled one more than anything if it is firm.
     """
     offsets, tok, weight, alive = rows.offsets, rows.tok, rows.weight, rows.alive
+    token, place, settled, offered, worth, is_firm = offers
     for row in range(first, last):
         start = offsets[row] + row
         stop = start
         for o in range(offsets[row], offsets[row + 1]):
-            node = settled[o] if settled[o] >= 0 else offered[o]
-            if node >= 0:
-                tok[stop] = node
+            rung = settled[o] if settled[o] >= 0 else offered[o]
+            if rung >= 0:
+                tok[stop] = token[rung, place[o]]
                 stop += 1
         sort_range(tok, start, stop)
         end = stop
@@ -40,16 +61,16 @@ def lay_out(rows, settled, offered, worth, is_firm, first, last):
                 stop += 1
         tok[stop] = -(row + 1)
         for o in range(offsets[row], offsets[row + 1]):
-            node = settled[o] if settled[o] >= 0 else offered[o]
-            if node >= 0:
-                p = place_in(tok, start, stop, node)
+            rung = settled[o] if settled[o] >= 0 else offered[o]
+            if rung >= 0:
+                p = place_in(tok, start, stop, token[rung, place[o]])
                 added = FIRM if is_firm and settled[o] >= 0 else worth[o]
                 weight[p] = min(FIRM, weight[p] + added)
 
 
 @nb.njit(cache=True, nogil=True)
 def rows_of_tokens(offsets, tok, n_tokens):
-    """(starts, rows): the rows that each token stands in, ascending."""
+    """(starts, rows, places): the rows that each token stands in, ascending, and where in them."""
     starts = np.zeros(n_tokens + 1, np.int64)
     for row in range(len(offsets) - 1):
         p = offsets[row] + row
@@ -61,28 +82,31 @@ def rows_of_tokens(offsets, tok, n_tokens):
     at = np.empty(n_tokens, np.int64)
     for t in range(n_tokens):
         at[t] = starts[t]
-    rows = np.empty(starts[n_tokens], np.int32)
+    rows, places = np.empty(starts[n_tokens], np.int32), np.empty(starts[n_tokens], np.int64)
     for row in range(len(offsets) - 1):
         p = offsets[row] + row
         while tok[p] >= 0:
             rows[at[tok[p]]] = row
+            places[at[tok[p]]] = p
             at[tok[p]] += 1
             p += 1
-    return starts, rows
+    return starts, rows, places
 
 
 @nb.njit(cache=True, nogil=True)
-def mark_standing(rows, settled, offered, stands, first, last):
-    """Mark in `stands` the occurrences of rows [first, last) whose token is there."""
+def note_standing(rows, offers, stands, first, last):
+    """Write in `stands` on which rung the occurrences of rows [first, last) stand now, -1 for nowhere."""
     offsets, tok, alive = rows.offsets, rows.tok, rows.alive
+    token, place, settled, offered = offers.token, offers.place, offers.rung, offers.offer
     for row in range(first, last):
         start = offsets[row] + row
         stop = start
         while tok[stop] >= 0:
             stop += 1
         for o in range(offsets[row], offsets[row + 1]):
-            node = settled[o] if settled[o] >= 0 else offered[o]
-            stands[o] = node >= 0 and alive[place_in(tok, start, stop, node)]
+            rung = settled[o] if settled[o] >= 0 else offered[o]
+            is_there = rung >= 0 and alive[place_in(tok, start, stop, token[rung, place[o]])]
+            stands[o] = rung if is_there else -1
 
 
 @nb.njit(cache=True, nogil=True)

@@ -283,7 +283,7 @@ def new_walk(n_tokens, m):
     return Walk(
         np.zeros(n_tokens, np.int32),
         np.zeros(n_tokens, np.int64),
-        np.empty(n_tokens, np.int32),
+        np.empty(n_tokens + 1, np.int32),
         np.empty(1024, np.int32),
         np.empty(1024, np.int64),
         np.empty(1024, np.int64),

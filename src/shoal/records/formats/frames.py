@@ -8,7 +8,7 @@ spell them is handed out as numbers, all others as text, so that 00501 stays 005
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +17,7 @@ import pyarrow as pa
 from shoal.errors import InputError
 from shoal.records.assemble import SetRows, Table
 from shoal.records.baskets import Baskets
+from shoal.records.formats.tabular import Tabular
 from shoal.records.records import Column, Records
 from shoal.records.tokens import Tokens, row_of
 from shoal.records.values import MISSING
@@ -37,12 +38,21 @@ def object_rows(data: Any, source: str) -> SetRows:
 
 def object_table(data: Any, source: str, *, of_sets: bool = False) -> Table | None:
     """The object as a table, or none if it is an iterable of rows; `of_sets` if nothing but sets is to be read from it."""
+    if is_lazy(data):
+        data = data.collect()
     array = _pandas_array if of_sets else _pandas_values
     if type(data).__module__.partition(".")[0] == "pandas" and (hasattr(data, "iloc") or hasattr(data, "to_frame")):
         frame = data if hasattr(data, "columns") else data.to_frame("items")
         return Table(
             [str(name) for name in frame.columns], lambda wanted: _pandas_batches(frame, wanted, source, array), source
         )
+    if isinstance(data, Mapping):
+        try:
+            return _stream_table(pa.table({str(name): pa.array(values) for name, values in data.items()}), source)
+        except (pa.ArrowException, TypeError, ValueError):
+            raise InputError(
+                f"{source}: its values are no columns of one length and one type each; give lists, or a data frame"
+            ) from None
     if isinstance(data, pa.Array | pa.ChunkedArray):
         return _stream_table(pa.table({"items": data}), source)
     if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
@@ -51,6 +61,11 @@ def object_table(data: Any, source: str, *, of_sets: bool = False) -> Table | No
         except (pa.ArrowException, TypeError):  # a single column, such as a polars Series
             return _stream_table(pa.table({"items": pa.chunked_array(data)}), source)
     return None
+
+
+def is_lazy(data: Any) -> bool:
+    """Whether it is a query of polars that has not run yet."""
+    return type(data).__module__.partition(".")[0] == "polars" and type(data).__name__ == "LazyFrame"
 
 
 def _stream_table(data: pa.Table | pa.RecordBatchReader, source: str) -> Table:
@@ -70,10 +85,20 @@ def _pandas_batches(frame: Any, wanted: Sequence[str], source: str, array: _Pand
     places = [[str(name) for name in frame.columns].index(column) for column in wanted]
     for place in places:
         _refuse_both(frame.iloc[:, place], source)
+    days = {place for place in places if _holds_days(frame.iloc[:, place])}
     for start in range(0, len(frame), _ROWS):
         rows = frame.iloc[start : start + _ROWS]
         arrays = [array(rows.iloc[:, place], start, source) for place in places]
+        arrays = [made.cast(pa.date32()) if place in days else made for place, made in zip(places, arrays, strict=True)]
         yield pa.record_batch(arrays, names=list(wanted))
+
+
+def _holds_days(column: Any) -> bool:
+    """Whether a pandas column of times holds nothing but midnights: pandas has no type for days alone."""
+    if column.dtype.kind != "M" or getattr(column.dtype, "tz", None) is not None:
+        return False
+    there = column.dropna()
+    return bool((there == there.dt.normalize()).all())
 
 
 def _pandas_array(column: Any, rows_before: int, source: str) -> pa.Array:
@@ -188,9 +213,10 @@ def _kind(value: Any) -> str:
 
 
 class Frame:
-    """The records as Arrow batches, columns in the types that they came in where these are given."""
+    """Rows as Arrow batches, columns in the types that they came in where these are given; `items` is the name of sets that stand alone."""
 
-    def __init__(self, records: Records, types: Sequence[tuple[str, str]] = ()) -> None:
+    def __init__(self, rows: Baskets | Records, types: Sequence[tuple[str, str]] = (), items: str = "items") -> None:
+        records = Records((), rows, items) if isinstance(rows, Baskets) else rows
         self._records = records
         came_in = dict(types)
         self._values = [typed_values(column, came_in.get(column.name)) for column in records.columns]
@@ -210,6 +236,19 @@ class Frame:
                 items = names.take(pa.array(sets.items[ends[0] : ends[-1]]))
                 arrays.append(pa.ListArray.from_arrays(pa.array((ends - ends[0]).astype(np.int32)), items))
             yield pa.record_batch(arrays, self.schema)
+
+    def reader(self) -> pa.RecordBatchReader:
+        """All rows as a stream."""
+        return pa.RecordBatchReader.from_batches(self.schema, self.batches())
+
+    def pandas(self) -> pandas.DataFrame:
+        """All rows as a pandas frame. Whole numbers of which some are missing would become fractions, and so get a type that has both."""
+        import pandas
+
+        table = self.reader().read_all()
+        gaps = {name for name in table.column_names if pa.types.is_int64(table[name].type) and table[name].null_count}
+        frame = table.to_pandas(integer_object_nulls=True)
+        return frame.astype(dict.fromkeys(gaps, pandas.Int64Dtype()))
 
 
 def typed_values(column: Column, came_in: str | None) -> pa.Array:
@@ -234,19 +273,59 @@ def typed_values(column: Column, came_in: str | None) -> pa.Array:
     return texts
 
 
-def to_arrow(rows: Baskets | Records, column: str = "items") -> pa.Table:
-    """Baskets or records as an Arrow table: text or numbers, and lists of strings for the sets. `column` is the name of that of Baskets."""
-    frame = Frame(Records((), rows, column) if isinstance(rows, Baskets) else rows)
-    return pa.Table.from_batches(frame.batches(), frame.schema)
+def to_arrow(rows: Tabular, column: str | None = None) -> pa.Table:
+    """Baskets, records or a release as an Arrow table: text or numbers, and lists of strings for the sets.
+
+    Args:
+        rows: What becomes a table: a Release, Baskets or Records.
+        column: Another name for the column with the sets, for Baskets.
+
+    Raises:
+        AttributeError: It is something else.
+
+    >>> import shoal
+    >>> shoal.to_arrow(shoal.read([["milk", "bread"], ["milk"]])).num_rows
+    2
+    """
+    if column is not None and isinstance(rows, Baskets):
+        return Frame(rows, items=column).reader().read_all()
+    return rows.to_arrow()
 
 
-def to_polars(rows: Baskets | Records, column: str = "items") -> polars.DataFrame:
-    """As `to_arrow`, as a polars frame."""
+def to_polars(rows: Tabular, column: str | None = None) -> polars.DataFrame:
+    """As `to_arrow`, as a polars frame.
+
+    Args:
+        rows: What becomes a frame: a Release, Baskets or Records.
+        column: Another name for the column with the sets, for Baskets.
+
+    Raises:
+        AttributeError: It is something else.
+
+    >>> import shoal
+    >>> shoal.to_polars(shoal.read([["milk", "bread"], ["milk"]]))["items"].to_list()
+    [['bread', 'milk'], ['milk']]
+    """
     import polars
 
     return polars.DataFrame(to_arrow(rows, column))
 
 
-def to_pandas(rows: Baskets | Records, column: str = "items") -> pandas.DataFrame:
-    """As `to_arrow`, as a pandas frame, the sets as arrays of strings."""
-    return to_arrow(rows, column).to_pandas()
+def to_pandas(rows: Tabular, column: str | None = None) -> pandas.DataFrame:
+    """As `to_arrow`, as a pandas frame, the sets as arrays of strings.
+
+    Args:
+        rows: What becomes a frame: a Release, Baskets or Records.
+        column: Another name for the column with the sets, for Baskets.
+
+    Raises:
+        AttributeError: It is something else.
+        ImportError: pandas is not installed.
+
+    >>> import shoal
+    >>> list(shoal.to_pandas(shoal.read([["milk", "bread"], ["milk"]]), "bought").columns)
+    ['bought']
+    """
+    if column is not None and isinstance(rows, Baskets):
+        return Frame(rows, items=column).pandas()
+    return rows.to_pandas()

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from shoal.records.assemble import Table
+from shoal.records.baskets import Baskets
 from shoal.records.database.address import is_address
 from shoal.records.database.read import DatabaseInput
-from shoal.records.formats.frames import object_table
+from shoal.records.formats.frames import is_lazy, object_table
+from shoal.records.formats.tabular import Tabular
 from shoal.records.layout import format_of
+from shoal.records.records import Records
 from shoal.records.roles import Roles
 from shoal.records.source import file_table
-from shoal.records.storage.streams import Input, display_name
+from shoal.records.storage.streams import Input, display_name, is_stream, stream_name
 
 
 def column_names(source: Any, format: str | None = None) -> list[str]:
@@ -22,7 +25,13 @@ def column_names(source: Any, format: str | None = None) -> list[str]:
     There are none for what has no columns, and for standard input, which is read once.
     """
     if not isinstance(source, str | os.PathLike):
-        if not (hasattr(source, "columns") or hasattr(source, "schema")):
+        if is_lazy(source):
+            return list(source.collect_schema().names())
+        if is_stream(source):
+            return _names_in(source, format or format_of(stream_name(source))[0])
+        if isinstance(source, Baskets | Records) or not (
+            isinstance(source, Tabular | Mapping) or hasattr(source, "columns") or hasattr(source, "schema")
+        ):
             return []
         table = object_table(source, source_name(source))
         return [] if table is None else list(table.columns)
@@ -31,7 +40,10 @@ def column_names(source: Any, format: str | None = None) -> list[str]:
             return list(database.table.columns)
     if os.fspath(source) == "-":
         return []
-    form = format or format_of(os.fspath(source))[0]
+    return _names_in(source, format or format_of(os.fspath(source))[0])
+
+
+def _names_in(source: Any, form: str | None) -> list[str]:
     with Input(source) as opened:
         form = form or (opened.magic if opened.magic in ("parquet", "arrow") else None)
         if form in (None, "dat"):
@@ -49,4 +61,6 @@ def table_in(opened: Input, form: str, columns: Sequence[str] = ()) -> Table:
 
 def source_name(source: Any) -> str:
     """What messages call a source."""
+    if is_stream(source):
+        return stream_name(source)
     return display_name(source) if isinstance(source, str | os.PathLike) else f"the {type(source).__name__}"

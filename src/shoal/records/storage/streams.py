@@ -17,7 +17,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any, BinaryIO
+from typing import IO, Any, BinaryIO, cast
 
 from shoal.errors import InputError, Unavailable, option
 from shoal.limits import Room, input_limit, part_limit, read_part, room_for, shown_size
@@ -78,16 +78,36 @@ def reading_errors(source: str | os.PathLike[str]) -> Iterator[None]:
         raise Unavailable(f"{name}: it cannot be read ({error.strerror}); check the disk or the connection") from error
 
 
-class Input:
-    """An opened input file, or standard input for `-`, read once, from start to end; or a folder of Parquet files, read file by file."""
+def is_stream(data: Any) -> bool:
+    """Whether it is a file that somebody has opened, or a stand-in for one, such as `io.BytesIO`."""
+    return hasattr(data, "read") and hasattr(data, "tell") and not hasattr(data, "__arrow_c_stream__")
 
-    def __init__(self, source: str | os.PathLike[str]) -> None:
+
+def stream_name(stream: Any) -> str:
+    """What messages call an open file."""
+    name = getattr(stream, "name", None)
+    return display_name(name) if isinstance(name, str) else f"the {type(stream).__name__}"
+
+
+class Input:
+    """An opened input file, or standard input for `-`, read once, from start to end; or a folder of Parquet files, read file by file.
+
+    What somebody else has opened is read from where it stands, and stands there again afterwards.
+    """
+
+    def __init__(self, source: str | os.PathLike[str] | IO[Any]) -> None:
+        self._given: tuple[Any, int] | None = None
+        stream: BinaryIO | None = None
+        if isinstance(source, str | os.PathLike):
+            self.name = display_name(source)
+            settle(source)
+        else:
+            self.name = stream_name(source)
+            stream, source = self._bytes_of(source), "-"
         self.source = source
-        self.name = display_name(source)
-        settle(source)
         self._stands: tuple[int, ...] | None = None
         self.is_folder = os.path.isdir(source)
-        if os.fspath(source) == "-" and sys.stdin is None:
+        if stream is None and os.fspath(source) == "-" and sys.stdin is None:
             raise InputError("standard input is closed; pipe the data into it, or name a file")
         if self.is_folder:
             self._raw: BinaryIO = io.BytesIO()
@@ -96,7 +116,7 @@ class Input:
             self.compression: str | None = None
             return
         with reading_errors(source):
-            self._raw = sys.stdin.buffer if os.fspath(source) == "-" else open(source, "rb")  # noqa: SIM115
+            self._raw = stream or (sys.stdin.buffer if os.fspath(source) == "-" else open(source, "rb"))  # noqa: SIM115
             self._stands = self._standing()
             self._head = self._raw.read(8)
         self._digest = hashlib.sha256()
@@ -119,8 +139,30 @@ class Input:
         self.close()
 
     def close(self) -> None:
-        if os.fspath(self.source) != "-":
+        if self._given is not None:
+            stream, place = self._given
+            stream.seek(place)
+        elif os.fspath(self.source) != "-":
             self._raw.close()
+
+    def _bytes_of(self, stream: Any) -> BinaryIO:
+        """An open file as bytes."""
+        try:
+            self._given = (stream, stream.tell())
+            stream.seek(self._given[1])
+        except (OSError, ValueError):
+            raise InputError(
+                f"{self.name}: it is closed, or can be read once only; give its bytes in an io.BytesIO, or save it as a file"
+            ) from None
+        if not isinstance(stream, io.TextIOBase):
+            return cast(BinaryIO, stream)
+        with reading_errors("-"):
+            try:
+                return io.BytesIO(stream.read(input_limit()).encode())
+            except UnicodeError:
+                raise InputError(
+                    f"{self.name}: it is not UTF-8; open the file in binary mode, or save it as UTF-8"
+                ) from None
 
     @functools.cached_property
     def room(self) -> Room:

@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
+import pyarrow.parquet as pq
+
 from shoal import __version__
 from shoal.drawing.web_page import html_list, html_plots, html_table, web_page
 from shoal.errors import Wording, in_python, render
@@ -53,7 +55,7 @@ def write_files(results: Results, rows: Sequence[Row], wording: Wording = in_pyt
     """Writes them into the folder of the comparison, together, in place of those of an earlier run. The page mentions options in the
     words of a face."""
     parquet = io.BytesIO()
-    frame_of(rows).write_parquet(parquet)
+    pq.write_table(frame_of(rows), parquet)
     contents = {"csv": csv_text(rows).encode(), "parquet": parquet.getvalue(), "html": page_of(results, rows, wording)}
     Folder(results.folder).write({f"comparison.{ending}": content for ending, content in contents.items()})
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import polars as pl
+import pyarrow as pa
 
 from shoal.drawing.charts import Point, front_of
 from shoal.errors import Message, option
@@ -106,22 +106,21 @@ def cell_of(row: Row, column: str) -> Any:
     return row["kept"].get(column.removeprefix(KEPT)) if column.startswith(KEPT) else row.get(column)
 
 
-def frame_of(rows: Sequence[Row]) -> pl.DataFrame:
-    """The table as a data frame."""
-    types: dict[str, Any] = {}
-    data: dict[str, list[Any]] = {}
+def frame_of(rows: Sequence[Row]) -> pa.Table:
+    """The table as Arrow has it."""
+    data: dict[str, pa.Array] = {}
     for column in columns_of(rows):
         values = [cell_of(row, column) for row in rows]
         if column in _WHOLE:
-            kind: Any = pl.Int64
+            kind: Any = pa.int64()
         elif column in _TRUTHS:
-            kind = pl.Boolean
+            kind = pa.bool_()
         elif column in _TEXTS or any(isinstance(value, str) for value in values):
-            kind, values = pl.String, [None if value is None else str(value) for value in values]
+            kind, values = pa.string(), [None if value is None else str(value) for value in values]
         else:
-            kind, values = pl.Float64, [None if value is None else float(value) for value in values]
-        types[column], data[column] = kind, values
-    return pl.DataFrame(data, schema=types)
+            kind, values = pa.float64(), [None if value is None else float(value) for value in values]
+        data[column] = pa.array(values, kind)
+    return pa.table(data)
 
 
 def csv_text(rows: Sequence[Row]) -> str:

@@ -23,7 +23,7 @@ from typing import Annotated, Any, TypeVar, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from shoal.algorithms import ALGORITHMS, Entry
-from shoal.errors import InputError
+from shoal.errors import InputError, near_miss
 from shoal.options import Place
 from shoal.plan import Origin, Plan, json_schema, plan_of
 from shoal.plan.faults import fault
@@ -224,7 +224,7 @@ class _Grid:
             if name not in known:
                 at = (*place, "algorithm", i) if "algorithm" in axes else ("algorithm",)
                 words = "tables" if kind == "table" else f"model {kind}"
-                message = f"{short_form(name)} is not known for {words}; choose one of {', '.join(known)}"
+                message = f"{short_form(name)} is not known for {words}; {near_miss(name, known)}choose one of {', '.join(known)}"
                 raise _refusal(origin, at, message)
         grid = cls(axes, document, {name: known[name] for name in names})
         for axis in axes:

@@ -16,6 +16,7 @@ from shoal.price.information import entropy_bits
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Boxes = npt.NDArray[np.int32]
+Classes = npt.NDArray[np.int32]
 
 
 class ColumnPrice:
@@ -48,6 +49,16 @@ class ColumnPrice:
             self._known.append((tokens, np.log2(behind), cells, np.log2(times)))
             lost += share * max(0.0, entropy_bits(times) - entropy_bits(behind))
         return lost * self.scale
+
+    def of_classes(self, of_row: Classes, n: int) -> float:
+        """What a partition of the rows into n classes loses; prices are taken from it."""
+        return self.learn(self.space.boxes(of_row, n), *self.pairs(of_row))
+
+    def pairs(self, of_row: Classes) -> tuple[Ints, Ints, Ints]:
+        """(class, tuple, rows), each pair of class and tuple once, classes ascending."""
+        width = np.int64(len(self.space.points))
+        keys, rows = np.unique(of_row * width + self.space.tuple_of, return_counts=True)
+        return keys // width, keys % width, rows
 
     def of_pairs(self, boxes: Boxes, of_pair: Ints, tuple_of_pair: Ints, rows: Ints) -> Floats:
         """Per pair of class and tuple, what its rows lose."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from shoal.attacks.prosecutor import prosecutor
 from shoal.drawing.risk_plots import exposure_plot
-from shoal.estimate.raw_profile import profile_of
+from shoal.estimates.raw_profile import profile_of
 from shoal.evaluation.column_risk import column_risk
 from shoal.evaluation.raw_risk import affordable
 from shoal.plan import Plan

@@ -104,7 +104,8 @@ ALGORITHM_WORDS: dict[str, dict[str, str]] = {
         "gray-tsp": "A rival in that paper, with a genetic search. Slow.",
     },
     "table": {
-        "cluster": "Groups of nearest rows; loses less.",
+        "better-of-two": "Forms classes in both of the ways below, and takes those that keep more of the columns.",
+        "cluster": "Groups of nearest rows; slow on large tables.",
         "mondrian": "Cuts the table in halves again and again; fast on large tables.",
     },
     "rt": {

@@ -6,13 +6,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Unpack
+from typing import Any, Unpack, cast
 
 from shoal.algorithms.km.learning import learner
 from shoal.algorithms.km.problem import RareCategories, rare_categories
 from shoal.algorithms.recoding import Options, Progress, listener
 from shoal.errors import VALUES, InputError, Message, Unreachable, option
-from shoal.estimate.outlook import Outlook, outlook
+from shoal.estimates.outlook import Outlook, outlook
 from shoal.evaluation.advice import describe
 from shoal.evaluation.uniqueness import uniqueness_curve
 from shoal.guarantees.km import Exposure, KmAnonymity
@@ -24,18 +24,40 @@ from shoal.hierarchy.tree import Hierarchy
 from shoal.models.km import HIERARCHY
 from shoal.options import Reading, check_keywords
 from shoal.records.baskets import Baskets
+from shoal.records.formats.one_hot import gather_items
 from shoal.records.formats.peek import column_names
 from shoal.records.roles import OR_QUASI, NoRoleError
 from shoal.records.source import Source, load_records, load_sets
 from shoal.records.values import Kind, kind_of
+from shoal.showing import Shown, watching
 
 UP_TO, M = 3, 2
 """Known items that are looked at, and those of the release that is tried, unless somebody asks for others."""
 
 
 @dataclass(frozen=True)
-class Profile:
-    """The size of raw data and what m known items single out in it."""
+class Profile(Shown):
+    """The size of raw data and what m known items single out in it.
+
+    Attributes:
+        source: What the data are called.
+        k: The crowd that was looked for.
+        rows: How many rows there are.
+        items: How many different items.
+        occurrences: How many items in all rows together.
+        longest: Items in the longest row.
+        average: Items in a row, on average.
+        empty: Rows without items.
+        duplicates: Items that stood twice in a row and were folded into one.
+        sha256: The hash of the input, for its owner.
+        hierarchy: The tree that was asked about, if one was.
+        notes: What else the owner should know.
+
+    >>> import shoal
+    >>> found = shoal.profile([["milk", "bread"]] * 9 + [["gin"]], k=2)
+    >>> found.rows, found.items, found.average
+    (10, 3, 1.9)
+    """
 
     source: str
     k: int
@@ -85,24 +107,43 @@ class Profile:
 def profile(
     data: Any,
     k: int = 5,
-    up_to: int | None = None,
+    m: int | None = None,
     *,
     hierarchy: Hierarchy | str | os.PathLike[str] | None = None,
     unknown: str | None = None,
     examples: int = 3,
     threads: int | None = None,
-    progress: Progress | None = None,
+    one_hot: bool = False,
+    progress: Progress | bool | None = None,
     **reading: Unpack[Reading],
 ) -> Profile:
-    """How many itemsets of 1, 2, ..., `up_to` items (3 unless given) are rarer than k, and how many transactions they give away.
+    """How many itemsets of 1, 2, ..., m items (3 unless given) are rarer than k, and how many transactions they give away.
 
-    Also what a release would keep, by the default algorithm for this k and for m = `up_to` (2 unless given): tried on a sample, and so a
-    range. With a hierarchy, also the top-level categories that would force a release to its root. With `quasi`, the columns of a table
-    that an attacker may know: then all of it is about people who are known by these columns and up to m items. The file is read as by
+    Also what a release would keep, by the default algorithm for this k and this m (2 unless given): tried on a sample, and so a range.
+    With a hierarchy, also the top-level categories that would force a release to its root. With `quasi`, the columns of a table that an
+    attacker may know: then all of it is about people who are known by these columns and up to m items. The file is read as by
     `shoal.read`.
+
+    Args:
+        data: The raw data, as for `anonymize`.
+        k: The smallest crowd that is thought safe.
+        m: How many items an attacker knows at the most.
+        examples: How many people who are singled out are named for each m.
+        one_hot: Whether the items have a column each, as for `anonymize`.
+
+    Raises:
+        InputError: The data or an option is not usable.
+
+    >>> import shoal
+    >>> found = shoal.profile([["milk", "bread"]] * 9 + [["milk", "gin"]], k=2)
+    >>> [(exposure.m, exposure.unique) for exposure in found.exposures]
+    [(1, 1), (2, 1)]
     """
     check_keywords(reading, Reading.__annotations__, "profile")
-    KmAnonymity(k, UP_TO if up_to is None else up_to)
+    KmAnonymity(k, UP_TO if m is None else m)
+    if one_hot:
+        data, asked_of = gather_items(data, reading)
+        reading = cast(Reading, asked_of)
     if not reading.get("quasi"):
         source = _sets(data, reading)
     elif hierarchy is not None:
@@ -112,7 +153,7 @@ def profile(
     found = profile_of(
         source,
         k,
-        UP_TO if up_to is None else up_to,
+        UP_TO if m is None else m,
         hierarchy=hierarchy,
         unknown=unknown,
         examples=examples,
@@ -120,7 +161,8 @@ def profile(
         numbers_named=reading.get("numeric") is not None,
     )
     asked = {"hierarchy": hierarchy, "unknown": unknown, "threads": threads}
-    return _with_outlook(found, source, M if up_to is None else up_to, asked, listener(progress))
+    with watching(progress) as watch:
+        return _with_outlook(found, source, M if m is None else m, asked, listener(watch))
 
 
 def _with_outlook(

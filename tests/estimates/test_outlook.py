@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
-from shoal.estimate import outlook as home
-from shoal.estimate.outlook import Range, outlook, range_of, sample, share_of_k
+from shoal.estimates import outlook as home
+from shoal.estimates.outlook import Range, outlook, range_of, sample, share_of_k
 from shoal.guarantees.km import KmAnonymity
 from shoal.records.baskets import Baskets
 from shoal.records.source import load_sets

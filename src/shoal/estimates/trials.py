@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from shoal.errors import ShoalError, Unreachable
-from shoal.estimate.outlook import ROWS, WARM_UP, growing, propose, share_of_k, try_promise
+from shoal.estimates.outlook import ROWS, WARM_UP, growing, propose, share_of_k, try_promise
 from shoal.evaluation.raw_risk import COLUMNS, raw_risk
 from shoal.hierarchy.spec import Values, resolve
 from shoal.models.km import HIERARCHY, resolve_hierarchy

@@ -24,6 +24,7 @@ from shoal.models import Proposal, model_of
 from shoal.options import KEYWORDS
 from shoal.records.baskets import Baskets
 from shoal.records.source import Source
+from shoal.showing import Shown
 
 ROWS = 2_000
 """The first sample, and the least."""
@@ -93,8 +94,20 @@ def range_of(kept: float, at_share: float, quarter: float, tried: float, luck: f
 
 
 @dataclass(frozen=True)
-class Outlook:
-    """What a release would keep, as far as a moment could tell."""
+class Outlook(Shown):
+    """What a release would keep, as far as a moment could tell.
+
+    Attributes:
+        guarantee: The promise that was tried.
+        algorithm: What it was tried by.
+        sample: How many rows it was tried on.
+        rows: How many there are.
+
+    >>> import shoal
+    >>> found = shoal.estimate([["milk", "bread"]] * 9 + [["milk"]] * 5, shoal.KmAnonymity(k=5, m=2))
+    >>> str(found.kept["info"])
+    '100%'
+    """
 
     guarantee: str
     algorithm: str
@@ -102,6 +115,10 @@ class Outlook:
     rows: int
     kept: Mapping[str, Range] = field(default_factory=dict)
     """`info`: the share of information; `exact`, `pairs`, `cells` as of a release."""
+
+    def __repr__(self) -> str:
+        told = ", ".join(f"{name} {share}" for name, share in self.kept.items())
+        return f"Outlook({self.guarantee} by {self.algorithm}, {self.sample:,} of {self.rows:,} rows: {told})"
 
     def to_dict(self) -> dict[str, Any]:
         """Ranges as [low, high]; as of a release, information is told as what is lost."""

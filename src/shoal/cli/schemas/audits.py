@@ -1,0 +1,105 @@
+"""`audit` and `verify`: does a promise hold, is this what was certified?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shoal.cli.schemas import parts
+from shoal.cli.schemas.parts import Count, Counts, Document, Sha256, join
+
+
+class Audit(Counts):
+    """Whether published data keep a promise."""
+
+    holds: bool
+    witnesses: list[parts.Shown]
+    notes: list[str]
+
+
+class KmAudit(Audit):
+    guarantee: parts.Km
+
+
+class KAudit(Audit, parts.SetFacts):
+    guarantee: parts.K
+
+
+class TableAudit(Audit, parts.TableFacts):
+    guarantee: parts.Table
+
+
+class RtAudit(Audit, parts.CrowdFacts):
+    guarantee: parts.Rt
+
+
+class LmAudit(Audit, parts.InferenceFacts):
+    guarantee: parts.Lm
+
+
+class DiversityAudit(Audit, parts.BucketFacts):
+    guarantee: parts.Diversity
+
+
+class PlainDiversityAudit(Audit):
+    guarantee: parts.PlainDiversity
+
+
+Verdict = KmAudit | KAudit | TableAudit | RtAudit | LmAudit | DiversityAudit | PlainDiversityAudit
+KINDS = Verdict.__args__
+
+
+class Here(Document):
+    """What was audited on this machine."""
+
+    input: str
+    input_sha256: Sha256
+    rows: Count
+
+
+class OnSpark(Document):
+    """What was audited on Spark."""
+
+    input: str
+    engine: str
+
+
+class Check(Document):
+    check: str
+    holds: bool | None
+    """None where it could not be told."""
+    says: str
+
+
+class NotChecked(Document):
+    places: list[str]
+    """Keys of the certificate."""
+    why: str
+
+
+class Verification(Document):
+    """Whether data are what a certificate is about, and it is true."""
+
+    holds: bool
+    verdict: str
+    guarantee: parts.Km | parts.K | parts.Table | parts.Rt | parts.Lm | parts.CertifiedDiversity | parts.PlainDiversity
+    checks: list[Check]
+    not_checked: list[NotChecked]
+    vouched: bool
+    signed_by: str | None
+    """The public key."""
+    audit: Verdict | None
+    certificate: str
+    data: str
+
+
+class NewKey(Document):
+    """With --new-key: the two files."""
+
+    private: str
+    public: str
+
+
+OUTPUTS: dict[str, tuple[Any, ...]] = {
+    "audit": tuple(join(kind, place) for place in (Here, OnSpark) for kind in KINDS),
+    "verify": (Verification, NewKey),
+}

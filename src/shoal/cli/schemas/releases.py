@@ -1,0 +1,363 @@
+"""`anonymize`, `run` and `demo`: a release, by its model, made here or on Spark."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import BaseModel, Field, create_model
+
+from shoal.certificate.owner import OWNER
+from shoal.cli.schemas import parts
+from shoal.cli.schemas.measures import Profile
+from shoal.cli.schemas.parts import Count, Counts, Document, Figures, Sha256, Share, absent, join
+from shoal.loss.worth import ColumnRemains, ItemsRemains
+from shoal.plan.model import Role, RunOptions
+
+if TYPE_CHECKING:
+    Parameters = BaseModel
+else:
+    Parameters = create_model(
+        "Parameters",
+        __base__=Document,
+        __doc__="The options that the algorithm takes, as it took them.",
+        keep_order=(bool, ...),
+        **{name: (field.annotation, absent()) for name, field in RunOptions.model_fields.items()},
+    )
+
+
+class Release(Document):
+    """What the owner may know of a release."""
+
+    owner: Literal[OWNER] = Field(alias="for")  # type: ignore[valid-type]
+    algorithm: str
+    holds: bool
+    optimal: bool | None
+    """True when nothing loses less; null when the algorithm does not know."""
+    bound: Share | None
+    """Nothing that keeps the promise loses less than this."""
+    rows: Count
+    seconds: float
+    peak_mb: float | None
+    input_sha256: Sha256
+    output: str | None
+    certificate: str | None
+    notes: list[str]
+
+
+class Exposed(Document):
+    """What an attacker would learn from the raw data."""
+
+    knows: str
+    fewer_than_k: Count
+    singled_out: Count
+
+
+class Certain(Document):
+    """What an attacker would learn from the raw data about sensitive values."""
+
+    knows: str
+    value_certain: Count
+
+
+class Here(Release):
+    """A release that was made on this machine."""
+
+    input: str
+    output_sha256: Sha256 | None
+    row_order: Literal["kept", "shuffled"]
+    parameters: Parameters
+    format: str
+    separator: str | None
+    rules: str | None
+    report: str | None
+    risk: list[Exposed | Certain]
+
+
+class OnSpark(Release):
+    """A release that was made on Spark."""
+
+    checked: Count
+    output_sha256: Sha256
+    engine: str
+
+
+class Sets(Document):
+    items: Count
+    tokens: Count
+    """Different published items."""
+    empty: Count
+    duplicates: Count
+
+
+class CutLoss(Document):
+    info: Share
+    ncp: Share
+    generalized: Share
+    deleted: Share
+
+
+class EditLoss(Document):
+    info: Share
+    il: float
+    added: float
+    removed: Share
+
+
+class ColumnLoss(Document):
+    info: Share
+    ncp: Share
+
+
+class BothLoss(ColumnLoss):
+    info_columns: Share
+    info_items: Share
+    ul: float
+    items_ncp: Share
+    deleted: Share
+
+
+class BucketLoss(Document):
+    info: Share
+    ambiguity: Share
+
+
+class SetsKept(Document):
+    exact: Share
+    """Of the item occurrences, those that are published as they were."""
+    pairs: Share = absent()
+    """Of the 100 commonest pairs, those that can be counted within 10%."""
+
+
+class CutKept(SetsKept):
+    items: ItemsRemains
+
+
+class CellsKept(Document):
+    cells: Share
+    """Of the quasi-identifier cells, those that are published as they were."""
+
+
+class ColumnsKept(CellsKept):
+    columns: dict[str, ColumnRemains]
+
+
+class BothKept(CutKept, ColumnsKept):
+    pass
+
+
+class Suppressed(Document):
+    share: Share
+    occurrences: Count
+    categories: Count
+
+
+class Level(Document):
+    levels_up: Count | None
+    """Null for what was dropped."""
+    items: Count
+    occurrences: Count
+    share: Share
+
+
+class Tree(Document):
+    source: str
+    leaves: Count
+    height: Count
+
+
+class Local(Document):
+    items_at_several_levels: Count
+    passes: Count = absent()
+    parts: Count = absent()
+    loss_of_cut: Share = absent()
+
+
+class Cut(Sets):
+    guarantee: parts.Km
+    loss: CutLoss
+    suppressed: Suppressed
+    levels: list[Level]
+
+
+class Km(Cut):
+    kept: CutKept
+    deleted_shares: dict[str, Share]
+    """Per published token, the share of its occurrences that was deleted."""
+    local: Local = absent()
+    hierarchy: Tree
+    audit: Counts
+
+
+class KmOnSpark(Cut):
+    kept: CutKept
+
+
+class Edits(Document):
+    added: Count
+    removed: Count
+
+
+class Classes(Document):
+    count: Count
+    smallest: Count
+    largest: Count
+    average: float
+
+
+class EditedClasses(Classes):
+    size: list[Count]
+    added: list[Count]
+    removed: list[Count]
+
+
+class Grouped(Sets):
+    guarantee: parts.K
+    loss: EditLoss
+    kept: SetsKept
+    facts: Figures
+
+
+class SetCounts(Counts, parts.SetFacts):
+    pass
+
+
+class K(Grouped):
+    edits: dict[str, Edits]
+    """Per item."""
+    classes: EditedClasses
+    audit: SetCounts
+
+
+class KOnSpark(Grouped):
+    classes: Classes
+
+
+class Columns(Document):
+    columns: dict[str, Role]
+    facts: Figures
+
+
+class Clustered(Columns):
+    classes: Classes
+    ncp_by_column: dict[str, Share]
+    suppressed_rows: Count = absent()
+    hierarchy: dict[str, str | None]
+    """Per column, where its hierarchy comes from; null for ranges and sets."""
+
+
+class TableOnSpark(Clustered):
+    guarantee: parts.Table
+    loss: ColumnLoss
+    kept: ColumnsKept
+
+
+class TableCounts(Counts, parts.TableFacts):
+    pass
+
+
+class Table(TableOnSpark):
+    audit: TableCounts
+
+
+class RtOnSpark(Clustered, Sets):
+    guarantee: parts.Rt
+    loss: BothLoss
+    kept: BothKept
+
+
+class CrowdCounts(Counts, parts.CrowdFacts):
+    pass
+
+
+class Rt(RtOnSpark):
+    audit: CrowdCounts
+
+
+class LmOnSpark(Clustered, Sets):
+    guarantee: parts.Lm
+    loss: BothLoss
+    kept: BothKept
+
+
+class InferenceCounts(Counts, parts.InferenceFacts):
+    pass
+
+
+class Lm(LmOnSpark):
+    audit: InferenceCounts
+
+
+class DiversityOnSpark(Columns):
+    guarantee: parts.Diversity
+    loss: BucketLoss
+    kept: CellsKept
+    buckets: parts.Buckets
+    knowledge: parts.Mined | None
+    hierarchy: dict[str, str]
+
+
+class BucketCounts(Counts, parts.BucketFacts):
+    pass
+
+
+class Diversity(DiversityOnSpark):
+    audit: BucketCounts
+
+
+class Planned(Document):
+    plan: str
+    plan_sha256: Sha256
+
+
+class Estimate(Document):
+    seconds: float
+    itemsets: Count | None
+    pairs: Count | None
+
+
+class Checked(Planned):
+    """With --check: a plan that can be run."""
+
+    input: str
+    input_sha256: Sha256
+    guarantee: str
+    algorithm: str
+    rows: Count
+    items: Count | None
+    occurrences: Count | None
+    columns: dict[str, Role]
+    hierarchies: dict[str, str]
+    estimate: Estimate
+    outputs: dict[str, str] | None
+    notes: list[str]
+
+
+class Greedy(Document):
+    """What the 2008 paper's heuristic makes of the same data."""
+
+    loss: CutLoss
+    kept: SetsKept
+
+
+_HERE = tuple(join(kind, Here) for kind in (Km, K, Table, Rt, Lm, Diversity))
+_ON_SPARK = (KmOnSpark, KOnSpark, TableOnSpark, RtOnSpark, LmOnSpark, DiversityOnSpark)
+RELEASES = (*_HERE, *(join(kind, OnSpark) for kind in _ON_SPARK))
+
+
+class Demo(Document):
+    """The tour."""
+
+    folder: str
+    profile: Profile
+    release: _HERE[0]  # type: ignore[valid-type]
+    aa: Greedy
+    files: list[str]
+    next: list[str]
+    """Commands to try."""
+
+
+OUTPUTS: dict[str, tuple[Any, ...]] = {
+    "anonymize": RELEASES,
+    "run": (*(join(kind, Planned) for kind in RELEASES), Checked),
+    "demo": (Demo,),
+}
