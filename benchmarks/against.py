@@ -20,6 +20,7 @@ HERE = Path(__file__).resolve().parents[1]
 TURNS = 5
 _QUEST = ("--transactions", "30000", "--items", "500")
 _SETS = ("--k", "5", "--m", "2", "--hierarchy", "balanced:5")
+_ALGORITHMS = ("local", "exact", "hybrid", "lra")
 _TABLES = ("k, cluster", "diversity, injector")
 
 
@@ -31,9 +32,10 @@ def orders(place: Path) -> dict[str, list[str]]:
     chosen = {
         "--help": ["--help"],
         "audit": ["audit", str(sets), "--k", "5", "--m", "3"],
-        "km, local": ["anonymize", str(sets), *_SETS],
-        "km, exact": ["anonymize", str(sets), *_SETS, "--algorithm", "exact"],
+        "audit, m = 2": ["audit", str(sets), "--k", "5", "--m", "2"],
     }
+    for name in _ALGORITHMS:
+        chosen[f"km, {name}"] = ["anonymize", str(sets), *_SETS, "--algorithm", name]
     for name in _TABLES:
         verb, *flags = COMMANDS[name]
         chosen[name] = [verb, str(table), *flags]

@@ -146,11 +146,12 @@ def audit_tables(results: Results) -> list[list[Row]]:
     against = [
         {
             "data": row["data"],
+            "setting": f"m = {row['m']}",
             "itemsets": row["itemsets counted"],
             "s, one thread": row["one thread s"],
             "s, two threads": row["two threads s"],
             "peak MB": row.get("peak MB", ""),
-            "reference": "a bare loop over the same 3-subsets, one thread",
+            "reference": f"a bare loop over the same {row['m']}-subsets, one thread",
             "× s": row["one thread / bare loop"],
             "× s, two threads": ratio(row["two threads s"], row["bare loop s"]),
         }

@@ -30,7 +30,7 @@ class Section:
 
 
 SECTIONS = {
-    "audit": Section("km", "Audit of raw data, m = 3, against a bare loop"),
+    "audit": Section("km", "Audit of raw data against a bare loop"),
     "exact": Section("km", "exact, k = 5, and the published figures of other tools"),
     "command": Section("km", "The whole command, k = 5, balanced:5, and the fastest other tool"),
     "hybrid": Section("km", "hybrid, k = 5, beside exact"),

@@ -219,7 +219,7 @@ class _Walk:
         size: int = 0,
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], tuple[Witness, ...]]:
         from shoal.kernels.audit.itemset_counts import counted_itemsets, work_by_first_item
-        from shoal.kernels.audit.threads import in_threads
+        from shoal.kernels.audit.threads import blocks_of_rows, in_threads
 
         if m < 1:
             return np.zeros(1, np.int64), np.zeros(1, np.int64), ()
@@ -231,7 +231,11 @@ class _Walk:
         rows = self.rows
         work: Any = 1.0 + rows.volume - np.diff(rows.starts)  # what stands behind: the pairs
         if m > 2:
-            work = work_by_first_item(rows.offsets, rows.tails, len(self.by_rank))
+            shares = blocks_of_rows(rows.offsets, 8 if len(rows.tails) > 8 * n_items else 1)
+            prices = in_threads(
+                lambda a, b: work_by_first_item(rows.offsets, rows.tails, n_items, a, b), shares, self.threads
+            )
+            work = np.sum(prices, axis=0)
 
         def count(first: int, last: int) -> Any:
             marks = (none if exposed is None else exposed, none if unique is None else unique)

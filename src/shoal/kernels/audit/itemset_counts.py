@@ -85,10 +85,10 @@ def tally_pairs(count, n, k, keep):
 
 
 @nb.njit(cache=True, nogil=True)
-def work_by_first_item(offsets, tails, n_items):
-    """A rough price of each first item: the extensions of up to two more items that its rows hold."""
+def work_by_first_item(offsets, tails, n_items, first, last):
+    """A rough price of each first item: the extensions of up to two more items that its rows among [first, last) hold."""
     work = np.ones(n_items, np.float64)
-    for row in range(len(offsets) - 1):
+    for row in range(first, last):
         start = offsets[row] + row
         stop = offsets[row + 1] + row
         for p in range(start, stop):
