@@ -10,6 +10,7 @@ which names it in `shoal.algorithms`.
 import difflib
 import inspect
 import os
+import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
@@ -705,10 +706,11 @@ for _part in (_Outputs, _Promise, Keywords):
 
 
 def check_keywords(given: Iterable[str], known: Iterable[str], function: str) -> None:
-    """Raises for a keyword that a function does not take, with the one that may be meant."""
+    """Raises for a keyword that a function of the front door does not take, with the one that may be meant."""
     for name in given:
         if name not in known:
-            near = difflib.get_close_matches(name, list(known), 1)
+            own = inspect.signature(getattr(sys.modules["shoal"], function)).parameters
+            near = difflib.get_close_matches(name, [*known, *own], 1)
             hint = f"is {near[0]} meant?" if near else f"help(shoal.{function}) lists those it takes"
             raise InputError(f"{function} takes no keyword {name!r}; {hint}")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import io
 import pickle
 import re
 from pathlib import Path
@@ -77,6 +78,30 @@ FAILING = [
     lambda: shoal.write_hierarchy(shoal.read_hierarchy("tree.csv"), "tree.csv"),
     lambda: shoal.resolve_hierarchy("balanced:2", shoal.read(ROWS), unknown="leaf"),
 ]
+
+
+MEANT = [
+    (lambda: shoal.KmAnonymty, "KmAnonymty"),
+    (lambda: shoal.anonymize(ROWS, KM, hierarchy="frequncy:5"), "is 'frequency' meant"),
+    (
+        lambda: shoal.anonymize("x.csv", TABLES, quasi="sex", drop="age,codes", hierarchy={"sex": "msk"}),
+        "is 'mask' meant",
+    ),
+    (lambda: shoal.audit(ROWS, KM, witnes=3), "is witnesses meant"),
+    (lambda: shoal.profile(ROWS, exampels=3), "is examples meant"),
+    (lambda: shoal.learn_hierarchy(ROWS, KM, childre=2), "is children meant"),
+    (lambda: shoal.build_hierarchy(ROWS, seperator=","), "is separator meant"),
+    (lambda: shoal.anonymize(ROWS, shoal.KmAnonymity), "KmAnonymity without its numbers"),
+    (lambda: shoal.anonymize("x.csv", K, quasi="age", drop="sex,codes"), "take TableAnonymity"),
+    (lambda: shoal.anonymize(ROWS, KM).write(io.BytesIO(), format="parqet"), "is 'parquet' meant"),
+    (lambda: shoal.anonymize(ROWS, KM).write(None), "a NoneType cannot be written to"),
+]
+
+
+@pytest.mark.parametrize(("call", "said"), MEANT)
+def test_what_may_be_meant_is_said(place, call, said):
+    with pytest.raises((InputError, AttributeError), match=said):
+        call()
 
 
 @pytest.mark.parametrize("call", FAILING)

@@ -29,14 +29,14 @@ from shoal.records.formats.peek import column_names
 from shoal.records.roles import OR_QUASI, NoRoleError
 from shoal.records.source import Source, load_records, load_sets
 from shoal.records.values import Kind, kind_of
-from shoal.showing import Shown, watching
+from shoal.showing import Plotted, watching
 
 UP_TO, M = 3, 2
 """Known items that are looked at, and those of the release that is tried, unless somebody asks for others."""
 
 
 @dataclass(frozen=True)
-class Profile(Shown):
+class Profile(Plotted):
     """The size of raw data and what m known items single out in it.
 
     Attributes:
@@ -79,6 +79,11 @@ class Profile(Shown):
     """The quasi-identifier columns that the attacker knows besides: whether each is read as numbers, and why."""
     outlook: Outlook | None = None
     """What a release would keep; None where nobody asked, or where a note says why there is none."""
+
+    def __repr__(self) -> str:
+        given = [f"{one.exposed / max(1, self.rows):.1%} by {one.m}" for one in self.exposures]
+        told = f"; among fewer than {self.k} if known {', '.join(given)} items" if given else ""
+        return f"Profile({self.source}: {self.rows:,} rows, {self.items:,} items{told})"
 
     def to_dict(self) -> dict[str, Any]:
         return {

@@ -14,13 +14,13 @@ from typing import Any, Unpack, cast
 
 from shoal.evaluation.measures import MEASURES, Line, Undefined
 from shoal.evaluation.pair import Pair, Side, read_pair
-from shoal.evaluation.request import Request, with_standards
+from shoal.evaluation.request import Request, with_own_words, with_standards
 from shoal.records.formats.one_hot import gather_items
-from shoal.showing import Shown, watching
+from shoal.showing import Plotted, watching
 
 
 @dataclass(frozen=True)
-class Evaluation(Shown):
+class Evaluation(Plotted):
     """What a release costs and what an attacker still learns. For its owner: `to_dict` has counts and shares, and names the ten commonest
     items with what became of them.
 
@@ -97,7 +97,8 @@ class Evaluation(Shown):
 def evaluate(original: Any, published: Any, *, one_hot: bool = False, **asked: Unpack[Request]) -> Evaluation:
     """Compare a release with its original (paths, Baskets, Records, data frames).
 
-    What published values mean comes from `hierarchy` (as for `anonymize`) or from the `rules` file of the release. `same_order` says
+    What published values mean comes from `hierarchy` (as for `anonymize`) or from the `rules` file of the release. A `Release` knows
+    that, the roles of columns and its k and m by itself. `same_order` says
     that rows of the two correspond. `weights` say how much the loss of a column counts, 1 unless given. `queries` random queries of each
     kind are asked, and those of a `workload` file. The most frequent `pairs` are followed, and a `sample` of people is looked for by
     m items each. How files are read (`quasi`, `sensitive`, `keep`, `items`, `format`, ...) is said as for `anonymize`.
@@ -118,10 +119,11 @@ def evaluate(original: Any, published: Any, *, one_hot: bool = False, **asked: U
     >>> found["kept.exact"], found["loss.items"].deleted
     (0.5, 0.5)
     """
+    request = with_own_words(asked, published, ("items",) if one_hot else ())
     if one_hot:
-        original, gathered = gather_items(original, asked)
-        asked = cast(Request, gathered)
-    request = with_standards(asked)
+        original, gathered = gather_items(original, request)
+        request = cast(Request, gathered)
+    request = with_standards(request)
     with watching(request.get("progress")) as watch:
         return _evaluation(original, published, request, watch or (lambda doing, share: None))
 

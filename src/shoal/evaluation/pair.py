@@ -98,6 +98,8 @@ class Reader:
         asked = dict(self.reading)
         if like is not None and "drop" in asked:
             asked["drop"] = tuple(name for name in _parts(texts_of(asked["drop"])) if name in columns)
+        if like is not None and asked.get("id") not in (None, *columns) and columns:  # the sets are put together there
+            del asked["id"]
         is_table = bool(self.quasi or named)
         source = self._table(data, columns, named, asked, like) if is_table else self._sets(data, asked)
         records = source.records

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from shoal.errors import InputError
@@ -40,6 +40,10 @@ def plan_from(data: Any, guarantee: Any, *, folder: str = "", to_save: bool = Tr
     """
     if data is None:
         raise InputError("there are no data, but None; give a path, a data frame or rows of items")
+    if isinstance(guarantee, type):
+        raise InputError(
+            f"the guarantee is {guarantee.__name__} without its numbers; give for example shoal.KmAnonymity(k=5, m=2)"
+        )
     if getattr(guarantee, "model", None) not in GUARANTEES:
         raise InputError(f"the guarantee is {guarantee!r}; give for example shoal.KmAnonymity(k=5, m=2)")
     given = {name: _names(value) if name in _NAMING else value for name, value in asked.items() if value is not None}
@@ -181,8 +185,10 @@ def _roles(
 
 
 def _names(given: Any) -> Any:
-    """Names as they were given, one or several: a list, an array or the columns of a data frame as well."""
-    return given if isinstance(given, str | os.PathLike) else tuple(given)
+    """Names as they were given, one or several: a list, an array or the columns of a data frame as well, whose names may be numbers."""
+    if isinstance(given, str | os.PathLike):
+        return given
+    return tuple(map(str, given)) if isinstance(given, Iterable) else (str(given),)
 
 
 def _is_empty(given: Any) -> bool:

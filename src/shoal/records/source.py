@@ -12,7 +12,7 @@ import json
 import os
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypedDict
 
 from shoal.errors import VALUES, InputError, option
 from shoal.limits import limited_inputs
@@ -90,6 +90,19 @@ class Source:
     def rows(self) -> Baskets | Records:
         """What an audit looks at: the sets where there is nothing else, or the whole table."""
         return self.baskets if self.records.holds_sets_alone else self.records
+
+
+class SetReading(TypedDict, total=False):
+    """The keywords of `read`, for those who hand them on."""
+
+    format: str | None
+    items: str | None
+    id: str | None
+    separator: str | None
+    drop: str | Collection[str]
+    query: str | None
+    memory_limit: int | str | None
+    input_limit: int | str | None
 
 
 def read(

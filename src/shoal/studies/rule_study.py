@@ -18,6 +18,7 @@ from shoal.records.database.address import with_query
 from shoal.records.knowledge import Rules
 from shoal.records.records import Records
 from shoal.records.source import Source
+from shoal.showing import watching
 
 
 class RulesRequest(Reading, total=False):
@@ -47,7 +48,7 @@ class MinedRules:
 
 
 def mine(
-    data: Any, *, redundant: bool = False, progress: Progress | None = None, **asked: Unpack[RulesRequest]
+    data: Any, *, redundant: bool = False, progress: Progress | bool | None = None, **asked: Unpack[RulesRequest]
 ) -> MinedRules:
     """As `rules`, with the data they are about."""
     check_keywords(asked, RulesRequest.__annotations__, "rules")
@@ -57,14 +58,15 @@ def mine(
     source, _ = model.read(with_query(data, given.get("query")), MatchingDiversity(2), roles, reading)
     trees = model.hierarchies(source.records, given.get("hierarchy"), given.get("unknown"))
     wanted = {name: given.get(name) for name in ("min_exp", "min_conf", "max_length", "fuzzy", "knowledge")}
-    how = Options(threads=given.get("threads"), progress=listener(progress))
     missing = given.get("missing", "unknown")
-    found = model.knowledge(source.records, trees, wanted, redundant=redundant, missing=missing, options=how)
+    with watching(progress) as watch:
+        how = Options(threads=given.get("threads"), progress=listener(watch))
+        found = model.knowledge(source.records, trees, wanted, redundant=redundant, missing=missing, options=how)
     return MinedRules(found, source)
 
 
 def rules(
-    data: Any, *, redundant: bool = False, progress: Progress | None = None, **asked: Unpack[RulesRequest]
+    data: Any, *, redundant: bool = False, progress: Progress | bool | None = None, **asked: Unpack[RulesRequest]
 ) -> Rules:
     """Combinations that never occur in a table though they could be expected to: "men do not have ovarian cancer".
 
