@@ -213,6 +213,16 @@ class Reading(TypedDict, total=False):
         Columns | None,
         Option(READING, Texts(), "Columns to leave out; may be repeated.", "COL,COL", place=("the role drop",)),
     ]
+    one_hot: Annotated[
+        bool | None,
+        Option(
+            READING,
+            Switch(),
+            f"Every item has a column, which says 1 or true where a row holds it: the columns that {option('items')} names (there, counts "
+            "are taken as well), or all that have no other role. They are read as one column of sets, `items`.",
+            place=("input", "one_hot"),
+        ),
+    ]
     separator: Annotated[
         str | None,
         Option(

@@ -220,7 +220,7 @@ def _check_columns(plan: Plan) -> None:
         return
     name = display_name(plan.data)
     with plan.speaking():
-        columns = column_names(plan.data, plan.input.format)
+        columns = column_names(plan.content, plan.input.format)
     if not columns:
         return
     for column in plan.columns:

@@ -38,7 +38,7 @@ from shoal.plan.parse import read_plan
 from shoal.publish import Targets, Written, check_files, check_hash, row_certificate, write, write_stream
 from shoal.records.baskets import Baskets
 from shoal.records.database.address import address_of, is_address, with_query, without_password
-from shoal.records.formats.one_hot import gather_items
+from shoal.records.formats.one_hot import ITEMS, OneHot
 from shoal.records.formats.tabular import Tabular
 from shoal.records.layout import CELLED, Layout
 from shoal.records.records import Records
@@ -59,7 +59,7 @@ SECRET_SHOWN = (
 )
 KEPT_ORDER = "the rows keep the order of the input, which can give people away; the certificate says so"
 _READING = ("format", "items", "id", "separator", "drop", "numeric")
-_WAY = ("quasi", "items", "sensitive", "keep", "drop", "id", "separator", "numeric", "hierarchy", "unknown")
+_WAY = ("quasi", "items", "one_hot", "sensitive", "keep", "drop", "id", "separator", "numeric", "hierarchy", "unknown")
 
 Read = tuple[Source, Any]
 """What was read for a plan, and its guarantee, which then knows what in the data is sensitive."""
@@ -102,7 +102,6 @@ def anonymize(
     data: Any,
     guarantee: Guarantee,
     *,
-    one_hot: bool = False,
     progress: Progress | bool | None = None,
     **keywords: Unpack[Keywords],
 ) -> Release:
@@ -118,7 +117,6 @@ def anonymize(
     Args:
         data: A path, `-`, an address of a database, a data frame, an Arrow table, Baskets, Records, or rows of names.
         guarantee: The promise that the release has to keep, such as `KmAnonymity(k=5, m=2)`.
-        one_hot: Whether the items have a column each, those of `items` or all without another role, which says whether a row holds them.
 
     Raises:
         InputError: The data, a file or an option is not usable.
@@ -131,10 +129,7 @@ def anonymize(
     (True, 4)
     """
     check_keywords(keywords, KEYWORDS, "anonymize")
-    asked: dict[str, Any] = dict(keywords)
-    if one_hot:
-        data, asked = gather_items(data, asked)
-    plan = plan_from(data, guarantee, to_save=False, **asked)
+    plan = plan_from(data, guarantee, to_save=False, **keywords)
     with plan.speaking(), watching(progress) as watch:
         return release_of(plan, watch)
 
@@ -222,7 +217,7 @@ def read_for(plan: Plan) -> Read:
         reading["memory_limit"] = scratch_for(asked["memory_limit"], asked["threads"], guarantee, *how)
     quasi, keep = (plan.of_role(role) or None for role in ("quasi", "keep"))
     roles = Roles(plan.sensitive, quasi, keep, plan.options.missing_quasi)
-    read: Read = model_of(guarantee).read(plan.data, guarantee, roles, reading)
+    read: Read = model_of(guarantee).read(plan.content, guarantee, roles, reading)
     return read
 
 
@@ -238,7 +233,6 @@ def audit(
     *,
     witnesses: int = 10,
     yes_or_no: bool = False,
-    one_hot: bool = False,
     progress: Progress | bool | None = None,
     **keywords: Unpack[Auditing],
 ) -> Audit:
@@ -251,7 +245,6 @@ def audit(
         guarantee: The promise to look for.
         witnesses: How many of those who break the promise are named, the rarest first.
         yes_or_no: Stop at the first breach, which is all that a pipeline needs.
-        one_hot: Whether the items have a column each, as for `anonymize`.
 
     Raises:
         InputError: The data or an option is not usable. That a promise does not hold is no error: see `Audit.require`.
@@ -266,10 +259,7 @@ def audit(
     if keywords.get("threads") is not None:
         whole_number("threads", keywords["threads"], 1)
     with limited_inputs(keywords.get("input_limit")):
-        asked: dict[str, Any] = dict(keywords)
-        if one_hot:
-            data, asked = gather_items(data, asked)
-        source, guarantee = read_to_audit(data, guarantee, asked)
+        source, guarantee = read_to_audit(data, guarantee, keywords)
         how = {"threads": keywords.get("threads"), "witnesses": witnesses, "yes_or_no": yes_or_no}
         with watching(progress) as watch:
             verdict = audited_source(source, guarantee, progress=watch, **how)
@@ -283,6 +273,8 @@ def read_to_audit(data: Any, guarantee: Any, keywords: Mapping[str, Any]) -> tup
     if isinstance(data, Release) and not any(asked.get(name) for name in Reading.__annotations__):
         data = data.published  # whose columns have their roles
     data = with_query(data, asked.get("query"))
+    if asked.get("one_hot"):
+        data, asked["items"] = OneHot.of(data, asked), ITEMS
     reading = {name: asked[name] for name in _READING if asked.get(name) is not None}
     if asked.get("memory_limit") is not None:
         reading["memory_limit"] = scratch_for(asked["memory_limit"], asked.get("threads"), guarantee)

@@ -6,6 +6,7 @@ import ast
 import io
 import pickle
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -95,6 +96,7 @@ MEANT = [
     (lambda: shoal.anonymize("x.csv", K, quasi="age", drop="sex,codes"), "take TableAnonymity"),
     (lambda: shoal.anonymize(ROWS, KM).write(io.BytesIO(), format="parqet"), "is 'parquet' meant"),
     (lambda: shoal.anonymize(ROWS, KM).write(None), "a NoneType cannot be written to"),
+    (lambda: shoal.to_pandas(ROWS), "a list is no Release"),
 ]
 
 
@@ -162,3 +164,10 @@ def test_a_note_is_a_text_that_says_more_when_asked():
     assert note == "suppress=0.02 would drop one"
     assert render(note, on_command_line, show_values=True) == "--suppress 0.02 would drop one (milk)"
     assert render("plain --text") == "plain --text"
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_frames_without_their_library_say_what_to_install(monkeypatch, library):
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(InputError, match=rf"shoal\[{library}\]"):
+        getattr(shoal.read(ROWS), f"to_{library}")()

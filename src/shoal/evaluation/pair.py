@@ -85,7 +85,9 @@ class Reader:
         self.quasi, self.keep = texts_of(asked.get("quasi")), texts_of(asked.get("keep"))
         self.sensitive = asked.get("sensitive")
         given = {
-            name: asked.get(name) for name in Reading.__annotations__ if name not in ("quasi", "sensitive", "keep")
+            name: asked.get(name)
+            for name in Reading.__annotations__
+            if name not in ("quasi", "sensitive", "keep", "one_hot")
         }
         self.reading = {name: value for name, value in given.items() if value is not None and value != ()}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from shoal.hierarchy.tree import Hierarchy
@@ -41,10 +41,10 @@ STANDARD: Request = {"k": 5, "m": 2, "seed": 0, "queries": 100, "pairs": 100, "s
 _LEAST = {"k": 1, "m": 1, "seed": 0, "queries": 0, "pairs": 0, "sample": 0, "threads": 1}
 
 
-def with_own_words(asked: Mapping[str, Any], published: Any, leave: Collection[str] = ()) -> Request:
+def with_own_words(asked: Mapping[str, Any], published: Any) -> Request:
     """The request, with what a release knows of how it was made (`Release.request`) where nothing is said."""
     given = {name: value for name, value in asked.items() if value is not None}
-    leave = {*leave, "hierarchy", "unknown"} if "rules" in given else leave
+    leave = ("hierarchy", "unknown") if "rules" in given else ()
     own = {name: value for name, value in getattr(published, "request", {}).items() if name not in leave}
     return cast(Request, {name: own[name] for name in own if name in Request.__annotations__} | given)
 

@@ -128,7 +128,7 @@ def _attack(
     given, own, people = asked
     if BUCKET in column_names(data, given.get("format")):
         why = f"is for linkage, and {source_name(data)} has buckets; leave it out"
-        _refuse(why, given, "items", "m", "rules", "id")
+        _refuse(why, given, "items", "m", "rules", "id", "one_hot")
         known = {name: own[name] for name in ("quasi", "sensitive", "keep", "drop", "hierarchy", "l") if name in own}
         return _background(data, raw, {**known, **given}, examples, progress)
     _refuse(f"is for buckets, and there is no column {BUCKET!r}; leave it out", given, "knowledge")
@@ -136,7 +136,7 @@ def _attack(
         _refuse(f"is for homogeneity and buckets; leave it out, or leave out {option('raw')}", given, "missing", "l")
         return _linkage(raw, data, {**given, **people}, progress)
     if "sensitive" in given or "sensitive" in own:
-        unused = ("m", "rules", "hierarchy", "min_exp")
+        unused = ("m", "rules", "hierarchy", "min_exp", "one_hot")
         _refuse(f"has no use without {option('raw')}; leave it out", given, *unused)
         known = {name: own[name] for name in ("quasi", "sensitive", "keep", "items", "separator", "l") if name in own}
         return _homogeneity(data, {**known, **given}, examples)

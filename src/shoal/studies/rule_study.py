@@ -9,6 +9,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from shoal.algorithms.recoding import Options, Progress, listener
+from shoal.errors import InputError, option
 from shoal.guarantees.diversity import MatchingDiversity, kinds_of_rows
 from shoal.models import Roles
 from shoal.models import buckets as model
@@ -53,6 +54,8 @@ def mine(
     """As `rules`, with the data they are about."""
     check_keywords(asked, RulesRequest.__annotations__, "rules")
     given: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
+    if given.get("one_hot"):
+        raise InputError(f"rules are about columns of single values; leave out {option('one_hot')}")
     roles = Roles(*(given.get(name) for name in ("sensitive", "quasi", "keep")))
     reading: dict[str, Any] = {name: given[name] for name in ("drop", "numeric", "format") if name in given}
     source, _ = model.read(with_query(data, given.get("query")), MatchingDiversity(2), roles, reading)

@@ -17,7 +17,7 @@ from shoal.algorithms.recoding import Progress, listener
 from shoal.errors import InputError, ShoalError, Unreachable
 from shoal.guarantees.registry import Guarantee
 from shoal.options import KEYWORDS, Keywords, check_keywords
-from shoal.records.formats.one_hot import gather_items
+from shoal.records.formats.frames import frame_library
 from shoal.release import Release, anonymize
 from shoal.showing import Plotted, watching
 
@@ -77,15 +77,16 @@ class SideBySide(Plotted):
 
     def to_polars(self) -> polars.DataFrame:
         """The rows as a polars frame."""
-        import polars
-
-        return polars.DataFrame({name: [row.get(name) for row in self.entries] for name in self.columns})
+        frame: polars.DataFrame = frame_library("polars").DataFrame(self._by_column())
+        return frame
 
     def to_pandas(self) -> pandas.DataFrame:
         """The rows as a pandas frame."""
-        import pandas
+        frame: pandas.DataFrame = frame_library("pandas").DataFrame(self._by_column())
+        return frame
 
-        return pandas.DataFrame({name: [row.get(name) for row in self.entries] for name in self.columns})
+    def _by_column(self) -> dict[str, list[Any]]:
+        return {name: [row.get(name) for row in self.entries] for name in self.columns}
 
 
 def _counted(number: int, noun: str) -> str:
@@ -97,7 +98,6 @@ def compare(
     guarantees: Guarantee | Iterable[Guarantee],
     algorithms: str | Sequence[str] | None = None,
     *,
-    one_hot: bool = False,
     progress: Progress | bool | None = None,
     **keywords: Unpack[Keywords],
 ) -> SideBySide:
@@ -110,7 +110,6 @@ def compare(
         data: The raw data, as for `anonymize`.
         guarantees: One promise, or several.
         algorithms: One algorithm, or several.
-        one_hot: Whether the items have a column each, as for `anonymize`.
 
     Raises:
         InputError: There is nothing to compare, or a keyword or an algorithm is not known.
@@ -128,8 +127,6 @@ def compare(
     promises = [guarantees] if hasattr(guarantees, "model") else list(guarantees)
     if not promises:
         raise InputError("there is no guarantee to compare for; give for example shoal.KmAnonymity(k=5, m=2)")
-    if one_hot:
-        data, asked = gather_items(data, asked)
     wanted = [
         (promise, name)
         for promise in promises
