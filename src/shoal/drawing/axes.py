@@ -14,8 +14,8 @@ from shoal.errors import InputError
 from shoal.hierarchy.survey import outline
 
 NEEDS = "plots need matplotlib; run pip install 'shoal[plots]'"
-_LEVELS, _CHILDREN, _LABELLED = 3, 30, 0.08
-"""Of a tree: levels below the root, children of a node, and from which share of the leaves on a node is named."""
+_LEVELS, _CHILDREN, _LINES, _LETTERS = 2, 30, 18, 28
+"""Of a tree: levels below the root and children of a node; lines that fit into the height of a plot, and letters into a level."""
 
 
 def plot_of(result: Any, ax: Any = None) -> Any:
@@ -52,18 +52,18 @@ def _audit(audit: Any, axes: Any) -> str:
 
 
 def _hierarchy(tree: Any, axes: Any) -> str:
-    """Levels below each other, from the root down, each node as wide as it has leaves."""
+    """Levels side by side, from the root on, each node as high as it has leaves."""
     starts = {0: 0}
     for line in outline(tree, _LEVELS, _CHILDREN):
-        left = starts.setdefault(line.indent, 0)
-        starts[line.indent], starts[line.indent + 1] = left + line.leaves, left
-        axes.barh(line.indent, line.leaves, left=left, height=0.94, color=COLOURS["after"], edgecolor="white")
-        if line.leaves >= _LABELLED * tree.n_leaves:
-            axes.text(
-                left + line.leaves / 2, line.indent, line.label, ha="center", va="center", color="white", clip_on=True
-            )
-    axes.set(xlim=(0, tree.n_leaves), xlabel="leaves", yticks=[], title=f"{tree.source}: {tree.n_leaves:,} leaves")
-    axes.invert_yaxis()
+        start = starts.setdefault(line.indent, 0)
+        starts[line.indent], starts[line.indent + 1] = start + line.leaves, start
+        middle = start + line.leaves / 2
+        axes.barh(middle, 0.97, line.leaves, left=line.indent, color=COLOURS["after"], edgecolor="white", linewidth=0.5)
+        if line.leaves * _LINES >= tree.n_leaves:
+            label = line.label if len(line.label) <= _LETTERS else f"{line.label[: _LETTERS - 1]}…"
+            axes.text(line.indent + 0.03, middle, label, va="center", color="white", fontsize="small", clip_on=True)
+    axes.set(xticks=[], ylim=(tree.n_leaves, 0), ylabel="leaves")
+    axes.set_title(f"{tree.source}: {tree.n_leaves:,} leaves")
     return ""
 
 
