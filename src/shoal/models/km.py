@@ -46,7 +46,7 @@ DELETED = (
 """For readers of a certificate, wherever single occurrences or categories may have been left out."""
 
 
-PRICE = {"oa": "ncp", "da": "ncp", "aa": "ncp"}
+PRICE = {"oa": "ncp", "da": "ncp", "aa": "ncp", "vpa": "ncp"}
 """What the algorithms of the 2008 paper make cheap when nobody says otherwise; the others go by information."""
 
 
