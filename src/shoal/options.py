@@ -308,7 +308,8 @@ class Keywords(Auditing, total=False):
             "km: `local` (an item stands as it is, else as a category, else not at all, row by row), `exact` (one cut for all rows, the "
             "proven optimum), `hybrid` (a cut, and single deletions), lra (a cut for each part of the rows), vpa (aa in parts of the "
             "domain, then in all of it), or oa, da, aa of the 2008 paper. k: `split` (loses least), or pta, gsc, gray-tsp of the 2017 "
-            "paper; in tables `better-of-two` (tries cluster and mondrian), or one of these. rt and lm: `joint` (columns and items under one objective), or of the 2013 paper "
+            "paper; in tables `better-of-two` (tries cluster and mondrian), or one of these. rt and lm: `joint` (columns and items "
+            "under one objective), or of the 2013 paper "
             f"rmerge-r, -t or -rt (relational loss within {option('delta')}), tmerge-r, -t or -rt "
             "(item loss within it), rfirst, tfirst. diversity: injector, balanced (smaller buckets) or anatomy (ignores rules, "
             "takes several sensitive columns).",
