@@ -10,6 +10,7 @@ which names it in `shoal.algorithms`.
 import difflib
 import inspect
 import os
+import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
@@ -211,6 +212,16 @@ class Reading(TypedDict, total=False):
     drop: Annotated[
         Columns | None,
         Option(READING, Texts(), "Columns to leave out; may be repeated.", "COL,COL", place=("the role drop",)),
+    ]
+    one_hot: Annotated[
+        bool | None,
+        Option(
+            READING,
+            Switch(),
+            f"Every item has a column, which says 1 or true where a row holds it: the columns that {option('items')} names (there, counts "
+            "are taken as well), or all that have no other role. They are read as one column of sets, `items`.",
+            place=("input", "one_hot"),
+        ),
     ]
     separator: Annotated[
         str | None,
@@ -707,10 +718,11 @@ for _part in (_Outputs, _Promise, Keywords):
 
 
 def check_keywords(given: Iterable[str], known: Iterable[str], function: str) -> None:
-    """Raises for a keyword that a function does not take, with the one that may be meant."""
+    """Raises for a keyword that a function of the front door does not take, with the one that may be meant."""
     for name in given:
         if name not in known:
-            near = difflib.get_close_matches(name, list(known), 1)
+            own = inspect.signature(getattr(sys.modules["shoal"], function)).parameters
+            near = difflib.get_close_matches(name, [*known, *own], 1)
             hint = f"is {near[0]} meant?" if near else f"help(shoal.{function}) lists those it takes"
             raise InputError(f"{function} takes no keyword {name!r}; {hint}")
 
