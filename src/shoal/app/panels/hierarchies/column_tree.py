@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from shoal.app.jobs.queue import Job, Jobs
 from shoal.app.panels.hierarchies.loaded_tree import Loaded
-from shoal.app.panels.hierarchies.tree_values import FOLDER, TREE, Need, latest_job, trees_folder, values_key
+from shoal.app.panels.hierarchies.tree_values import FOLDER, HELD, TREE, Need, latest_job, trees_folder, values_key
 from shoal.app.project.own_files import read_json, safe_name, write_json, write_own
 from shoal.app.project.project import Project
 from shoal.app.project.workspace import Workspace
@@ -254,3 +254,11 @@ def hold(key: tuple[Any, ...], loaded: Loaded) -> Loaded:
         while total > KEPT_NODES and len(_LOADED) > 1:
             total -= _LOADED.popitem(last=False)[1].tree.n_nodes
     return loaded
+
+
+def forget_trees() -> None:
+    """Lets go of all trees and values that are kept in memory: whose they were, somebody wants gone."""
+    with _LOCK:
+        _LOADED.clear()
+        _READ.clear()
+    HELD.clear()

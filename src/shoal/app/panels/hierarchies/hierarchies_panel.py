@@ -254,6 +254,7 @@ class Trees:
     async def take_file(self, path: Path) -> None:
         """Takes the tree in a file, if it holds one."""
         path = self.view.workspace.inside(path, path.name)
+        self.project.remember(path)
         try:
             await asyncio.to_thread(tree_in, path)
         except InputError as error:
