@@ -233,10 +233,10 @@ class Workspace:
         used = {path for project in self.projects() for path in self._used(project)}
         return [file for file in self._uploaded() if file.path not in used]
 
-    def _used(self, project: Project) -> set[Path]:
+    def _used(self, project: Project) -> frozenset[Path]:
         """The files that a project reads, or has read."""
         now = [path for _, path in paths_of(project.draft) if "://" not in path]
-        return {(project.folder / path).resolve() for path in (*now, *project.files)}
+        return frozenset((project.folder / path).resolve() for path in (*now, *project.files))
 
     def remove_project(self, project: Project, *, uploads: bool = True, releases: bool = True) -> Path | None:
         """All that was made for it, and the uploads that no other project has. End its jobs first (`Jobs.end_of`).
