@@ -90,6 +90,14 @@ def public_key(path: Path) -> str:
     return raw.hex()
 
 
+def public_pem(key: str) -> bytes:
+    """A public key in hex as the file that others check with."""
+    ed25519, serialization = _cryptography()
+    loaded = ed25519.Ed25519PublicKey.from_public_bytes(bytes.fromhex(key))
+    pem: bytes = loaded.public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+    return pem
+
+
 def is_weak(key: str) -> bool:
     """Whether a public key is a point of small order, or is written as no key is."""
     if not _HEX[32].fullmatch(key):
@@ -128,8 +136,8 @@ def new_key(path: Path, passphrase: str | None = None) -> tuple[str, str]:
     key = ed25519.Ed25519PrivateKey.generate()
     lock = serialization.BestAvailableEncryption(passphrase.encode()) if passphrase else serialization.NoEncryption()
     secret = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, lock)
-    shown = key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
-    for file, data, rights in ((private, secret, 0o600), (public, shown, 0o644)):
+    raw = key.public_key().public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw)
+    for file, data, rights in ((private, secret, 0o600), (public, public_pem(raw.hex()), 0o644)):
         with (
             writing_errors(file),
             open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, rights), "wb") as opened,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import tempfile
+from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import Annotated, Any
 
@@ -23,12 +23,6 @@ def bundle(
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="FILE.zip", help="Where the bundle goes.", show_default=False)
     ],
-    key: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PUBLIC", help="The public key of whoever signed it, to be packed as well.", show_default=False
-        ),
-    ] = None,
     force: options.Force = False,
     show_values: options.ShowValues = False,
     json: options.Json = False,
@@ -47,7 +41,7 @@ def bundle(
     prepare()
     with progress() as tell:
         known: Any = {"sensitive": made.sensitive} if made.sensitive_items or made.sensitive_file else {}
-        found = verify(certificate, data, key=key, progress=tell, **known)
+        found = verify(certificate, data, progress=tell, **known)
     if found.verdict == "not verified":
         if json:
             print_json(found.to_dict() | {"certificate": certificate, "data": data})
@@ -60,11 +54,9 @@ def bundle(
             f"{plan}: it is not the plan of this release, whose {off[0]} is another; give the one it was made with"
         )
     options.check_apart_from(output, plan, certificate, data)
-    with tempfile.TemporaryDirectory(prefix="shoal-") as passing:
-        papers = {os.path.basename(path): path for path in (data, certificate)}
-        papers |= _other_forms(certificate, dict(found.certificate), passing)
-        papers |= {} if key is None else {"signed-by.pub": key}
-        files, sha256 = write_bundle(made, papers, output, force=force)
+    papers: dict[str, str | bytes] = {os.path.basename(path): path for path in (data, certificate)}
+    papers |= _other_forms(os.path.basename(certificate), found.certificate)
+    files, sha256 = write_bundle(made, papers, output, force=force)
     if json:
         print_json({"bundle": output, "files": files, "sha256": sha256})
     else:
@@ -74,16 +66,15 @@ def bundle(
     return 0
 
 
-def _other_forms(certificate: str, content: dict[str, Any], folder: str) -> dict[str, str]:
-    """The forms that a certificate can have without anybody signing anew: all if it is not signed, else the one that it has."""
+def _other_forms(name: str, content: Mapping[str, Any]) -> dict[str, bytes]:
+    """The other forms of a certificate that is not signed; of one that is, the key, for nobody can sign another form."""
     from shoal.certificate.document import certificate_file, without_signature
+    from shoal.certificate.sign import public_pem
+    from shoal.plan.bundle import SIGNED_BY
 
     if "signature" in content:
-        return {}
-    stem, ending = os.path.splitext(os.path.basename(certificate))
+        return {SIGNED_BY: public_pem(content["signer"]["public_key"])}
+    stem, ending = os.path.splitext(name)
+    facts = without_signature(content) | {name: content[name] for name in ("acknowledged",) if name in content}
     others = {".json", ".html", *((".pdf",) if find_spec("typst") else ())} - {ending}
-    kept = {name: content[name] for name in ("acknowledged",) if name in content}
-    for other in others:
-        with open(os.path.join(folder, stem + other), "wb") as file:
-            file.write(certificate_file(without_signature(content) | kept, stem + other))
-    return {stem + other: os.path.join(folder, stem + other) for other in sorted(others)}
+    return {stem + other: certificate_file(facts, stem + other) for other in sorted(others)}

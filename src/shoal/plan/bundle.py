@@ -26,14 +26,18 @@ from shoal.records.database.address import is_address
 from shoal.records.storage.publication import Publication
 
 PLAN, SCRIPT, NOTEBOOK, README = "plan.yaml", "rebuild.py", "rebuild.ipynb", "README.txt"
+SIGNED_BY = "signed-by.pub"
+"""The public key of who signed the certificate."""
 PUBLISHED, OWN = "publish", "rebuild"
 _WHEN = (2000, 1, 1, 0, 0, 0)
 """The time of what is packed: a second says who packed it. A certificate tells the day."""
 
 
-def write_bundle(plan: Plan, papers: Mapping[str, str], target: str, *, force: bool = False) -> tuple[list[str], str]:
-    """Packs a release. `papers` are the files to publish, the data first, by the names that they get. Returns the names of all that
-    is packed, and the hash of the bundle."""
+def write_bundle(
+    plan: Plan, papers: Mapping[str, str | bytes], target: str, *, force: bool = False
+) -> tuple[list[str], str]:
+    """Packs a release. `papers` are the files to publish, the data first, by the names that they get: paths, or bytes. Returns the
+    names of all that is packed, and the hash of the bundle."""
     packed = dict(_contents(plan, papers))
     with Publication((target,), force=force) as publication:
         staged = publication.file(target, private=True)
@@ -92,7 +96,7 @@ def portable(plan: Plan, output: str) -> tuple[dict[str, Any], dict[str, str]]:
     return document, files
 
 
-def _contents(plan: Plan, papers: Mapping[str, str]) -> Iterator[tuple[str, bytes | str]]:
+def _contents(plan: Plan, papers: Mapping[str, str | bytes]) -> Iterator[tuple[str, bytes | str]]:
     """(name, bytes or the path of a file) of all that is packed."""
     if plan.memory or plan.on_spark:
         raise InputError(
@@ -111,22 +115,19 @@ def _contents(plan: Plan, papers: Mapping[str, str]) -> Iterator[tuple[str, byte
         yield f"{OWN}/{name}", path
 
 
-def _readme(plan: Plan, papers: Mapping[str, str]) -> str:
+def _readme(plan: Plan, papers: Mapping[str, str | bytes]) -> str:
     data, *others = papers
     proof = next((name for name in others if name.endswith(".json")), others[0] if others else "")
-    signed = next((name for name in others if name.endswith(".pub")), None)
+    is_signed = SIGNED_BY in papers
     whose = (
-        ""
-        if signed is None
-        else f"""
-            Take the signer's key from the signer; {signed} is a copy, to compare."""
+        f"\n            Take the signer's key from the signer; {SIGNED_BY} is a copy, to compare." if is_signed else ""
     )
     assert plan.outputs is not None
     return f"""The release {data}, and what makes it again
 
 {PUBLISHED}/    {", ".join(papers)}
             These can be published. Whoever has them checks the promise:
-                {checking_command(f"{PUBLISHED}/{proof}", f"{PUBLISHED}/{data}", signed is not None)}{whose}
+                {checking_command(f"{PUBLISHED}/{proof}", f"{PUBLISHED}/{data}", is_signed)}{whose}
 
 {OWN}/    the plan, its trees and lists, a script and a notebook
             For you and for whoever reviews the release. Do not publish these: they name your files, your columns and values
