@@ -27,6 +27,7 @@ from shoal.app.project.workspace import Workspace
 from shoal.errors import InputError
 from shoal.hierarchy import edit as edits
 from shoal.hierarchy.files import hierarchy_text, read_hierarchy
+from shoal.hierarchy.fitting import ColumnFit, best_column
 from shoal.hierarchy.spec import Values, is_made, resolve
 from shoal.hierarchy.tree import Hierarchy
 
@@ -154,6 +155,14 @@ class ColumnTree:
         """Raises if no tree can be built from the values in this way. Files and what is learned are not looked at."""
         if spec is not None and not is_file(spec) and learned_number(spec) is None and self.values.names:
             self._make(spec)
+
+    def better(self, workspace: Workspace, known: int) -> ColumnFit | None:
+        """Another column of the file that the plan names, if it knows more of the values than are known."""
+        if not is_file(self.spec):
+            return None
+        path = workspace.inside(self.project.folder / str(self.spec), os.path.basename(str(self.spec)))
+        fit = best_column(path, self.values.names)
+        return fit if fit is not None and fit.known > known else None
 
     # Edits.
 
