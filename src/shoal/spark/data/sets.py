@@ -21,8 +21,9 @@ import pyarrow.compute as pc
 from shoal.errors import VALUES, InputError
 from shoal.ordering import natural_order
 from shoal.records.roles import comma_parts
-from shoal.records.storage.digest import groups_for, set_hashes, whole_digest
+from shoal.records.storage.digest import groups_for, row_digest, set_hashes, whole_digest
 from shoal.spark.data.executors import fetch, map_groups, map_rows, store
+from shoal.spark.data.one_task import ask_all, fits
 from shoal.spark.data.packing import MOST, PACKED, Ints, Longs, Marks, offsets_of, pack, pieces, row_of
 
 if TYPE_CHECKING:
@@ -121,6 +122,8 @@ class SparkSets:
 
     def digest(self) -> str:
         """As `shoal.records.storage.digest`, which depends neither on the order of rows nor on how they are spread."""
+        if fits(self):
+            return str(ask_all(self, row_digest))
         return digest_of(self.rows, len(self), [*self.vocabulary], _hash_sets)
 
     def forget(self) -> None:

@@ -22,8 +22,6 @@ from shoal.spark.search.proposals import Asked, SparkProposal, check_filled
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-DEFAULT = {"km": "exact"}
-"""The algorithm when nobody names one, where the first of all does not run on Spark."""
 _HOMES = {"km": km, "k": transactions, "table": tables, "rt": tables, "lm": tables, "diversity": buckets}
 
 
@@ -39,7 +37,9 @@ def propose(df: DataFrame, guarantee: Any, roles: FrameRoles, asked: Asked, opti
     """What the model of the guarantee proposes for a data frame."""
     home = home_of(guarantee)
     kind = kind_of(guarantee)
-    asked = {**asked, "algorithm": entry(kind, asked["algorithm"] or DEFAULT.get(kind))[0]}
+    name = asked["algorithm"]
+    if kind != "km" or name is not None:  # which is the default under k^m depends on how many rows there are
+        asked = {**asked, "algorithm": entry(kind, name)[0]}
     home.check(guarantee, asked)
     options.tell("reading", 0.0)
     rows, guarantee = home.read(df, guarantee, roles)
