@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from shoal.limits import size_in_bytes
 from shoal.records.baskets import Baskets
+from shoal.spark.data.encoding import by_common_names
 from shoal.spark.data.executors import fetch, map_rows
 from shoal.spark.data.packing import Ints, Longs, gather, offsets_of, pieces
 
@@ -72,8 +73,9 @@ def task_memory(session: SparkSession) -> int:
 
 def map_all(sets: SparkSets, function: Callable[..., Any], schema: str, **state: Any) -> DataFrame:
     """The batches that `function(baskets, **state)` makes of all rows, which are in their order, in one task."""
-    how = {"vocabulary": sets.vocabulary, "duplicates": sets.duplicates}
-    return map_rows(sets.rows.coalesce(1), _with_all_rows, schema, work=(function, state), **how)
+    rows, starts = (sets.rows, None) if sets.own is None else sets.own
+    how = {"names": sets.vocabulary, "starts": starts, "n": len(sets), "duplicates": sets.duplicates}
+    return map_rows(rows.coalesce(1), _with_all_rows, schema, work=(function, state), **how)
 
 
 def ask_all(sets: SparkSets, function: Callable[..., Any], **state: Any) -> Any:
@@ -98,10 +100,18 @@ def _answer(baskets: Baskets, work: Work) -> Iterator[pa.RecordBatch]:
 
 
 def _with_all_rows(
-    batches: Iterator[pa.RecordBatch], work: Work, vocabulary: tuple[str, ...], duplicates: int
+    batches: Iterator[pa.RecordBatch],
+    work: Work,
+    names: tuple[str, ...],
+    starts: dict[int, int] | None,
+    n: int,
+    duplicates: int,
 ) -> Iterator[pa.RecordBatch]:
     function, state = work
-    yield from function(all_rows(batches, vocabulary, duplicates), **state)
+    baskets = all_rows(batches if starts is None else by_common_names(batches, names, starts), names, duplicates)
+    if len(baskets) != n:
+        raise RuntimeError(f"the task was given {len(baskets)} rows of {n}")
+    yield from function(baskets, **state)
 
 
 def all_rows(batches: Iterator[pa.RecordBatch], vocabulary: tuple[str, ...], duplicates: int) -> Baskets:

@@ -8,6 +8,7 @@ published.
 
 from __future__ import annotations
 
+from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -16,13 +17,12 @@ from shoal.algorithms.recoding import Options
 from shoal.errors import InputError
 from shoal.guarantees.km import KmAnonymity
 from shoal.spark.data.frame_records import FrameRoles
-from shoal.spark.search import buckets, km, tables, transactions
 from shoal.spark.search.proposals import Asked, SparkProposal, check_filled
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_HOMES = {"km": km, "k": transactions, "table": tables, "rt": tables, "lm": tables, "diversity": buckets}
+_HOMES = {"km": "km", "k": "transactions", "table": "tables", "rt": "tables", "lm": "tables", "diversity": "buckets"}
 
 
 def home_of(guarantee: Any) -> ModuleType:
@@ -30,7 +30,7 @@ def home_of(guarantee: Any) -> ModuleType:
     kind = kind_of(guarantee) if hasattr(guarantee, "model") else ""
     if kind not in _HOMES or (kind == "km" and type(guarantee) is not KmAnonymity):
         raise InputError(f"{guarantee} cannot be reached on Spark; use the local engine")
-    return _HOMES[kind]
+    return import_module(f"{__name__}.{_HOMES[kind]}")
 
 
 def propose(df: DataFrame, guarantee: Any, roles: FrameRoles, asked: Asked, options: Options) -> SparkProposal:
