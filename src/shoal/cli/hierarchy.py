@@ -150,9 +150,9 @@ def check(
     tree = _tree(hierarchy, baskets)
     findings = Fit.of(tree, Values.of_items(baskets)).findings(given.get("k", 5)) if baskets else shape_findings(tree)
     usable = not any(finding.grade == "error" for finding in findings)
-    if baskets and not usable and Path(hierarchy).exists():
-        if better := better_column(hierarchy, tree, baskets.vocabulary):
-            say(Message(better))
+    is_file = Path(hierarchy).exists()
+    if baskets and not usable and is_file and (better := better_column(hierarchy, tree, baskets.vocabulary)):
+        say(Message(better))
     facts = [{"kind": f.kind, "grade": f.grade, "labels": list(f.labels), "text": f.text} for f in findings]
     _show(tree, json, usable=usable, findings=facts)
     return 0 if usable else UNUSABLE
