@@ -38,6 +38,7 @@ PLATFORM = {"resource", "fcntl", "ctypes"}
 AGREED = {
     "hierarchy/formats/arx.py": "a command to type",
     "hierarchy/formats/links.py": "a command to type",
+    "hierarchy/fitting.py": "a command to type",
     "plan/draft.py": "commands to type, in the comments of a plan",
     "records/samples/quest.py": "the parameters of the Quest generator are its paper's",
     "records/samples/datasets.py": "reading a sample needs the readers, which know the samples",
