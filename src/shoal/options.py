@@ -317,9 +317,10 @@ class Keywords(Auditing, total=False):
             SEARCH,
             Text(),
             "km: `local` (an item stands as it is, else as a category, else not at all, row by row), `exact` (one cut for all rows, the "
-            "proven optimum), `hybrid` (a cut, and single deletions), lra (a cut for each part of the rows), or oa, da, aa of the 2008 "
-            "paper. k: `split` (loses least), or pta, gsc, gray-tsp of the 2017 paper; in tables `better-of-two` (tries cluster and "
-            "mondrian), or one of these. rt and lm: `joint` (columns and items under one objective), or of the 2013 paper "
+            "proven optimum), `hybrid` (a cut, and single deletions), lra (a cut for each part of the rows), vpa (aa in parts of the "
+            "domain, then in all of it), or oa, da, aa of the 2008 paper. k: `split` (loses least), or pta, gsc, gray-tsp of the 2017 "
+            "paper; in tables `better-of-two` (tries cluster and mondrian), or one of these. rt and lm: `joint` (columns and items "
+            "under one objective), or of the 2013 paper "
             f"rmerge-r, -t or -rt (relational loss within {option('delta')}), tmerge-r, -t or -rt "
             "(item loss within it), rfirst, tfirst. diversity: injector, balanced (smaller buckets) or anatomy (ignores rules, "
             "takes several sensitive columns).",
@@ -357,7 +358,7 @@ class Keywords(Auditing, total=False):
             Choice(("information", "ncp")),
             "What the search for items makes cheap. `information`: what readers no longer know about them. `ncp`: the share of the domain "
             "that each token stands for, as in the 2008 paper.",
-            default="information; oa, da, aa: ncp",
+            default="information; oa, da, aa, vpa: ncp",
         ),
     ]
     time_limit: Annotated[
@@ -375,7 +376,8 @@ class Keywords(Auditing, total=False):
             SEARCH,
             Whole(1, LARGEST),
             "pta and gray-tsp: cut the sorted rows into N parts. By default a part has about 100 rows, or 4k if that is "
-            "more, so that the distances in a segment fit the cache of a processor. lra: at most N parts with a cut of their own.",
+            "more, so that the distances in a segment fit the cache of a processor. lra: at most N parts with a cut of "
+            "their own. vpa: at most N parts of the domain (by default, the categories below the root).",
             "N",
             "rows / 100",
         ),

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO, Any
 
-from shoal.certificate.checks import Check, NotChecked, original_check, signature_check
+from shoal.certificate.checks import Check, NotChecked, limits_check, original_check, signature_check
 from shoal.certificate.document import CertificateFile, read_certificate
 from shoal.certificate.facts import Published
 from shoal.certificate.statements import Comparison, stated_rules
@@ -159,6 +159,7 @@ def verification(
     checks = [
         *([] if file.page is None else [file.page]),
         signature,
+        *([] if (limits := limits_check(content)) is None else [limits]),
         *([] if original is None else [original_check(content, original)]),
         *([] if folder is None else [folder]),
     ]

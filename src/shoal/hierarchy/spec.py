@@ -42,6 +42,7 @@ from shoal.hierarchy.build import (
     prefix_tree,
 )
 from shoal.hierarchy.files import read_hierarchy
+from shoal.hierarchy.fitting import better_column
 from shoal.hierarchy.formats.objects import is_named, tree_of
 from shoal.hierarchy.kinds.bands import band_tree, category_tree
 from shoal.hierarchy.kinds.columns import interval_tree, range_labels
@@ -180,7 +181,11 @@ def resolve(
         hierarchy = spec if isinstance(spec, Hierarchy) else _read(spec, values)
         if unknown == "root":
             return hierarchy.with_unknown(values.names)
-        hierarchy.leaves_of(values.names)
+        try:
+            hierarchy.leaves_of(values.names)
+        except InputError as error:
+            better = "" if isinstance(spec, Hierarchy) else better_column(spec, hierarchy, values.names)
+            raise error.within("", f"; {better}" if better else "") from None
         return hierarchy
     except InputError as error:
         raise error if values.column is None else error.within(f"column {values.column!r}: ") from None

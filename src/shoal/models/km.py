@@ -47,7 +47,7 @@ DELETED = (
 """For readers of a certificate, wherever single occurrences or categories may have been left out."""
 
 
-PRICE = {"oa": "ncp", "da": "ncp", "aa": "ncp"}
+PRICE = {"oa": "ncp", "da": "ncp", "aa": "ncp", "vpa": "ncp"}
 """What the algorithms of the 2008 paper make cheap when nobody says otherwise; the others go by information."""
 
 
@@ -66,8 +66,11 @@ def read(data: Any, guarantee: KmAnonymity, roles: Roles, reading: Mapping[str, 
 
 
 def proposal(source: Source, guarantee: KmAnonymity, request: Mapping[str, Any], options: Options) -> Proposal:
+    return proposal_of(source.baskets, guarantee, request, options)
+
+
+def proposal_of(baskets: Baskets, guarantee: KmAnonymity, request: Mapping[str, Any], options: Options) -> Proposal:
     """Generalize until the promise holds. `request` has `hierarchy`, `unknown` and `algorithm`."""
-    baskets = source.baskets
     limited = request.get("memory_limit") is not None  # only exact keeps to a limit
     name, _ = entry(guarantee.model, request["algorithm"] or ("exact" if limited else None))
     options = with_defaults(name, request, options)

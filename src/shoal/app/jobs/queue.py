@@ -3,6 +3,7 @@
     plan.yaml    what is run (paths relative to the folder)
     job.json     which task, when it was queued
     state.json   where it stands
+    passing/     temporary files of its process
     out/         what it made; it appears when the job is done, in one piece
     result.json  what there is to say about it
     log.txt      what its process printed; after a crash, where it happened
@@ -241,7 +242,7 @@ class Jobs:
                     self._running[id] = folder, self._started(folder)
 
     def _started(self, folder: Path) -> Child:
-        child = start_child("shoal.app.jobs.tasks:work", self.workspace, folder / "log.txt")
+        child = start_child("shoal.app.jobs.tasks:work", folder / "passing", folder / "log.txt")
         state = {"status": "running", "phase": "starting", "share": 0.0, "phases": [], "pid": child.pid}
         self._write(folder, state | {"started": time.time()})
         child.ask(str(folder))
@@ -264,6 +265,7 @@ class Jobs:
                     continue
                 del self._running[id]
                 child.end()
+                shutil.rmtree(folder / "passing", ignore_errors=True)
                 if answer.error is None:
                     state = read_json(folder / "state.json")
                     self._write(folder, state | {"status": "done", "ended": time.time()})
@@ -274,8 +276,8 @@ class Jobs:
         return Job(folder, read_json(folder / "job.json"), read_json(folder / "state.json"))
 
     def _end(self, folder: Path, status: str, error: str | None = None) -> None:
-        shutil.rmtree(folder / "work", ignore_errors=True)
-        shutil.rmtree(folder / "out", ignore_errors=True)
+        for made in ("work", "out", "passing"):
+            shutil.rmtree(folder / made, ignore_errors=True)
         (folder / "result.json").unlink(missing_ok=True)
         for part in folder.glob(".*.part"):
             part.unlink(missing_ok=True)
