@@ -42,6 +42,10 @@ function shoalUpload(input) {
   request.send(file);
 }
 
+function shoalDropAgain() {
+  for (const says of document.querySelectorAll(".sh-drop-says")) says.textContent = "It does not leave this machine.";
+}
+
 function shoalCopy(button) {
   const text = document.getElementById(button.dataset.of).textContent;
   const done = () => {

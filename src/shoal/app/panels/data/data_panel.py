@@ -15,7 +15,7 @@ from nicegui import ui
 
 from shoal.app.panels import Panel, needs_data, never
 from shoal.app.panels.data.quasi_card import QuasiCard
-from shoal.app.project.drafts import begin, set_numeric, set_role, set_roles
+from shoal.app.project.drafts import begin, bring, other_way, set_numeric, set_role, set_roles
 from shoal.app.project.wording import ROLES, as_sentence
 from shoal.app.project.workspace import Workspace
 from shoal.app.server.shell import View
@@ -23,7 +23,7 @@ from shoal.app.widgets import components as parts
 from shoal.app.widgets.leafing import leaves, rows_of
 from shoal.app.widgets.preview import MOST_COLUMNS, PAGE, Preview
 from shoal.errors import InputError
-from shoal.records.formats.oddities import Oddity, oddity, rewrite
+from shoal.records.formats.oddities import Oddity, rewrite
 from shoal.records.layout import FORMATS, SEPARATORS
 from shoal.records.roles import NO_COLUMN
 
@@ -57,12 +57,10 @@ async def build(view: View) -> None:
 
 
 async def _build_remedy(view: View, trouble: str) -> None:
-    """Where the file could not be read, or as one column only: what may be odd about it, and the way out."""
-    path, roles = _data(view), view.project.roles
-    if path is None or path.suffix.lower() not in (".csv", ".tsv", ".txt") or not (trouble or len(roles) == 1):
-        return
-    odd = await asyncio.to_thread(oddity, path, unreadable=bool(trouble))
-    if odd is None:
+    """Where the file could not be read, as one column only, or without names of columns: what may be odd about it, and the way out."""
+    path = _data(view)
+    odd = None if path is None else await asyncio.to_thread(other_way, path, trouble=bool(trouble))
+    if path is None or odd is None or not (trouble or odd.headless or len(view.project.roles) == 1):
         return
 
     async def read_so() -> None:
@@ -103,10 +101,11 @@ def _build_file(view: View) -> None:
                 parts.text(shown, "strong")
                 parts.text(parts.size(path.stat().st_size), "span", "sh-why")
                 parts.tag("uploaded, kept for you alone" if uploaded else "read where it lies")
+            _build_sheet(view)
             _build_reading(view, path)
 
         async def begin_anew(new: Path) -> None:
-            await asyncio.to_thread(begin, project, new)
+            await asyncio.to_thread(bring, view.workspace, project, new)
             view.reload()
 
         with ui.expansion("Use another file").classes("sh-wide") as other:
@@ -114,6 +113,20 @@ def _build_file(view: View) -> None:
             parts.upload(
                 view.workspace, "Choose a file, or drop it here", "It does not leave this machine.", begin_anew
             )
+
+
+def _build_sheet(view: View) -> None:
+    """Which sheet of a workbook is read, where there are several."""
+    book = view.project.settings.get("workbook") or {}
+    if len(book.get("sheets") or ()) < 2:
+        return
+    path = view.workspace.inside(view.project.folder / str(book["path"]), "the workbook")
+
+    async def choose(event: Any) -> None:
+        await asyncio.to_thread(bring, view.workspace, view.project, path, str(event.value))
+        view.reload()
+
+    parts.select(list(book["sheets"]), book["sheet"], f"Sheet of {path.name}", choose, width="20rem")
 
 
 def _build_reading(view: View, path: Path) -> None:
