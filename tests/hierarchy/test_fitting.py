@@ -76,11 +76,13 @@ def test_the_command_names_the_column_that_fits(file, monkeypatch, capsys):
         == 0
     )
     assert main(["hierarchy", "check", "by-no.csv", "sets.csv"]) == 2
-    assert "another column" not in capsys.readouterr().err  # there is none in it
+    assert "its column" not in capsys.readouterr().err  # there is none in it
     file.write_text(file.read_text().replace("\n", ";all\n").replace("chapter;all", "chapter;root"))
     assert main(["hierarchy", "check", "icd.csv", "sets.csv"]) == 2
     told = capsys.readouterr().err
-    assert "another column fits 90 of 90 items, this one 0" in told
-    command = told.partition("shoal hierarchy convert")[2].split()
+    assert "its column 'code' knows 90 of 90 values, the leaves 0" in told
+    assert main(["anonymize", "sets.csv", "--k", "2", "--hierarchy", "icd.csv"]) == 2
+    assert told.removeprefix("shoal: ").strip() in capsys.readouterr().err
+    command = told.partition("shoal hierarchy convert")[2].partition(" makes a tree")[0].split()
     assert main(["hierarchy", "convert", *command[:-1], "new.csv"]) == 0
     assert main(["hierarchy", "check", "new.csv", "sets.csv"]) == 0

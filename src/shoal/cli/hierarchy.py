@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,7 +10,7 @@ import typer
 
 from shoal.cli import options
 from shoal.cli.terminal import console, print_json, printable, say
-from shoal.errors import InputError
+from shoal.errors import InputError, Message
 from shoal.options import SPECS, Text
 
 if TYPE_CHECKING:
@@ -143,6 +142,7 @@ def check(
 
     [bold]shoal hierarchy check tree.csv baskets.csv --k 5[/bold]
     """
+    from shoal.hierarchy.fitting import better_column
     from shoal.hierarchy.spec import Values
     from shoal.hierarchy.survey import Fit, shape_findings
 
@@ -150,23 +150,12 @@ def check(
     tree = _tree(hierarchy, baskets)
     findings = Fit.of(tree, Values.of_items(baskets)).findings(given.get("k", 5)) if baskets else shape_findings(tree)
     usable = not any(finding.grade == "error" for finding in findings)
-    if baskets and not usable and Path(hierarchy).exists():
-        _tell_better(hierarchy, baskets, tree)
+    is_file = Path(hierarchy).exists()
+    if baskets and not usable and is_file and (better := better_column(hierarchy, tree, baskets.vocabulary)):
+        say(Message(better))
     facts = [{"kind": f.kind, "grade": f.grade, "labels": list(f.labels), "text": f.text} for f in findings]
     _show(tree, json, usable=usable, findings=facts)
     return 0 if usable else UNUSABLE
-
-
-def _tell_better(path: str, baskets: Baskets, tree: Hierarchy) -> None:
-    """Says which column of a file would fit better than the one it is read by, and how to take it."""
-    from shoal.hierarchy.fitting import best_column
-
-    fit = best_column(path, baskets.vocabulary)
-    known = sum(item in tree.leaf_called for item in baskets.vocabulary)
-    if fit is not None and fit.known > known and not fit.names[0].startswith("column "):
-        levels = shlex.quote(",".join(fit.names))
-        fits = f"as leaves, another column fits {fit.known:,} of {fit.values:,} items, this one {known:,}"
-        say(f"{fits}: shoal hierarchy convert {shlex.quote(path)} --levels {levels} --add-root ALL -o NEW.csv")
 
 
 @app.command(cls=options.Command)

@@ -8,11 +8,12 @@ coarser than the one before.
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from shoal.errors import InputError
+from shoal.errors import InputError, option
 from shoal.hierarchy.files import read_text
 from shoal.hierarchy.formats import arx, parent_child
 from shoal.hierarchy.formats.csv_labels import Cells, read_cells
@@ -61,6 +62,17 @@ def best_column(path: str | os.PathLike[str], values: Collection[str]) -> Column
         return None
     columns = (best, *above)
     return ColumnFit(tuple(names[column] for column in columns), columns, known[best], len(values), path)
+
+
+def better_column(path: str | os.PathLike[str], tree: Hierarchy, values: Collection[str]) -> str:
+    """A sentence on a column of the file that fits better than the leaves it was read with, and how to take it; empty if there is none."""
+    fit = best_column(path, values)
+    known = sum(value in tree.leaf_called for value in values)
+    if fit is None or fit.known <= known or fit.names[0].startswith("column "):
+        return ""
+    command = f"shoal hierarchy convert {shlex.quote(os.fspath(path))} --levels {shlex.quote(','.join(fit.names))}"
+    fits = f"its column {fit.names[0]!r} knows {fit.known:,} of {fit.values:,} values, the leaves {known:,}"
+    return f"{fits}: {option('shell', f'{command} --add-root ALL -o NEW.csv')} makes a tree of it"
 
 
 def _rows(rows: list[list[str]]) -> tuple[list[list[str]], list[str]]:
