@@ -9,10 +9,10 @@ import zipfile
 import pytest
 
 from shoal.app.panels.data.data_panel import plain_copy
-from shoal.app.project.drafts import begin, bring, project_of
+from shoal.app.project.drafts import begin, bring, project_of, read_as_missing, set_role
 from shoal.app.project.workspace import Workspace
 from shoal.errors import InputError
-from shoal.records.formats.oddities import Oddity, missing_header, oddity, sheet_names
+from shoal.records.formats.oddities import Oddity, missing_header, missing_marks, oddity, sheet_names
 
 ROWS = [["name", "age", "place"], ["Jürgen, the elder", "31", "Köln"], ["Zoë", "44", "Orléans"], ["Ann", "", "Bonn"]]
 
@@ -153,6 +153,24 @@ def test_a_missing_header_is_noticed_and_mended(workspace):
     for fine in ("age;sex\n" + lines, "a,b\nx,y\nx,z\n", "2024,2025\nx,y\nx,z\n"):
         path.write_text(fine)
         assert missing_header(path) is None
+
+
+def test_marks_of_missing_values_are_found_and_read_as_such_column_by_column(workspace):
+    path = workspace.folder / "people.csv"
+    people = [(30 + i % 5, "?" if i % 7 == 0 else "MF"[i % 2], "NA" if i == 3 else "xyz"[i % 3]) for i in range(40)]
+    path.write_text("age;sex;job\n" + "".join(f"{age};{sex};{job}\n" for age, sex, job in people))
+    assert missing_marks(path) == {"sex": "?", "job": "NA"}
+    project = project_of(workspace, path)
+    set_role(project, "job", "keep")
+    read_as_missing(workspace, project, path, {"sex": "?"})
+    assert project.roles["job"] == "keep"
+    assert missing_marks(project.data) == {"job": "NA"}
+    lines = project.data.read_text().splitlines()
+    assert lines[:2] == ["age,sex,job", "30,,x"]
+    assert len(lines) == 41
+    for fine in ("a;b\nx;?\ny;?\n", "a;b\nx;1\ny;2\n", "a\n?\n"):  # marks alone say nothing
+        path.write_text(fine)
+        assert missing_marks(path) == {}
 
 
 def test_bad_files_make_no_project_and_leave_no_copy(workspace):

@@ -6,7 +6,7 @@ A promise that the user has chosen stays. Until then it follows the roles: sets 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,15 @@ from shoal.app.project.wording import as_sentence
 from shoal.app.project.workspace import Workspace
 from shoal.errors import InputError
 from shoal.plan.draft import Guess, draft
-from shoal.records.formats.oddities import WORKBOOKS, Oddity, missing_header, oddity, sheet_names, write_sheet
+from shoal.records.formats.oddities import (
+    WORKBOOKS,
+    Oddity,
+    empty_marks,
+    missing_header,
+    oddity,
+    sheet_names,
+    write_sheet,
+)
 from shoal.records.layout import format_of
 from shoal.records.roles import NO_COLUMN
 
@@ -59,6 +67,17 @@ def other_way(path: Path, *, trouble: bool) -> Oddity | None:
     if path.suffix.lower() not in (".csv", ".tsv", ".txt"):
         return None
     return oddity(path, unreadable=trouble) or (None if trouble else missing_header(path))
+
+
+def read_as_missing(workspace: Workspace, project: Project, path: Path, marks: Mapping[str, str]) -> None:
+    """Goes on with a copy of the data in which marks such as `?` are missing values; roles that were decided stay."""
+    roles = project.roles
+    with workspace.part() as part:
+        empty_marks(path, marks, part)
+        copy = workspace.keep(part, f"{path.name.partition('.')[0]}-read.csv")
+    begin(project, copy)
+    for role in {role for role in roles.values() if role is not None}:
+        set_roles(project, [name for name in project.roles if roles.get(name) == role], role)
 
 
 def begin(project: Project, data: Path, format: str | None = None, separator: str | None = None) -> None:

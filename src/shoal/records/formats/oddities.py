@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import zipfile
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from itertools import islice
@@ -20,6 +21,8 @@ from shoal.limits import input_limit
 from shoal.records.values import is_number
 
 WORKBOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
+GAPS = ("?", "NA", "N/A", "n/a", "NULL", "null", "NaN", "nan", "None", "#N/A", "-", "--", ".")
+"""What stands for a missing value in files of other programs. Here an empty cell does."""
 _HELD = 16
 """How many bytes of memory a byte of an unpacked workbook may take."""
 A_WORKBOOK = "This is a workbook of a spreadsheet program. Save the sheet as CSV there (in Excel: CSV UTF-8), and bring that file."
@@ -113,6 +116,47 @@ def rewrite(path: Path, odd: Oddity, target: Path) -> None:
                 target_rows.writerows(rows)
     except (UnicodeError, csv.Error) as error:
         raise InputError(f"{path.name} cannot be read this way, either; save it as CSV in UTF-8") from error
+
+
+def missing_marks(path: Path) -> dict[str, str]:
+    """Per column of a text, what seems to stand for a missing value in it, by its first lines: `?` or `NA` beside other values."""
+    with path.open("rb") as file:
+        start = file.read(16 * _BYTES)
+    try:
+        lines = start.decode("utf-8-sig", "strict" if len(start) < 16 * _BYTES else "ignore").splitlines()
+    except UnicodeError:
+        return {}
+    mark, above = _columns(lines[:_LINES])
+    if mark is None or above or mark in _UNUSUAL:
+        return {}
+    try:
+        header, *rows = csv.reader(lines, delimiter=mark)
+    except (csv.Error, ValueError):
+        return {}
+    found = {}
+    for column, name in enumerate(header):
+        counts = Counter(row[column].strip() for row in rows if column < len(row))
+        marks = [text for text in GAPS if counts[text]]
+        if len(marks) == 1 and len(counts) > 2:
+            found[name.strip()] = marks[0]
+    return found
+
+
+def empty_marks(path: Path, marks: Mapping[str, str], target: Path) -> None:
+    """Writes a copy of a text in which cells that hold the mark of their column are empty."""
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        mark, _ = _columns(list(islice(file, _LINES)))
+        file.seek(0)
+        with target.open("w", encoding="utf-8", newline="") as written:
+            rows, copy = csv.reader(file, delimiter=mark or ","), csv.writer(written, lineterminator="\n")
+            header = next(rows)
+            copy.writerow(header)
+            chosen = [(column, marks[name.strip()]) for column, name in enumerate(header) if name.strip() in marks]
+            for row in rows:
+                for column, text in chosen:
+                    if column < len(row) and row[column].strip() == text:
+                        row[column] = ""
+                copy.writerow(row)
 
 
 def sheet_names(path: Path) -> list[str]:

@@ -15,7 +15,7 @@ from nicegui import ui
 
 from shoal.app.panels import Panel, needs_data, never
 from shoal.app.panels.data.quasi_card import QuasiCard
-from shoal.app.project.drafts import begin, bring, other_way, set_numeric, set_role, set_roles
+from shoal.app.project.drafts import begin, bring, other_way, read_as_missing, set_numeric, set_role, set_roles
 from shoal.app.project.wording import ROLES, as_sentence
 from shoal.app.project.workspace import Workspace
 from shoal.app.server.shell import View
@@ -23,7 +23,7 @@ from shoal.app.widgets import components as parts
 from shoal.app.widgets.leafing import leaves, rows_of
 from shoal.app.widgets.preview import MOST_COLUMNS, PAGE, Preview
 from shoal.errors import InputError
-from shoal.records.formats.oddities import Oddity, rewrite
+from shoal.records.formats.oddities import Oddity, missing_marks, rewrite
 from shoal.records.layout import FORMATS, SEPARATORS
 from shoal.records.roles import NO_COLUMN
 
@@ -49,6 +49,8 @@ async def build(view: View) -> None:
     if trouble:
         parts.notice(str(trouble), "bad")
     await _build_remedy(view, str(trouble or ""))
+    if not trouble:
+        await _build_gaps(view)
     if view.project.draft:
         quasi = QuasiCard(view)
         _build_roles(view, quasi)
@@ -73,6 +75,36 @@ async def _build_remedy(view: View, trouble: str) -> None:
         with parts.row():
             parts.button("Read it this way", read_so)
             parts.text("It is copied to the uploads for that; your file stays as it is.", "span", "sh-why")
+
+
+async def _build_gaps(view: View) -> None:
+    """What seems to stand for a missing value, column by column, and a click that reads it as one."""
+    path = _data(view)
+    if path is None or path.suffix.lower() not in (".csv", ".tsv", ".txt"):
+        return
+    marks = await asyncio.to_thread(missing_marks, path)
+    marks = {name: mark for name, mark in marks.items() if view.project.roles.get(name) != "drop"}
+    if not marks:
+        return
+
+    async def read_so(chosen: dict[str, str]) -> None:
+        await asyncio.to_thread(read_as_missing, view.workspace, view.project, path, chosen)
+        view.reload()
+
+    with parts.card(
+        "Missing values?",
+        "An empty cell is a missing value. These look like one, and count as values until you say so.",
+    ):
+        shown = list(marks.items())[:AT_ONCE]
+        for name, mark in shown:
+            with parts.row():
+                parts.text(f"“{mark}” in column {name}", "span")
+                words = f"Read “{mark}” in column {name} as missing"
+                parts.button("Read it as missing", partial(read_so, {name: mark}), "quiet", words)
+        if len(marks) > 1:
+            with parts.row():
+                parts.button("Read all of these as missing", partial(read_so, marks))
+        parts.why_line("The data are copied to the uploads for that; your file stays as it is.")
 
 
 def plain_copy(workspace: Workspace, path: Path, odd: Oddity) -> Path:
