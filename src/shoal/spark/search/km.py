@@ -91,7 +91,11 @@ def propose(rows: SparkSets, guarantee: KmAnonymity, asked: Asked, options: Opti
             "time_limit": options.time_limit,
             "unknown": asked["unknown"],
         },
-        details=km.cut_details(recoding, alike, loss),
+        details={
+            **km.cut_details(recoding, alike, loss),
+            "deleted_shares": {},
+            "hierarchy": {"source": tree.source, "leaves": tree.n_leaves, "height": tree.height},
+        },
         recoding=recoding,
         optimal=recoding.optimal,
         bound=recoding.bound,
