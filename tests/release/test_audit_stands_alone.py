@@ -134,6 +134,7 @@ FAULTS = {
         "oa": [LAYOUT, RARE, BLOCKS],
         "da": [COUNT_TREE],
         "aa": [COUNT_TREE],
+        "vpa": [COUNT_TREE],
         "hybrid": [(KERNELS + "itemsets.deletion", "find_rare", lenient("rows.k"))],
         "local": [(KERNELS + "itemsets.deletion", "find_rare", lenient("rows.k"))],
         "lra": [(KERNELS + "itemsets.descents", "settle_pairs", lenient("k")), TRIPLES],
