@@ -26,12 +26,12 @@ def until(condition: Callable[[], Any], seconds: float = 60) -> Any:
 
 
 def ended(jobs: Any, project: Any, job: Any) -> Any:
-    """The job, once it is neither waiting nor running."""
+    """The job, once it is neither waiting nor running, and all about it is measured."""
 
     def look() -> Any:
         jobs.tick()
         found = jobs.get(project, job.id)
-        return found if found.status not in ("queued", "running") else None
+        return found if found.status not in ("queued", "running") and not found.is_measuring else None
 
     return until(look, 120)
 

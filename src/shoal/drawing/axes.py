@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from shoal.drawing.bars import COLOURS
 from shoal.drawing.notebook import KEPT, shares_kept
+from shoal.drawing.palette import TONES
 from shoal.errors import InputError
 
 NEEDS = "plots need matplotlib; run pip install 'shoal[plots]'"
@@ -44,7 +44,7 @@ def _outlook(found: Any, axes: Any) -> str:
     names = [KEPT.get(name, name) for name in found.kept]
     lows = [share.low for share in found.kept.values()]
     widths = [max(share.high - share.low, 0.004) for share in found.kept.values()]
-    axes.barh(names, widths, left=lows, color=COLOURS["after"])
+    axes.barh(names, widths, left=lows, color=TONES["after"])
     axes.set(xlim=(0, 1), title=f"What {found.guarantee} would keep")
     axes.invert_yaxis()
     return "x"
@@ -53,7 +53,7 @@ def _outlook(found: Any, axes: Any) -> str:
 def _profile(profile: Any, axes: Any) -> str:
     known = [one.m for one in profile.exposures]
     shares = [one.exposed / max(1, profile.rows) for one in profile.exposures]
-    axes.plot(known, shares, marker="o", color=COLOURS["before"])
+    axes.plot(known, shares, marker="o", color=TONES["before"])
     axes.set(xticks=known, ylim=(0, 1), xlabel="items that an attacker knows")
     axes.set_title(f"Rows among fewer than {profile.k}")
     return "y"
@@ -81,7 +81,7 @@ def _measured(measures: Mapping[str, Any]) -> dict[str, float]:
 
 def _bars(axes: Any, names: Sequence[str], shares: Sequence[float]) -> None:
     places = range(len(names))
-    drawn = axes.barh(places, shares, color=COLOURS["after"])
+    drawn = axes.barh(places, shares, color=TONES["after"])
     axes.bar_label(drawn, [f"{share:.1%}" for share in shares], padding=3)
     axes.set(yticks=places, xlim=(0, 1.12))
     axes.set_yticklabels(names)

@@ -42,6 +42,13 @@ def _with(made: E, props: Mapping[str, str]) -> E:
     return made
 
 
+def say(found: ui.html, words: str) -> None:
+    """Changes a text that was made before, if it is another."""
+    content = escape(words)
+    if found.content != content:
+        found.set_content(content)
+
+
 def link(words: str, href: str, **props: str) -> ui.html:
     return text(words, "a", href=href, **props)
 
@@ -138,11 +145,6 @@ def quasi_term(kind: str | None) -> None:
 
 def tag(words: str, kind: str = "") -> ui.element:
     return text(words, "span", f"sh-tag{f' sh-tag-{kind}' if kind else ''}")
-
-
-def chart(svg: str, label: str) -> ui.element:
-    """A picture of ours (`shoal.drawing.charts`, `shoal.drawing.bars`), whose texts are escaped already."""
-    return _with(ui.html(svg, sanitize=False).classes("sh-chart"), {"role": "img", "aria_label": label})
 
 
 def table(
