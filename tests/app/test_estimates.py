@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
 
 import pytest
@@ -138,7 +139,7 @@ def test_estimates_are_kept_up_to_a_number(tmp_path, monkeypatch):
     ]
     estimates.finish(project, "k4")
     assert estimates.kept_estimate(project, "k4")["final"]
-    estimates.forget(project)
+    shutil.rmtree(project.folder / "estimates")
     assert estimates.kept_estimate(project, "k4") is None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shoal.cli import options
-from shoal.cli.terminal import console, print_json, printable
+from shoal.cli.terminal import console, print_json, printable, say
 from shoal.errors import InputError
 from shoal.options import SPECS, Text
 
@@ -149,9 +150,23 @@ def check(
     tree = _tree(hierarchy, baskets)
     findings = Fit.of(tree, Values.of_items(baskets)).findings(given.get("k", 5)) if baskets else shape_findings(tree)
     usable = not any(finding.grade == "error" for finding in findings)
+    if baskets and not usable and Path(hierarchy).exists():
+        _tell_better(hierarchy, baskets, tree)
     facts = [{"kind": f.kind, "grade": f.grade, "labels": list(f.labels), "text": f.text} for f in findings]
     _show(tree, json, usable=usable, findings=facts)
     return 0 if usable else UNUSABLE
+
+
+def _tell_better(path: str, baskets: Baskets, tree: Hierarchy) -> None:
+    """Says which column of a file would fit better than the one it is read by, and how to take it."""
+    from shoal.hierarchy.fitting import best_column
+
+    fit = best_column(path, baskets.vocabulary)
+    known = sum(item in tree.leaf_called for item in baskets.vocabulary)
+    if fit is not None and fit.known > known and not fit.names[0].startswith("column "):
+        levels = shlex.quote(",".join(fit.names))
+        fits = f"as leaves, another column fits {fit.known:,} of {fit.values:,} items, this one {known:,}"
+        say(f"{fits}: shoal hierarchy convert {shlex.quote(path)} --levels {levels} --add-root ALL -o NEW.csv")
 
 
 @app.command(cls=options.Command)

@@ -25,7 +25,6 @@ from shoal.estimates.outlook import (
 from shoal.models.km import HIERARCHY, resolve_hierarchy
 from shoal.options import KEYWORDS, Keywords, check_keywords, signature_of
 from shoal.plan.ask import plan_from
-from shoal.records.formats.one_hot import gather_items
 from shoal.release import read_for
 from shoal.showing import watching
 
@@ -34,7 +33,6 @@ def estimate(
     data: Any,
     guarantee: Any,
     *,
-    one_hot: bool = False,
     progress: Progress | bool | None = None,
     **keywords: Unpack[Keywords],
 ) -> Outlook:
@@ -45,7 +43,6 @@ def estimate(
     Args:
         data: The raw data, as for `anonymize`.
         guarantee: The promise to try.
-        one_hot: Whether the items have a column each, as for `anonymize`.
 
     Raises:
         InputError: The data or an option is not usable.
@@ -56,7 +53,7 @@ def estimate(
     Outlook(5^2-anonymity by local, 14 of 14 rows: info 100%, exact 100%, pairs 100%)
     """
     check_keywords(keywords, KEYWORDS, "estimate")
-    with _ground(data, guarantee, keywords, one_hot, progress) as (source, promise, request, watch):
+    with _ground(data, guarantee, keywords, progress) as (source, promise, request, watch):
         return outlook(source, promise, request, watch)
 
 
@@ -65,7 +62,6 @@ def explore(
     guarantee: Any,
     points: Iterable[At] | None = None,
     *,
-    one_hot: bool = False,
     progress: Progress | bool | None = None,
     **keywords: Unpack[Keywords],
 ) -> DecisionMap:
@@ -77,13 +73,12 @@ def explore(
         data: The raw data, as for `anonymize`.
         guarantee: The kind of promise, and where it stands.
         points: Settings to try, such as `{"k": 10, "m": 2}` or `{"balance": 0.7}`; a usual grid unless given.
-        one_hot: Whether the items have a column each, as for `anonymize`.
 
     Raises:
         InputError: The data or an option is not usable.
     """
     check_keywords(keywords, KEYWORDS, "explore")
-    with _ground(data, guarantee, keywords, one_hot, progress) as (source, promise, request, watch):
+    with _ground(data, guarantee, keywords, progress) as (source, promise, request, watch):
         now = {name: getattr(promise, name) for name in ("k", "m", "l") if getattr(promise, name, None) is not None}
         tried = list(grid_of(kind_of(promise), now | dict(keywords))) if points is None else list(points)
         spots: dict[int, Spot] = {i: Spot(at) for i, at in enumerate(tried)}
@@ -119,13 +114,10 @@ def spot_of(at: At, trial: Trial) -> Spot:
 
 @contextmanager
 def _ground(
-    data: Any, guarantee: Any, keywords: Mapping[str, Any], one_hot: bool, progress: Progress | bool | None
+    data: Any, guarantee: Any, keywords: Mapping[str, Any], progress: Progress | bool | None
 ) -> Iterator[tuple[Any, Any, dict[str, Any], Progress | None]]:
     """The data as they were read, the promise, what is asked for with a tree that serves all samples, and the listener."""
-    asked: dict[str, Any] = dict(keywords)
-    if one_hot:
-        data, asked = gather_items(data, asked)
-    plan = plan_from(data, guarantee, to_save=False, **asked)
+    plan = plan_from(data, guarantee, to_save=False, **keywords)
     with plan.speaking(), watching(progress) as watch:
         source, promise = read_for(plan)
         request = dict(plan.request)

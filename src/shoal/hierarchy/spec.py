@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import InputError, option
+from shoal.errors import InputError, near_miss, option
 from shoal.hierarchy.build import (
     ROOT,
     balanced_tree,
@@ -104,6 +104,11 @@ def form_of(spec: str) -> Form | None:
 def is_made(spec: str) -> bool:
     """Whether the tree is made from the data, not read from a file."""
     return form_of(spec) is not None
+
+
+def near_form(spec: str) -> str:
+    """A question for the middle of a sentence, where the name of a form is near that of the spec."""
+    return near_miss(spec.partition(":")[0], FORMS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,7 +246,9 @@ def _read(path: str | os.PathLike[str], values: Values) -> Hierarchy:
     if not is_named(path):
         return tree_of(path)
     if not Path(path).exists() or Path(path).is_dir():
-        raise InputError(f"hierarchy {os.fspath(path)!r} is neither a file nor a known form; use {_forms(values)}")
+        raise InputError(
+            f"hierarchy {os.fspath(path)!r} is neither a file nor a known form; {near_form(os.fspath(path))}use {_forms(values)}"
+        )
     return read_hierarchy(path)
 
 

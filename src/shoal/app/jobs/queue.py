@@ -3,6 +3,7 @@
     plan.yaml    what is run (paths relative to the folder)
     job.json     which task, when it was queued
     state.json   where it stands
+    passing/     temporary files of its process
     out/         what it made; it appears when the job is done, in one piece
     result.json  what there is to say about it
     log.txt      what its process printed; after a crash, where it happened
@@ -249,7 +250,7 @@ class Jobs:
                     self._running[id] = folder, self._started(folder)
 
     def _started(self, folder: Path) -> Child:
-        child = start_child("shoal.app.jobs.tasks:work", self.workspace, folder / "log.txt")
+        child = start_child("shoal.app.jobs.tasks:work", folder / "passing", folder / "log.txt")
         state = {"status": "running", "phase": "starting", "share": 0.0, "phases": [], "pid": child.pid}
         self._write(folder, state | {"started": time.time()})
         child.ask(str(folder))
@@ -272,6 +273,7 @@ class Jobs:
                     continue
                 del self._running[id]
                 child.end()
+                shutil.rmtree(folder / "passing", ignore_errors=True)
                 if answer.error is None:
                     state = read_json(folder / "state.json")
                     self._write(folder, state | {"status": "done", "ended": time.time()})
@@ -283,7 +285,8 @@ class Jobs:
 
     def _end(self, folder: Path, status: str, error: str | None = None) -> None:
         """Ends a job, and removes what it has half done. What was there to be used stays: its measuring alone has ended."""
-        shutil.rmtree(folder / "work", ignore_errors=True)
+        for made in ("work", "passing"):
+            shutil.rmtree(folder / made, ignore_errors=True)
         if self._job(folder).is_measuring:
             self._write(folder, read_json(folder / "state.json") | {"status": "done", "ended": time.time()})
             write_json(folder / "result.json", read_json(folder / "result.json") | {"evaluation_error": UNMEASURED})

@@ -24,6 +24,7 @@ from shoal.records.roles import NO_COLUMN
 def begin(project: Project, data: Path, format: str | None = None, separator: str | None = None) -> None:
     """Gives a project its data: guesses format and roles, and writes the draft. What fails is kept as the project's `trouble`."""
     path = os.path.relpath(data, project.folder)
+    project.remember(data)
     try:
         found = draft(str(data), format=format)
     except InputError as error:

@@ -135,6 +135,7 @@ def _application(app: App, port: int) -> Guard:
         title="Shoal",
         favicon=str(STATIC / "favicon.svg"),
         dark=None,
+        language="en-US",
         tailwind=False,
         reconnect_timeout=20,
         show_welcome_message=False,

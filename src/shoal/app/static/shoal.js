@@ -1,4 +1,6 @@
 // What the pages of Shoal need beyond NiceGUI: an upload that streams a file to the app as it is, and a copy button.
+document.documentElement.lang ||= "en"; // older versions of NiceGUI leave it out
+
 function shoalUpload(input) {
   const box = input.closest(".sh-drop");
   const says = box.querySelector(".sh-drop-says");

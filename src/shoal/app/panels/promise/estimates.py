@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -54,11 +53,6 @@ def finish(project: Project, key: str) -> None:
     found = kept_estimate(project, key)
     if found is not None:
         write_json(project.folder / "estimates" / f"{key}.json", found | {"final": True})
-
-
-def forget(project: Project) -> None:
-    """Removes all estimates of a project: they tell about its data."""
-    shutil.rmtree(project.folder / "estimates", ignore_errors=True)
 
 
 # In words.
