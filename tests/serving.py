@@ -48,6 +48,16 @@ def done_here(jobs: Any, project: Any, **asked: Any) -> Any:
     return jobs.get(project, job.id)
 
 
+def violations(page: Any) -> list[tuple[str, str]]:
+    """(rule, element) of what axe-core finds to be hard to reach on a page; nothing where axe-core is not installed."""
+    try:
+        from axe_playwright_python.sync_playwright import Axe
+    except ImportError:
+        return []
+    found = Axe().run(page).response["violations"]
+    return [(one["id"], node["html"][:200]) for one in found for node in one["nodes"]]
+
+
 @dataclass(frozen=True)
 class Served:
     """A running app."""

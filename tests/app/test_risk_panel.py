@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from serving import until
+from serving import until, violations
 from shoal.app.jobs import kept_results as kept
 from shoal.app.jobs.queue import Jobs
 from shoal.app.jobs.tasks.risk_task import work
@@ -213,6 +213,7 @@ def test_the_panel_tells_it_and_keeps_it(served, page):
     assert page.locator(".sh-headline").inner_text() == "19 of 90 rows are unique by “age”, “sex” and 2 items."
     assert page.get_by_role("table", name="What is given away, by how much is known").locator("tbody tr").count() == 5
     page.locator(".sh-figure svg").wait_for()
+    assert violations(page) == []
     assert not page.get_by_text("row 10 alone").first.is_visible()
     page.get_by_text("Show examples").click()
     page.get_by_text("row 10 alone").first.wait_for()

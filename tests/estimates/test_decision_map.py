@@ -129,6 +129,8 @@ def test_the_knee_of_a_frontier_is_the_point_that_stands_out():
 
     spots = [way(0, 0.0, 1.0), way(0.5, 0.9, 0.85), way(0.75, 0.92, 0.5), way(1, 1.0, 0.2)]
     assert knee_of(spots).at["balance"] == 0.5
+    vague = Spot({"algorithm": "rfirst"}, Range(0.6, 0.62), (Range(0.9, 0.91), Range(0.2, 0.8)))
+    assert narrow([vague])[0].how == "unknown"  # one of its sides is
 
 
 def test_points_are_looked_at_once_before_any_is_tried_further():

@@ -236,7 +236,8 @@ def _narrow_one(spot: Spot, spots: Sequence[Spot]) -> Spot:
         if is_weaker(spot.at, other.at) and other.kept.low - LUCK > low:
             low, told = min(high, other.kept.low - LUCK), True
     kept = Range(low, high) if told else None
-    return replace(spot, kept=kept, how="estimated" if is_trusted(kept) else "unknown")
+    trusted = is_trusted(kept) and all(map(is_trusted, spot.sides or ()))
+    return replace(spot, kept=kept, how="estimated" if trusted else "unknown")
 
 
 def is_weaker(one: At, other: At) -> bool:

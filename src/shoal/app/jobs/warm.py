@@ -31,6 +31,8 @@ QUESTION_LIMIT = 300.0
 """The same for a question about a release: it is counted on all rows."""
 PATIENCE = 1.0
 """Seconds that an estimate nobody waits for has to end by itself."""
+MAP_PATIENCE = 3.0
+"""The same for a point of the map: one look is short, and a process that is ended has to load and read again."""
 IDLE = 900.0
 """Seconds without a request after which the process is ended."""
 NO_MEMORY = "There is not enough memory for this; take a smaller sample."
@@ -150,7 +152,9 @@ class Warm:
             if current is None:
                 if self._child is not None and now - self._asked > IDLE:
                     self.close()
-            elif current.unwanted is not None and now - current.unwanted > PATIENCE:
+            elif current.unwanted is not None and now - current.unwanted > (
+                MAP_PATIENCE if current.asked.get("look") else PATIENCE
+            ):
                 self._end()
             elif current.since is not None and now - current.since > current.limit:
                 if current.found:

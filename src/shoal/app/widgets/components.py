@@ -152,7 +152,7 @@ def table(
 ) -> ui.element:
     """A plain table of texts; `first` numbers the rows. For a page of rows: keep it under a few hundred."""
     number = "" if first is None else '<th scope="col" class="sh-number">row</th>'
-    head = number + "".join(f'<th scope="col">{escape(name)}</th>' for name in header)
+    head = number + "".join(f'<th scope="col">{escape(name)}</th>' if name else "<td></td>" for name in header)
     lines = []
     for place, cells in enumerate(rows):
         count = "" if first is None else f'<td class="sh-number">{first + place:,}</td>'
@@ -176,7 +176,7 @@ def live_table(caption: str, titles: Sequence[str], rows: Iterable[Sequence[Cell
         if titles:
             with element("thead"), element("tr"):
                 for title in titles:
-                    text(title, "th", scope="col")
+                    text(title, "th", scope="col") if title else element("td")
         with element("tbody"):
             for first, *cells in rows:
                 with element("tr"):

@@ -296,7 +296,7 @@ class MapCard:
             "Columns and items cannot both stay fine. Each point is a way to keep this promise, tried on your data; the nearer to the "
             "lower left corner, the better.",
         ):
-            drawn = [spot for spot in self.spots if spot.sides is not None]
+            drawn = [spot for spot in self.spots if spot.sides is not None and spot.how != "unknown"]
             if drawn:
                 figure(
                     frontier_picture(drawn, knee),

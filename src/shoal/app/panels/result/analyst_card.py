@@ -119,7 +119,7 @@ class RecordCard:
 
     def _build(self) -> None:
         header = ("", "Original", "Release")
-        parts.table(header, record_rows(self.records[self.at]), caption="One record, before and after")
+        parts.table(header, record_rows(self.records[self.at]), caption="The record, column by column")
 
 
 RECORDED = "For your eyes: rows of the release stand in another order, and nobody who has it can tell which of them this one became."
