@@ -318,6 +318,9 @@ def test_a_click_on_the_map_sets_the_plan(served, page):
     for scheme, width in (("light", 1280), ("dark", 390)):
         page.emulate_media(color_scheme=scheme)
         page.set_viewport_size({"width": width, "height": 900})
+        page.reload()  # colours fade from one theme to the other
+        page.wait_for_selector(f"body.body--{scheme} >> text=points are known.")
+        page.wait_for_selector("text=Estimate on all 80 rows")
         assert violations(page) == []
         assert page.evaluate("document.documentElement.scrollWidth") <= width
 

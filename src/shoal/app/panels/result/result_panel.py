@@ -329,7 +329,7 @@ async def _build_rules(run: Job) -> None:
     if path is None:
         return
     with parts.card(
-        "Rules",
+        "The rules",
         "What became of what. For you alone: they name what was hidden. They are not part of what is published.",
     ):
         preview = await asyncio.to_thread(Preview, path, "csv")
