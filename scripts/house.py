@@ -59,6 +59,7 @@ EXTRAS = {
     "fastapi",
     "starlette",
     "matplotlib",
+    "python_calamine",
 }
 FRONT_DOOR = {"release.py", "records/source.py", "spark/release.py", "estimates/raw_profile.py"}
 LAZY_ROOMS = ("cli/",)

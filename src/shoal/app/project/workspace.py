@@ -30,6 +30,8 @@ if sys.platform != "win32":
 
 OWN, RELEASES = ".shoal", "releases"
 CERTIFICATES = ("certificate.json", "certificate.html", "certificate.pdf")
+UPLOAD_LIMIT = 4 * 10**9
+"""Bytes of a file that a browser may bring, unless the app is started with another limit."""
 MOST_LISTED, DEEPEST = 500, 4
 _ID = re.compile(r"[a-z0-9]{12}")
 
@@ -76,6 +78,7 @@ class Workspace:
         self.projects_folder = own_folder(self.own / "projects")
         self.passing = own_folder(self.own / "passing")
         """Where parts of uploads lie on their way."""
+        self.upload_limit = UPLOAD_LIMIT
         self._lock: IO[bytes] | None = None
 
     def lock(self) -> None:
@@ -172,10 +175,14 @@ class Workspace:
                     return
 
     async def keep_upload(self, name: str, chunks: AsyncIterator[bytes]) -> Path:
-        """Keeps what a browser sends, for the owner alone. A broken upload leaves nothing."""
+        """Keeps what a browser sends, for the owner alone. A broken upload leaves nothing, and so does one that is too large."""
+        size = 0
         with self.part() as part:
             with part.open("wb") as file:
                 async for chunk in chunks:
+                    size += len(chunk)
+                    if size > self.upload_limit:
+                        raise InputError(too_large(safe_name(name), self.upload_limit))
                     file.write(chunk)
             return self.keep(part, name)
 
@@ -265,6 +272,14 @@ class Workspace:
         """Removes all that is the app's own but keys: uploads, projects, jobs, settings. End all jobs first (`Jobs.end_all`)."""
         _empty(self.uploads), _empty(self.passing), _empty(self.projects_folder)
         (self.own / "settings.json").unlink(missing_ok=True)
+
+
+def too_large(name: str, limit: int) -> str:
+    """Why an upload is refused, and the way round."""
+    return (
+        f"{name} is larger than {limit / 10**9:g} GB, the most that is copied into the workspace; lay it into the workspace's folder "
+        "yourself, and name it there: it is read where it lies"
+    )
 
 
 def _published(job: Path) -> list[Path]:

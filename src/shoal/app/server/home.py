@@ -12,7 +12,7 @@ from nicegui import ui
 from shoal.app.jobs.queue import Jobs
 from shoal.app.panels import panels
 from shoal.app.panels.hierarchies.column_tree import forget_trees
-from shoal.app.project.drafts import begin
+from shoal.app.project.drafts import project_of
 from shoal.app.project.project import Project
 from shoal.app.project.wording import as_sentence
 from shoal.app.project.workspace import RELEASES, Belongings, DataFile, Workspace
@@ -22,7 +22,7 @@ from shoal.errors import InputError
 
 MOST_NAMED = 8
 """Files that a question names."""
-FORMATS = "CSV, TSV, Parquet, Arrow, JSON lines or FIMI text (.dat); text also as .gz or .zst"
+FORMATS = "CSV, TSV, Excel, Parquet, Arrow, JSON lines or FIMI text (.dat); text also as .gz or .zst"
 
 
 async def build_home(workspace: Workspace, jobs: Jobs) -> None:
@@ -41,17 +41,27 @@ async def build_home(workspace: Workspace, jobs: Jobs) -> None:
         _build_wiping(workspace, jobs)
 
 
-async def begin_project(workspace: Workspace, path: Path) -> None:
-    """Makes a project for a file and leads to it."""
-    project = workspace.new_project(path.name)
-    await asyncio.to_thread(begin, project, path)
+async def begin_project(workspace: Workspace, trouble: ui.element, path: Path) -> None:
+    """Makes a project for a file and leads to it; says why, and makes none, where the file cannot be read."""
+    trouble.clear()
+    try:
+        project = await asyncio.to_thread(project_of, workspace, path)
+    except InputError as error:
+        with trouble:
+            parts.notice(as_sentence(error), "bad")
+            parts.why_line(
+                "It was not taken, and no copy of it was kept. Bring another file, or this one once it is put right."
+            )
+        ui.run_javascript("shoalDropAgain()")
+        return
     ui.navigate.to(f"/p/{project.id}/{panels()[0].name}")
 
 
 def _build_bringing(workspace: Workspace) -> None:
     with parts.card("Bring a file", f"{FORMATS}. A copy is kept in the workspace, for you alone."):
-        begin = partial(begin_project, workspace)
-        parts.upload(workspace, "Choose a file, or drop it here", "It does not leave this machine.", begin)
+        trouble = ui.element("div")
+        take = partial(begin_project, workspace, trouble)
+        parts.upload(workspace, "Choose a file, or drop it here", "It does not leave this machine.", take)
 
         async def try_demo() -> None:
             project = await asyncio.to_thread(demo_project, workspace)
@@ -65,10 +75,11 @@ def _build_taking(workspace: Workspace) -> None:
     with parts.card("Use a file that is here already", f"It stays where it is. The workspace is {workspace.folder}."):
         files = workspace.files()
         choices = {str(file.path): f"{file.name} ({parts.size(file.size)})" for file in files}
+        trouble = ui.element("div")
 
         async def take(path: str | None) -> None:
             if path in choices:
-                await begin_project(workspace, Path(path))
+                await begin_project(workspace, trouble, Path(path))
 
         if choices:
             chosen = ui.select(choices, label="Files in the workspace", with_input=True).props("outlined")
@@ -78,7 +89,6 @@ def _build_taking(workspace: Workspace) -> None:
         else:
             parts.text("No file of data lies in the workspace yet.", "p", "sh-why")
         named = ui.input("Or its name, as seen from the workspace").props("outlined").classes("sh-wide")
-        trouble = ui.element("div")
 
         async def take_named() -> None:
             trouble.clear()
@@ -88,7 +98,7 @@ def _build_taking(workspace: Workspace) -> None:
                 with trouble:
                     parts.notice(as_sentence(error), "bad")
                 return
-            await begin_project(workspace, path)
+            await begin_project(workspace, trouble, path)
 
         named.on("keydown.enter", take_named)
         with parts.row():

@@ -69,8 +69,9 @@ def build_waiting(view: View, title: str, learn: int | None) -> None:
     def standing() -> None:
         job = latest_job(view.project, view.jobs, learn)
         if job is None or job.status in LIVE:
-            waits = job is not None and job.status == "queued" and view.jobs.waiting_before(job)
-            parts.text("Another job runs first." if waits else "This is done once; you can leave the page meanwhile.")
+            queued = job is not None and job.status == "queued"
+            once = "This is done once; you can leave the page meanwhile."
+            parts.text(view.jobs.waiting_words(job) if job is not None and queued else once)
             ui.linear_progress(show_value=False).props["indeterminate"] = True
         elif job.status != "done":
             parts.notice(job.error or "It was ended before it was done.", "bad")
@@ -80,6 +81,8 @@ def build_waiting(view: View, title: str, learn: int | None) -> None:
         job = latest_job(view.project, view.jobs, learn)
         if job is not None and job.status == "done":
             view.reload()
+        elif job is not None and job.status == "queued":
+            standing.refresh()
         elif job is None or job.status not in LIVE:
             standing.refresh()
             timer.deactivate()

@@ -18,6 +18,7 @@ from shoal.app.panels.release.handover import (
     ask_for,
     formats_of,
     made_name,
+    out_of_date,
     put_plan,
     recipe,
     standing,
@@ -113,7 +114,10 @@ class _Handing:
             if found.is_there:
                 self._build_public(found.job)
             elif found.is_coming:
-                parts.notice(f"{self.name} is being written and read again. It goes on if you leave this page.")
+                if found.job.status == "queued":
+                    parts.notice(self.view.jobs.waiting_words(found.job))
+                else:
+                    parts.notice(f"{self.name} is being written and read again. It goes on if you leave this page.")
                 parts.button("Cancel", lambda: self._cancel(found.job), "danger")
             else:
                 if found.job is not None and found.job.status == "failed":
@@ -196,4 +200,5 @@ PANEL = Panel(
     "Save the release and its certificate, and what you need to make it again.",
     build,
     needs_run,
+    stale=out_of_date,
 )
