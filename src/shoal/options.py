@@ -481,6 +481,17 @@ class Keywords(Auditing, total=False):
             "--missing",
         ),
     ]
+    shift: Annotated[
+        Mapping[str, float] | None,
+        Option(
+            READING,
+            Numbers("admitted=30", most=36_500),
+            "Tables: move the dates of a column by up to so many days either way, each row by a number drawn anew and not recorded. "
+            "Columns with the same number move together, so that the time between them stays. The certificate says so. May be "
+            "repeated.",
+            "COL=DAYS",
+        ),
+    ]
     item_weights: Annotated[
         Mapping[str, float] | None,
         Option(

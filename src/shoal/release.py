@@ -216,7 +216,7 @@ def read_for(plan: Plan) -> Read:
         how = (asked["algorithm"], plan.hierarchy)
         reading["memory_limit"] = scratch_for(asked["memory_limit"], asked["threads"], guarantee, *how)
     quasi, keep = (plan.of_role(role) or None for role in ("quasi", "keep"))
-    roles = Roles(plan.sensitive, quasi, keep, plan.options.missing_quasi)
+    roles = Roles(plan.sensitive, quasi, keep, plan.options.missing_quasi, plan.options.shift)
     read: Read = model_of(guarantee).read(plan.content, guarantee, roles, reading)
     return read
 

@@ -19,7 +19,7 @@ class Entry:
 
 
 _OF_ITEMS = ("seed", "formation", "transaction", "price", "suppress", "item_weights")
-_ROWS = ("weights", "limits", "missing_quasi", "suppress_rows")
+_ROWS = ("weights", "limits", "missing_quasi", "shift", "suppress_rows")
 _ITEMS = (*_OF_ITEMS, *_ROWS)
 _MERGE = ("delta", "ordering", *_ITEMS)
 _KNOWING = ("seed", "min_exp", "min_conf", "max_length", "fuzzy", "knowledge")

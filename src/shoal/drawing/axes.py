@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from shoal.drawing.bars import COLOURS
 from shoal.drawing.notebook import KEPT, shares_kept
+from shoal.drawing.palette import TONES
 from shoal.errors import InputError
 from shoal.hierarchy.survey import outline
 
 NEEDS = "plots need matplotlib; run pip install 'shoal[plots]'"
-_LEVELS, _CHILDREN, _LABELLED = 3, 30, 0.08
-"""Of a tree: levels below the root, children of a node, and from which share of the leaves on a node is named."""
+_LEVELS, _CHILDREN, _LINES, _LETTERS = 2, 30, 18, 28
+"""Of a tree: levels below the root and children of a node; lines that fit into the height of a plot, and letters into a level."""
 
 
 def plot_of(result: Any, ax: Any = None) -> Any:
@@ -46,24 +46,24 @@ def _audit(audit: Any, axes: Any) -> str:
     counted = counted or {"counted": (audit.checked, audit.violations)}
     shares = [broken / max(1, checked) for checked, broken in counted.values()]
     told = [f"{broken:,} of {checked:,}" for checked, broken in counted.values()]
-    _bars(axes, list(counted), shares, told, tone="before")
+    _bars(axes, list(counted), shares, told, tone="bad")
     axes.set_title(f"{audit.guarantee['name']} {'holds' if audit.holds else 'does not hold'}: what breaks it")
     return "x"
 
 
 def _hierarchy(tree: Any, axes: Any) -> str:
-    """Levels below each other, from the root down, each node as wide as it has leaves."""
+    """Levels side by side, from the root on, each node as high as it has leaves."""
     starts = {0: 0}
     for line in outline(tree, _LEVELS, _CHILDREN):
-        left = starts.setdefault(line.indent, 0)
-        starts[line.indent], starts[line.indent + 1] = left + line.leaves, left
-        axes.barh(line.indent, line.leaves, left=left, height=0.94, color=COLOURS["after"], edgecolor="white")
-        if line.leaves >= _LABELLED * tree.n_leaves:
-            axes.text(
-                left + line.leaves / 2, line.indent, line.label, ha="center", va="center", color="white", clip_on=True
-            )
-    axes.set(xlim=(0, tree.n_leaves), xlabel="leaves", yticks=[], title=f"{tree.source}: {tree.n_leaves:,} leaves")
-    axes.invert_yaxis()
+        start = starts.setdefault(line.indent, 0)
+        starts[line.indent], starts[line.indent + 1] = start + line.leaves, start
+        middle = start + line.leaves / 2
+        axes.barh(middle, 0.97, line.leaves, left=line.indent, color=TONES["after"], edgecolor="white", linewidth=0.5)
+        if line.leaves * _LINES >= tree.n_leaves:
+            label = line.label if len(line.label) <= _LETTERS else f"{line.label[: _LETTERS - 1]}…"
+            axes.text(line.indent + 0.03, middle, label, va="center", color="white", fontsize="small", clip_on=True)
+    axes.set(xticks=[], ylim=(tree.n_leaves, 0), ylabel="leaves")
+    axes.set_title(f"{tree.source}: {tree.n_leaves:,} leaves")
     return ""
 
 
@@ -72,7 +72,7 @@ def _outlook(found: Any, axes: Any) -> str:
     kept = list(found.kept.values())
     _bars(axes, names, [(share.low + share.high) / 2 for share in kept], [str(share) for share in kept])
     for place, share in enumerate(kept):
-        axes.plot((share.low, share.high), (place, place), color=COLOURS["before"], linewidth=3)
+        axes.plot((share.low, share.high), (place, place), color=TONES["plain"], linewidth=3)
     axes.set_title(f"What {found.guarantee} would keep")
     return "x"
 
@@ -80,7 +80,7 @@ def _outlook(found: Any, axes: Any) -> str:
 def _profile(profile: Any, axes: Any) -> str:
     known = [one.m for one in profile.exposures]
     shares = [one.exposed / max(1, profile.rows) for one in profile.exposures]
-    axes.plot(known, shares, marker="o", color=COLOURS["before"])
+    axes.plot(known, shares, marker="o", color=TONES["before"])
     axes.set(xticks=known, ylim=(0, 1), xlabel="items that an attacker knows")
     axes.set_title(f"Rows among fewer than {profile.k}")
     return "y"
@@ -110,7 +110,7 @@ def _bars(
     axes: Any, names: Sequence[str], shares: Sequence[float], told: Sequence[str] | None = None, tone: str = "after"
 ) -> None:
     places = range(len(names))
-    drawn = axes.barh(places, shares, color=COLOURS[tone])
+    drawn = axes.barh(places, shares, color=TONES[tone])
     axes.bar_label(drawn, told or [f"{share:.1%}" for share in shares], padding=3)
     axes.set(yticks=places, xlim=(0, 1.12))
     axes.set_yticklabels(names)

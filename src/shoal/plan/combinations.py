@@ -248,6 +248,13 @@ def _check_weights(plan: Plan) -> None:
                     ("options", setting, name),
                     f"there is no such quasi column; {near_miss(name, quasi)}there are {name_list(sorted(quasi))}",
                 )
+    published = {*quasi, *plan.of_role("keep")}
+    for name in plan.options.shift or ():
+        if name not in published:
+            raise plan.refusal(
+                ("options", "shift", name),
+                f"there is no such quasi or kept column; there are {name_list(sorted(published))}",
+            )
     if weights is not None and not any(weights.get(name, 1) for name in quasi):
         raise plan.refusal(("options", "weights"), "they are all 0; give one column at least more than 0")
 

@@ -29,7 +29,7 @@ from shoal.kernels.audit.row_sets import first_unsound_row
 from shoal.kernels.audit.threads import blocks_of_work
 from shoal.records.baskets import Baskets
 from shoal.spark.data.executors import count_batch, count_keys, fetch, map_groups, map_rows
-from shoal.spark.data.one_task import ask_all, cores_of_task, fits
+from shoal.spark.data.one_task import TO_CHANGE, ask_all, cores_of_task, fits
 from shoal.spark.data.packing import (
     PACKED,
     Ints,
@@ -178,7 +178,7 @@ def audit_local_km(sets: SparkSets, guarantee: LocalKmAnonymity, witnesses: int,
     """As `LocalKmAnonymity.audit`; raises where rows would have to be walked in one place."""
     tree = guarantee.hierarchy
     node = None if tree is None else nodes_of(sets.vocabulary, tree)  # a token from elsewhere is an error in any case
-    if fits(sets):
+    if fits(sets, TO_CHANGE):  # rows may have to be spelled out
         return _audit_in_one_task(sets, guarantee, witnesses, yes_or_no)
     plain = replace(audit_km(sets, guarantee, witnesses, True), guarantee=guarantee.to_dict())
     if plain.holds:

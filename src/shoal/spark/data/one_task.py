@@ -29,23 +29,24 @@ if TYPE_CHECKING:
 
 SETTING = "spark.shoal.task.memory"
 """The setting of a session that says how much memory one task may take."""
-BASE = 400 << 20
-"""What Python takes with compiled kernels and no rows."""
-PER_OCCURRENCE, PER_ROW = 60, 80
-"""Bytes that a search or an audit takes at its peak, packed rows included."""
-
+BASE = 300 << 20
+"""Bytes that Python takes with compiled kernels and no rows."""
+TO_COUNT, TO_CHANGE = 50, 100
+"""Bytes for an occurrence that counting (`exact`, audits) takes at its peak, and what changes single occurrences (`local`, `hybrid`)."""
+PER_ROW = 40
+"""And for a row: its number, its length, its place."""
 Work = tuple[Callable[..., Any], dict[str, Any]]
 """A function that runs on a worker, and what travels with it."""
 
 
-def fits(sets: SparkSets) -> bool:
+def fits(sets: SparkSets, per_occurrence: int = TO_COUNT) -> bool:
     """Whether all rows can be searched or audited in one task."""
-    return len(sets) > 0 and bytes_needed(sets) <= task_memory(sets.session)
+    return len(sets) > 0 and bytes_needed(sets, per_occurrence) <= task_memory(sets.session)
 
 
-def bytes_needed(sets: SparkSets) -> int:
+def bytes_needed(sets: SparkSets, per_occurrence: int = TO_COUNT) -> int:
     """What the local code takes for all rows, about."""
-    return BASE + PER_OCCURRENCE * sets.occurrences + PER_ROW * len(sets)
+    return BASE + per_occurrence * sets.occurrences + PER_ROW * len(sets)
 
 
 def task_memory(session: SparkSession) -> int:

@@ -123,11 +123,13 @@ class SparkSets:
 
 def check_session(df: DataFrame) -> None:
     """Raises unless the data frame is of a session whose driver is this process."""
-    if "connect" in type(df).__module__ or not hasattr(df, "mapInArrow"):
+    if "connect" in type(df).__module__:
         raise InputError(
-            f"the data is {type(df).__module__}.{type(df).__name__}; give a data frame of a Spark session whose driver is this process "
-            "(not of Spark Connect)"
+            "the data frame is of Spark Connect (as with Databricks Connect, and on serverless and shared clusters), whose driver is "
+            "another process; run Shoal in the driver itself: a notebook on a dedicated cluster, or a job by spark-submit"
         )
+    if not hasattr(df, "mapInArrow"):
+        raise InputError(f"the data is {type(df).__module__}.{type(df).__name__}; give a data frame of a Spark session")
 
 
 def items_column(df: DataFrame, items: str | None, beside: str | None = None) -> str:

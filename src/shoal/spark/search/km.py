@@ -30,7 +30,7 @@ from shoal.ordering import natural_order
 from shoal.price.ncp import leaf_occurrences, ncp
 from shoal.spark.data.executors import map_groups, map_rows, store
 from shoal.spark.data.frame_roles import read_frame
-from shoal.spark.data.one_task import SETTING, bytes_needed, fits, task_memory
+from shoal.spark.data.one_task import SETTING, TO_CHANGE, TO_COUNT, bytes_needed, fits, task_memory
 from shoal.spark.data.packing import PACKED, Ints, pack, pack_by_key, pieces, together
 from shoal.spark.data.sets import SparkSets
 from shoal.spark.data.shuffling import places_of
@@ -69,7 +69,7 @@ def propose(rows: SparkSets, guarantee: KmAnonymity, asked: Asked, options: Opti
     spec = km.HIERARCHY if asked["hierarchy"] is None else asked["hierarchy"]
     alike = cast(Any, rows)  # these ask for names and counts only
     tree = km.resolve_hierarchy(spec, alike, unknown=asked["unknown"])
-    if fits(rows):
+    if fits(rows, need_of(asked["algorithm"])):
         return propose_whole(rows, guarantee, tree, asked, options)
     recoding = recoding_of(rows, guarantee, tree, asked["algorithm"], options)
     options.tell("recoding", 0.0)
@@ -91,7 +91,11 @@ def propose(rows: SparkSets, guarantee: KmAnonymity, asked: Asked, options: Opti
             "time_limit": options.time_limit,
             "unknown": asked["unknown"],
         },
-        details=km.cut_details(recoding, alike, loss),
+        details={
+            **km.cut_details(recoding, alike, loss),
+            "deleted_shares": {},
+            "hierarchy": {"source": tree.source, "leaves": tree.n_leaves, "height": tree.height},
+        },
         recoding=recoding,
         optimal=recoding.optimal,
         bound=recoding.bound,
@@ -110,16 +114,21 @@ def propose(rows: SparkSets, guarantee: KmAnonymity, asked: Asked, options: Opti
 
 def algorithm_for(rows: SparkSets, name: str | None) -> str:
     """The algorithm that is asked for, or the default one for so many rows; raises if it needs them in one task, and they do not fit."""
-    if fits(rows):
+    if fits(rows, need_of(name)):
         return entry("km", name)[0]
     if name is None or name in IN_BLOCKS:
         return name or IN_BLOCKS[0]
     why = _WHY_NOT.get(name, "it looks at whole rows")
     raise InputError(
         f"algorithm {name} does not run on Spark here: {why}, so that one task has to hold them all; they take about "
-        f"{shown_size(bytes_needed(rows))}, and a task may take {shown_size(task_memory(rows.session))} ({SETTING}); use exact or aa, set "
-        "it higher, or use the local engine"
+        f"{shown_size(bytes_needed(rows, need_of(name)))}, and a task may take {shown_size(task_memory(rows.session))} ({SETTING}); "
+        "use exact or aa, set it higher, or use the local engine"
     )
+
+
+def need_of(name: str | None) -> int:
+    """Bytes that an algorithm takes for an occurrence."""
+    return TO_COUNT if name == "exact" else TO_CHANGE
 
 
 def _pairs_kept(rows: SparkSets, recoding: Recoding) -> float | None:
@@ -132,7 +141,8 @@ def _pairs_kept(rows: SparkSets, recoding: Recoding) -> float | None:
 def recoding_of(rows: SparkSets, guarantee: KmAnonymity, hierarchy: Hierarchy, name: str, options: Options) -> Recoding:
     """The recoding that algorithm `name` proposes: the local one."""
     started = time.monotonic()
-    ground = SparkProblem(rows, guarantee, hierarchy, options.price)
+    until = None if options.time_limit is None else started + options.time_limit
+    ground = SparkProblem(rows, guarantee, hierarchy, options.price, until)
     return aa_on(SparkCountTree(ground), options) if name == "aa" else exact_on(ground, options, started)
 
 
