@@ -29,10 +29,10 @@ def run(*arguments):
 def test_flags_reach_the_server(asked):
     pytest.importorskip("nicegui")
     run()
-    run("--demo", "--port", "8123", "--no-browser", "--workspace", "data")
+    run("--demo", "--port", "8123", "--no-browser", "--workspace", "data", "--upload-limit", "500MB")
     assert asked == [
-        (("shoal-workspace", 0), {"demo": False, "open_browser": True}),
-        (("data", 8123), {"demo": True, "open_browser": False}),
+        (("shoal-workspace", 0), {"demo": False, "open_browser": True, "upload_limit": 4 * 10**9}),
+        (("data", 8123), {"demo": True, "open_browser": False, "upload_limit": 5 * 10**8}),
     ]
 
 

@@ -74,7 +74,7 @@ def test_a_cancel_in_one_window_shows_in_the_other(served, page):
     page.get_by_role("button", name="Run", exact=True).click()
     expect(page.locator("li.sh-stage-now", has_text="Making the release")).to_be_visible(timeout=60_000)
     page.get_by_role("button", name="Queue another run").click()
-    expect(page.get_by_text("It is next")).to_be_visible()
+    expect(page.get_by_text("It waits for a run of this project")).to_be_visible()
     expect(other.locator("li.sh-job")).to_have_count(2, timeout=30_000)
     folder = project_of(served, id).folder / "jobs"
     first = min(folder.iterdir())

@@ -52,7 +52,7 @@ def use(jobs: Jobs, project) -> None:
     tree = ColumnTree(project, need, values["codes"])
     tree.take("balanced:2", "took one")
     tree.edit(tree.load(jobs.workspace, jobs), lambda tree: tree, f"hung {CANARY} somewhere")
-    estimates.keep(project, "0" * 32, "base", {"rare": CANARY})
+    estimates.keep(project, "0" * 32, {"rare": CANARY})
     done_here(jobs, project, task="risk", options={"k": 5, "key": "risk"})
     run = done_here(jobs, project)
     done_here(jobs, project, task="rewrite", options={"job": run.id, "name": "people-public.jsonl"})
