@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
 
 import pytest
@@ -133,7 +134,7 @@ def test_estimates_are_kept_up_to_a_number(tmp_path, monkeypatch):
     assert [found["sample"] for found in estimates.comparable(project, "c")] == [4, 2]
     estimates.finish(project, "k4")
     assert estimates.kept_estimate(project, "k4")["final"]
-    estimates.forget(project)
+    shutil.rmtree(project.folder / "estimates")
     assert estimates.comparable(project, "c") == []
 
 

@@ -155,7 +155,7 @@ def test_jobs_wait_for_each_other(jobs, project):
     second, third = jobs.submit(project), jobs.submit(project)
     started(jobs, project, first)
     assert [job.status for job in jobs.of(project)] == ["queued", "queued", "running"]
-    assert jobs.waiting_before(third) == 1
+    assert "one more job" in jobs.waiting_words(third)
     jobs.cancel(third)
     jobs.cancel(first)
     assert ended(jobs, project, second).status == "done"

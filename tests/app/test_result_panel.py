@@ -370,7 +370,13 @@ def test_a_result_can_be_looked_at_and_released(served, page, tmp_path):
     expect(page.get_by_role("link", name="Save sets-public.parquet")).to_be_visible(timeout=60_000)
     page.reload()
     kept = {}
-    for name in ("Save sets-public.parquet", "Certificate, JSON", "Certificate, web page", "Rules, CSV", "Plan, YAML"):
+    for name in (
+        "Save sets-public.parquet",
+        "Certificate, JSON",
+        "Certificate, web page",
+        "Rules, CSV",
+        "Plan for this workspace, YAML",
+    ):
         with page.expect_download() as arriving:
             page.get_by_role("link", name=name).click()
         kept[name] = tmp_path / arriving.value.suggested_filename
@@ -382,6 +388,8 @@ def test_a_result_can_be_looked_at_and_released(served, page, tmp_path):
     assert kept["Rules, CSV"].read_text().startswith("item,published,rows\n")
     import yaml
 
-    assert plan_of(yaml.safe_load(kept["Plan, YAML"].read_text())).outputs.data == "sets-public.parquet"
+    assert (
+        plan_of(yaml.safe_load(kept["Plan for this workspace, YAML"].read_text())).outputs.data == "sets-public.parquet"
+    )
     expect(page.get_by_label("The command")).to_contain_text("shoal anonymize")
     expect(page.get_by_label("The Python script")).to_contain_text("from shoal import")

@@ -30,6 +30,7 @@ ALGORITHMS: dict[str, dict[str, Entry]] = {
         "exact": Entry("shoal.algorithms.km.exact", ("price", "suppress", "time_limit")),
         "hybrid": Entry("shoal.algorithms.km.hybrid", ("price", "suppress", "time_limit")),
         "lra": Entry("shoal.algorithms.km.lra", ("price", "segments", "time_limit")),
+        "vpa": Entry("shoal.algorithms.km.apriori", ("price", "segments")),
         "oa": Entry("shoal.algorithms.km.oa", ("price",)),
         "da": Entry("shoal.algorithms.km.apriori", ("price",)),
         "aa": Entry("shoal.algorithms.km.apriori", ("price",)),

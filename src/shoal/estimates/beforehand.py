@@ -9,7 +9,6 @@ from shoal.estimates.outlook import Outlook, outlook
 from shoal.models.km import HIERARCHY, resolve_hierarchy
 from shoal.options import KEYWORDS, Keywords, check_keywords, signature_of
 from shoal.plan.ask import plan_from
-from shoal.records.formats.one_hot import gather_items
 from shoal.release import read_for
 from shoal.showing import watching
 
@@ -18,7 +17,6 @@ def estimate(
     data: Any,
     guarantee: Any,
     *,
-    one_hot: bool = False,
     progress: Progress | bool | None = None,
     **keywords: Unpack[Keywords],
 ) -> Outlook:
@@ -29,7 +27,6 @@ def estimate(
     Args:
         data: The raw data, as for `anonymize`.
         guarantee: The promise to try.
-        one_hot: Whether the items have a column each, as for `anonymize`.
 
     Raises:
         InputError: The data or an option is not usable.
@@ -40,10 +37,7 @@ def estimate(
     Outlook(5^2-anonymity by local, 14 of 14 rows: info 100%, exact 100%, pairs 100%)
     """
     check_keywords(keywords, KEYWORDS, "estimate")
-    asked: dict[str, Any] = dict(keywords)
-    if one_hot:
-        data, asked = gather_items(data, asked)
-    plan = plan_from(data, guarantee, to_save=False, **asked)
+    plan = plan_from(data, guarantee, to_save=False, **keywords)
     with plan.speaking(), watching(progress) as watch:
         source, promise = read_for(plan)
         request = dict(plan.request)

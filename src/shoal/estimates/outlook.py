@@ -24,7 +24,7 @@ from shoal.models import Proposal, model_of
 from shoal.options import KEYWORDS
 from shoal.records.baskets import Baskets
 from shoal.records.source import Source
-from shoal.showing import Shown
+from shoal.showing import Plotted
 
 ROWS = 2_000
 """The first sample, and the least."""
@@ -94,7 +94,7 @@ def range_of(kept: float, at_share: float, quarter: float, tried: float, luck: f
 
 
 @dataclass(frozen=True)
-class Outlook(Shown):
+class Outlook(Plotted):
     """What a release would keep, as far as a moment could tell.
 
     Attributes:

@@ -116,7 +116,13 @@ class Trials:
         """The data of a plan: those that were read last, if they are the same, in the same roles."""
         check_files(plan.model_copy(update={"outputs": None}))
         roles = (plan.of_role("quasi"), plan.of_role("keep"), plan.sensitive)
-        mark = (plan.kind, _mark(plan.data), _mark(plan.sensitive), repr(plan.reading()), repr(roles))
+        mark = (
+            plan.kind,
+            _mark(plan.data),
+            _mark(plan.sensitive),
+            repr(plan.reading()),
+            repr((roles, plan.input.one_hot)),
+        )
         if self._ground is None or self._ground[0] != mark:
             self._ground = self._tree = None  # before others take their place in memory
             tell.stage("Reading the data")

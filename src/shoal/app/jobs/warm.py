@@ -7,6 +7,7 @@ Estimates are kept in the project's folder, so that a page that asks for the sam
 from __future__ import annotations
 
 import os
+import shutil
 import threading
 import time
 from collections import OrderedDict
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.app.panels.promise import estimates
+from shoal.app.project.own_files import own_folder
 from shoal.app.project.project import Project, relocate
 from shoal.app.project.wording import as_sentence
 from shoal.app.project.workspace import Workspace
@@ -156,13 +158,14 @@ class Warm:
         """The process; a new one where there is none."""
         if self._child is None:
             log = self.workspace.own / "estimator.log"
-            self._child = start_child("shoal.app.jobs.estimator:estimate", self.workspace, log)
+            self._child = start_child("shoal.app.jobs.estimator:estimate", self.workspace.passing / "estimates", log)
         return self._child
 
     def _end(self) -> None:
         """Ends the process, and with it the current request. Another one starts it again."""
         if self._child is not None:
             self._child.end()
+            shutil.rmtree(self.workspace.passing / "estimates", ignore_errors=True)
         self._child = self._current = None
         self._dispatch()
 
@@ -199,9 +202,10 @@ class Warm:
             self._failed.popitem(last=False)
 
 
-def start_child(work: str, workspace: Workspace, log: Path) -> Child:
-    """A process of the app. Its temporary files stay in the workspace."""
-    environment = os.environ | {"TMPDIR": str(workspace.passing)}
+def start_child(work: str, passing: Path, log: Path) -> Child:
+    """A process of the app, with a folder for its temporary files, which are gone with it."""
+    shutil.rmtree(passing, ignore_errors=True)
+    environment = os.environ | {"TMPDIR": str(own_folder(passing))}
     return Child(work, log=log, environment=environment, background=True)
 
 

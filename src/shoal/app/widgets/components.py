@@ -18,8 +18,8 @@ from typing import Any, TypeVar
 from nicegui import ui
 
 from shoal.app.project.project import Project
-from shoal.app.project.wording import as_sentence
-from shoal.app.project.workspace import Workspace
+from shoal.app.project.wording import as_sentence, with_capital
+from shoal.app.project.workspace import Workspace, too_large
 from shoal.errors import ShoalError
 from shoal.guarantees.registry import GUARANTEES
 
@@ -307,7 +307,8 @@ def upload(
     """A place to drop a file on, or to choose one; it is copied into the workspace and handed to `on_file`."""
     event = f"upload-{secrets.token_hex(6)}"
     made = ui.html(
-        f'<label class="sh-drop" data-event="{event}"><strong>{escape(label)}</strong>'
+        f'<label class="sh-drop" data-event="{event}" data-limit="{workspace.upload_limit}" '
+        f'data-too-large="{escape(with_capital(too_large("This file", workspace.upload_limit)))}."><strong>{escape(label)}</strong>'
         f'<span class="sh-drop-says" role="status">{escape(hint)}</span>'
         f'<progress max="1" value="0" hidden aria-label="Upload"></progress>'
         f'<input type="file" aria-label="{escape(label)}" accept="{escape(accept)}" onchange="shoalUpload(this)"></label>',

@@ -55,7 +55,7 @@ def _read(plan: Plan) -> tuple[Source, int]:
     """What others may know, and how many sensitive items were left out of it."""
     quasi = plan.of_role("quasi")
     reading = plan.reading()
-    source = load_records(plan.data, quasi=quasi, **reading) if quasi else load_sets(plan.data, **reading)
+    source = load_records(plan.content, quasi=quasi, **reading) if quasi else load_sets(plan.content, **reading)
     if (sensitive := plan.sensitive) is None:
         return source, 0
     records: Records = mark_sensitive(source.records, sensitive)

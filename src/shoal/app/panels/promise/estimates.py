@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -66,11 +65,6 @@ def comparable(project: Project, base: str) -> list[dict[str, Any]]:
     """Estimates on the same data and roles, the newest first."""
     paths = sorted((project.folder / "estimates").glob("*.json"), key=lambda path: -path.stat().st_mtime_ns)
     return [found for path in paths if (found := read_json(path)).get("base") == base]
-
-
-def forget(project: Project) -> None:
-    """Removes all estimates of a project: they tell about its data."""
-    shutil.rmtree(project.folder / "estimates", ignore_errors=True)
 
 
 # In words.

@@ -13,7 +13,7 @@ from nicegui import ui
 
 from shoal.app.jobs.queue import Job
 from shoal.app.panels import Panel
-from shoal.app.panels.release.handover import made_name, table_of
+from shoal.app.panels.release.handover import made_name, out_of_date, table_of
 from shoal.app.panels.result.cut_browser import build_cut
 from shoal.app.panels.result.results import (
     NCP,
@@ -358,4 +358,5 @@ PANEL = Panel(
     build,
     needs_run,
     lambda view: shown_run(view) is not None,
+    stale=out_of_date,
 )

@@ -86,7 +86,7 @@ def _build_found(view: View, document: dict[str, Any], key: str, k: int) -> None
             timer.active = False
             found.refresh()
             return
-        if state["shown"] != (job.status, job.phase):
+        if job.status == "queued" or state["shown"] != (job.status, job.phase):
             found.refresh()
             if job.status not in LIVE:
                 view.refresh_steps()
@@ -100,9 +100,9 @@ def _build_waiting(view: View, job: Job) -> None:
     with parts.empty(
         "Counting what the data give away", "This takes seconds, for millions of rows minutes. You may go on."
     ):
-        before = view.jobs.waiting_before(job) if job.status == "queued" else 0
-        words = "Waiting for another job to end" if before else with_capital(job.phase) or "Starting"
-        parts.waiting(f"{words} …", words)
+        queued = job.status == "queued"
+        words = view.jobs.waiting_words(job) if queued else with_capital(job.phase) or "Starting"
+        parts.waiting(words if queued else f"{words} …", words)
         parts.button("Stop", lambda: view.jobs.cancel(job), "quiet")
 
 
