@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from shoal.drawing.bars import COLOURS
 from shoal.drawing.notebook import KEPT, shares_kept
+from shoal.drawing.palette import TONES
 from shoal.errors import InputError
 from shoal.hierarchy.survey import outline
 
@@ -46,7 +46,7 @@ def _audit(audit: Any, axes: Any) -> str:
     counted = counted or {"counted": (audit.checked, audit.violations)}
     shares = [broken / max(1, checked) for checked, broken in counted.values()]
     told = [f"{broken:,} of {checked:,}" for checked, broken in counted.values()]
-    _bars(axes, list(counted), shares, told, tone="before")
+    _bars(axes, list(counted), shares, told, tone="bad")
     axes.set_title(f"{audit.guarantee['name']} {'holds' if audit.holds else 'does not hold'}: what breaks it")
     return "x"
 
@@ -58,7 +58,7 @@ def _hierarchy(tree: Any, axes: Any) -> str:
         start = starts.setdefault(line.indent, 0)
         starts[line.indent], starts[line.indent + 1] = start + line.leaves, start
         middle = start + line.leaves / 2
-        axes.barh(middle, 0.97, line.leaves, left=line.indent, color=COLOURS["after"], edgecolor="white", linewidth=0.5)
+        axes.barh(middle, 0.97, line.leaves, left=line.indent, color=TONES["after"], edgecolor="white", linewidth=0.5)
         if line.leaves * _LINES >= tree.n_leaves:
             label = line.label if len(line.label) <= _LETTERS else f"{line.label[: _LETTERS - 1]}…"
             axes.text(line.indent + 0.03, middle, label, va="center", color="white", fontsize="small", clip_on=True)
@@ -72,7 +72,7 @@ def _outlook(found: Any, axes: Any) -> str:
     kept = list(found.kept.values())
     _bars(axes, names, [(share.low + share.high) / 2 for share in kept], [str(share) for share in kept])
     for place, share in enumerate(kept):
-        axes.plot((share.low, share.high), (place, place), color=COLOURS["before"], linewidth=3)
+        axes.plot((share.low, share.high), (place, place), color=TONES["plain"], linewidth=3)
     axes.set_title(f"What {found.guarantee} would keep")
     return "x"
 
@@ -80,7 +80,7 @@ def _outlook(found: Any, axes: Any) -> str:
 def _profile(profile: Any, axes: Any) -> str:
     known = [one.m for one in profile.exposures]
     shares = [one.exposed / max(1, profile.rows) for one in profile.exposures]
-    axes.plot(known, shares, marker="o", color=COLOURS["before"])
+    axes.plot(known, shares, marker="o", color=TONES["before"])
     axes.set(xticks=known, ylim=(0, 1), xlabel="items that an attacker knows")
     axes.set_title(f"Rows among fewer than {profile.k}")
     return "y"
@@ -110,7 +110,7 @@ def _bars(
     axes: Any, names: Sequence[str], shares: Sequence[float], told: Sequence[str] | None = None, tone: str = "after"
 ) -> None:
     places = range(len(names))
-    drawn = axes.barh(places, shares, color=COLOURS[tone])
+    drawn = axes.barh(places, shares, color=TONES[tone])
     axes.bar_label(drawn, told or [f"{share:.1%}" for share in shares], padding=3)
     axes.set(yticks=places, xlim=(0, 1.12))
     axes.set_yticklabels(names)

@@ -123,12 +123,14 @@ def evaluate(original: Any, published: Any, **asked: Unpack[Request]) -> Evaluat
     if request.get("one_hot"):
         original, request["items"] = OneHot.of(with_query(original, request.get("query")), request), ITEMS
     with watching(request.get("progress")) as watch:
-        return _evaluation(original, published, request, watch or (lambda doing, share: None))
+        tell = watch or (lambda doing, share: None)
+        tell("reading", 0.0)
+        return evaluate_pair(read_pair(original, published, request), tell)
 
 
-def _evaluation(original: Any, published: Any, request: Request, tell: Callable[[str, float], None]) -> Evaluation:
-    tell("reading", 0.0)
-    pair = read_pair(original, published, request)
+def evaluate_pair(pair: Pair, tell: Callable[[str, float], None]) -> Evaluation:
+    """The measures of two files that were read."""
+    request = pair.asked
     values: dict[str, Any] = {}
     reasons: dict[str, str] = {}
     doing = "reading"

@@ -37,6 +37,7 @@ ENDED = ("done", "failed", "cancelled")
 AT_ONCE = 1
 """A release uses all cores by itself: two at once would only wait for each other."""
 INTERRUPTED = "The app was closed or stopped while this was running. Nothing was written; run it again."
+UNMEASURED = "Measuring was ended before it was done; run it again to have it."
 OUT_OF_MEMORY = "The system ended this run, most likely because memory ran out; take fewer rows, or a larger machine."
 NO_MEMORY = "There is not enough memory for this; take fewer rows, or a larger machine."
 CRASHED = "This is a bug in Shoal. The log in the job's folder says where: please report it."
@@ -69,8 +70,13 @@ class Job:
 
     @property
     def status(self) -> str:
-        """queued, running, done, failed or cancelled."""
-        return str(self.state.get("status", "queued"))
+        """queued, running, done, failed or cancelled. What can be used is done, though more may be measured behind it."""
+        return "done" if self.is_measuring else str(self.state.get("status", "queued"))
+
+    @property
+    def is_measuring(self) -> bool:
+        """Whether its files can be used, while more is measured about them."""
+        return self.state.get("status") == "running" and "ready" in self.state
 
     @property
     def phase(self) -> str:
@@ -104,9 +110,10 @@ class Job:
 
     @property
     def elapsed(self) -> float:
-        """Seconds since it was started; in all, once it has ended."""
+        """Seconds since it was started; in all, once its files are there."""
         started = self.state.get("started")
-        return 0.0 if started is None else max(0.0, float(self.state.get("ended") or time.time()) - float(started))
+        ended = self.state.get("ready") or self.state.get("ended") or time.time()
+        return 0.0 if started is None else max(0.0, float(ended) - float(started))
 
     @property
     def estimate(self) -> float | None:
@@ -151,7 +158,7 @@ class Jobs:
         """The process that estimates, beside the queue: it is for what a page waits for."""
         for project in workspace.projects():
             for job in self.of(project):
-                if job.status == "running":  # by an app that is no more
+                if job.status == "running" or job.is_measuring:  # by an app that is no more
                     self._end(job.folder, "failed", INTERRUPTED)
                 elif job.status == "queued":
                     self._waiting[job.id] = job.folder
@@ -219,7 +226,8 @@ class Jobs:
             self._waiting.pop(job.id, None)
             if (running := self._running.pop(job.id, None)) is not None:
                 running[1].end()
-            if self._job(job.folder).status in LIVE:
+            now = self._job(job.folder)
+            if now.status in LIVE or now.is_measuring:
                 self._end(job.folder, "cancelled")
 
     def remove(self, job: Job) -> None:
@@ -292,8 +300,14 @@ class Jobs:
         return Job(folder, read_json(folder / "job.json"), read_json(folder / "state.json"))
 
     def _end(self, folder: Path, status: str, error: str | None = None) -> None:
-        for made in ("work", "out", "passing"):
+        """Ends a job, and removes what it has half done. What was there to be used stays: its measuring alone has ended."""
+        for made in ("work", "passing"):
             shutil.rmtree(folder / made, ignore_errors=True)
+        if self._job(folder).is_measuring:
+            self._write(folder, read_json(folder / "state.json") | {"status": "done", "ended": time.time()})
+            write_json(folder / "result.json", read_json(folder / "result.json") | {"evaluation_error": UNMEASURED})
+            return
+        shutil.rmtree(folder / "out", ignore_errors=True)
         (folder / "result.json").unlink(missing_ok=True)
         for part in folder.glob(".*.part"):
             part.unlink(missing_ok=True)

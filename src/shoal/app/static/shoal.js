@@ -89,3 +89,42 @@ async function shoalLook() {
   if (box.textContent !== sentence) box.textContent = sentence;
 }
 setInterval(shoalLook, 2000);
+
+// Charts. What they say is text from files: it is escaped before it becomes part of a tooltip.
+function shoalTip(params) {
+  const said = document.createElement("span");
+  said.textContent = (params.data && params.data.tip) || "";
+  return said.innerHTML;
+}
+
+function shoalPercent(value) {
+  return Math.round(value * 1000) / 10 + "%";
+}
+
+function shoalFigure(params) {
+  return params.data.figure;
+}
+
+// Arrow keys go from value to value of a chart: its tooltip is shown, and those who do not see it hear it. Escape hides it.
+function shoalWalk(event) {
+  const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1, Home: 0, Escape: 0 }[event.key];
+  const box = event.currentTarget;
+  const chart = getElement(Number(box.dataset.chart))?.chart;
+  if (step === undefined || !chart) return;
+  event.preventDefault();
+  if (event.key === "Escape") {
+    chart.dispatchAction({ type: "hideTip" });
+    return;
+  }
+  const places = [];
+  chart.getOption().series.forEach((one, seriesIndex) => {
+    if (!one.silent) one.data.forEach((point, dataIndex) => places.push({ seriesIndex, dataIndex, tip: point.tip }));
+  });
+  if (!places.length) return;
+  const before = box.dataset.at === undefined ? -1 : Number(box.dataset.at);
+  const at = event.key === "Home" ? 0 : Math.min(places.length - 1, Math.max(0, before + step));
+  box.dataset.at = at;
+  chart.dispatchAction({ type: "showTip", seriesIndex: places[at].seriesIndex, dataIndex: places[at].dataIndex });
+  const says = box.parentElement.querySelector(".sh-figure-says");
+  if (says) says.textContent = places[at].tip;
+}

@@ -42,6 +42,13 @@ def _with(made: E, props: Mapping[str, str]) -> E:
     return made
 
 
+def say(found: ui.html, words: str) -> None:
+    """Changes a text that was made before, if it is another."""
+    content = escape(words)
+    if found.content != content:
+        found.set_content(content)
+
+
 def link(words: str, href: str, **props: str) -> ui.html:
     return text(words, "a", href=href, **props)
 
@@ -140,17 +147,12 @@ def tag(words: str, kind: str = "") -> ui.element:
     return text(words, "span", f"sh-tag{f' sh-tag-{kind}' if kind else ''}")
 
 
-def chart(svg: str, label: str) -> ui.element:
-    """A picture of ours (`shoal.drawing.charts`, `shoal.drawing.bars`), whose texts are escaped already."""
-    return _with(ui.html(svg, sanitize=False).classes("sh-chart"), {"role": "img", "aria_label": label})
-
-
 def table(
     header: Sequence[str], rows: Sequence[Sequence[str]], *, caption: str, first: int | None = None
 ) -> ui.element:
     """A plain table of texts; `first` numbers the rows. For a page of rows: keep it under a few hundred."""
     number = "" if first is None else '<th scope="col" class="sh-number">row</th>'
-    head = number + "".join(f'<th scope="col">{escape(name)}</th>' for name in header)
+    head = number + "".join(f'<th scope="col">{escape(name)}</th>' if name else "<td></td>" for name in header)
     lines = []
     for place, cells in enumerate(rows):
         count = "" if first is None else f'<td class="sh-number">{first + place:,}</td>'
@@ -174,7 +176,7 @@ def live_table(caption: str, titles: Sequence[str], rows: Iterable[Sequence[Cell
         if titles:
             with element("thead"), element("tr"):
                 for title in titles:
-                    text(title, "th", scope="col")
+                    text(title, "th", scope="col") if title else element("td")
         with element("tbody"):
             for first, *cells in rows:
                 with element("tr"):

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from shoal.attacks.prosecutor import prosecutor
-from shoal.drawing.risk_plots import exposure_plot
 from shoal.estimates.raw_profile import profile_of
 from shoal.evaluation.column_risk import column_risk
 from shoal.evaluation.raw_risk import affordable
@@ -44,7 +43,6 @@ def work(plan: Plan, folder: Path, tell: Teller, *, k: int = 5, key: str = "") -
     return {
         "sensitive": hidden,
         "profile": profile.to_dict(),
-        "picture": exposure_plot(profile) if len(profile.exposures) > 1 else None,
         "everything": prosecutor(source.records, k, threads=threads).to_dict(),
         "columns": columns,
         "largest_m": LARGEST_M,

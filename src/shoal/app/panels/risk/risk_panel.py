@@ -18,6 +18,7 @@ from shoal.app.project import contents
 from shoal.app.project.wording import with_capital
 from shoal.app.server.shell import View
 from shoal.app.widgets import components as parts
+from shoal.app.widgets.figures import figure
 
 TASK = "risk"
 CROWDS = (2, 3, 5, 10, 20, 50)
@@ -167,8 +168,8 @@ def _build_curve(found: dict[str, Any]) -> None:
         "Each more item that is known of a person finds more people. The promise says up to which number they are safe."
     )
     with parts.card(title, why if several else None):
-        if found["picture"]:
-            parts.chart(found["picture"], "Share of rows that are unique, or among few, by the number of known items")
+        if several:
+            figure(risks.curve_picture(profile), table=False)
         header = (
             "Known",
             "Combinations",

@@ -6,7 +6,6 @@ runs it looks every second and changes the texts in place, so that the focus sta
 
 from __future__ import annotations
 
-from html import escape
 from typing import Any
 
 from nicegui import ui
@@ -216,15 +215,15 @@ class _Progress:
         now = str(job.state.get("stage", ""))
         for name, found in zip(STAGES, self.stages, strict=True):
             took = f" – {parts.duration(done[name])}" if name in done else ""
-            _say(found, name + took + (" – now" if name == now and name not in done else ""))
+            parts.say(found, name + took + (" – now" if name == now and name not in done else ""))
             found.classes(replace="sh-stage-done" if name in done else "sh-stage-now" if name == now else "")
-        _say(self.doing, waits if job.status == "queued" else with_capital(job.phase))
+        parts.say(self.doing, waits if job.status == "queued" else with_capital(job.phase))
         self.bar.set_visibility(job.status == "running")
         if self.bar.props.get("value") != job.share:
             self.bar.props["value"] = job.share
             self.bar.update()
-        _say(self.time, time_words(job))
-        _say(self.best, best_words(job))
+        parts.say(self.time, time_words(job))
+        parts.say(self.best, best_words(job))
 
 
 def time_words(job: Job) -> str:
@@ -251,13 +250,6 @@ def best_words(job: Job) -> str:
     if job.gap is not None:
         said.append(f"Gap: {job.gap * 100:.2f} percentage points.")
     return " ".join(said)
-
-
-def _say(found: Any, words: str) -> None:
-    """Changes a text, if it is another."""
-    content = escape(words)
-    if found.content != content:
-        found.set_content(content)
 
 
 def is_run(view: View) -> bool:
