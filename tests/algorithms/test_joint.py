@@ -15,6 +15,8 @@ import shoal
 from shoal.algorithms import ALGORITHMS
 from shoal.algorithms.km.local import local_in_parts
 from shoal.algorithms.recoding import Options
+from shoal.algorithms.rt.joint import _Search
+from shoal.algorithms.rt.task import task_of
 from shoal.algorithms.rt.weighing.class_tree import grow
 from shoal.algorithms.rt.weighing.column_price import ColumnPrice
 from shoal.errors import Unreachable
@@ -127,6 +129,19 @@ def test_joint_is_never_worse_than_what_it_starts_from(rows, k, balance):
                 continue
             columns, items = (other.loss[f"info_{side}"] for side in ("columns", "items"))
             assert found.loss["info"] <= balance * columns + (1 - balance) * items + 1e-9
+
+
+def test_what_t_costs_the_items_is_in_their_price():
+    rows = [(1, "a", {"P"}), (1, "a", {"Q"})] * 10
+    table = table_of(rows)
+    told = Column.from_texts("told", "sensitive", ["x", "y"] * 10)
+    hidden = Records((*table.columns, told), table.items)
+    lost = {}
+    for promise, data in ((shoal.RTAnonymity(2, 1), table), (shoal.RTAnonymity(2, 1, t=0.3), hidden)):
+        trees = {"items": balanced_tree(data.items.vocabulary, 2)}
+        task = task_of(data, promise.about(data) if promise.t else promise, trees, Options())
+        lost[promise.t] = _Search(task).measure(np.zeros(20, np.int32)).items
+    assert lost == {None: 0.0, 0.3: pytest.approx(1.0)}  # P alone tells x
 
 
 @settings(max_examples=12, deadline=None)

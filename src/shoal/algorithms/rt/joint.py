@@ -26,7 +26,7 @@ from shoal.algorithms.rt.clusters import MOST_TUPLES, WAYS, number_groups
 from shoal.algorithms.rt.merges import initial_clusters, publishable, recoding_of, rum_bound, tum_bound
 from shoal.algorithms.rt.task import Guarantee, Hierarchies, Task, task_of
 from shoal.algorithms.rt.tfirst import tfirst
-from shoal.algorithms.rt.transaction import class_rows, stretches
+from shoal.algorithms.rt.transaction import class_rows, raise_telling, stretches
 from shoal.algorithms.rt.weighing.class_tree import ClassTree, grow
 from shoal.algorithms.rt.weighing.column_price import ColumnPrice
 from shoal.algorithms.rt.weighing.company import Company
@@ -34,7 +34,6 @@ from shoal.errors import Unreachable
 from shoal.guarantees.km import KmAnonymity
 from shoal.kernels.tables.boxes import costs_beside, extend_box
 from shoal.price.information import Fates, entropy_bits
-from shoal.records.baskets import Baskets
 from shoal.records.records import Records
 
 PRUNINGS = 4
@@ -162,16 +161,24 @@ class _Search:
         """A partition with what it costs; `lost` is what its occurrences lose, where that is known."""
         of_row, n = number_groups(of_row)
         if lost is None:
-            lost = self.items_lost(self.task.items, of_row)
+            lost = self.items_lost(np.arange(len(of_row)), of_row)
         return Partition(of_row, n, self.price.of_classes(of_row, n), float(lost.sum()) / self.occurrences, lost)
 
-    def items_lost(self, items: Baskets, of_row: npt.NDArray[np.integer]) -> Floats:
-        """What each occurrence loses by `local` inside the classes, in shares of what one says on average."""
+    def items_lost(self, rows: Ints, of_row: npt.NDArray[np.integer]) -> Floats:
+        """What each occurrence of these rows loses by `local` inside the classes, in shares of what one says on average.
+
+        What moves up because it tells too much of a sensitive column is in it.
+        """
+        task = self.task
+        items = task.items if len(rows) == len(task) else task.items.take(rows)
         if not items.occurrences:
             return np.zeros(0)
-        task = self.task
         options = replace(task.options, suppress=1.0, price="information", progress=None, time_limit=None)
-        node = local_in_parts(items, of_row, KmAnonymity(task.k, task.m), task.tree, options, passes=1).astype(np.int64)
+        node = local_in_parts(items, of_row, KmAnonymity(task.k, task.m), task.tree, options, passes=1)
+        if task.columns is not None:
+            quiet = replace(task, options=options)
+            raise_telling(quiet, items, rows, class_rows(*number_groups(of_row)), node)
+        node = node.astype(np.int64)
         width = task.tree.n_nodes + 1
         _, place, times = np.unique(items.items * width + node + 1, return_inverse=True, return_counts=True)
         behind = np.bincount(node + 1, minlength=width)
@@ -231,9 +238,8 @@ class _Search:
             self.task.options.tell(f"items of {len(nodes):,} classes", 0.05 + 0.25 * place / len(levels))
             of_row = _node_of_tuple(tree, nodes)[self.task.space.tuple_of]
             rows = np.flatnonzero(of_row >= 0)
-            part = items.take(rows)
             lost += np.bincount(
-                np.repeat(of_row[rows], part.lengths), self.items_lost(part, of_row[rows]), minlength=len(tree)
+                np.repeat(of_row[rows], items.lengths[rows]), self.items_lost(rows, of_row[rows]), minlength=len(tree)
             )
         return lost / self.occurrences
 
@@ -263,7 +269,7 @@ class _Search:
         pairs, columns = _disjoint(pairs, columns, w * columns - (1 - w) * company.gain_of(pairs) / self.occurrences)
         if not len(pairs):
             return None
-        after = self.items_lost(items, _with_merged(best.of_row, pairs))
+        after = self.items_lost(np.arange(len(items)), _with_merged(best.of_row, pairs))
         change = np.bincount(of_class, after - best.lost, minlength=best.n)[pairs].sum(axis=1) / self.occurrences
         gain = w * columns + (1 - w) * change
         tried = len(pairs)

@@ -70,13 +70,19 @@ def generalize_all(task: Task, of_row: npt.NDArray[np.int32], n: int) -> list[Pi
         return _over_classes(task, classes, lambda rows: generalize(task, rows))
     node, items = _local(task, task.items, of_row, task.options.threads), task.items
     if task.looks_at_values:
-
-        def raise_telling(rows: Rows) -> None:
-            inside = places_of(items, rows)
-            node[inside] = _untelling(task, rows, items.take(rows), node[inside])
-
-        _over_classes(task, classes, raise_telling)
+        raise_telling(task, items, np.arange(len(items), dtype=np.int64), classes, node)
     return [_of_nodes(task, np.arange(len(items), dtype=np.int64), items, node)]
+
+
+def raise_telling(task: Task, items: Baskets, rows: Rows, classes: Sequence[Rows], node: Nodes) -> None:
+    """Move up in `node` what tells too much of a sensitive value in its class. The items are those of these rows of the table, and the
+    classes number them from 0."""
+
+    def act(own: Rows) -> None:
+        inside = places_of(items, own)
+        node[inside] = _untelling(task, rows[own], items.take(own), node[inside])
+
+    _over_classes(task, classes, act)
 
 
 def class_rows(of_row: npt.NDArray[np.integer[Any]], n: int) -> list[Rows]:
