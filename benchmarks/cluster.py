@@ -1,75 +1,97 @@
-"""Figures on Spark: the same optimum as the local engine, at how much more time, memory and traffic.
+"""Figures on Spark: the same optimum as the local engine, at how much more CPU, memory and traffic.
 
-Spark runs on this machine with one core or two, so these are the costs of going through Spark, not of a cluster. Bytes shuffled
-come from Spark's own event log; memory is the largest seen of the driver, its JVM and the Python workers, sampled while it runs.
+CPU seconds are those of the driver, its JVM (on two workers: all JVMs) and the Python workers, for the first release of a session, in
+which the JVM compiles its own code, and for the second. Bytes shuffled come from Spark's own event log; memory is the largest seen, sampled
+while it runs. The cluster is a master with two workers of one core each on this machine: processes of their own, a network of none.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import subprocess
 import tempfile
 import threading
-import time
+from collections.abc import Iterator
 from pathlib import Path
 
-from measuring import Row, peak_mb
+from measuring import Row, cpu_seconds, peak_mb
 
 WITHOUT_DATA = ("spark",)
+RUNS = 2
+HEAP = "2g"
 
 
 def section_spark() -> list[Row]:
-    return [{"transactions": n, "cores": cores} for n in (100_000, 1_000_000, 10_000_000) for cores in (1, 2)]
+    cases = [(100_000, "local[2]", "in one task"), (1_000_000, "local[2]", "in one task")]
+    cases += [(1_000_000, "two workers", "in one task"), (1_000_000, "local[2]", "in blocks")]
+    return [{"transactions": n, "where": where, "rows": rows} for n, where, rows in cases]
 
 
-def case_spark(transactions: int, cores: int) -> Row:
-    """k^m-anonymity by exact on Spark (Quest data, m = 2) beside the local engine"""
+_ROOM = {"in one task": "16g", "in blocks": "0"}
+
+
+def case_spark(transactions: int, where: str, rows: str) -> Row:
+    """k^m-anonymity by exact on Spark (Quest data, m = 2) beside the local engine, CPU seconds"""
     from shoal import spark
     from shoal.guarantees.km import KmAnonymity
     from shoal.records.samples.quest import quest
     from shoal.records.writing import write
     from shoal.release import anonymize
+    from shoal.spark.data.one_task import SETTING
     from shoal.spark.data.spark_session import missing, start_session
 
     if why := missing():
-        return {"transactions": f"{transactions:,}", "cores": cores, "not run": why}
+        return {"transactions": f"{transactions:,}", "Spark": where, "not run": why}
     promise = KmAnonymity(max(2, transactions // 20_000), 2)
-    with tempfile.TemporaryDirectory() as place:
+    with tempfile.TemporaryDirectory() as place, contextlib.ExitStack() as cluster:
         path, log = Path(place, "quest.parquet"), Path(place, "log")
         log.mkdir()
         write(quest(transactions, length=10, items=1000, seed=1), path)
         how: Row = {"hierarchy": "balanced:5", "algorithm": "exact", "price": "ncp"}
-        anonymize(path, promise, threads=cores, **how)  # compiles
-        begun = time.perf_counter()
-        local = anonymize(path, promise, threads=cores, **how)
-        here, memory = time.perf_counter() - begun, peak_mb()
+        anonymize(path, promise, threads=2, **how)  # compiles
+        begun = cpu_seconds()
+        local = anonymize(path, promise, threads=2, **how)
+        here, memory = cpu_seconds() - begun, peak_mb()
+        master = cluster.enter_context(_two_workers(place)) if where == "two workers" else where
         session = start_session(
-            f"local[{cores}]",
+            master,
             {
                 "spark.eventLog.enabled": "true",
                 "spark.eventLog.dir": log.as_uri(),
                 "spark.eventLog.compress": "false",
-                "spark.driver.memory": "4g",
-                "spark.sql.shuffle.partitions": str(4 * cores),
+                "spark.driver.memory": HEAP,
+                "spark.executor.memory": HEAP,
+                "spark.executor.cores": "1",
+                "spark.sql.shuffle.partitions": "8",
+                SETTING: _ROOM[rows],
             },
         )
+        spent = []
         with _Watched() as seen:
-            begun = time.perf_counter()
-            release = spark.anonymize(session.read.parquet(str(path)), promise, **how)
-            there = time.perf_counter() - begun
-        release.forget()
+            for _ in range(RUNS):
+                before = (cpu_seconds(), *_cpu_below())
+                release = spark.anonymize(session.read.parquet(str(path)), promise, **how)
+                spent.append([now - then for now, then in zip((cpu_seconds(), *_cpu_below()), before, strict=True)])
+                release.forget()
         session.stop()
-        shuffled = _shuffled(log)
+        shuffled = _shuffled(log) / RUNS
     assert release.recoding.cut.nodes.tolist() == local.recoding.cut.nodes.tolist()
     assert release.loss == local.loss
+    first, again = sum(spent[0]), sum(spent[-1])
     return {
         "transactions": f"{transactions:,}",
-        "cores": cores,
-        "local s": f"{here:.1f}",
-        "Spark s": f"{there:.1f}",
-        "Spark / local": f"{there / here:.1f}",
-        "local peak MB": memory,
-        "driver JVM MB": seen.jvm,
+        "Spark": where,
+        "rows": rows,
+        "local CPU s": f"{here:.1f}",
+        "first CPU s": f"{first:.1f}",
+        "second CPU s": f"{again:.1f}",
+        "of it JVM": f"{spent[-1][1]:.1f}",
+        "Python": f"{spent[-1][2]:.1f}",
+        "first / local": f"{first / here:.1f}",
+        "second / local": f"{again / here:.1f}",
+        "JVM MB": seen.jvm,
         "Python workers MB": seen.workers,
         "shuffled bytes / basket": f"{shuffled / transactions:,.0f}",
         "same cut and NCP": "yes",
@@ -77,8 +99,44 @@ def case_spark(transactions: int, cores: int) -> Row:
     }
 
 
+@contextlib.contextmanager
+def _two_workers(folder: str) -> Iterator[str]:
+    """A standalone master with two workers of one core each on this machine: its address."""
+    import pyspark
+
+    home = Path(pyspark.__file__).parent
+    settings = {"SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_MEMORY": "256m"}
+    processes: list[subprocess.Popen[str]] = []
+
+    def start(name: str, sentence: str, *words: str) -> str:
+        command = [home / "bin" / "spark-class", f"org.apache.spark.deploy.{name}", "--host", "127.0.0.1"]
+        process = subprocess.Popen(
+            [*map(str, command), "--port", "0", "--webui-port", "0", *words],
+            env=os.environ | settings,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        processes.append(process)
+        assert process.stderr is not None
+        line = next(line for line in process.stderr if sentence in line)
+        threading.Thread(target=lambda: [*process.stderr], daemon=True).start()  # what is not read would block it
+        return line.split()[-1]
+
+    try:
+        master = start("master.Master", "Starting Spark master at")
+        for _ in range(2):
+            place = ("--cores", "1", "--memory", "4g", "--work-dir", f"{folder}/work")
+            start("worker.Worker", "Successfully registered with master", *place, master)
+        yield master
+    finally:
+        for process in reversed(processes):
+            process.terminate()
+            process.wait(60)
+
+
 class _Watched:
-    """The largest resident memory of the JVM below this process, and of all Python workers together, looked at twice a second."""
+    """The largest resident memory of the JVMs below this process, and of all Python workers together, looked at twice a second."""
 
     def __enter__(self) -> _Watched:
         self.jvm = self.workers = 0
@@ -94,12 +152,19 @@ class _Watched:
     def _look(self) -> None:
         while not self._done.wait(0.5):
             below = _descendants(os.getpid())
-            self.jvm = max(self.jvm, sum(mb for name, mb in below if name == "java"))
-            self.workers = max(self.workers, sum(mb for name, mb in below if name.startswith("python")))
+            self.jvm = max(self.jvm, sum(mb for name, mb, _ in below if name == "java"))
+            self.workers = max(self.workers, sum(mb for name, mb, _ in below if name.startswith("python")))
 
 
-def _descendants(root: int) -> list[tuple[str, int]]:
-    """(name, resident MB) of all processes below one."""
+def _cpu_below() -> tuple[float, float]:
+    """CPU seconds that the JVMs, and the Python workers, below this process have used so far."""
+    below = _descendants(os.getpid())
+    jvm = sum(cpu for name, _, cpu in below if name == "java")
+    return jvm, sum(cpu for name, _, cpu in below if name.startswith("python"))
+
+
+def _descendants(root: int) -> list[tuple[str, int, float]]:
+    """(name, resident MB, CPU seconds with those of ended children) of all processes below one."""
     parent, facts = {}, {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -109,7 +174,8 @@ def _descendants(root: int) -> list[tuple[str, int]]:
             continue
         pid = int(folder.name)
         parent[pid] = int(fields[1])
-        facts[pid] = (name, int(fields[21]) * os.sysconf("SC_PAGE_SIZE") // 2**20)
+        seconds = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+        facts[pid] = (name, int(fields[21]) * os.sysconf("SC_PAGE_SIZE") // 2**20, seconds)
     below = {root}
     for _ in range(6):
         below |= {pid for pid, above in parent.items() if above in below}

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from shoal.records.baskets import Baskets
 from shoal.spark.data.frame_records import SparkRecords
+from shoal.spark.data.one_task import SETTING
 from shoal.spark.data.packing import lists, pack
 from shoal.spark.data.sets import SparkSets
 
@@ -23,7 +24,15 @@ class Frame:
     def __init__(self, tasks):
         self.tasks = tasks
 
-    sparkSession = SimpleNamespace(sparkContext=SimpleNamespace(defaultParallelism=2))  # noqa: N815
+    sparkSession = SimpleNamespace(  # noqa: N815
+        sparkContext=SimpleNamespace(defaultParallelism=2),
+        # Nothing fits one task unless a test says so.
+        conf=SimpleNamespace(get=lambda name, default=None: "0" if name == SETTING else default),
+    )
+
+    def coalesce(self, n):
+        assert n == 1
+        return Frame([[batch for task in reversed(self.tasks) for batch in task]])
 
     def mapInArrow(self, function, schema):  # noqa: N802
         return Frame([list(function(iter(batches))) for batches in self.tasks])

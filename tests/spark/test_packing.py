@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.records.baskets import Baskets
-from shoal.spark.data import packing, sets
+from shoal.spark.data import encoding, packing
 from shoal.spark.data.packing import pack, pack_by_key, pieces, together, unpack
 
 names = st.text("ab1é", min_size=1, max_size=2)
@@ -18,7 +18,7 @@ tables = st.lists(st.lists(names, max_size=5), min_size=1, max_size=12)
 @given(tables, st.integers(1, 5), st.integers(0, 3), st.integers(1, 9))
 def test_names_listed_piece_by_piece_are_the_local_vocabulary(rows, at_a_time, partition, most):
     here = Baskets.from_rows(rows)
-    first = partition << sets.IN_PARTITION
+    first = partition << encoding.IN_PARTITION
     batches = [
         pa.record_batch(
             {
@@ -28,21 +28,24 @@ def test_names_listed_piece_by_piece_are_the_local_vocabulary(rows, at_a_time, p
         )
         for at in range(0, len(rows), at_a_time)
     ]
-    own = [*sets._by_own_names(iter(batches))]
-    counts: dict[str, int] = {}
-    for piece in own:
-        for name, count in zip(piece["names"][0].as_py(), piece["counts"][0].as_py(), strict=True):
-            counts[name] = counts.get(name, 0) + count
-    assert [counts[name] for name in here.vocabulary] == here.supports().tolist()
-    assert sum(piece["more"][0].as_py() for piece in own) == here.duplicates
-    lengths = [n for piece in own for n in np.repeat(piece["length"][0].as_py(), piece["of_length"][0].as_py())]
-    assert sorted(lengths) == sorted(here.lengths.tolist())
-
-    before, sets.MOST = sets.MOST, most
+    before, encoding.MOST = encoding.MOST, most
     try:
-        common = [*sets._by_common_names(iter(own), here.vocabulary, {partition: 100})]
+        own = [*encoding.by_own_names(iter(batches))]
     finally:
-        sets.MOST = before
+        encoding.MOST = before
+    told = [each for piece in own for each in piece["told"][0].as_py()]
+    counts = {each["name"]: each["count"] for each in told if each["name"] is not None}
+    assert [counts[name] for name in here.vocabulary] == here.supports().tolist()
+    lengths = [each for each in told if each["name"] is None]
+    assert sum(each["more"] for each in lengths) == here.duplicates
+    assert {each["part"] for each in lengths} == {partition}
+    assert sorted(np.repeat(*zip(*((each["length"], each["count"]) for each in lengths), strict=True))) == sorted(
+        here.lengths.tolist()
+    )
+    # Another partition before it has names of its own.
+    other = [*encoding.by_own_names(iter([pa.record_batch({"row": [9 << 33], "items": [["zz", *rows[0]]]})]))]
+    names = tuple(sorted({*here.vocabulary, "zz"}, key=[*here.vocabulary, "zz"].index))
+    common = [*encoding.by_common_names(iter([*other, *own]), names, {partition: 100, 9: 0})][1:]
     numbers, offsets, ids = together(pa.Table.from_batches(common))
     assert numbers.tolist() == [100 + i for i in range(len(rows))]
     assert (offsets.tolist(), ids.tolist()) == (here.offsets.tolist(), here.items.tolist())

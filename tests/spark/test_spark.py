@@ -21,10 +21,13 @@ from shoal.guarantees.km_local import LocalKmAnonymity
 from shoal.hierarchy.cut import Cut
 from shoal.hierarchy.tree import Hierarchy
 from shoal.records.baskets import Baskets
+from shoal.spark.data.executors import TimeUp, fetch, jobs_within
+from shoal.spark.data.one_task import SETTING
 from shoal.spark.data.packing import together
 from shoal.spark.data.sets import encode_sets
 from shoal.spark.data.storage import frame_of
-from shoal.spark.search.km import publish
+from shoal.spark.search.km import pack_published
+from shoal.spark.search.proposals import named_rows
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -62,30 +65,70 @@ def assert_same(here, there):
 
 
 def test_figure_2_is_recoded_as_in_the_paper(spark):
-    release = shoal.spark.anonymize(frame(spark, FIGURE_2A), KmAnonymity(2, 2), hierarchy=FIGURE_1)
+    how = {"hierarchy": FIGURE_1, "algorithm": "exact"}
+    release = shoal.spark.anonymize(frame(spark, FIGURE_2A), KmAnonymity(2, 2), **how)
     assert release.loss["ncp"] == pytest.approx(2.5 / 11, abs=1e-15)
     assert dict(release.recoding.rules()) == {"a1": "A", "a2": "A", "b1": "b1", "b2": "b2"}
     assert release.published.columns == ["items"]
-    here = shoal.anonymize(Baskets.from_rows(FIGURE_2A), KmAnonymity(2, 2), hierarchy=FIGURE_1, algorithm="exact")
+    here = shoal.anonymize(Baskets.from_rows(FIGURE_2A), KmAnonymity(2, 2), **how)
     assert_same(here, release)
     release.forget()
 
 
-def test_aa_brings_no_row_of_data_to_the_driver_and_finds_the_local_cut(spark, monkeypatch):
-    rows, found = random_rows(1, 1_500, 20), []
+@pytest.fixture
+def in_blocks(spark):
+    """Nothing fits one task."""
+    spark.conf.set(SETTING, "0")
+    yield
+    spark.conf.unset(SETTING)
+
+
+def test_the_default_runs_in_one_task_and_brings_no_row_of_data_to_the_driver(spark, brought):
+    rows = random_rows(1, 1_500, 20)
+    df = frame(spark, rows).repartition(3)
+    with brought() as found:
+        release = shoal.spark.anonymize(df, KmAnonymity(4, 3), hierarchy="balanced:3")
+    here = shoal.anonymize([row[0] for row in df.collect()], KmAnonymity(4, 3), hierarchy="balanced:3")
+    assert (release.algorithm, release.recoding) == ("local", None)
+    assert (dict(release.loss), release.audit, dict(release.details)) == (dict(here.loss), here.audit, here.details)
+    assert (dict(release.kept), release.remains) == (dict(here.kept), here.remains)
+    assert published_rows(release.published) == Counter(here.published)
+    # Names with their counts, a report, the audit and its hash, and again the names.
+    assert len(found) == 5
+    assert max(table.num_rows for table in found) <= 200
+    assert max(table.nbytes for table in found) < 20_000
+    release.forget()
+
+
+def test_aa_in_blocks_brings_no_row_of_data_to_the_driver_and_finds_the_local_cut(spark, brought, in_blocks):
+    rows = random_rows(1, 1_500, 20)
     df, how = frame(spark, rows), {"hierarchy": "balanced:3", "algorithm": "aa"}
-    kind = type(df)
-    with monkeypatch.context() as watched:
-        for name in ("collect", "toPandas", "toLocalIterator", "take", "head", "first", "tail"):
-            watched.setattr(kind, name, lambda *_, name=name, **__: pytest.fail(f"{name} was called"))
-        as_it_is = kind.toArrow
-        watched.setattr(kind, "toArrow", lambda self: found.append(as_it_is(self)) or found[-1])
+    with brought() as found:
         release = shoal.spark.anonymize(df, KmAnonymity(4, 3), **how)
     assert_same(shoal.anonymize(rows, KmAnonymity(4, 3), **how), release)
     # Names, counts of nodes and of sets, lengths per partition: far from 1,500 rows.
     assert max(table.num_rows for table in found) <= 400
     assert max(table.nbytes for table in found) < 20_000
     release.forget()
+
+
+def test_jobs_end_when_their_time_is_up(spark, in_blocks):
+    def without_end(batches):
+        while True:
+            pass
+
+    with pytest.raises(TimeUp), jobs_within(spark, 2.0):
+        fetch(spark.range(1).mapInArrow(without_end, "id bigint"))
+    assert fetch(spark.range(3)).num_rows == 3
+    # The best so far, with what no cut can go below, in blocks and in one task.
+    how = {"hierarchy": "balanced:3", "algorithm": "exact", "time_limit": 1e-3}
+    for memory in ("0", "1g"):
+        spark.conf.set(SETTING, memory)
+        release = shoal.spark.anonymize(frame(spark, random_rows(1, 200, 20)), KmAnonymity(4, 2), **how)
+        assert release.optimal is False
+        assert release.bound < release.loss["info"]
+        assert any("time limit" in note for note in release.notes)
+        release.forget()
 
 
 def test_a_release_is_written_read_again_and_certified_or_not_published_at_all(spark, tmp_path):
@@ -126,7 +169,9 @@ def test_a_release_is_written_read_again_and_certified_or_not_published_at_all(s
 
 def test_force_replaces_a_release_and_nothing_else(spark, tmp_path):
     old, new = (
-        shoal.spark.anonymize(frame(spark, random_rows(2, 60, 12)), KmAnonymity(k, 1), hierarchy="balanced:3")
+        shoal.spark.anonymize(
+            frame(spark, random_rows(2, 60, 12)), KmAnonymity(k, 1), hierarchy="balanced:3", algorithm="exact"
+        )
         for k in (2, 20)
     )
     target = tmp_path / "public"
@@ -207,7 +252,9 @@ def test_rows_change_their_places_from_run_to_run(spark):
     tree = Hierarchy(np.array([40] * 40 + [-1], np.int32), (*names, "ALL"), 40)
     sets = encode_sets(frame(spark, [[name] for name in names]))
     as_they_are = Recoding(Cut.leaves(tree), sets.vocabulary, algorithm="none")
-    first, second = ([row[0][0] for row in publish(sets, as_they_are).collect()] for _ in range(2))
+    first, second = (
+        [row[0][0] for row in named_rows(*pack_published(sets, as_they_are), "items").collect()] for _ in range(2)
+    )
     assert first != second
     assert list(names) not in (first, second)
     assert sorted(first) == sorted(second) == sorted(names)
@@ -233,7 +280,7 @@ def test_data_without_sets_is_refused(spark, rows, schema, given, message):
 @pytest.mark.parametrize(
     ("guarantee", "given", "message"),
     [
-        (KmAnonymity(2, 2), {"algorithm": "hybrid"}, "does not run on Spark"),
+        (KmAnonymity(2, 2), {"algorithm": "hybird"}, "is not known for"),
         (KmAnonymity(2, 2), {"algorithm": "aa", "suppress": 0.1}, "suppress"),
         (KmAnonymity(2, 2), {"time_limit": 0}, "time limit"),
         (KmAnonymity(2, 2), {"keep": "id"}, "has no use for keep="),
@@ -294,20 +341,22 @@ def test_a_worker_with_another_version_is_named(spark, monkeypatch):
 
 
 @pytest.mark.skipif(not os.environ.get("SHOAL_DATA"), reason="SHOAL_DATA does not name the folder of data sets")
-def test_web_view_1_is_released_as_locally(spark):
+def test_web_view_1_is_released_as_locally_in_blocks_and_in_one_task(spark):
     from shoal.records.samples.datasets import get
 
     baskets = shoal.read(get("bms-webview-1"))
     df = frame(spark, list(baskets.rows()))
-    for algorithm in ("exact", "aa"):
-        how = {"hierarchy": "balanced:5", "algorithm": algorithm}
-        here = shoal.anonymize(baskets, KmAnonymity(5, 2), **how)
+    how = {"hierarchy": "balanced:5", "algorithm": "exact"}
+    here = shoal.anonymize(baskets, KmAnonymity(5, 2), **how)
+    for memory in ("0", "1g"):
+        spark.conf.set(SETTING, memory)
         there = shoal.spark.anonymize(df, KmAnonymity(5, 2), **how)
         assert np.array_equal(here.recoding.cut.node, there.recoding.cut.node)
         assert (dict(here.loss), here.bound) == (dict(there.loss), there.bound)
         assert dict(here.kept) == dict(there.kept)
         assert here.audit == there.audit
         there.forget()
+    spark.conf.unset(SETTING)
 
 
 @pytest.mark.parametrize("size", [2**31 + 1, 10**30])

@@ -204,7 +204,7 @@ def test_what_parts_publish_keeps_the_promise_together(table, l, name, size):  #
     if refusal:
         return
     n_parts = max(1, len(records) // size)
-    group = dealing.groups_of_parts(found, guarantee, n_parts, once=once)
+    group = dealing.groups_of_parts(found, guarantee, n_parts, 10**6, once=once)
     sent = there.rows.mapInArrow(
         on_workers(dealing.deal_rows, kinds=kinds, cells=found, n_parts=n_parts, group=group), ""
     ).toArrow()
@@ -273,7 +273,7 @@ def test_a_value_of_one_row_in_l_is_spread_so_that_all_parts_are_able():
     parts = dealing.rows_of_parts(found.rows, 8)
     assert dealing.able_parts(parts, found, 2).all()
     assert not dealing.able_parts(parts, found, 2, once=True)[0]
-    group = dealing.groups_of_parts(found, MatchingDiversity(2), 8, once=True)
+    group = dealing.groups_of_parts(found, MatchingDiversity(2), 8, 10**6, once=True)
     assert 2 <= group.max() + 1 < 8
     together = np.array([parts[group == g].sum(axis=0) for g in range(group.max() + 1)])
     assert dealing.able_parts(together, found, 2, once=True).all()
@@ -291,17 +291,23 @@ def choosy():
     return data, records, rule_edits([line], local.value_hierarchies(records, {}), records["s"]).added
 
 
-def test_parts_that_would_be_too_large_for_a_worker_are_refused(monkeypatch):
+def test_parts_that_would_be_too_large_for_a_worker_are_refused():
     _, records, known = choosy()
     _, _, found = cells_of(records, known)
     guarantee = MatchingDiversity(3, known)
     able = dealing.able_parts(dealing.rows_of_parts(found.rows, 6), found, 3)
     assert np.count_nonzero(able) == 2
-    group = dealing.groups_of_parts(found, guarantee, 6)
+    group = dealing.groups_of_parts(found, guarantee, 6, 10**6)
     assert group.max() + 1 == 2
-    monkeypatch.setattr(dealing, "MOST_ROWS", 25)
-    with pytest.raises(InputError, match=r"rows, more than the 25 that one worker takes .* or use the local engine"):
-        dealing.groups_of_parts(found, guarantee, 6)
+    with pytest.raises(InputError, match=r"rows, more than the 25 that one task takes .* or use the local engine"):
+        dealing.groups_of_parts(found, guarantee, 6, 25)
+
+
+def test_a_task_with_more_memory_takes_larger_parts(monkeypatch):
+    there = pretended_records(choosy()[1])
+    assert dealing.most_rows(there) == dealing.MOST_ROWS
+    monkeypatch.setattr(dealing, "task_memory", lambda session: 16 << 30)
+    assert dealing.most_rows(there) == ((16 << 30) - dealing.BASE) // (400 + 40 * 2)
 
 
 @pytest.mark.parametrize(
@@ -414,7 +420,7 @@ def test_a_table_is_released_in_buckets_as_locally_and_in_parts_nearly_so(spark,
 def test_a_part_that_fails_all_the_same_is_joined_with_another(spark, monkeypatch):
     data, _, known = choosy()
     monkeypatch.setattr(dealing, "ROWS", 15)
-    monkeypatch.setattr(search, "groups_of_parts", lambda cells, guarantee, n, once: np.arange(n, dtype=np.int32))
+    monkeypatch.setattr(search, "groups_of_parts", lambda cells, guarantee, n, most, once: np.arange(n, dtype=np.int32))
     told = []
     how = {"quasi": "a", "sensitive": "s", "algorithm": "balanced"}
     df = spark.createDataFrame(data)
@@ -426,8 +432,8 @@ def test_a_part_that_fails_all_the_same_is_joined_with_another(spark, monkeypatc
     assert release.audit.holds
     assert release.audit.guarantee["knowledge"]["given"] == 1
     release.forget()
-    monkeypatch.setattr(dealing, "MOST_ROWS", 20)
-    with pytest.raises(InputError, match="that one worker takes"):
+    monkeypatch.setattr(search, "most_rows", lambda records: 20)
+    with pytest.raises(InputError, match="that one task takes"):
         shoal.spark.anonymize(df, MatchingDiversity(3, known), **how)
 
 

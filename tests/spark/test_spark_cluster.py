@@ -44,5 +44,7 @@ def test_an_executor_that_dies_half_way_changes_nothing(cluster, tmp_path):
     assert found["node"] == here.recoding.cut.node.tolist()
     assert found["loss"] == dict(here.loss)
     assert found["audit"] == json.loads(json.dumps(here.audit.to_dict()))
+    whole = shoal.anonymize(data(), shoal.KmAnonymity(3, 2), hierarchy="balanced:3")
+    assert found["whole"] == {"algorithm": "local", "loss": dict(whole.loss), "holds": True}
     written = Counter(row for file in (tmp_path / "out" / "public").glob("*.parquet") for row in shoal.read(file))
     assert written == Counter(here.published)

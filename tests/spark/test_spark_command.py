@@ -49,11 +49,13 @@ def test_command_and_plan_make_the_release_of_the_local_engine(spark, shop, run)
     assert (code, json.loads(out)["output_sha256"]) == (0, on_spark["output_sha256"])
     assert run("verify", "public.certificate.json", "public")[0] == 0
 
-    _, plan, _ = run(*flags, "--engine", "spark", "-o", "other", "--print-plan")
+    # As a plan, with the default: whatever keys it prints are in the schema.
+    _, plan, _ = run(*flags[:-2], "--engine", "spark", "-o", "other", "--print-plan")
     (shop / "plan.yaml").write_text(plan)
     assert "engine: spark" in plan
     code, out, _ = run("run", "plan.yaml", "--json")
-    assert (code, json.loads(out)["loss"]) == (0, on_spark["loss"])
+    by_default = json.loads(run(*flags[:-2], "-o", "local.parquet", "--json")[1])
+    assert (code, json.loads(out)["algorithm"], json.loads(out)["loss"]) == (0, "local", by_default["loss"])
     assert (shop / "other").is_dir()
 
 

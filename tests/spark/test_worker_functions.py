@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
+from types import SimpleNamespace
+
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -13,13 +18,18 @@ from shoal.algorithms.km.problem import Problem
 from shoal.algorithms.recoding import Options
 from shoal.errors import InputError, Unreachable
 from shoal.guarantees.km import KmAnonymity
+from shoal.guarantees.km_local import LocalKmAnonymity
 from shoal.hierarchy.build import balanced_tree
 from shoal.loss import common_pairs
+from shoal.models import km as local_km
 from shoal.records.baskets import Baskets
+from shoal.records.storage.digest import row_digest
 from shoal.spark.audits import audit_rows
-from shoal.spark.data import executors, worth_counts
+from shoal.spark.data import executors, one_task, worth_counts
+from shoal.spark.data.packing import together
+from shoal.spark.data.shuffling import places_of
 from shoal.spark.data.spark_session import HERE, master_of
-from shoal.spark.search import km, paths, projection
+from shoal.spark.search import km, paths, projection, whole_sets
 from shoal.spark.search.spark_problem import SparkProblem
 from spark.pretend import add_up, pretended
 from strategies import baskets_of, worlds
@@ -210,10 +220,107 @@ def test_huge_rows_are_cut_into_pieces(monkeypatch):
     assert audit_rows(pretended(baskets), guarantee) == guarantee.audit(baskets)
 
 
-@pytest.mark.parametrize("name", ["oa", "da", "hybrid"])
-def test_what_cannot_be_distributed_is_refused_with_the_reason(name):
-    with pytest.raises(InputError, match=f"{name} does not run on Spark: .*; use exact or aa"):
-        shoal.spark.anonymize(object(), KmAnonymity(2, 2), algorithm=name)
+@pytest.fixture
+def roomy(monkeypatch):
+    """Everything fits one task."""
+    monkeypatch.setattr(one_task, "task_memory", lambda session: 1 << 40)
+
+
+@many
+@given(worlds(max_leaves=12, max_rows=30), st.sampled_from([None, "exact", "hybrid", "aa"]))
+def test_one_task_proposes_what_the_local_engine_proposes(world, name):
+    hierarchy, rows, k, m = world
+    baskets, guarantee = baskets_of(rows, hierarchy), KmAnonymity(k, m)
+    asked = {"hierarchy": hierarchy, "unknown": None, "algorithm": name, "suppress": None, "price": None}
+    how = {"guarantee": guarantee, "asked": asked, "options": Options(threads=1), "secret": bytes(32), "size": 7}
+    try:
+        here = local_km.proposal_of(baskets, guarantee, asked, Options(threads=1))
+    except Unreachable as refusal:
+        here = refusal
+    report, *packed = one_task.map_all(pretended(baskets), whole_sets._propose, "", **how).tasks[0]
+    told = json.loads(report["report"][0].as_py())
+    if isinstance(here, Unreachable):
+        assert (str(whole_sets._fault(told)), packed) == (str(here), [])
+        return
+    assert told == json.loads(one_task.document(told))
+    for figure in ("loss", "kept", "remains", "details", "parameters", "optimal", "bound", "algorithm"):
+        assert told[figure] == getattr(here, figure), figure
+    assert told["cut"] == (here.recoding.cut.node.tolist() if name in ("exact", "hybrid", "aa") else None)
+    assert told["sha256"] == row_digest(baskets)
+    place, offsets, tokens = together(pa.Table.from_batches(packed).drop_columns(["report"]))
+    published = Baskets(offsets, tokens, tuple(told["tokens"]))
+    assert Counter(published) == Counter(here.published)
+    by_number = here.published.take(
+        np.argsort(places_of(np.arange(len(baskets)), bytes(32), 8).view("<i8").reshape(-1))
+    )
+    assert list(published) == list(by_number)
+    assert (np.diff(place) > 0).all()
+
+
+@many
+@given(world=worlds(max_leaves=12, max_rows=30), keep=st.integers(0, 12), yes_or_no=st.booleans())
+def test_one_task_audits_as_the_local_engine_does(roomy, world, keep, yes_or_no):
+    hierarchy, rows, k, m = world
+    baskets = baskets_of(rows, hierarchy)
+    for guarantee in (KmAnonymity(k, m), LocalKmAnonymity(k, m, hierarchy)):
+        here = guarantee.audit(baskets, witnesses=keep, yes_or_no=yes_or_no, threads=1)
+        there = audit_rows(pretended(baskets), guarantee, witnesses=keep, yes_or_no=yes_or_no)
+        assert there == here
+    assert pretended(baskets).digest() == row_digest(baskets)
+
+
+def test_a_task_that_lacks_rows_says_so(roomy):
+    some = pretended(Baskets.from_rows([["a"], ["b"]] * 5))
+    some.rows.tasks.pop()
+    with pytest.raises(RuntimeError, match="rows of 10"):
+        some.digest()
+
+
+@pytest.mark.parametrize("name", ["oa", "da", "hybrid", "local", "lra"])
+def test_what_needs_all_rows_is_refused_with_the_reason_where_they_do_not_fit(name):
+    rows = pretended(Baskets.from_rows([["a"], ["b"]]))
+    with pytest.raises(
+        InputError, match=f"{name} does not run on Spark here: .* 315 MB, and a task may take 0 MB .*exact or aa"
+    ):
+        km.algorithm_for(rows, name)
+
+
+def test_the_default_is_the_local_one_where_rows_fit(monkeypatch):
+    rows = pretended(Baskets.from_rows([["a", "b"]] * 1000))
+    assert km.algorithm_for(rows, None) == "exact"
+    room = one_task.BASE + 1000 * (2 * one_task.TO_CHANGE + one_task.PER_ROW)
+    for memory, name in ((room - 1, "exact"), (room, "local")):
+        monkeypatch.setattr(one_task, "task_memory", lambda session, memory=memory: memory)
+        assert km.algorithm_for(rows, None) == name
+
+
+@pytest.mark.parametrize(
+    ("settings", "memory"),
+    [
+        ({"spark.master": "yarn"}, 384 << 20),
+        ({"spark.master": "yarn", "spark.executor.memory": "8g"}, (8 << 30) // 10),
+        ({"spark.master": "yarn", "spark.executor.memoryOverhead": "2g"}, 2 << 30),
+        ({"spark.master": "yarn", "spark.executor.memoryOverhead": "2048"}, 2 << 30),
+        (
+            {"spark.master": "k8s://x", "spark.executor.memory": "5g", "spark.executor.memoryOverheadFactor": "0.4"},
+            2 << 30,
+        ),
+        ({"spark.master": "yarn", "spark.executor.pyspark.memory": "6g", "spark.executor.cores": "3"}, 2 << 30),
+        ({"spark.master": "yarn", "spark.shoal.task.memory": "3g"}, 3 << 30),
+        ({"spark.master": "local[2]", "spark.shoal.task.memory": "3g"}, 3 << 30),
+    ],
+)
+def test_a_task_may_take_what_spark_grants_its_python(settings, memory):
+    session = SimpleNamespace(conf=SimpleNamespace(get=lambda name, default=None: settings.get(name, default)))
+    assert one_task.task_memory(session) == memory
+
+
+def test_a_frame_of_spark_connect_is_refused_in_one_sentence():
+    frame = type("DataFrame", (), {"__module__": "pyspark.sql.connect.dataframe", "mapInArrow": None})()
+    for ask in (shoal.spark.anonymize, shoal.spark.audit):
+        with pytest.raises(InputError, match=r"is of Spark Connect .*; run Shoal in the driver itself") as refusal:
+            ask(frame, KmAnonymity(2, 2))
+        assert str(refusal.value).count(". ") == 0
 
 
 def test_an_option_without_use_is_refused():

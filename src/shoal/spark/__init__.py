@@ -8,11 +8,23 @@
 The way of the data is that of `release.py`: the algorithm proposes, the audit decides, and nothing is published that the audit has not
 seen. Of k^m-anonymity the cut, the loss and the verdict are those of the local engine, bit for bit; what is grouped block by block
 (see `shoal.spark.search`) loses about as much as there. Audits are the local ones.
+
+Names are imported when they are first used: a worker that counts needs little of the package.
 """
 
-from __future__ import annotations
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from shoal.spark.release import SparkRelease, anonymize, audit, rules, run
-from shoal.spark.verify import verify
+if TYPE_CHECKING:
+    from shoal.spark.release import SparkRelease, anonymize, audit, rules, run
+    from shoal.spark.verify import verify
 
 __all__ = ["SparkRelease", "anonymize", "audit", "rules", "run", "verify"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home = "shoal.spark.verify" if name == "verify" else "shoal.spark.release"
+    value = globals()[name] = getattr(import_module(home), name)
+    return value

@@ -53,7 +53,7 @@ Names = str | Sequence[str]
 
 _PART = re.compile(r"part-.*\.parquet")
 ON_SPARK = frozenset(KEYWORDS) - {
-    *("format", "separator", "id", "query", "input_limit", "threads", "memory_limit", "keep_order"),
+    *("format", "separator", "id", "one_hot", "query", "input_limit", "threads", "memory_limit", "keep_order"),
     *("segments", "population", "generations"),
 }
 """The keywords of `shoal.anonymize` that Spark has a use for."""
@@ -87,7 +87,8 @@ def anonymize(
 ) -> SparkRelease:
     """The release of a data frame, its sets in column `items` (the only column of arrays unless given). Nothing is written yet.
 
-    KmAnonymity: by `exact` (the default) or `aa`, as the local engine would have it. KAnonymity of transactions: by `split` (the default)
+    KmAnonymity: by any algorithm (`local` unless given) as the local engine would have it, where all rows fit one task; beyond that by
+    `exact` (the default there) or `aa`. KAnonymity of transactions: by `split` (the default)
     or `gsc`; `sensitive` names items, or a column of them. TableAnonymity, RTAnonymity and LmDiversity: by all algorithms but `tfirst`, in
     parts of near rows; every column needs a role (`quasi`, `sensitive`, `keep`, `drop`). MatchingDiversity: by all algorithms, in parts
     that are alike; `knowledge` is a file of the driver. Options are as for `shoal.anonymize`. The data frame must give the same rows
@@ -121,13 +122,13 @@ def release_of(plan: Plan, df: DataFrame, progress: Progress | None = None) -> S
     )
     check_auditable(guarantee)
     proposal = propose(df, guarantee, roles, asked, options)
-    published = store(proposal.published)
+    stored = store(proposal.published) if proposal.packed is None else proposal.packed
     try:
-        sha256 = proposal.raw.digest()
+        sha256 = proposal.raw_sha256 or proposal.raw.digest()
         # Reading the published rows fills their store; the raw ones are not needed after that.
-        seen, _ = read_frame(published, proposal.guarantee, roles_as_read(proposal.raw))
+        seen, _ = read_frame(proposal.published, proposal.guarantee, roles_as_read(proposal.raw))
     except BaseException:
-        published.unpersist()
+        stored.unpersist()
         raise
     finally:
         proposal.forget()
@@ -142,12 +143,14 @@ def release_of(plan: Plan, df: DataFrame, progress: Progress | None = None) -> S
             )
         digest = seen.digest()
     except BaseException:
-        published.unpersist()
+        stored.unpersist()
         raise
     finally:
         seen.forget()
     seconds = time.monotonic() - started
-    return SparkRelease(published, proposal, verdict, seen, sha256, digest, seconds, plan.engine or "spark")
+    return SparkRelease(
+        proposal.published, proposal, verdict, seen, sha256, digest, seconds, plan.engine or "spark", stored
+    )
 
 
 def audit(
@@ -232,7 +235,7 @@ class SparkRelease(Outcome):
     """A published data frame, how it came about, what it costs, and the audit that it passed."""
 
     published: DataFrame
-    """In an order that says nothing about that of the input. The executors keep it: `forget` lets them drop it."""
+    """In an order that says nothing about that of the input. The executors keep its rows: `forget` lets them drop them."""
     proposal: SparkProposal
     audit: Audit
     seen: SparkSets | SparkRecords
@@ -243,6 +246,8 @@ class SparkRelease(Outcome):
     seconds: float
     engine: str = "spark"
     """With its master, if one was named."""
+    stored: DataFrame | None = None
+    """What the executors keep of the published rows."""
     written: list[SparkWritten] = field(default_factory=list)
     """What it was written to so far."""
 
@@ -365,7 +370,8 @@ class SparkRelease(Outcome):
 
     def forget(self) -> None:
         """Let the executors drop the published rows."""
-        self.published.unpersist()
+        if self.stored is not None:
+            self.stored.unpersist()
 
     def _certify(self, frame: DataFrame, place: Folder | Table) -> dict[str, Any]:
         """The certificate of what was written; raises unless its audit holds, and the rows are exactly those that passed before."""

@@ -172,24 +172,20 @@ class Local(Document):
     loss_of_cut: Share = absent()
 
 
-class Cut(Sets):
+class KmOnSpark(Sets):
     guarantee: parts.Km
     loss: CutLoss
     suppressed: Suppressed
     levels: list[Level]
-
-
-class Km(Cut):
     kept: CutKept
     deleted_shares: dict[str, Share]
     """Per published token, the share of its occurrences that was deleted."""
     local: Local = absent()
     hierarchy: Tree
+
+
+class Km(KmOnSpark):
     audit: Counts
-
-
-class KmOnSpark(Cut):
-    kept: CutKept
 
 
 class Edits(Document):

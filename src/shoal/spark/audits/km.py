@@ -1,9 +1,9 @@
 """The audit of k^m-anonymity on Spark, equal to the local one: the same counts, the same witnesses, in the same rows.
 
-Items are numbered rarest first, and an itemset is counted at its first number. A row is sent once to every block of numbers of which it
-holds one, from that one on, and the kernel of the local audit counts there. None of this is shared with the search, which projects rows
-by code of its own. Witnesses are the rarest itemsets, then the smallest, then those that the walk meets first; that order does not
-depend on the blocks, so the best of every block together hold the best of all.
+Where all rows fit one task, the local audit runs there. Beyond that, items are numbered rarest first, and an itemset is counted at its
+first number. A row is sent once to every block of numbers of which it holds one, from that one on, and the kernel of the local audit counts
+there. None of this is shared with the search, which projects rows by code of its own. Witnesses are the rarest itemsets, then the smallest,
+then those that the walk meets first; that order does not depend on the blocks, so the best of every block together hold the best of all.
 
 Under local recoding, tokens are counted as they stand first, and then rows spelled out in leaves. How a token is spelled out depends on the
 tree and on the published names alone, which the driver has; every row is spelled out by itself, on the workers, and counted as plain
@@ -29,6 +29,7 @@ from shoal.kernels.audit.row_sets import first_unsound_row
 from shoal.kernels.audit.threads import blocks_of_work
 from shoal.records.baskets import Baskets
 from shoal.spark.data.executors import count_batch, count_keys, fetch, map_groups, map_rows
+from shoal.spark.data.one_task import TO_CHANGE, ask_all, cores_of_task, fits
 from shoal.spark.data.packing import (
     PACKED,
     Ints,
@@ -51,6 +52,8 @@ _SCHEMA = "block int, checked array<bigint>, rare array<bigint>, support array<b
 
 def audit_km(sets: SparkSets, guarantee: KmAnonymity, witnesses: int, yes_or_no: bool) -> Audit:
     """As `KmAnonymity.audit`."""
+    if fits(sets):
+        return _audit_in_one_task(sets, guarantee, witnesses, yes_or_no)
     m = min(int(guarantee.m), sets.longest)
     full = m if yes_or_no else affordable_size(sets.lengths, sets.of_length, m)
     checked, rare, rarest = _count(sets, guarantee.k, full, witnesses, only_one=yes_or_no)
@@ -69,6 +72,22 @@ def audit_km(sets: SparkSets, guarantee: KmAnonymity, witnesses: int, yes_or_no:
         witnesses=_witnesses(sets, rarest),
         notes=(f"{sets.empty:,} transactions are empty; they hold no items and are safe",) if sets.empty else (),
     )
+
+
+def _audit_in_one_task(sets: SparkSets, guarantee: KmAnonymity, witnesses: int, yes_or_no: bool) -> Audit:
+    how = {"witnesses": witnesses, "yes_or_no": yes_or_no, "threads": cores_of_task(sets.session)}
+    told = ask_all(sets, _audit_all, guarantee=guarantee, how=how)
+    told["by_size"] = {int(size): tuple(counts) for size, counts in told["by_size"].items()}
+    told["witnesses"] = tuple(Witness(tuple(items), support, tuple(rows)) for items, support, rows in told["witnesses"])
+    return Audit(guarantee=guarantee.to_dict(), **told | {"notes": tuple(told["notes"])})
+
+
+def _audit_all(baskets: Baskets, guarantee: KmAnonymity, how: dict[str, Any]) -> dict[str, Any]:
+    """On a worker: what the audit says of all rows."""
+    check_rows(baskets, len(baskets.vocabulary))
+    verdict = guarantee.audit(baskets, **how)
+    told = {name: getattr(verdict, name) for name in ("holds", "checked", "violations", "by_size", "complete", "notes")}
+    return told | {"witnesses": [[one.items, one.support, one.rows] for one in verdict.witnesses]}
 
 
 def _count(
@@ -159,6 +178,8 @@ def audit_local_km(sets: SparkSets, guarantee: LocalKmAnonymity, witnesses: int,
     """As `LocalKmAnonymity.audit`; raises where rows would have to be walked in one place."""
     tree = guarantee.hierarchy
     node = None if tree is None else nodes_of(sets.vocabulary, tree)  # a token from elsewhere is an error in any case
+    if fits(sets, TO_CHANGE):  # rows may have to be spelled out
+        return _audit_in_one_task(sets, guarantee, witnesses, yes_or_no)
     plain = replace(audit_km(sets, guarantee, witnesses, True), guarantee=guarantee.to_dict())
     if plain.holds:
         return plain

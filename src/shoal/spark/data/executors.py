@@ -8,6 +8,8 @@ says in one sentence what is missing.
 from __future__ import annotations
 
 import re
+import secrets
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -20,7 +22,7 @@ from shoal import __version__
 from shoal.errors import InputError, ShoalError
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 _COUNTS = "key bigint, count bigint"
 _MISSING = re.compile(r"No module named '([\w.]+)'")
@@ -93,6 +95,39 @@ def total_batch(total: npt.NDArray[np.int64]) -> pa.RecordBatch:
     """On a worker: counts by key from 0 on, without zeros, for `count_keys`."""
     key = np.flatnonzero(total)
     return pa.record_batch({"key": key.astype(np.int64), "count": total[key]})
+
+
+class TimeUp(Exception):  # noqa: N818 - an event, not an error
+    """The time that jobs may take is used up."""
+
+
+@contextmanager
+def jobs_within(session: SparkSession, seconds: float | None) -> Iterator[None]:
+    """Jobs that this thread starts are cancelled when the time is up, which then raises; None is no limit."""
+    if seconds is None:
+        yield
+        return
+    if seconds <= 0:
+        raise TimeUp
+    context, tag, is_up = session.sparkContext, f"shoal-{secrets.token_hex(8)}", threading.Event()
+
+    def cancel() -> None:
+        is_up.set()
+        context.cancelJobsWithTag(tag)
+
+    timer = threading.Timer(seconds, cancel)
+    timer.daemon = True
+    context.addJobTag(tag)
+    timer.start()
+    try:
+        yield
+    except Exception as error:  # a job that was cancelled ends in errors of several classes
+        if is_up.is_set():
+            raise TimeUp from error
+        raise
+    finally:
+        timer.cancel()
+        context.removeJobTag(tag)
 
 
 @contextmanager

@@ -25,6 +25,7 @@ from shoal.records.roles import check_numeric, numeric_columns
 from shoal.records.storage.digest import record_hash
 from shoal.records.tokens import as_text
 from shoal.records.values import NumberError, ordering
+from shoal.spark.data.encoding import number_rows
 from shoal.spark.data.executors import fetch, map_rows, store
 from shoal.spark.data.packing import Ints, Longs, equal_lists, flat, frozen, gather, lists
 from shoal.spark.data.sets import (
@@ -41,7 +42,6 @@ from shoal.spark.data.sets import (
     lengths_of,
     name_lists,
     names_and_counts,
-    number_rows,
 )
 
 if TYPE_CHECKING:

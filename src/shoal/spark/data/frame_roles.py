@@ -113,7 +113,7 @@ def _read_sets(df: DataFrame, guarantee: Any, roles: FrameRoles) -> tuple[SparkS
         items = items_column(df, roles.items, hidden)
         records = code_records(df, FrameRoles(items, keep=roles.keep), hidden)
         return records, replace(guarantee, sensitive=records.template.sensitive_items)
-    sets = encode_sets(df, roles.items)
+    sets = encode_sets(df, roles.items, for_one_task=isinstance(guarantee, KmAnonymity))
     if isinstance(guarantee, KAnonymity):
         names = frozenset(item_names(named, sets.vocabulary))
         guarantee = replace(guarantee, sensitive=frozenset(guarantee.sensitive) | names)

@@ -1,16 +1,14 @@
 """Sets on Spark: rows of item ids with a row number each, kept by the executors; names and counts on the driver.
 
-The texts of a row pass once from Spark to a worker, which numbers the names of some thousand rows by itself. From then on rows are
-packed numbers: the driver puts all names into the order of the local vocabulary, so an item has the same id as it would have here, and
-the workers exchange their numbers for those. Rows are numbered in the order in which the data frame gives them: whatever a walk meets
-first, it meets first locally too.
+The driver puts all names into the order of the local vocabulary, so an item has the same id as it would have here. Rows are numbered in the
+order in which the data frame gives them: whatever a walk meets first, it meets first locally too.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,30 +19,21 @@ import pyarrow.compute as pc
 from shoal.errors import VALUES, InputError
 from shoal.ordering import natural_order
 from shoal.records.roles import comma_parts
-from shoal.records.storage.digest import groups_for, set_hashes, whole_digest
+from shoal.records.storage.digest import groups_for, row_digest, set_hashes, whole_digest
+from shoal.spark.data.encoding import (
+    IN_PARTITION,
+    OWN_NAMES,
+    by_common_names,
+    by_own_names,
+    first_rows,
+    once_in_a_row,
+)
 from shoal.spark.data.executors import fetch, map_groups, map_rows, store
-from shoal.spark.data.packing import MOST, PACKED, Ints, Longs, Marks, offsets_of, pack, pieces, row_of
+from shoal.spark.data.one_task import ask_all, fits
+from shoal.spark.data.packing import PACKED, Longs, Marks, pieces, row_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
-
-IN_PARTITION = 33
-"""Bits that `monotonically_increasing_id` uses for the row within its partition."""
-
-_OWN_FIELDS = (
-    pa.field("number", pa.int64()),
-    pa.field("lengths", pa.binary()),
-    pa.field("items", pa.binary()),
-    pa.field("names", pa.list_(pa.string())),
-    pa.field("counts", pa.list_(pa.int64())),
-    pa.field("length", pa.list_(pa.int64())),
-    pa.field("of_length", pa.list_(pa.int64())),
-    pa.field("more", pa.int64()),
-)
-_OWN_NAMES = (
-    "number bigint, lengths binary, items binary, names array<string>, counts array<bigint>, length array<bigint>, "
-    "of_length array<bigint>, more bigint"
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +52,8 @@ class SparkSets:
     duplicates: int
     column: str
     """The column of the data frame that held the sets."""
+    own: tuple[DataFrame, dict[int, int]] | None = None
+    """Where nobody has asked for all rows more than once: rows by the names of their partition, and the first row of each partition."""
 
     template = None
     """There is no table around the sets; `SparkRecords` have one."""
@@ -121,20 +112,24 @@ class SparkSets:
 
     def digest(self) -> str:
         """As `shoal.records.storage.digest`, which depends neither on the order of rows nor on how they are spread."""
+        if fits(self):
+            return str(ask_all(self, row_digest))
         return digest_of(self.rows, len(self), [*self.vocabulary], _hash_sets)
 
     def forget(self) -> None:
         """Let the executors drop the rows."""
-        self.rows.unpersist()
+        (self.rows if self.own is None else self.own[0]).unpersist()
 
 
 def check_session(df: DataFrame) -> None:
     """Raises unless the data frame is of a session whose driver is this process."""
-    if "connect" in type(df).__module__ or not hasattr(df, "mapInArrow"):
+    if "connect" in type(df).__module__:
         raise InputError(
-            f"the data is {type(df).__module__}.{type(df).__name__}; give a data frame of a Spark session whose driver is this process "
-            "(not of Spark Connect)"
+            "the data frame is of Spark Connect (as with Databricks Connect, and on serverless and shared clusters), whose driver is "
+            "another process; run Shoal in the driver itself: a notebook on a dedicated cluster, or a job by spark-submit"
         )
+    if not hasattr(df, "mapInArrow"):
+        raise InputError(f"the data is {type(df).__module__}.{type(df).__name__}; give a data frame of a Spark session")
 
 
 def items_column(df: DataFrame, items: str | None, beside: str | None = None) -> str:
@@ -176,26 +171,35 @@ def name_lists(column: str | None) -> Column:
     return nothing if column is None else sf.coalesce(column_called(column).cast("array<string>"), nothing)
 
 
-def encode_sets(df: DataFrame, items: str | None = None) -> SparkSets:
-    """The sets of a column of arrays (`items` unless there is only one such column)."""
+def encode_sets(df: DataFrame, items: str | None = None, *, for_one_task: bool = False) -> SparkSets:
+    """The sets of a column of arrays (`items` unless there is only one such column).
+
+    The executors keep the encoded rows; `for_one_task`, where they fit one, what that task encodes them from.
+    """
     from pyspark.sql import functions as sf
 
     check_session(df)
     column = items_column(df, items)
     given = df.select(sf.monotonically_increasing_id().alias("row"), name_lists(column).alias("items"))
-    own = store(map_rows(given, _by_own_names, _OWN_NAMES))
+    own = store(map_rows(given, by_own_names, OWN_NAMES))
     try:
-        each = own.select(sf.inline(sf.arrays_zip("names", "counts")))
-        counts = each.groupBy(sf.col("names").alias("name")).agg(sf.sum("counts").alias("count"))
-        vocabulary, supports = names_in_order(counts, column)
-        starts, lengths, of_length, duplicates = _lengths_of_pieces(own)
-        rows = store(map_rows(own, _by_common_names, PACKED, names=vocabulary, starts=starts))
+        told = own.select(sf.inline("told")).groupBy("name", "part", "length")
+        table = fetch(told.agg(sf.sum("count").alias("count"), sf.sum("more").alias("more")))
+        of_name = table.filter(pc.is_null(table["part"])).select(["name", "count"])
+        vocabulary, supports = names_in_order(of_name, column)
+        starts, lengths, of_length, duplicates = _lengths_from_counts(table.filter(pc.is_valid(table["part"])))
+        rows = map_rows(own, by_common_names, PACKED, names=vocabulary, starts=starts)
+        sets = SparkSets(rows, vocabulary, supports, lengths, of_length, duplicates, column, (own, starts))
+        if for_one_task and fits(sets):
+            return sets
         # Counting fills the store of the encoded rows; from then on the texts are not needed.
-        size = fetch(rows.agg(sf.sum(sf.octet_length("rows")).alias("n")))["n"][0].as_py() or 0
-    finally:
+        size = fetch(store(rows).agg(sf.sum(sf.octet_length("rows")).alias("n")))["n"][0].as_py() or 0
+    except BaseException:
         own.unpersist()
+        raise
+    own.unpersist()
     check_same_rows(rows, int(of_length.sum()), size // 8)
-    return SparkSets(rows, vocabulary, supports, lengths, of_length, duplicates, column)
+    return replace(sets, own=None)
 
 
 def check_same_rows(rows: DataFrame, first: int, then: int) -> None:
@@ -225,87 +229,16 @@ def check_known(names: Iterable[str], vocabulary: Sequence[str]) -> None:
         )
 
 
-def _by_own_names(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """On a worker: rows of names as rows of ids in a list of names of their own, each once in its row; and what they count."""
-    for batch in batches:
-        if not len(batch):
-            continue
-        sets = batch.column("items")
-        offsets = sets.offsets.to_numpy().astype(np.int64)
-        texts = sets.values[int(offsets[0]) : int(offsets[-1])].cast(pa.string())
-        coded = texts.dictionary_encode(null_encoding="encode")
-        ends, ids = once_in_a_row(offsets - offsets[0], coded.indices.to_numpy(zero_copy_only=False))
-        length, of_length = np.unique(np.diff(ends), return_counts=True)
-        facts = {
-            "number": batch.column("row")[0].as_py(),
-            "names": coded.dictionary,
-            "counts": np.bincount(ids, minlength=len(coded.dictionary)),
-            "length": length,
-            "of_length": of_length,
-            "more": len(texts) - len(ids),
-        }
-        columns = {
-            field.name: pa.array([facts[field.name]], field.type) for field in _OWN_FIELDS if field.name in facts
-        }
-        columns |= pack(np.zeros(0), ends, ids)
-        yield pa.record_batch([columns[field.name] for field in _OWN_FIELDS], schema=pa.schema(_OWN_FIELDS))
-
-
-def _lengths_of_pieces(own: DataFrame) -> tuple[dict[int, int], Longs, Longs, int]:
-    """As `lengths_of`, from what the pieces of rows have counted."""
-    from pyspark.sql import functions as sf
-
-    part = sf.shiftright("number", IN_PARTITION).alias("part")
-    # What a piece repeats is told with the first of its lengths.
-    each = own.select(part, "more", sf.posexplode(sf.arrays_zip("length", "of_length")).alias("at", "told"))
-    more = sf.when(sf.col("at") == 0, sf.col("more")).otherwise(0)
-    return _lengths_from_counts(
-        each.select("part", more.alias("more"), "told.length", "told.of_length")
-        .groupBy("part", "length")
-        .agg(sf.sum("of_length").alias("count"), sf.sum("more").alias("more"))
-    )
-
-
-def _by_common_names(
-    batches: Iterator[pa.RecordBatch], names: tuple[str, ...], starts: dict[int, int]
-) -> Iterator[pa.RecordBatch]:
-    """On a worker: rows of ids in the common list of names, numbered through, as many in one row of Spark as a task works on."""
-    known = pa.array(names, pa.string())
-    rows: list[Longs] = []
-    lengths: list[Longs] = []
-    items: list[Ints] = []
-
-    def pack_all() -> pa.RecordBatch:
-        return pa.record_batch(pack(np.concatenate(rows), offsets_of(np.concatenate(lengths)), np.concatenate(items)))
-
-    for batch in batches:
-        columns = [batch.column(name) for name in ("number", "lengths", "items", "names")]
-        for number, own_lengths, own_items, own_names in zip(*columns, strict=True):
-            offsets = offsets_of(np.frombuffer(own_lengths.as_py(), "<i4"))
-            common = pc.index_in(own_names.values.cast(pa.string()), known).to_numpy(zero_copy_only=False)
-            ids = np.sort((row_of(offsets) << 32) | common[np.frombuffer(own_items.as_py(), "<i4")])
-            first = number_rows(np.array([number.as_py()]), starts)[0]
-            rows.append(first + np.arange(len(offsets) - 1))
-            lengths.append(np.diff(offsets))
-            items.append((ids & 0xFFFFFFFF).astype(np.int32))
-            if sum(map(len, items)) >= MOST:
-                yield pack_all()
-                rows, lengths, items = [], [], []
-    if rows:
-        yield pack_all()
-
-
 def names_and_counts(given: DataFrame, column: str) -> tuple[tuple[str, ...], Longs]:
     """All names in natural order, and how many rows hold each."""
     from pyspark.sql import functions as sf
 
     each = given.select(sf.explode(sf.array_distinct("items")).alias("name"))
-    return names_in_order(each.groupBy("name").agg(sf.count("*").alias("count")), column)
+    return names_in_order(fetch(each.groupBy("name").agg(sf.count("*").alias("count"))), column)
 
 
-def names_in_order(counts: DataFrame, column: str) -> tuple[tuple[str, ...], Longs]:
+def names_in_order(table: pa.Table, column: str) -> tuple[tuple[str, ...], Longs]:
     """Names and their counts in natural order; raises if an item of the column has no name."""
-    table = fetch(counts)
     names = table["name"].to_pylist()
     for wrong, word in ((None, "missing"), ("", "empty")):
         if wrong in names:
@@ -324,36 +257,18 @@ def lengths_of(given: DataFrame) -> tuple[dict[int, int], Longs, Longs, int]:
         sf.size(sf.array_distinct("items")).cast("bigint").alias("length"),
         sf.size("items").alias("given"),
     )
-    return _lengths_from_counts(
-        seen.groupBy("part", "length").agg(
-            sf.count("*").alias("count"), sf.sum(sf.col("given") - sf.col("length")).alias("more")
-        )
-    )
+    counts = seen.groupBy("part", "length")
+    more = sf.sum(sf.col("given") - sf.col("length")).alias("more")
+    return _lengths_from_counts(fetch(counts.agg(sf.count("*").alias("count"), more)))
 
 
-def _lengths_from_counts(counts: DataFrame) -> tuple[dict[int, int], Longs, Longs, int]:
+def _lengths_from_counts(table: pa.Table) -> tuple[dict[int, int], Longs, Longs, int]:
     """From rows (`count`) and repeated items (`more`) by partition and length: what `lengths_of` returns."""
-    table = fetch(counts)
     part, length, count = (table[name].to_numpy() for name in ("part", "length", "count"))
     starts = first_rows(part, count)
     lengths, place = np.unique(length, return_inverse=True)
     of_length = np.bincount(place.reshape(-1), count, minlength=len(lengths)).astype(np.int64)
     return starts, lengths.astype(np.int64), of_length, int(np.sum(table["more"].to_numpy()))
-
-
-def first_rows(part: Longs, count: Longs) -> dict[int, int]:
-    """The number of the first row of each partition, from counts of rows by partition."""
-    parts, place = np.unique(part, return_inverse=True)
-    sizes = np.bincount(place.reshape(-1), count, minlength=len(parts)).astype(np.int64)
-    return dict(zip(parts.tolist(), (np.cumsum(sizes) - sizes).tolist(), strict=True))
-
-
-def number_rows(number: Longs, starts: dict[int, int]) -> Longs:
-    """On a worker: rows numbered through, from `monotonically_increasing_id` and the number of the first row of each partition."""
-    part = number >> IN_PARTITION
-    parts = np.unique(part)
-    start = np.array([starts[p] for p in parts.tolist()], np.int64)
-    return start[np.searchsorted(parts, part)] + (number & ((1 << IN_PARTITION) - 1))
 
 
 def ids_of(sets: pa.ListArray, known: pa.Array) -> tuple[Longs, Any]:
@@ -362,16 +277,6 @@ def ids_of(sets: pa.ListArray, known: pa.Array) -> tuple[Longs, Any]:
     texts = sets.values[int(offsets[0]) : int(offsets[-1])]
     ids = pc.index_in(texts.cast(pa.string()), known).to_numpy(zero_copy_only=False)
     return once_in_a_row(offsets - offsets[0], ids)
-
-
-def once_in_a_row(offsets: Longs, ids: Any) -> tuple[Longs, Any]:
-    """(offsets, ids), ascending and each once in its row."""
-    key = np.sort((row_of(offsets) << 32) | ids.astype(np.int64))
-    first = np.ones(len(key), np.bool_)  # np.unique hashes, which takes several times as long
-    first[1:] = key[1:] != key[:-1]
-    key = key[first]
-    ends = np.searchsorted(key >> 32, np.arange(len(offsets)))
-    return ends, (key & 0xFFFFFFFF).astype(np.int32)
 
 
 def digest_of(rows: DataFrame, n: int, names: list[Any], hash_rows: Callable[..., Any]) -> str:

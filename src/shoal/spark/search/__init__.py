@@ -8,6 +8,7 @@ published.
 
 from __future__ import annotations
 
+from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -16,15 +17,12 @@ from shoal.algorithms.recoding import Options
 from shoal.errors import InputError
 from shoal.guarantees.km import KmAnonymity
 from shoal.spark.data.frame_records import FrameRoles
-from shoal.spark.search import buckets, km, tables, transactions
 from shoal.spark.search.proposals import Asked, SparkProposal, check_filled
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-DEFAULT = {"km": "exact"}
-"""The algorithm when nobody names one, where the first of all does not run on Spark."""
-_HOMES = {"km": km, "k": transactions, "table": tables, "rt": tables, "lm": tables, "diversity": buckets}
+_HOMES = {"km": "km", "k": "transactions", "table": "tables", "rt": "tables", "lm": "tables", "diversity": "buckets"}
 
 
 def home_of(guarantee: Any) -> ModuleType:
@@ -32,14 +30,16 @@ def home_of(guarantee: Any) -> ModuleType:
     kind = kind_of(guarantee) if hasattr(guarantee, "model") else ""
     if kind not in _HOMES or (kind == "km" and type(guarantee) is not KmAnonymity):
         raise InputError(f"{guarantee} cannot be reached on Spark; use the local engine")
-    return _HOMES[kind]
+    return import_module(f"{__name__}.{_HOMES[kind]}")
 
 
 def propose(df: DataFrame, guarantee: Any, roles: FrameRoles, asked: Asked, options: Options) -> SparkProposal:
     """What the model of the guarantee proposes for a data frame."""
     home = home_of(guarantee)
     kind = kind_of(guarantee)
-    asked = {**asked, "algorithm": entry(kind, asked["algorithm"] or DEFAULT.get(kind))[0]}
+    name = asked["algorithm"]
+    if kind != "km" or name is not None:  # which is the default under k^m depends on how many rows there are
+        asked = {**asked, "algorithm": entry(kind, name)[0]}
     home.check(guarantee, asked)
     options.tell("reading", 0.0)
     rows, guarantee = home.read(df, guarantee, roles)

@@ -53,6 +53,7 @@ from shoal.spark.search.dealing import (
     groups_of_parts,
     join_neighbours,
     kinds_under,
+    most_rows,
     number_of_parts,
 )
 from shoal.spark.search.mining import count_covered, mine_rules
@@ -167,7 +168,8 @@ def bucketize(records: SparkRecords, guarantee: MatchingDiversity, name: str, op
     cells = count_cells(records, kinds)
     check_whole(records.template, cells, guarantee, once=once)
     n_parts = number_of_parts(len(records), len(cells.rows))
-    group = groups_of_parts(cells, guarantee, n_parts, once=once)
+    most = most_rows(records)
+    group = groups_of_parts(cells, guarantee, n_parts, most, once=once)
     promise = MatchingDiversity(guarantee.l, None if rules is None else rules.without_redundant(), guarantee.missing)
     while True:
         options.tell("groups", 0.3)
@@ -195,7 +197,7 @@ def bucketize(records: SparkRecords, guarantee: MatchingDiversity, name: str, op
             raise Unreachable(reports[0]["fault"])
         step = join_neighbours(able)
         group = step[group]
-        check_size(int(np.bincount(step, [report["rows"] for report in reports]).max()), guarantee)
+        check_size(int(np.bincount(step, [report["rows"] for report in reports]).max()), guarantee, most)
 
 
 def check_whole(table: Records, cells: CountedCells, guarantee: MatchingDiversity, *, once: bool) -> None:

@@ -28,12 +28,15 @@ from shoal.records.buckets import sensitive_column
 from shoal.records.knowledge import Covers, Rules, covers
 from shoal.spark.data.executors import fetch, map_rows
 from shoal.spark.data.frame_records import SparkRecords, beside_rows, codes_of
+from shoal.spark.data.one_task import BASE, SETTING, task_memory
 from shoal.spark.data.packing import Ints, Longs, Marks
 
 ROWS = 100_000
 """Rows of a part, about: large enough for rows to find partners, small enough for a worker."""
 MOST_ROWS = 5_000_000
-"""Rows of parts that have joined, at most: what one worker takes."""
+"""Rows of parts that have joined that one worker takes whatever its memory; more, where a task may take more."""
+_PER_ROW, _PER_VALUE = 400, 40
+"""Bytes that a row, and a value of it, take at the peak of forming buckets."""
 _COUNTS = 50_000_000
 """Counts of cells in parts that the driver looks at."""
 MOST_CELLS = 2_000_000
@@ -280,7 +283,15 @@ def able_parts(
     return np.asarray(able & (parts.sum(axis=1) > 0))
 
 
-def groups_of_parts(cells: CountedCells, guarantee: MatchingDiversity, n_parts: int, *, once: bool = False) -> Ints:
+def most_rows(records: SparkRecords) -> int:
+    """Rows of parts that have joined, at most: what one task takes."""
+    a_row = _PER_ROW + _PER_VALUE * (len(records.template.columns) + len(records.kept))
+    return max(MOST_ROWS, (task_memory(records.sets.session) - BASE) // a_row)
+
+
+def groups_of_parts(
+    cells: CountedCells, guarantee: MatchingDiversity, n_parts: int, most: int, *, once: bool = False
+) -> Ints:
     """The group of each part: groups are able to keep the promise by themselves. All rows together have to be able."""
     group = np.arange(n_parts, dtype=np.int32)
     parts = rows_of_parts(cells.rows, n_parts)
@@ -289,8 +300,8 @@ def groups_of_parts(cells: CountedCells, guarantee: MatchingDiversity, n_parts: 
         step = join_neighbours(able)
         group = step[group]
         parts = np.add.reduceat(parts, np.unique(step, return_index=True)[1], axis=0)
-        check_size(int(parts.sum(axis=1).max()), guarantee)
-    check_size(int(parts.sum(axis=1).max()), guarantee)
+        check_size(int(parts.sum(axis=1).max()), guarantee, most)
+    check_size(int(parts.sum(axis=1).max()), guarantee, most)
     return group
 
 
@@ -307,11 +318,11 @@ def join_neighbours(able: Sequence[bool] | Marks) -> Ints:
     return number
 
 
-def check_size(rows: int, guarantee: MatchingDiversity) -> None:
+def check_size(rows: int, guarantee: MatchingDiversity, most: int) -> None:
     """Raises if a group has more rows than a worker takes."""
-    if rows > MOST_ROWS:
+    if rows > most:
         raise InputError(
             f"{guarantee} cannot be reached on Spark here: parts of the table that keep it by themselves would have up to {rows:,} rows, "
-            f"more than the {MOST_ROWS:,} that one worker takes (there are few values that are not rare, or the rules leave some rows "
-            "none of them); ask for a smaller l or fewer rules, or use the local engine"
+            f"more than the {most:,} that one task takes (there are few values that are not rare, or the rules leave some rows "
+            f"none of them); ask for a smaller l or fewer rules, give a task more memory ({SETTING}), or use the local engine"
         )

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from shoal.errors import InputError
 from shoal.models import Proposal
-from shoal.spark.data.executors import fetch
+from shoal.spark.data.executors import fetch, map_rows
 from shoal.spark.data.frame_records import SparkRecords
+from shoal.spark.data.packing import names_of, pieces
 from shoal.spark.data.sets import SparkSets
 
 if TYPE_CHECKING:
@@ -33,6 +36,10 @@ class SparkProposal(Proposal):
     """What was read."""
     stored: DataFrame | None = None
     """What the executors keep for the published rows to be computed from."""
+    packed: DataFrame | None = None
+    """What the executors keep of the published rows, where they are packed until somebody reads them; else they are kept as they are."""
+    raw_sha256: str | None = None
+    """Of the raw rows, where the search has counted it."""
     left_out: int = 0
     """Rows that are not published."""
 
@@ -69,6 +76,17 @@ def text_columns(records: SparkRecords) -> list[Any]:
     cells = {column.name: sf.col("values")[i] for i, column in enumerate(records.template.columns)}
     cells |= {column: sf.col("kept")[i] for i, column in enumerate(records.kept)}
     return [sf.nullif(cells[column], sf.lit("")).alias(column) for column in records.order]
+
+
+def named_rows(packed: DataFrame, names: Sequence[str], column: str) -> DataFrame:
+    """Packed rows of tokens as sets of names, in the order in which they are packed."""
+    return map_rows(packed, _name_tokens, "items array<string>", names=tuple(names)).withColumnRenamed("items", column)
+
+
+def _name_tokens(batches: Iterator[pa.RecordBatch], names: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
+    """On a worker: rows by the names of their tokens."""
+    for _, baskets in pieces(batches):
+        yield pa.record_batch({"items": names_of(baskets, names)})
 
 
 def reports_of(rows: DataFrame) -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@ Of rare sets with the same parents, which ask for the same thing, a worker sends
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -14,12 +15,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from shoal.algorithms.km.problem import MOST_PER_TOKEN, check_reachable, one_per_parents, rarest_first
+from shoal.algorithms.km.program import Expired
 from shoal.guarantees.km import KmAnonymity
 from shoal.hierarchy.tree import Hierarchy
 from shoal.kernels.itemsets.nodes import node_supports, rows_by_position
 from shoal.kernels.itemsets.rare_sets import rare_sets
 from shoal.price.levels import price_for
-from shoal.spark.data.executors import count_keys, total_batch
+from shoal.spark.data.executors import TimeUp, count_keys, jobs_within, total_batch
 from shoal.spark.data.packing import Ints, Longs, frozen, pieces
 from shoal.spark.data.sets import SparkSets
 from shoal.spark.search.projection import blocks_of, recode_items, search_blocks
@@ -31,9 +33,16 @@ class SparkProblem:
     """Sets on Spark, hierarchy and the promise to keep."""
 
     def __init__(
-        self, sets: SparkSets, guarantee: KmAnonymity, hierarchy: Hierarchy, price: str = "information"
+        self,
+        sets: SparkSets,
+        guarantee: KmAnonymity,
+        hierarchy: Hierarchy,
+        price: str = "information",
+        until: float | None = None,
     ) -> None:
         self.sets, self.hierarchy = sets, hierarchy
+        self.until = until
+        """The time (`time.monotonic()`) at which a search for rare sets is broken off."""
         self.pulse: Callable[[float], None] | None = None
         self.k, self.m = int(guarantee.k), min(int(guarantee.m), max(sets.longest, 1))
         self.parent, self.vocabulary = hierarchy.parent, sets.vocabulary
@@ -56,13 +65,17 @@ class SparkProblem:
         ranks = np.full((single, up_to), -1, np.int32)
         ranks[:, 0] = np.arange(single)
         if up_to > 1 and single < len(nodes):
-            answers = search_blocks(
-                self.sets,
-                blocks_of(support, self.sets, single),
-                (recode_items, {"token": token, "n_tokens": len(nodes)}),
-                (_rare_sets, {"k": self.k, "m": up_to, "parent": self.parent[nodes]}),
-                "sets array<int>",
-            )
+            try:
+                with jobs_within(self.sets.session, None if self.until is None else self.until - time.monotonic()):
+                    answers = search_blocks(
+                        self.sets,
+                        blocks_of(support, self.sets, single),
+                        (recode_items, {"token": token, "n_tokens": len(nodes)}),
+                        (_rare_sets, {"k": self.k, "m": up_to, "parent": self.parent[nodes]}),
+                        "sets array<int>",
+                    )
+            except TimeUp as error:
+                raise Expired from error
             ranks = np.concatenate([ranks, *(answer["sets"].to_numpy().reshape(-1, up_to) for answer in answers)])
         if self.pulse:
             self.pulse(1.0)

@@ -28,6 +28,7 @@ from shoal.models import basket_notes
 from shoal.models.transactions import CENTRES, certified_facts
 from shoal.price.edits import edits
 from shoal.records.baskets import Baskets
+from shoal.spark.data.encoding import IN_PARTITION, first_rows, number_rows
 from shoal.spark.data.executors import fetch, map_groups, map_rows, store
 from shoal.spark.data.frame_records import SparkRecords
 from shoal.spark.data.frame_roles import read_frame
@@ -44,7 +45,7 @@ from shoal.spark.data.packing import (
     row_of,
     take_marked,
 )
-from shoal.spark.data.sets import IN_PARTITION, SparkSets, first_rows, number_rows
+from shoal.spark.data.sets import SparkSets
 from shoal.spark.data.shuffling import shuffle_rows
 from shoal.spark.search.proposals import Asked, SparkProposal
 
