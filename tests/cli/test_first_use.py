@@ -148,6 +148,50 @@ print(total(np.arange(5, dtype=np.int32)), len(add.signatures), sum(total.stats.
 """
 
 
+OWNERS = """
+import sys
+from typing import NamedTuple
+import numpy as np
+from shoal.kernels import compiler as nb
+
+class Pair(NamedTuple):
+    left: np.ndarray
+    right: np.ndarray
+
+@nb.step
+def larger_half(pair, n):
+    chosen = pair.left if n > 0 else np.empty(2, np.int64)
+    for i in range(3):
+        chosen = pair.right[i:] if i == n else chosen
+    return chosen
+
+@nb.njit(cache=True, nogil=True)
+def parts(pair, table, n):
+    left, right = pair
+    table[-1, n - 2] = left[-1]
+    return larger_half(pair, n), right, left[1:3]
+
+pair, table = Pair(np.arange(5), np.arange(10, 15)), np.zeros((2, 3), np.int64)
+before = sys.getrefcount(pair.left), sys.getrefcount(pair.right)
+for n in (0, 1, 2) * 1000:
+    half, whole, view = parts(pair, table, n)
+    assert half.tolist() == pair.right[n:].tolist() and view.tolist() == [1, 2]
+assert table.tolist() == [[0, 0, 0], [4, 4, 4]]
+assert whole.tolist() == pair.right.tolist()
+del half, whole, view
+assert (sys.getrefcount(pair.left), sys.getrefcount(pair.right)) == before
+print("ok")
+"""
+
+
+def test_arrays_of_the_caller_are_neither_kept_nor_freed(tmp_path):
+    """A kernel counts no references to what it was given, only to what it makes or returns."""
+    path = tmp_path / "owners.py"
+    path.write_text(OWNERS)
+    done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, check=False)
+    assert done.stdout == "ok\n", done.stderr
+
+
 READ_ONLY = """
 import sys, tempfile
 

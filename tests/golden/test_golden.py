@@ -52,8 +52,7 @@ def record_of(group: str, folder: Path, monkeypatch, capfd) -> str:
     monkeypatch.setenv("SHOAL_KEY", str(folder / "keys" / "owner.key"))
     monkeypatch.delenv("SHOAL_DATA", raising=False)
     monkeypatch.setenv("COLUMNS", "110")
-    monkeypatch.setattr("shoal.evaluation.advice.GLANCE", 600.0)  # advice is given however slow the machine is
-    monkeypatch.setattr("shoal.evaluation.advice.SECONDS", 600.0)
+    monkeypatch.setattr("shoal.evaluation.advice.SECONDS", 600.0)  # advice is given however slow the machine is
     world = folder / "world"
     world.mkdir()
     lay_out(world)

@@ -22,10 +22,6 @@ SHARES = (0.02, 0.05, 0.1)
 SECONDS = 10.0
 WORTH_A_LOOK = 0.05
 """A loss above this is worth trying something else."""
-MOST_OCCURRENCES = 3_000_000
-"""Larger data gets no look at what else there is: it would take longer than the release itself."""
-GLANCE = 0.5
-"""Seconds for a look at `hybrid` after a release that nobody asked it for."""
 
 
 def ends_at_root(recoding: Recoding) -> bool:
@@ -49,24 +45,14 @@ def root_advice(baskets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarchy, 
     )
 
 
-def hybrid_advice(
-    baskets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarchy, options: Options, loss: float
-) -> tuple[str, ...]:
-    """What deleting single occurrences would give instead, where generalizing alone loses a lot."""
+def hybrid_advice(loss: float) -> tuple[str, ...]:
+    """What else there is, where generalizing alone loses a lot. Nobody asked for it, so it is not tried."""
     if loss <= WORTH_A_LOOK:
         return ()
-    ask = f"{option('algorithm', 'hybrid')}, which also deletes single occurrences (5% at most unless {option('suppress')} says otherwise),"
-    if baskets.occurrences > MOST_OCCURRENCES or baskets.scratch is not None:
-        return (Message(f"{ask} may lose far less"),)
-    options.tell("looking at what hybrid would give", 0.0)
-    seconds = min(GLANCE, options.time_limit or GLANCE)
-    given = replace(options, suppress=max(options.suppress, 0.05), time_limit=seconds, progress=None)
-    other = algorithm(guarantee.model, "hybrid")(baskets, guarantee, hierarchy, given)
-    instead = loss_of(other, baskets, options)
-    if instead > 0.9 * loss:
-        return ()
-    deleted = int(other.deletions_by_leaf(baskets).sum()) / max(1, baskets.occurrences)
-    return (Message(f"{ask} would lose {instead:.1%} ({deleted:.1%} deleted) or less"),)
+    most = f"5% at most unless {option('suppress')} says otherwise"
+    return (
+        Message(f"{option('algorithm', 'hybrid')}, which also deletes single occurrences ({most}), may lose far less"),
+    )
 
 
 def loss_of(recoding: Recoding, baskets: Baskets, options: Options) -> float:

@@ -144,7 +144,7 @@ def _advice(baskets: Baskets, guarantee: KmAnonymity, recoding: Recoding, option
     at_root = root_advice(baskets, guarantee, tree, options) if ends_at_root(recoding) else ()
     if recoding.algorithm != "exact":
         return at_root
-    return at_root + hybrid_advice(baskets, guarantee, tree, options, loss_of(recoding, baskets, options))
+    return at_root + hybrid_advice(loss_of(recoding, baskets, options))
 
 
 def with_knowledge(guarantee: KmAnonymity, hierarchy: Any) -> LocalKmAnonymity:

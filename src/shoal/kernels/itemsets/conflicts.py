@@ -296,7 +296,9 @@ def put_clash(table, clashes, n_clashes, said, n_said):
         return table, clashes, n_clashes
     if n_clashes == len(clashes):
         more = np.empty((2 * n_clashes, m), np.int32)
-        more[:n_clashes] = clashes
+        for c in range(n_clashes):
+            for i in range(m):
+                more[c, i] = clashes[c, i]
         clashes = more
     for i in range(m):
         clashes[n_clashes, i] = said[i] if i < n_said else -1
