@@ -23,6 +23,9 @@ FANOUT = (20, 19, 9)
 """Inner nodes below the root, level by level: 20 departments, 19 categories in each, 9 kinds in each of those."""
 STEPS = ("open a node", "search", "rename", "move", "merge", "undo")
 ROWS = 150_000
+TRUST_ROWS = 10_000
+"""Rows of a data set that are released for each point; the points are tried on 2,000 of them."""
+TRUST_GRID = tuple({"k": k, "m": m} for k in (2, 5, 20) for m in (1, 2))
 
 
 def section_app() -> list[Row]:
@@ -235,3 +238,44 @@ def _workspace() -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def section_trust() -> list[Row]:
+    from worth import DATA
+
+    return [{"data": name} for name in DATA]
+
+
+def case_trust(data_name: str) -> Row:
+    """The decision map: points tried on 2,000 rows, against releases of 10,000.
+
+    Of the points that a figure is shown for: how many releases are within the factor, or the slack, that the map states.
+    """
+    import shoal
+    from km import TREES, data, tree
+    from measuring import cpu_seconds
+    from shoal.estimates import beforehand
+    from shoal.estimates.decision_map import is_near
+    from shoal.estimates.outlook import sample
+    from shoal.records.source import load_sets
+
+    whole = sample(load_sets(data(data_name)), TRUST_ROWS).baskets
+    spec = tree(data_name, whole, "its own tree" if data_name in TREES else "frequency:5")
+    beforehand.MOMENT = 0.0  # the first sample alone, however much time there is
+    began = cpu_seconds()
+    found = beforehand.explore(whole, shoal.KmAnonymity(5, 2), TRUST_GRID, hierarchy=spec)
+    took = cpu_seconds() - began
+    truth = [shoal.anonymize(whole, shoal.KmAnonymity(**spot.at), hierarchy=spec).loss["info"] for spot in found.spots]
+    known = [(spot, lost) for spot, lost in zip(found.spots, truth, strict=True) if spot.share is not None]
+    ranges = sum(
+        spot.kept.low - 1e-9 <= 1 - lost <= spot.kept.high + 1e-9 for spot, lost in zip(found.spots, truth, strict=True)
+    )
+    return {
+        "data": data_name,
+        "rows": f"{len(whole):,}",
+        "points": len(found.spots),
+        "shown": len(known),
+        "within the factor": sum(is_near(1 - spot.share, lost) for spot, lost in known),
+        "in their range": ranges,
+        "map, CPU s": f"{took:.1f}",
+    }

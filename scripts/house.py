@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "shoal"
-MOST_FILES, MOST_PARAMETERS, MOST_LINES = 12, 8, 76_000
+MOST_FILES, MOST_PARAMETERS, MOST_LINES = 12, 8, 80_000
 
 MODELS_AND_PAPERS = {"km", "k", "rt", "lm", "transactions", "tables", "buckets", "diversity", "pta", "injector"}
 """File names that stand in every room that treats models or papers one by one."""
@@ -38,6 +38,7 @@ PLATFORM = {"resource", "fcntl", "ctypes"}
 AGREED = {
     "hierarchy/formats/arx.py": "a command to type",
     "hierarchy/formats/links.py": "a command to type",
+    "hierarchy/fitting.py": "a command to type",
     "plan/draft.py": "commands to type, in the comments of a plan",
     "records/samples/quest.py": "the parameters of the Quest generator are its paper's",
     "records/samples/datasets.py": "reading a sample needs the readers, which know the samples",
@@ -58,6 +59,7 @@ EXTRAS = {
     "fastapi",
     "starlette",
     "matplotlib",
+    "python_calamine",
 }
 FRONT_DOOR = {"release.py", "records/source.py", "spark/release.py", "estimates/raw_profile.py"}
 LAZY_ROOMS = ("cli/",)

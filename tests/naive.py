@@ -220,6 +220,18 @@ def aa(tree, rows, k, m):
     return cut
 
 
+def vpa(tree, rows, k, m, parts):
+    """AA on what each part of the domain (a set of nodes) has of the rows, one after the other, then on all of it."""
+    order = tree_order(tree, rows)
+    cut = frozenset(range(tree.n_leaves))
+    rows = [expanded(tree, row) for row in rows]
+    for part in [*parts, set(range(tree.n))]:
+        for size in range(1, m + 1):
+            kept = [{v for v in row & part if not below_cut(tree, cut, v)} for row in rows]
+            cut = direct(tree, rows, k, populate(tree, kept, order, [size]), order, cut)
+    return cut
+
+
 def oa(tree, rows, k, m):
     """Algorithm 2."""
     start = frozenset(range(tree.n_leaves))

@@ -44,15 +44,17 @@ def cost(tree, original, published):
     return total
 
 
-def clean_rows(published, k, m):
-    """The rows of the largest set of rows that keeps the promise by itself: those with a rare set leave until there are none."""
+def clean_rows(published, k, m, about=None):
+    """The rows of the largest set of rows that keeps the promise by itself: those with a rare set leave until there are none. Where
+    `about` is given, sets without any of these tokens do not count."""
     left = set(range(len(published)))
     while True:
         supports = {}
         for i in left:
             for size in range(1, m + 1):
                 for tokens in combinations(sorted(published[i]), size):
-                    supports.setdefault(tokens, set()).add(i)
+                    if about is None or about & set(tokens):
+                        supports.setdefault(tokens, set()).add(i)
         gone = set().union(*(rows for rows in supports.values() if len(rows) < k))
         if not gone:
             return left

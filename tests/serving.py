@@ -26,14 +26,37 @@ def until(condition: Callable[[], Any], seconds: float = 60) -> Any:
 
 
 def ended(jobs: Any, project: Any, job: Any) -> Any:
-    """The job, once it is neither waiting nor running."""
+    """The job, once it is neither waiting nor running, and all about it is measured."""
 
     def look() -> Any:
         jobs.tick()
         found = jobs.get(project, job.id)
-        return found if found.status not in ("queued", "running") else None
+        return found if found.status not in ("queued", "running") and not found.is_measuring else None
 
     return until(look, 120)
+
+
+def done_here(jobs: Any, project: Any, **asked: Any) -> Any:
+    """A job that is done in this process, which starts sooner than one of its own."""
+    from shoal.app.jobs.tasks import work
+    from shoal.processes import Teller
+
+    job = jobs.submit(project, **asked)
+    jobs._waiting.pop(job.id)
+    work(str(job.folder), Teller(lambda facts: None))
+    jobs._write(job.folder, {"status": "done"})
+    return jobs.get(project, job.id)
+
+
+def violations(page: Any) -> list[tuple[str, str]]:
+    """(rule, element) of what axe-core finds to be hard to reach on a page; nothing where axe-core is not installed."""
+    try:
+        from axe_playwright_python.sync_playwright import Axe
+    except ImportError:
+        return []
+    ours = {"exclude": [[".q-loading-bar"]]}  # Quasar's own bar at the top of a page that loads
+    found = Axe().run(page, context=ours).response["violations"]
+    return [(one["id"], node["html"][:200]) for one in found for node in one["nodes"]]
 
 
 @dataclass(frozen=True)

@@ -97,7 +97,7 @@ def test_a_type_checker_refuses_misspelt_keywords_and_other_types(tmp_path):
 
 
 def test_switches_and_numbers_say_what_they_are():
-    assert [name for name, row in OPTIONS.items() if isinstance(row.kind, Switch)] == ["keep_order"]
+    assert [name for name, row in OPTIONS.items() if isinstance(row.kind, Switch)] == ["one_hot", "keep_order"]
     assert OPTIONS["threads"].kind == Whole(1, 1_024)
 
 

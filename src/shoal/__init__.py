@@ -10,6 +10,7 @@
 Names are imported when they are first used, so `import shoal` costs almost nothing.
 """
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -169,7 +170,7 @@ _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
-        raise AttributeError(f"module 'shoal' has no attribute {name!r}")
+        raise AttributeError(f"module 'shoal' has no attribute {name!r}", name=name, obj=sys.modules[__name__])
     value = globals()[name] = getattr(import_module(_HOME[name]), name)
     return value
 

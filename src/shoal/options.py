@@ -10,6 +10,7 @@ which names it in `shoal.algorithms`.
 import difflib
 import inspect
 import os
+import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
@@ -212,6 +213,16 @@ class Reading(TypedDict, total=False):
         Columns | None,
         Option(READING, Texts(), "Columns to leave out; may be repeated.", "COL,COL", place=("the role drop",)),
     ]
+    one_hot: Annotated[
+        bool | None,
+        Option(
+            READING,
+            Switch(),
+            f"Every item has a column, which says 1 or true where a row holds it: the columns that {option('items')} names (there, counts "
+            "are taken as well), or all that have no other role. They are read as one column of sets, `items`.",
+            place=("input", "one_hot"),
+        ),
+    ]
     separator: Annotated[
         str | None,
         Option(
@@ -306,9 +317,10 @@ class Keywords(Auditing, total=False):
             SEARCH,
             Text(),
             "km: `local` (an item stands as it is, else as a category, else not at all, row by row), `exact` (one cut for all rows, the "
-            "proven optimum), `hybrid` (a cut, and single deletions), lra (a cut for each part of the rows), or oa, da, aa of the 2008 "
-            "paper. k: `split` (loses least), or pta, gsc, gray-tsp of the 2017 paper; in tables `better-of-two` (tries cluster and "
-            "mondrian), or one of these. rt and lm: `joint` (columns and items under one objective), or of the 2013 paper "
+            "proven optimum), `hybrid` (a cut, and single deletions), lra (a cut for each part of the rows), vpa (aa in parts of the "
+            "domain, then in all of it), or oa, da, aa of the 2008 paper. k: `split` (loses least), or pta, gsc, gray-tsp of the 2017 "
+            "paper; in tables `better-of-two` (tries cluster and mondrian), or one of these. rt and lm: `joint` (columns and items "
+            "under one objective), or of the 2013 paper "
             f"rmerge-r, -t or -rt (relational loss within {option('delta')}), tmerge-r, -t or -rt "
             "(item loss within it), rfirst, tfirst. diversity: injector, balanced (smaller buckets) or anatomy (ignores rules, "
             "takes several sensitive columns).",
@@ -346,7 +358,7 @@ class Keywords(Auditing, total=False):
             Choice(("information", "ncp")),
             "What the search for items makes cheap. `information`: what readers no longer know about them. `ncp`: the share of the domain "
             "that each token stands for, as in the 2008 paper.",
-            default="information; oa, da, aa: ncp",
+            default="information; oa, da, aa, vpa: ncp",
         ),
     ]
     time_limit: Annotated[
@@ -364,7 +376,8 @@ class Keywords(Auditing, total=False):
             SEARCH,
             Whole(1, LARGEST),
             "pta and gray-tsp: cut the sorted rows into N parts. By default a part has about 100 rows, or 4k if that is "
-            "more, so that the distances in a segment fit the cache of a processor. lra: at most N parts with a cut of their own.",
+            "more, so that the distances in a segment fit the cache of a processor. lra: at most N parts with a cut of "
+            "their own. vpa: at most N parts of the domain (by default, the categories below the root).",
             "N",
             "rows / 100",
         ),
@@ -466,6 +479,17 @@ class Keywords(Auditing, total=False):
             "COL=value|unknown|drop",
             "value",
             "--missing",
+        ),
+    ]
+    shift: Annotated[
+        Mapping[str, float] | None,
+        Option(
+            READING,
+            Numbers("admitted=30", most=36_500),
+            "Tables: move the dates of a column by up to so many days either way, each row by a number drawn anew and not recorded. "
+            "Columns with the same number move together, so that the time between them stays. The certificate says so. May be "
+            "repeated.",
+            "COL=DAYS",
         ),
     ]
     item_weights: Annotated[
@@ -705,10 +729,11 @@ for _part in (_Outputs, _Promise, Keywords):
 
 
 def check_keywords(given: Iterable[str], known: Iterable[str], function: str) -> None:
-    """Raises for a keyword that a function does not take, with the one that may be meant."""
+    """Raises for a keyword that a function of the front door does not take, with the one that may be meant."""
     for name in given:
         if name not in known:
-            near = difflib.get_close_matches(name, list(known), 1)
+            own = inspect.signature(getattr(sys.modules["shoal"], function)).parameters
+            near = difflib.get_close_matches(name, [*known, *own], 1)
             hint = f"is {near[0]} meant?" if near else f"help(shoal.{function}) lists those it takes"
             raise InputError(f"{function} takes no keyword {name!r}; {hint}")
 

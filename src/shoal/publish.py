@@ -24,9 +24,9 @@ from shoal.certificate.facts import ROWS_HASHED, Making, Published
 from shoal.certificate.facts import certificate as certificate_of
 from shoal.certificate.owner import has_key, key_path, owner_files, report_bytes
 from shoal.certificate.sign import signer
-from shoal.errors import InputError, Message, option
+from shoal.errors import InputError, Message, near_miss, option
 from shoal.guarantees.registry import GUARANTEES
-from shoal.hierarchy.spec import is_made
+from shoal.hierarchy.spec import is_made, near_form
 from shoal.limits import limited_inputs
 from shoal.options import Place
 from shoal.plan.model import Plan
@@ -35,7 +35,7 @@ from shoal.records.database.address import DATABASES, file_of, is_address
 from shoal.records.database.write import TableTarget, check_table, same_file, table_rows
 from shoal.records.formats.peek import column_names
 from shoal.records.formats.text import csv_cell, escape_guard
-from shoal.records.layout import TEXT_FORMATS, Layout, format_of, layout_for
+from shoal.records.layout import FORMATS, TEXT_FORMATS, Layout, format_of, layout_for
 from shoal.records.records import Records
 from shoal.records.roles import is_header, its_columns, name_list
 from shoal.records.set_cells import parting_mark
@@ -139,6 +139,10 @@ class Written:
     seconds: float
     notes: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        proof = self.targets.certificate
+        return f"Written({self.targets.data}{'' if proof is None else f', certificate {proof}'}, sha256 {self.sha256[:12]}…)"
+
 
 def targets_of(plan: Plan) -> Targets | None:
     """The files that a plan writes, if it names any."""
@@ -156,8 +160,11 @@ def check_files(plan: Plan, *, force: bool = False) -> Targets | None:
         path = plan.path_of(given)
         if path != "-" and "://" not in path and not is_address(path) and not os.path.isfile(path):
             what = "it is a folder" if os.path.isdir(path) else "there is no such file"
-            forms = "" if place[0] != "hierarchies" else ", or take a known form such as balanced:5"
-            raise plan.refusal(place, f"{short_form(given)}: {what}; paths are relative to the plan's folder{forms}")
+            is_tree = place[0] == "hierarchies"
+            near, forms = (near_form(given), ", or take a known form such as balanced:5") if is_tree else ("", "")
+            raise plan.refusal(
+                place, f"{short_form(given)}: {what}; {near}paths are relative to the plan's folder{forms}"
+            )
     targets = targets_of(plan)
     if targets is not None:
         inputs = [plan.data, *(plan.path_of(given) for place, given in files if place[0] != "input")]
@@ -213,13 +220,13 @@ def _check_columns(plan: Plan) -> None:
         return
     name = display_name(plan.data)
     with plan.speaking():
-        columns = column_names(plan.data, plan.input.format)
+        columns = column_names(plan.content, plan.input.format)
     if not columns:
         return
     for column in plan.columns:
         if column not in columns:
             raise plan.refusal(
-                ("columns", column), f"{name} has no such column; {its_columns(columns, list(plan.columns))}"
+                ("columns", column), f"{name} has no such column; {its_columns(columns, list(plan.columns), column)}"
             )
     without = [column for column in columns if column not in plan.columns]
     if without:
@@ -245,6 +252,8 @@ def write_stream(release: Release, file: Any, form: str | None, proof: Any, sign
     started = time.monotonic()
     named = getattr(file, "name", None)
     name = os.path.basename(named) if isinstance(named, str) else ""
+    if form not in (None, *FORMATS):
+        raise InputError(f"format {form!r} is not known; {near_miss(form, FORMATS)}take one of {', '.join(FORMATS)}")
     form = form or format_of(name)[0] or ("csv" if release.layout.format in DATABASES else release.layout.format)
     layout = layout_for(f"release.{_ENDINGS.get(form, form)}", release.layout)
     if closed := [one for one in (file, proof) if getattr(one, "closed", False)]:

@@ -34,10 +34,11 @@ from shoal.numbers import whole_number
 from shoal.options import KEYWORDS, Auditing, Keywords, Reading, check_keywords, signature_of
 from shoal.plan.ask import plan_from
 from shoal.plan.model import Plan
+from shoal.plan.parse import read_plan
 from shoal.publish import Targets, Written, check_files, check_hash, row_certificate, write, write_stream
 from shoal.records.baskets import Baskets
 from shoal.records.database.address import address_of, is_address, with_query, without_password
-from shoal.records.formats.one_hot import gather_items
+from shoal.records.formats.one_hot import ITEMS, OneHot
 from shoal.records.formats.tabular import Tabular
 from shoal.records.layout import CELLED, Layout
 from shoal.records.records import Records
@@ -45,7 +46,8 @@ from shoal.records.source import Source
 from shoal.records.storage.digest import row_digest
 from shoal.records.storage.memory import peak_bytes
 from shoal.records.storage.scratch import Scratch
-from shoal.showing import Shown, log, watching
+from shoal.records.storage.streams import is_stream
+from shoal.showing import Plotted, log, watching
 
 __all__ = ["Release", "Targets", "Written", "anonymize", "audit", "resolve_hierarchy", "run", "shuffle", "verify"]
 
@@ -57,16 +59,19 @@ SECRET_SHOWN = (
 )
 KEPT_ORDER = "the rows keep the order of the input, which can give people away; the certificate says so"
 _READING = ("format", "items", "id", "separator", "drop", "numeric")
+_WAY = ("quasi", "items", "one_hot", "sensitive", "keep", "drop", "id", "separator", "numeric", "hierarchy", "unknown")
 
 Read = tuple[Source, Any]
 """What was read for a plan, and its guarantee, which then knows what in the data is sensitive."""
 
 
-def run(plan: Plan, *, force: bool = False, progress: Progress | None = None, read: Read | None = None) -> Release:
+def run(
+    plan: Plan | Path, *, force: bool = False, progress: Progress | bool | None = None, read: Read | None = None
+) -> Release:
     """The release of a plan, written to its outputs, if it has any.
 
     Args:
-        plan: What is read, promised and written.
+        plan: What is read, promised and written, or the path of a file that says so.
         read: What `shoal.release.read_for` gave, where the data were read before.
 
     Raises:
@@ -79,15 +84,17 @@ def run(plan: Plan, *, force: bool = False, progress: Progress | None = None, re
     >>> shoal.run(plan).audit.holds
     True
     """
+    plan = read_plan(plan) if isinstance(plan, str | os.PathLike) else plan
     if plan.on_spark:
         raise plan.refusal(("engine",), "this plan is for Spark: run it with shoal run, or take engine: local")
     targets = check_files(plan, force=force)
-    with plan.speaking():
-        release = release_of(plan, progress, read)
-    check_hash(plan, release.input_sha256)
-    if targets is not None:
+    with watching(progress) as watch:
         with plan.speaking():
-            release.written.append(write(release, targets, force=force, progress=progress))
+            release = release_of(plan, watch, read)
+        check_hash(plan, release.input_sha256)
+        if targets is not None:
+            with plan.speaking():
+                release.written.append(write(release, targets, force=force, progress=watch))
     return release
 
 
@@ -95,7 +102,6 @@ def anonymize(
     data: Any,
     guarantee: Guarantee,
     *,
-    one_hot: bool = False,
     progress: Progress | bool | None = None,
     **keywords: Unpack[Keywords],
 ) -> Release:
@@ -111,7 +117,6 @@ def anonymize(
     Args:
         data: A path, `-`, an address of a database, a data frame, an Arrow table, Baskets, Records, or rows of names.
         guarantee: The promise that the release has to keep, such as `KmAnonymity(k=5, m=2)`.
-        one_hot: Whether the items have a column each, those of `items` or all without another role, which says whether a row holds them.
 
     Raises:
         InputError: The data, a file or an option is not usable.
@@ -124,10 +129,7 @@ def anonymize(
     (True, 4)
     """
     check_keywords(keywords, KEYWORDS, "anonymize")
-    asked: dict[str, Any] = dict(keywords)
-    if one_hot:
-        data, asked = gather_items(data, asked)
-    plan = plan_from(data, guarantee, to_save=False, **asked)
+    plan = plan_from(data, guarantee, to_save=False, **keywords)
     with plan.speaking(), watching(progress) as watch:
         return release_of(plan, watch)
 
@@ -191,7 +193,19 @@ def release_of(plan: Plan, progress: Progress | None = None, read: Read | None =
         + ((SECRET_SHOWN,) if is_address(data) and address_of(data).secrets else ()),
         risk=risk,
         origin=source.origin,
+        request=_way_of(plan, proposal),
     )
+
+
+def _way_of(plan: Plan, proposal: Proposal) -> dict[str, Any]:
+    """How a release came about, for those who compare it with its input: roles, reading, trees, k, l and m."""
+    asked = plan.keywords()
+    way = {name: asked[name] for name in _WAY if name in asked}
+    if proposal.guarantee.model == "km":
+        recoding = proposal.recoding
+        way["hierarchy"] = getattr(recoding, "hierarchy", None) or recoding.cut.hierarchy
+    numbers = ("k", "m", "l")
+    return way | {name: getattr(proposal.guarantee, name) for name in numbers if hasattr(proposal.guarantee, name)}
 
 
 def read_for(plan: Plan) -> Read:
@@ -202,8 +216,8 @@ def read_for(plan: Plan) -> Read:
         how = (asked["algorithm"], plan.hierarchy)
         reading["memory_limit"] = scratch_for(asked["memory_limit"], asked["threads"], guarantee, *how)
     quasi, keep = (plan.of_role(role) or None for role in ("quasi", "keep"))
-    roles = Roles(plan.sensitive, quasi, keep, plan.options.missing_quasi)
-    read: Read = model_of(guarantee).read(plan.data, guarantee, roles, reading)
+    roles = Roles(plan.sensitive, quasi, keep, plan.options.missing_quasi, plan.options.shift)
+    read: Read = model_of(guarantee).read(plan.content, guarantee, roles, reading)
     return read
 
 
@@ -219,7 +233,6 @@ def audit(
     *,
     witnesses: int = 10,
     yes_or_no: bool = False,
-    one_hot: bool = False,
     progress: Progress | bool | None = None,
     **keywords: Unpack[Auditing],
 ) -> Audit:
@@ -232,7 +245,6 @@ def audit(
         guarantee: The promise to look for.
         witnesses: How many of those who break the promise are named, the rarest first.
         yes_or_no: Stop at the first breach, which is all that a pipeline needs.
-        one_hot: Whether the items have a column each, as for `anonymize`.
 
     Raises:
         InputError: The data or an option is not usable. That a promise does not hold is no error: see `Audit.require`.
@@ -247,14 +259,11 @@ def audit(
     if keywords.get("threads") is not None:
         whole_number("threads", keywords["threads"], 1)
     with limited_inputs(keywords.get("input_limit")):
-        asked: dict[str, Any] = dict(keywords)
-        if one_hot:
-            data, asked = gather_items(data, asked)
-        source, guarantee = read_to_audit(data, guarantee, asked)
+        source, guarantee = read_to_audit(data, guarantee, keywords)
         how = {"threads": keywords.get("threads"), "witnesses": witnesses, "yes_or_no": yes_or_no}
         with watching(progress) as watch:
             verdict = audited_source(source, guarantee, progress=watch, **how)
-        log.info("audited %s: %r", f"{len(source):,} rows", verdict)
+        log.info("audited %s rows: %s %s", f"{len(source):,}", guarantee, "holds" if verdict else "does not hold")
         return verdict
 
 
@@ -264,6 +273,8 @@ def read_to_audit(data: Any, guarantee: Any, keywords: Mapping[str, Any]) -> tup
     if isinstance(data, Release) and not any(asked.get(name) for name in Reading.__annotations__):
         data = data.published  # whose columns have their roles
     data = with_query(data, asked.get("query"))
+    if asked.get("one_hot"):
+        data, asked["items"] = OneHot.of(data, asked), ITEMS
     reading = {name: asked[name] for name in _READING if asked.get(name) is not None}
     if asked.get("memory_limit") is not None:
         reading["memory_limit"] = scratch_for(asked["memory_limit"], asked.get("threads"), guarantee)
@@ -313,7 +324,7 @@ def verify(
     knowledge: Path | None = None,
     hierarchy: Mapping[str, Hierarchy | Path] | None = None,
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> Verification:
     """Whether `data` is the release that a certificate is about, and its promise still holds; with `key`, whether its holder signed it.
 
@@ -324,8 +335,8 @@ def verify(
     an attacker is taken to know of a release in buckets, which is otherwise audited without.
 
     Args:
-        certificate: The certificate's file: JSON, page or PDF.
-        data: The file that it should be about.
+        certificate: The certificate: the path of its file (JSON, page or PDF), the bytes of one, or its facts.
+        data: What it should be about: a path, an open file or, for a certificate of rows, a data frame.
         key: The public key of whoever is said to have signed it.
         original: The raw input, which the owner alone has.
 
@@ -341,12 +352,12 @@ def verify(
 
     if threads is not None:
         whole_number("threads", threads, 1)
-    is_path = isinstance(data, str | os.PathLike)
+    is_file = isinstance(data, str | os.PathLike) or is_stream(data)
 
     def auditor(guarantee: Any, how: Mapping[str, Any], by_rows: bool) -> Published:
         roles = Roles(*(how.get(name) for name in ("sensitive", "quasi", "keep")))
         reading = {name: value for name, value in how.items() if not hasattr(roles, name)}
-        if not is_path:
+        if not is_file:
             reading.pop("format", None)
         source, guarantee = model_of(guarantee).read(data, guarantee, roles, reading)
         sha256 = row_digest(source.rows) if by_rows else source.sha256
@@ -354,12 +365,13 @@ def verify(
         guarantee = with_knowledge(guarantee, records, knowledge, hierarchy)
         marked = getattr(guarantee, "sensitive", ()) if records.holds_sets_alone else records.sensitive_items
         sets = records.items
-        found = audited_source(source, guarantee, threads=threads, progress=progress)
+        with watching(progress) as watch:
+            found = audited_source(source, guarantee, threads=threads, progress=watch)
         held = {} if sets is None else {"empty": sets.empty, "tokens": len(sets.vocabulary)}
         return Published(guarantee, found, len(source), sha256, sensitive_items=len(marked), **held)
 
     found = certificate if isinstance(certificate, str | os.PathLike) else given_certificate(certificate)
-    subject = Subject(auditor, data if is_path else None, sensitive=sensitive, knows_rules=knowledge is not None)
+    subject = Subject(auditor, data if is_file else None, sensitive=sensitive, knows_rules=knowledge is not None)
     return verification(found, subject, key=key, original=original)
 
 
@@ -372,7 +384,7 @@ def shuffle(rows: Baskets | Records) -> Baskets | Records:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Release(Outcome, Tabular, Shown):
+class Release(Outcome, Tabular, Plotted):
     """Published rows, how they came about, what they cost, and the audit that they passed.
 
     Attributes:
@@ -415,6 +427,8 @@ class Release(Outcome, Tabular, Shown):
     """What the attacker of the promise would learn from the raw data."""
     origin: Any = None
     """Which table of which database it was made from, if it was: no release may write over it."""
+    request: Mapping[str, Any] = field(default_factory=dict)
+    """How the input was read and which trees values went along, as keywords: `evaluate` and `attack` need not be told again."""
 
     def arrow_parts(self) -> tuple[Any, tuple[tuple[str, str], ...], str]:
         """The published rows, in the types that columns came in, for frames."""
@@ -441,7 +455,7 @@ class Release(Outcome, Tabular, Shown):
         format: str | None = None,
         sign: Path | None = None,
         report: Path | None = None,
-        progress: Progress | None = None,
+        progress: Progress | bool | None = None,
     ) -> Written:
         """Publish: all files appear together, after what is on disk was read again and compared, or not at all.
 
@@ -457,12 +471,15 @@ class Release(Outcome, Tabular, Shown):
             what = "the format" if format is not None else "an open file for the certificate"
             raise InputError(f"{what} is for data that go to an open file; a path tells both by its name")
         targets = Targets.of(path, certificate, rules, sign, report)
-        self.written.append(write(self, targets, force=force, progress=progress))
+        with watching(progress) as watch:
+            self.written.append(write(self, targets, force=force, progress=watch))
         return self.written[-1]
 
     def _write_stream(
         self, file: IO[Any], certificate: Any, form: str | None, sign: Path | None, others: Mapping[str, Any]
     ) -> Written:
+        if not hasattr(file, "write"):
+            raise InputError(f"a {type(file).__name__} cannot be written to; give a path or an open file")
         if given := [name for name, value in others.items() if value is not None]:
             raise InputError(f"{option(given[0])} is for releases that are written to a path; write it there")
         if not (certificate is None or hasattr(certificate, "write")):

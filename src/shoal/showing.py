@@ -23,11 +23,15 @@ _EVERY = 0.2
 
 
 class Shown:
-    """A result that notebooks display and that can be plotted."""
+    """A result that notebooks display."""
 
     def _repr_html_(self) -> str:
         html: str = import_module("shoal.drawing.notebook").html_of(self)
         return html
+
+
+class Plotted(Shown):
+    """A result that can be plotted as well."""
 
     def plot(self, ax: Any = None) -> Any:
         """A plot of it by matplotlib (`pip install 'shoal[plots]'`), into the axes that are given, or into new ones, which are returned."""

@@ -129,6 +129,19 @@ def test_joint_is_never_worse_than_what_it_starts_from(rows, k, balance):
             assert found.loss["info"] <= balance * columns + (1 - balance) * items + 1e-9
 
 
+@settings(max_examples=12, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 5), st.sampled_from("abc")), min_size=2, max_size=6, unique=True),
+    st.integers(2, 3),
+    st.data(),
+)
+def test_columns_that_occur_k_times_stay_as_they_are_when_only_columns_count(pairs, k, data):
+    items = st.sets(st.sampled_from("PQRS"), min_size=1)
+    rows = [(*pair, data.draw(items)) for pair in pairs for _ in range(data.draw(st.integers(k, k + 2)))]
+    found = shoal.anonymize(table_of(rows), shoal.RTAnonymity(k, 2), hierarchy={"items": "balanced:2"}, balance=1)
+    assert found.loss["info_columns"] == 0
+
+
 def test_the_balance_decides_which_side_stays_finer():
     rng = np.random.default_rng(0)
     rows = [

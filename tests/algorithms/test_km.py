@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import naive
 from shoal.algorithms import ALGORITHMS, algorithm
-from shoal.algorithms.km.apriori import aa, da, tree_order
+from shoal.algorithms.km.apriori import aa, da, domain_parts, tree_order, vpa
 from shoal.algorithms.km.exact import exact
 from shoal.algorithms.km.oa import number_of_cuts, oa
 from shoal.algorithms.km.problem import Problem, rare_categories
@@ -105,6 +105,32 @@ def test_da_gives_the_cut_of_its_naive_twin(world):
     recoding = da(baskets_of(rows, hierarchy), KmAnonymity(k, m), hierarchy, Options(price="ncp"))
     m = min(m, max(map(len, rows)) or 1)
     assert nodes_of(recoding.cut) == naive.da(naive_tree(hierarchy), rows, k, m)
+
+
+@settings(max_examples=200, deadline=None)
+@given(worlds(), st.integers(1, 4))
+def test_vpa_gives_the_cut_of_its_naive_twin(world, most):
+    hierarchy, rows, k, m = world
+    baskets = baskets_of(rows, hierarchy)
+    recoding = vpa(baskets, KmAnonymity(k, m), hierarchy, Options(price="ncp", segments=most))
+    parts = [set(np.flatnonzero(part)) for part in domain_parts(hierarchy, per_leaf(rows, hierarchy), most)]
+    m = min(m, max(map(len, rows)) or 1)
+    assert nodes_of(recoding.cut) == naive.vpa(naive_tree(hierarchy), rows, k, m, parts)
+    assert KmAnonymity(k, m).audit(recoding.apply(baskets)).holds
+
+
+@given(trees(), st.data())
+def test_the_parts_of_a_domain_are_whole_subtrees_that_share_nothing(hierarchy, data):
+    occurrences = np.array(
+        data.draw(st.lists(st.integers(0, 9), min_size=hierarchy.n_leaves, max_size=hierarchy.n_leaves))
+    )
+    most = data.draw(st.none() | st.integers(1, 5))
+    parts = domain_parts(hierarchy, occurrences, most)
+    below_root = set(range(hierarchy.n_nodes)) - {hierarchy.root}
+    assert sorted(v for part in parts for v in np.flatnonzero(part)) == sorted(below_root)
+    assert len(parts) <= (most or len(hierarchy.top))
+    for part in parts:
+        assert all(hierarchy.parent[v] == hierarchy.root or part[hierarchy.parent[v]] for v in np.flatnonzero(part))
 
 
 @settings(max_examples=200, deadline=None)

@@ -19,8 +19,7 @@ from shoal.guarantees.km import KmAnonymity
 from shoal.guarantees.km_local import LocalKmAnonymity
 from shoal.hierarchy.build import balanced_tree
 from shoal.hierarchy.tree import Hierarchy
-from shoal.kernels.itemsets.descents import rows_to_fill, settle_pairs
-from shoal.kernels.itemsets.prefixes import laid_out
+from shoal.kernels.itemsets.descents import WrittenRows, rare_beside, rows_to_fill, settle_pairs, settle_triples
 from shoal.models.km import with_knowledge
 from shoal.price.levels import ncp_price
 from shoal.price.ncp import leaf_occurrences, local_ncp, ncp
@@ -33,6 +32,13 @@ DATA = os.environ.get("SHOAL_DATA")
 def published_nodes(recoding, baskets):
     """Per row, the set of nodes that it holds."""
     return [set(recoding.node[a:b].tolist()) for a, b in zip(baskets.offsets[:-1], baskets.offsets[1:], strict=True)]
+
+
+def written_rows(rows, n_children):
+    """Sets of tokens as kernels that move a node down read them."""
+    starts = np.cumsum([0, *map(len, rows)])
+    behind = starts[:-1] + [sum(token <= n_children for token in row) for row in rows]
+    return WrittenRows(starts, behind, np.array([token for row in rows for token in sorted(row)], np.int32))
 
 
 def shop(n=400, seed=7):
@@ -118,12 +124,9 @@ def test_exposed_rows_hold_a_rare_set(rows, k, m):
     st.integers(1, 4),
 )
 def test_rows_join_one_by_one_until_every_set_has_enough(rows, sets, k):
-    rows = [*rows, (set(range(6)), False)]
-    baskets = Baskets.from_rows([*map(str, row)] for row, _ in rows)
-    laid = laid_out(baskets.offsets, baskets.items, np.arange(6, dtype=np.int32), 6, 1)
-    padded = np.array([sorted(one) + [-1] * (3 - len(one)) for one in sets], np.int32)
-    inside = np.array([stays for _, stays in rows])
-    found = rows_to_fill(laid, padded, inside, k)
+    padded = np.array([[0] + [token + 2 for token in sorted(one)] + [-1] * (3 - len(one)) for one in sets], np.int32)
+    written = written_rows([{1} | {token + 2 for token in row} for row, _ in rows], 1)
+    found = rows_to_fill(written, padded, np.array([stays for _, stays in rows]), k)
     assert np.flatnonzero(found).tolist() == naive_local.rows_to_fill(rows, sets, k)
 
 
@@ -241,20 +244,44 @@ def test_moves_without_pair_counters_keep_the_promise_too(world):
     assert naive.is_km_anonymous(published_nodes(recoding, baskets), k, m)
 
 
-@given(st.data())
-def test_pairs_are_settled_as_by_counting_anew(data):
-    n_children = data.draw(st.integers(1, 3))
-    children, others = st.sets(st.integers(1, n_children), min_size=1), st.sets(st.integers(4, 7))
-    rows = [a | b for a, b in data.draw(st.lists(st.tuples(children, others), min_size=1, max_size=10))]
-    k, m = data.draw(st.integers(1, 4)), data.draw(st.integers(1, 2))
-    offsets = np.concatenate(([0], np.cumsum([len(row) for row in rows])))
-    tokens = np.array([token for row in rows for token in sorted(row)], np.int32)
-    for array in (offsets, tokens):
-        array.setflags(write=False)
-    laid = laid_out(offsets, tokens, np.arange(8, dtype=np.int32), 8, 1)
+@st.composite
+def moves(draw, largest=10):
+    """(rows with children 1 to 3 in place of u, k)."""
+    children, others = st.sets(st.integers(1, 3), min_size=1), st.sets(st.integers(4, 7))
+    rows = [a | b for a, b in draw(st.lists(st.tuples(children, others), min_size=1, max_size=largest))]
+    return rows, draw(st.integers(1, 4))
+
+
+@given(moves(), st.integers(1, 2))
+def test_pairs_are_settled_as_by_counting_anew(move, m):
+    rows, k = move
     down = np.ones(len(rows), np.bool_)
-    settle_pairs(laid, len(rows), 3, k, m > 1, down)
+    settle_pairs(written_rows(rows, 3), len(rows), 3, 8, k, m > 1, down)
     assert down.tolist() == naive_local.rows_that_go_down(rows, len(rows), 3, k, m)
+
+
+@given(moves(largest=14))
+def test_triples_are_settled_as_by_counting_anew(move):
+    rows, k = move
+    down, asked = np.ones(len(rows), np.bool_), np.ones(4, np.bool_)
+    assert settle_triples(written_rows(rows, 3), len(rows), 3, 8, k, 64, down, asked) >= 0
+    assert set(np.flatnonzero(down).tolist()) == naive_local.clean_rows(rows, k, 3, {1, 2, 3})
+
+
+def test_triples_of_too_much_company_are_left_to_others():
+    down, asked = np.ones(2, np.bool_), np.ones(2, np.bool_)
+    assert settle_triples(written_rows([{1, 2, 3, 4}] * 2, 1), 2, 1, 5, 2, 8, down, asked) == -1
+
+
+@given(moves(), st.integers(1, 3))
+def test_rare_company_of_rows_that_stay_is_found_smallest_first(move, m):
+    rows, k = move
+    stay = np.arange(len(rows)) % 2 == 0
+    found = rare_beside(written_rows(rows, 3), stay, 8, k, m, 1000)
+    staying = [(row - {1, 2, 3}) | {0} for row in rows[::2]]
+    rare = [one for one in naive.violations(staying, k, m) if 0 in one]
+    least = min(map(len, rare), default=0)
+    assert {frozenset(one.tolist()) for one in found} == {frozenset(one) for one in rare if len(one) == least}
 
 
 def test_figure_2_of_the_paper_loses_less_than_its_cut():

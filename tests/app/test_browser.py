@@ -118,12 +118,21 @@ def test_the_theme_follows_the_choice(served, page, scheme):
     page.wait_for_selector(f"body.body--{scheme}")
 
 
-def test_uploads_are_wiped_with_one_click(served, page):
+def test_removing_a_project_asks_and_names_what_goes(served, page):
     served.upload(page, "gone.csv", PEOPLE)
+    served.upload(page, "stays.csv", PEOPLE)
     page.goto(served.base)
-    page.get_by_role("button", name="Wipe the uploads").click()
-    page.wait_for_selector("text=its data are gone")
-    assert list((served.folder / ".shoal" / "uploads").iterdir()) == []
+    page.get_by_role("button", name="Remove the project gone.csv").click()
+    page.get_by_text("gone.csv, ", exact=False).get_by_text("as you brought it").wait_for()
+    page.get_by_role("button", name="Cancel").click()
+    page.get_by_role("dialog").wait_for(state="detached")
+    assert (served.folder / ".shoal" / "uploads" / "gone.csv").is_file()
+    page.get_by_role("button", name="Remove the project gone.csv").click()
+    page.get_by_role("button", name="Remove it").click()
+    page.get_by_role("link", name="gone.csv").wait_for(state="detached")
+    uploads = {path.name for path in (served.folder / ".shoal" / "uploads").iterdir()}
+    assert "gone.csv" not in uploads
+    assert "stays.csv" in uploads
 
 
 def test_nothing_is_wider_than_the_page(served, page):

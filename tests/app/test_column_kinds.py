@@ -7,7 +7,6 @@ import random
 import pytest
 
 from serving import until
-from shoal.app.panels.promise import estimates
 from shoal.app.project import column_choices as choices
 from shoal.app.project import promises
 from shoal.app.project.drafts import begin, set_role
@@ -147,18 +146,6 @@ def test_rows_that_may_leave_can_be_turned_for_tables_with_items_and_without(pro
     assert project.problem() is None
     project.change(lambda document: promises.choose_model(document, "km", {}) and None)
     assert "suppress_rows" not in project.draft.get("options", {})
-
-
-def test_the_frontier_is_drawn_from_what_was_tried_for_the_same_promise():
-    def tried(columns, items, guarantee="(5,5^2)-anonymity", sample=300):
-        loss = {"info": 0.5, "info_columns": columns, "info_items": items}
-        return {"guarantee": guarantee, "algorithm": "joint", "sample": sample, "loss": loss}
-
-    assert estimates.frontier([tried(0.1, 0.5)], "(5,5^2)-anonymity") is None
-    assert estimates.frontier([tried(0.1, 0.5), tried(0.1, 0.5)], "(5,5^2)-anonymity") is None
-    others = [tried(0.2, 0.4, "(6,6^2)-anonymity"), tried(0.2, 0.4, sample=100)]
-    assert estimates.frontier([tried(0.1, 0.5), *others], "(5,5^2)-anonymity") is None
-    assert "<svg" in estimates.frontier([tried(0.1, 0.5), tried(0.3, 0.2)], "(5,5^2)-anonymity")
 
 
 def choose(page, label, option):

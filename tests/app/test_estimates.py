@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
 
 import pytest
@@ -128,13 +129,18 @@ def test_estimates_are_kept_up_to_a_number(tmp_path, monkeypatch):
     monkeypatch.setattr(estimates, "KEPT", 3)
     project = Workspace(tmp_path / "w").new_project("x")
     for number in range(5):
-        estimates.keep(project, f"k{number}", "b" if number % 2 else "c", {"sample": number, "final": False})
-    assert estimates.kept_estimate(project, "k0") is None
-    assert [found["sample"] for found in estimates.comparable(project, "c")] == [4, 2]
+        estimates.keep(project, f"k{number}", {"sample": number, "final": False})
+    assert [estimates.kept_estimate(project, f"k{number}") is None for number in range(5)] == [
+        True,
+        True,
+        False,
+        False,
+        False,
+    ]
     estimates.finish(project, "k4")
     assert estimates.kept_estimate(project, "k4")["final"]
-    estimates.forget(project)
-    assert estimates.comparable(project, "c") == []
+    shutil.rmtree(project.folder / "estimates")
+    assert estimates.kept_estimate(project, "k4") is None
 
 
 # The process.
@@ -153,8 +159,8 @@ class Bench:
 
     def ask(self, rows=None, **more):
         document = estimates.asked_document(self.project)
-        key, base = estimates.keys_of(self.project, document, rows)
-        self.warm.ask(self.project, key, base, document, rows, **more)
+        key = estimates.estimate_key(self.project, document, rows)
+        self.warm.ask(self.project, key, document, rows, **more)
         return key
 
     def awaited(self, key):

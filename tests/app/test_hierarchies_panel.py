@@ -485,3 +485,21 @@ def test_names_in_trees_are_text(served, page):
     page.wait_for_selector("h3:has-text('onerror')")
     assert page.locator("img[src=x]").count() == 0
     assert page.title() != "caught"
+
+
+def test_the_column_of_a_tree_that_fits_is_a_click_away(served, page):
+    codes = [str(2 * n) for n in range(1, 61)]
+    project = served.upload(
+        page, "codes.csv", "items\n" + "".join(f"{code}|{codes[n // 2]}\n" for n, code in enumerate(codes))
+    )
+    lines = "".join(f"{n + 1};{code};block {n // 6};any\n" for n, code in enumerate(codes))
+    page.goto(f"{served.base}/p/{project}/hierarchies")
+    page.get_by_label("Tree", exact=True).first.click()
+    page.get_by_role("option", name="A file", exact=False).first.click()
+    tree = {"name": "tree.csv", "mimeType": "text/plain", "buffer": f"no;code;block;root\n{lines}".encode()}
+    page.locator("input[type=file]").last.set_input_files(tree)
+    page.get_by_text(
+        "30 items of the data are not in the tree"
+    ).wait_for()  # running numbers know the others by accident
+    page.get_by_role("button", name="Take column code: fits 60 of 60").click()
+    page.get_by_text("The tree knows all 60 items of the data.").wait_for()

@@ -58,19 +58,25 @@ def test_a_broken_file_is_refused_in_one_sentence_under_its_own_name(served, pag
     from playwright.sync_api import expect
 
     for name, (data, words) in BROKEN.items():
-        served.upload(page, name, data)
+        page.goto(served.url)
+        page.wait_for_selector("text=Your projects")
+        page.set_input_files("input[type=file]", {"name": name, "mimeType": "text/plain", "buffer": data})
         refusal = page.locator("main .sh-notice-bad")
         expect(refusal).to_have_count(1)
         expect(refusal).to_contain_text(words)
         assert refusal.inner_text().startswith(name)  # as it is written, without a capital of ours
-        expect(page.locator(".sh-step-blocked").first).to_contain_text("First choose the data")
+        taken = page.url.endswith("/data")
+        assert taken == (name in ("latin.csv", "wide-text.csv"))  # the two that can be read in another way
+        assert (served.folder / ".shoal" / "uploads" / name).exists() == taken
+        if taken:
+            expect(page.locator(".sh-step-blocked").first).to_contain_text("First choose the data")
 
 
 def test_a_good_file_in_its_place_opens_the_way(served, page):
     from playwright.sync_api import expect
 
-    id = served.upload(page, "ragged.csv", BROKEN["ragged.csv"][0])
-    page.wait_for_selector("text=row 2 has 3 cells")
+    id = served.upload(page, "latin.csv", BROKEN["latin.csv"][0])
+    page.wait_for_selector("text=not UTF-8")
     page.get_by_role("button", name=re.compile("Use another file")).click()
     page.locator("main input[type=file]").set_input_files(
         {"name": "mended.csv", "mimeType": "text/csv", "buffer": GOOD.encode()}

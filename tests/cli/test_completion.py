@@ -30,7 +30,10 @@ def offered(line: str) -> list[str]:
         ("shoal anonymize x.csv --suppress", ["--suppress", "--suppress-rows"]),
         ("shoal anonymize x.csv --model ", ["km", "k", "rt", "lm", "diversity"]),
         ("shoal audit x.csv --format p", ["parquet"]),
-        ("shoal anonymize x.csv --model k --algorithm ", ["split", "pta", "gsc", "gray-tsp", "better-of-two", "cluster", "mondrian"]),
+        (
+            "shoal anonymize x.csv --model k --algorithm ",
+            ["split", "pta", "gsc", "gray-tsp", "better-of-two", "cluster", "mondrian"],
+        ),
         ("shoal anonymize x.csv --model lm --algorithm rmerge", ["rmerge-r", "rmerge-t", "rmerge-rt"]),
         ("shoal anonymize x.csv --model nonsense --algorithm ", []),
         ("shoal anonymize x.csv --algorithm an", ["anatomy"]),

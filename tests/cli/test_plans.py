@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 import yaml
@@ -226,3 +227,24 @@ def test_a_plan_keeps_names_that_yaml_would_break():
         "guarantee": {"model": "k", "k": 5, "l": 1},
     }
     assert yaml.safe_load(plan_yaml(plan_of(document)))["columns"] == document["columns"]
+
+
+def test_one_hot_files_are_read_by_flag_and_by_plan(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("hot.csv").write_text("age,green tea,milk\n" + "20,1,0\n30,true,1\n20,0,\n" * 4)
+    said = ("hot.csv", "--one-hot", "--quasi", "age", "--model", "rt", "--k", "2", "--m", "1")
+    plan = run("anonymize", *said, "-o", "public.csv", "--print-plan")[1]
+    assert "one_hot: true" in plan
+    assert "items: items" in plan
+    Path("plan.yaml").write_text(plan)
+    assert run("run", "plan.yaml")[0] == 0
+    verified = run("verify", "public.csv.certificate.json", "public.csv", "--original", "hot.csv")
+    assert verified[0] == 0  # the input is known by its bytes
+    assert Path("public.csv").read_text().splitlines()[0] == "age,items"
+    assert run("audit", "hot.csv", "--one-hot", "--drop", "age", "--k", "4", "--m", "1")[0] == 0
+    assert "'age' does not say yes or no" in run("profile", "hot.csv", "--one-hot")[2]
+    assert "save the data to a file" in run("anonymize", "-", "--one-hot")[2]
+    named = plan.replace("one_hot: true", "one_hot: [green tea]").replace("age: quasi", "age: quasi\n  milk: drop")
+    Path("plan.yaml").write_text(named)
+    assert run("run", "plan.yaml", "--force")[0] == 0
+    assert "milk" not in Path("public.csv").read_text()

@@ -12,6 +12,7 @@ import io
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -58,9 +59,22 @@ def pages_with(public_data: bool) -> list[str]:
     return [str(page.relative_to(ROOT)) for page in PAGES if any(bool(b.files) == public_data for b in blocks_of(page))]
 
 
+@pytest.fixture(scope="session")
+def demo_left(tmp_path_factory):
+    """What `shoal demo` leaves, once for all pages: its folder, and the key beside it."""
+    folder = tmp_path_factory.mktemp("demo")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SHOAL_KEY", str(folder / "key" / "owner.key"))
+        patch.chdir(folder)
+        status, output = outcome_of("shoal demo", 0)
+    assert status == 0, output
+    return folder
+
+
 @pytest.fixture
-def demo_folder(tmp_path, monkeypatch):
+def demo_folder(demo_left, tmp_path, monkeypatch):
     """A reader's folder after `make demo`, with a key that is not the tester's."""
+    shutil.copytree(demo_left, tmp_path, dirs_exist_ok=True)
     monkeypatch.setenv("SHOAL_KEY", str(tmp_path / "key" / "owner.key"))
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.chdir(tmp_path)
@@ -68,8 +82,6 @@ def demo_folder(tmp_path, monkeypatch):
     for module in [module for name, module in sys.modules.items() if name.startswith("shoal.cli")]:
         if hasattr(module, "values_shown"):  # a reader sits at a terminal
             monkeypatch.setattr(module, "values_shown", lambda stream: True)
-    status, output = outcome_of("shoal demo", 0)
-    assert status == 0, output
     return tmp_path
 
 

@@ -36,6 +36,7 @@ def results():
         "hierarchy": shoal.read_hierarchy({"drinks": ["tea", "<b>"], "food": ["bread"]}),
         "side": side,
         "attack": shoal.attack(release, raw=SETS, k=3, m=2),
+        "draft": shoal.draft(people),
     }
 
 
@@ -80,7 +81,7 @@ def test_an_audit_names_no_item(results):
         assert "milk" not in text
 
 
-@pytest.mark.parametrize("name", ["release", "table", "profile", "outlook", "evaluation", "side"])
+@pytest.mark.parametrize("name", ["release", "table", "audit", "profile", "outlook", "evaluation", "hierarchy", "side"])
 def test_plots_go_into_given_or_new_axes(results, name):
     from matplotlib import pyplot
 
@@ -92,9 +93,14 @@ def test_plots_go_into_given_or_new_axes(results, name):
     pyplot.close("all")
 
 
-def test_what_has_no_plot_says_so(results):
-    with pytest.raises(shoal.InputError, match="has no plot"):
-        results["audit"].plot()
+def test_a_method_to_plot_is_there_where_there_is_a_plot(results):
+    assert {name for name, one in results.items() if not hasattr(one, "plot")} == {"verification", "attack", "draft"}
+
+
+def test_results_say_in_a_line_what_they_are(results):
+    for name, result in results.items():
+        assert len(repr(result)) < 160, name
+        assert "milk" not in repr(result), name
 
 
 def test_plots_without_the_extra_say_what_to_install(results, monkeypatch):

@@ -297,5 +297,10 @@ GROUPS: dict[str, list[str]] = {
         "verify --new-key steward.key",
         "anonymize baskets.csv --hierarchy tree.csv --k 3 --m 2 -o out.csv --sign steward.key",
         "verify out.csv.certificate.json out.csv --key steward.key.pub",
+        "sign out.csv.certificate.json out.csv --key steward.key --acknowledge",
+        "verify out.csv.certificate.json out.csv --key steward.key.pub --json",
+        "sign out.csv.certificate.json baskets.csv --key steward.key",
+        "bundle rt.yaml out.csv.certificate.json out.csv -o release.zip",
+        "bundle km.yaml out.csv.certificate.json out.csv -o release.zip",
     ],
 }

@@ -33,7 +33,7 @@ VOLATILE = (
     (re.compile(r"shoal [0-9]+\.[0-9.a-z]+"), "shoal <version>"),
 )
 FLOAT = re.compile(r"-?[0-9]+\.[0-9]{7,}(?:e-?[0-9]+)?")
-BINARY = (".pdf", ".db", ".svg", ".key", ".pub", ".gz", ".parquet", ".arrow")
+BINARY = (".pdf", ".zip", ".db", ".svg", ".key", ".pub", ".gz", ".parquet", ".arrow")
 
 
 @pytest.mark.parametrize("group", GROUPS)

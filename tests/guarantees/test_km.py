@@ -71,6 +71,15 @@ def test_witnesses_are_true_and_rarest_first(rows, k, m, most):
 
 
 @settings(max_examples=200, deadline=None)
+@given(transactions(4, max_rows=30), st.integers(1, 6), st.integers(0, 5), st.integers(1, 2))
+def test_counters_for_pairs_answer_as_the_walk_does(rows, k, most, threads):
+    baskets, promise = named(rows), KmAnonymity(k, 2)
+    counted = promise.audit(baskets, witnesses=most, threads=threads)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(km, "FEW_PAIRS", 0)
+        assert counted == promise.audit(baskets, witnesses=most, threads=threads)
+
+
 @given(some_rows, st.integers(1, 6), st.integers(1, 10))
 def test_yes_or_no_agrees_with_the_full_count(rows, k, m):
     audit = KmAnonymity(k, m).audit(named(rows), yes_or_no=True)

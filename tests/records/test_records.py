@@ -382,7 +382,7 @@ def test_roles_that_do_not_fit(table, options, sentence):
     [
         ("x.csv", "x,x\n1,2\n", "x.csv: columns 1 and 2 have the same name; rename one"),
         ("x.csv", "x,\n1,2\n", "x.csv: column 2 has no name; give it one"),
-        ("x.csv", "x\n", "x.csv has no rows; check that it is the right file"),
+        ("x.csv", "x\n", "x.csv has no rows; check that it is the right one"),
         ("x.csv", "x\n1,2\n", "x.csv: row 1 has 2 cells, but the header has 1"),
         ("x.csv", b"x\n\xff\n", "x.csv: line 2 is not UTF-8"),
         ("x.dat", "1 2\n", "x.dat: FIMI text has no columns"),
@@ -396,7 +396,7 @@ def test_roles_that_do_not_fit(table, options, sentence):
         ("x.jsonl", '{"x": "\\ud800"}\n', "x.jsonl: line 1 holds half a surrogate pair"),
         ("x.jsonl", '{"x": 1}\n{"x": 2, "y": 1}\n', "x.jsonl: column 'y' has no role"),
         ("x.jsonl", '{"": 1, "x": 2}\n', "x.jsonl: column 1 has no name"),
-        ("x.jsonl", "", "x.jsonl has no rows; check that it is the right file"),
+        ("x.jsonl", "", "x.jsonl has no rows; check that it is the right one"),
         ("x.parquet", b"PAR1", "x.parquet: it is not readable as Parquet"),
     ],
 )

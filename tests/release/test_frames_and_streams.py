@@ -114,6 +114,27 @@ def test_the_certificate_of_rows_verifies_in_every_frame_and_no_other(release, t
     assert "file" in [check.name for check in fewer.checks if check.holds is False]
 
 
+def test_what_load_records_gives_is_a_frame_too():
+    found = shoal.load_records(pd.DataFrame({"age": [20, 30], "codes": [["a"], ["b"]]}), quasi="age", items="codes")
+    assert pl.DataFrame(found).columns == ["age", "codes"]
+    assert len(repr(found)) < 100
+
+
+def test_open_files_are_verified_as_paths_are(release):
+    data, proof = io.BytesIO(), io.BytesIO()
+    release.write(data, proof, format="csv")
+    data.seek(0)
+    assert not [check.name for check in shoal.verify(proof.getvalue(), data).checks if check.holds is False]
+    assert data.tell() == 0
+    data.write(b"x")
+    data.seek(0)
+    assert not shoal.verify(proof.getvalue(), data)
+    rows = io.BytesIO()
+    release.write(rows, format="parquet")
+    rows.seek(0)
+    assert not [check.name for check in shoal.verify(release.certificate(), rows).checks if check.holds is False]
+
+
 def test_the_certificate_of_a_file_is_not_for_frames(release, tmp_path):
     release.write(tmp_path / "rows.csv")
     with pytest.raises(shoal.InputError, match="known by its bytes"):
@@ -205,7 +226,7 @@ def test_relations_of_duckdb_are_read_and_releases_are_tables_there(frame):
 ONE_HOT = pd.DataFrame(
     {
         "tea": [True, True, False, True] * 5,
-        "milk": [1, 0, 2, 0] * 5,
+        "milk": [1, 0, 1, 0] * 5,
         "bread": ["0", "", "1", "true"] * 5,
         "age": [20, 30, 20, 30] * 5,
     }
@@ -224,12 +245,23 @@ def test_one_hot_columns_are_items():
         ONE_HOT, shoal.RTAnonymity(5, 1), one_hot=True, quasi="age", items=["tea", "milk"], drop="bread"
     )
     assert set(named.published.items.vocabulary) <= {"tea", "milk", "*"}
-    assert shoal.evaluate(ONE_HOT, release, one_hot=True, drop="age", same_order=True)["kept.exact"] == 1
+    assert shoal.evaluate(ONE_HOT, release, same_order=True)["kept.exact"] == 1
+    assert not shoal.attack(release, raw=ONE_HOT, k=5)
+    sparse = pd.DataFrame({"tea": [1, 1, 0], "milk": [0, 1, 1]}).astype("Sparse[int]")
+    assert [
+        len(row) for row in shoal.anonymize(sparse, shoal.KmAnonymity(1, 1), one_hot=True, keep_order=True).published
+    ] == [1, 2, 1]
 
 
 def test_what_says_neither_yes_nor_no_is_no_item(tmp_path):
     with pytest.raises(shoal.InputError, match="'age' does not say yes or no"):
         shoal.anonymize(ONE_HOT.assign(age="old"), shoal.KmAnonymity(1, 1), one_hot=True)
+    with pytest.raises(
+        shoal.InputError, match="'age' does not say yes or no"
+    ):  # a number that nobody spoke of is no count
+        shoal.anonymize(ONE_HOT, shoal.KmAnonymity(1, 1), one_hot=True)
+    counts = shoal.anonymize(ONE_HOT, shoal.KmAnonymity(1, 1), one_hot=True, items=["tea", "age"], drop="milk,bread")
+    assert "age" in counts.published.vocabulary
     with pytest.raises(shoal.InputError, match="no column 'coffee'"):
         shoal.anonymize(ONE_HOT, shoal.RTAnonymity(5, 1), one_hot=True, quasi="age", items=["coffee"])
     with pytest.raises(shoal.InputError, match="has no columns"):

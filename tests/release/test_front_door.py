@@ -49,6 +49,8 @@ def test_algorithms_side_by_side():
         shoal.compare(SETS, promises, heirarchy="prefix")
     with pytest.raises(shoal.InputError, match="no guarantee"):
         shoal.compare(SETS, [])
+    with pytest.raises(shoal.InputError, match="is 'local' meant"):
+        shoal.compare(SETS, promises, ["locl", "exact"])
 
 
 def test_all_algorithms_of_a_model_are_compared_unless_named():
@@ -126,3 +128,43 @@ def test_a_promise_that_says_nothing_is_warned_of():
         with pytest.warns(UserWarning, match="k = 1") as heard:
             promise(k=1, m=2)
         assert heard[0].filename == __file__
+
+
+def test_a_release_tells_evaluate_and_attack_how_it_was_made(people):
+    tree = {"drinks": ["tea", "milk"], "food": ["bread"]}
+    rows = [*SETS, ["gin", "tea"]]
+    for asked in ({"hierarchy": tree, "unknown": "root"}, {"hierarchy": "learned:2", "algorithm": "exact"}):
+        release = shoal.anonymize(rows, shoal.KmAnonymity(7, 2), **asked)
+        found = shoal.evaluate(rows, release, queries=0, sample=0)
+        assert (found.k, found.m) == (7, 2)
+        assert found["kept.exact"] == pytest.approx(release.kept["exact"])
+        assert not shoal.attack(release, raw=rows)
+    table = shoal.anonymize(
+        people,
+        shoal.TableAnonymity(5, l=2),
+        quasi="age,sex",
+        sensitive="job",
+        drop="codes",
+        hierarchy={"age": "bands:10"},
+    )
+    assert shoal.evaluate(people, table, queries=0)["kept.cells"] == pytest.approx(table.kept["cells"])
+    assert shoal.attack(table).kind == "homogeneity"
+    assert shoal.attack(table, raw=people).kind == "linkage"
+    assert shoal.evaluate(people, table, k=3, queries=0).k == 3
+
+
+def test_a_plan_may_be_run_by_its_path(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shoal.write(shoal.read(SETS), "sets.csv")
+    (tmp_path / "plan.yaml").write_text("version: 1\ninput: {path: sets.csv}\nguarantee: {model: km, k: 3, m: 2}\n")
+    assert shoal.run("plan.yaml", progress=True).audit
+
+
+def test_columns_may_be_named_by_numbers():
+    frame = pd.DataFrame([[20, "f", "x"], [30, "m", "y"]] * 5)
+    found = shoal.anonymize(frame, shoal.TableAnonymity(5), quasi=[0, 1], drop=2)
+    assert list(found.to_pandas().columns) == ["0", "1"]
+
+
+def test_a_draft_of_a_frame_says_that_its_data_need_a_path(people):
+    assert "  path: data.parquet  # the DataFrame has none" in shoal.draft(people).to_yaml()

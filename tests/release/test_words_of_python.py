@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import io
 import pickle
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -79,6 +81,31 @@ FAILING = [
 ]
 
 
+MEANT = [
+    (lambda: shoal.KmAnonymty, "KmAnonymty"),
+    (lambda: shoal.anonymize(ROWS, KM, hierarchy="frequncy:5"), "is 'frequency' meant"),
+    (
+        lambda: shoal.anonymize("x.csv", TABLES, quasi="sex", drop="age,codes", hierarchy={"sex": "msk"}),
+        "is 'mask' meant",
+    ),
+    (lambda: shoal.audit(ROWS, KM, witnes=3), "is witnesses meant"),
+    (lambda: shoal.profile(ROWS, exampels=3), "is examples meant"),
+    (lambda: shoal.learn_hierarchy(ROWS, KM, childre=2), "is children meant"),
+    (lambda: shoal.build_hierarchy(ROWS, seperator=","), "is separator meant"),
+    (lambda: shoal.anonymize(ROWS, shoal.KmAnonymity), "KmAnonymity without its numbers"),
+    (lambda: shoal.anonymize("x.csv", K, quasi="age", drop="sex,codes"), "take TableAnonymity"),
+    (lambda: shoal.anonymize(ROWS, KM).write(io.BytesIO(), format="parqet"), "is 'parquet' meant"),
+    (lambda: shoal.anonymize(ROWS, KM).write(None), "a NoneType cannot be written to"),
+    (lambda: shoal.to_pandas(ROWS), "a list is no Release"),
+]
+
+
+@pytest.mark.parametrize(("call", "said"), MEANT)
+def test_what_may_be_meant_is_said(place, call, said):
+    with pytest.raises((InputError, AttributeError), match=said):
+        call()
+
+
 @pytest.mark.parametrize("call", FAILING)
 def test_python_speaks_of_keywords(place, call):
     with pytest.raises((InputError, Unreachable)) as caught:
@@ -137,3 +164,10 @@ def test_a_note_is_a_text_that_says_more_when_asked():
     assert note == "suppress=0.02 would drop one"
     assert render(note, on_command_line, show_values=True) == "--suppress 0.02 would drop one (milk)"
     assert render("plain --text") == "plain --text"
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_frames_without_their_library_say_what_to_install(monkeypatch, library):
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(InputError, match=rf"shoal\[{library}\]"):
+        getattr(shoal.read(ROWS), f"to_{library}")()

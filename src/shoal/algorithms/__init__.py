@@ -19,7 +19,7 @@ class Entry:
 
 
 _OF_ITEMS = ("seed", "formation", "transaction", "price", "suppress", "item_weights")
-_ROWS = ("weights", "limits", "missing_quasi", "suppress_rows")
+_ROWS = ("weights", "limits", "missing_quasi", "shift", "suppress_rows")
 _ITEMS = (*_OF_ITEMS, *_ROWS)
 _MERGE = ("delta", "ordering", *_ITEMS)
 _KNOWING = ("seed", "min_exp", "min_conf", "max_length", "fuzzy", "knowledge")
@@ -30,6 +30,7 @@ ALGORITHMS: dict[str, dict[str, Entry]] = {
         "exact": Entry("shoal.algorithms.km.exact", ("price", "suppress", "time_limit")),
         "hybrid": Entry("shoal.algorithms.km.hybrid", ("price", "suppress", "time_limit")),
         "lra": Entry("shoal.algorithms.km.lra", ("price", "segments", "time_limit")),
+        "vpa": Entry("shoal.algorithms.km.apriori", ("price", "segments")),
         "oa": Entry("shoal.algorithms.km.oa", ("price",)),
         "da": Entry("shoal.algorithms.km.apriori", ("price",)),
         "aa": Entry("shoal.algorithms.km.apriori", ("price",)),

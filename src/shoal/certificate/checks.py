@@ -13,7 +13,7 @@ from hmac import compare_digest
 from importlib.util import find_spec
 from typing import Any
 
-from shoal.certificate.facts import canonical
+from shoal.certificate.facts import canonical, limits_of
 from shoal.certificate.owner import has_key, hmac_of, key_id, owner_key
 from shoal.certificate.sign import is_weak, public_key, signature_holds
 from shoal.errors import InputError, Message, option
@@ -85,6 +85,19 @@ def signature_check(content: Mapping[str, Any], key: Path | None) -> Check:
     if wanted != signed_with:
         return Check("signature", False, f"it was signed with another key, {signed_with}")
     return Check("signature", True, "it was signed by the holder of this key")
+
+
+def limits_check(content: Mapping[str, Any]) -> Check | None:
+    """Whether what the owner is said to have acknowledged is what the certificate states; None where it says nothing of it."""
+    if "acknowledged" not in content:
+        return None
+    given, limits = content["acknowledged"], limits_of(content)
+    if not isinstance(given, list) or not given or any(given.count(one) > 1 or one not in limits for one in given):
+        return Check("limits", False, "what it says the owner acknowledged are not the limits that it states")
+    which = (
+        f"all {len(limits):,} limits" if len(given) == len(limits) else f"{len(given):,} of the {len(limits):,} limits"
+    )
+    return Check("limits", True, f"it says that the owner acknowledged {which} that it states")
 
 
 def original_check(content: Mapping[str, Any], original: Path) -> Check:

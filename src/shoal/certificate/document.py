@@ -11,7 +11,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from importlib.util import find_spec
@@ -21,7 +21,7 @@ from shoal import __version__
 from shoal.certificate import page as webpage
 from shoal.certificate import pdf
 from shoal.certificate.checks import Check
-from shoal.certificate.facts import FORMAT, FORMATS, PARTS, canonical, certificate_bytes
+from shoal.certificate.facts import FORMAT, FORMATS, PARTS, canonical, certificate_bytes, limits_of
 from shoal.certificate.sections import plain_text
 from shoal.certificate.sign import Signer
 from shoal.errors import InputError
@@ -70,6 +70,24 @@ def certificate_file(content: Mapping[str, Any], name: str, signer: Signer | Non
         facts["versions"] = {**facts["versions"], "typst": metadata.version("typst")}
         return pdf.typeset(_sign(facts, signer))
     return certificate_bytes(_sign(facts, signer))
+
+
+def without_signature(content: Mapping[str, Any]) -> dict[str, Any]:
+    """The facts as they were when the release was written: without who vouches for them, what they acknowledge, and the form of a file."""
+    own = {"signer", "signature", "acknowledged", "page"}
+    facts = {name: value for name, value in content.items() if name not in own}
+    return facts | {"versions": {name: value for name, value in facts["versions"].items() if name != "typst"}}
+
+
+def acknowledge(content: Mapping[str, Any], sentences: Sequence[str] | None = None) -> dict[str, Any]:
+    """The facts of a certificate, not signed, with limits that the owner has read and publishes under; all that it states, unless told."""
+    limits = limits_of(content)
+    if strange := [sentence for sentence in sentences or () if sentence not in limits]:
+        raise InputError(
+            f"{len(strange):,} sentences to acknowledge are no limits of this certificate; take them from it"
+        )
+    chosen = limits if sentences is None else [limit for limit in limits if limit in sentences]
+    return without_signature(content) | ({"acknowledged": chosen} if chosen else {})
 
 
 def _sign(facts: Mapping[str, Any], signer: Signer | None) -> Mapping[str, Any]:

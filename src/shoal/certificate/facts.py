@@ -109,12 +109,24 @@ PARTS = (
     Part(
         "parameters",
         always=True,
-        owners=(*_ASKED, "unknown", "keep_order", "engine", "weights.*", "item_weights.*", "fuzzy.*"),
+        owners=(
+            *_ASKED,
+            "unknown",
+            "keep_order",
+            "engine",
+            "weights.*",
+            "limits.*",
+            "missing_quasi.*",
+            "shift.*",
+            "item_weights.*",
+            "fuzzy.*",
+        ),
     ),
     Part("input", always=True, owners=("hmac_sha256",)),
     Part("key_id", always=True, owners=_ITSELF),
     Part("versions", dict, owners=("shoal", "python", "numpy", "scipy", "numba", "typst")),
     Part("warnings", always=True, owners=("*",)),
+    Part("acknowledged", owners=("", "*")),
 )
 TAKEN = tuple(place for part in PARTS for place in part.places(part.taken))
 OWNERS = tuple(place for part in PARTS for place in part.places(part.owners))
@@ -226,6 +238,12 @@ def order_facts(*, keep_order: bool, has_key: bool) -> tuple[str, list[str]]:
     if not has_key:
         warnings.append("The owner's key could not be stored or read: the hashes of input and hierarchy are left out.")
     return "as in the input" if keep_order else "shuffled with unrecorded randomness of the system", warnings
+
+
+def limits_of(content: Mapping[str, Any]) -> list[str]:
+    """What a certificate says that its promise does not do, and what is to be kept in mind: what whoever publishes should have read."""
+    warnings = content.get("warnings")
+    return [*content["not_promised"], *(warnings if isinstance(warnings, list) else ())]
 
 
 def certificate_bytes(content: Mapping[str, Any]) -> bytes:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from shoal.certificate.disclosure import KEPT, LOSSES, at_least
+from shoal.certificate.facts import limits_of
 from shoal.drawing.bars import Bar, bars
 from shoal.loss.worth import width_words
 
@@ -336,10 +337,25 @@ def _checking(content: Mapping[str, Any]) -> Iterator[Block]:
         yield Text("It is not signed: whoever may change it and the data together can also change what it says.")
 
 
+def _acknowledged(content: Mapping[str, Any]) -> Iterator[Block]:
+    """What the owner says to have read: in a sentence where it is all that stands above."""
+    given = content.get("acknowledged") or ()
+    if not given:
+        return
+    if len(given) == len(limits_of(content)):
+        yield Text(
+            "The owner has read all of these limits, and all that is to be kept in mind, and publishes under them."
+        )
+        return
+    yield Text("The owner has read these of the limits, and publishes under them.")
+    yield Points(tuple(map(plain_text, given)))
+
+
 _SECTIONS: tuple[tuple[str, Callable[[Mapping[str, Any]], Iterator[Block]]], ...] = (
     ("The attacker it stops", _points("promised")),
     ("The attackers it does not stop", _points("not_promised")),
     ("What to keep in mind", _points("warnings")),
+    ("What the owner acknowledges", _acknowledged),
     ("What was released", _output),
     ("From which input", _input),
     ("How it was checked", _audit),

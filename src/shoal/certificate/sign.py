@@ -30,6 +30,10 @@ _WEAK = (0, 1, _PRIME - 1, _OF_ORDER_EIGHT, _PRIME - _OF_ORDER_EIGHT)
 """The y of the eight points of small order. With such a key, one signature fits a great part of all contents, or all of them."""
 
 
+class LockedKey(InputError):  # noqa: N818 - reads as what it says
+    """A key that opens with a passphrase, which was not given, or with another one."""
+
+
 @dataclass(frozen=True)
 class Signer:
     """The holder of a private key, which stays inside."""
@@ -42,20 +46,22 @@ class Signer:
     """For the owner."""
 
 
-def signer(path: Path) -> Signer:
-    """The holder of the private key in a PEM file."""
+def signer(path: Path, passphrase: str | None = None) -> Signer:
+    """The holder of the private key in a PEM file, which may be locked with a passphrase."""
     ed25519, serialization = _cryptography()
     name = display_name(path)
     data = _read(path)
+    locked = b"ENCRYPTED" in data
+    if locked and not passphrase:
+        asking = option("shell", "shoal sign CERTIFICATE DATA --key FILE")
+        raise LockedKey(f"{name}: this key is locked with a passphrase; sign afterwards, {asking} asks for it")
     try:
-        key = serialization.load_pem_private_key(data, password=None)
-    except TypeError:
-        raise InputError(
-            f"{name}: this key is locked with a passphrase; give one that is not, in a safe place"
-        ) from None
+        key = serialization.load_pem_private_key(data, password=passphrase.encode() if locked and passphrase else None)
     except Exception as error:  # whatever the library makes of a damaged file
         if b"PUBLIC KEY" in data:
             raise InputError(f"{name}: it is a public key; sign with the private key that belongs to it") from None
+        if locked:
+            raise LockedKey(f"{name}: this is not the passphrase of this key; type it again") from None
         raise InputError(f"{name}: {_NO_KEY} ({option('shell', 'shoal verify --new-key FILE')} makes one)") from error
     if not isinstance(key, ed25519.Ed25519PrivateKey):
         raise InputError(
@@ -84,6 +90,14 @@ def public_key(path: Path) -> str:
     return raw.hex()
 
 
+def public_pem(key: str) -> bytes:
+    """A public key in hex as the file that others check with."""
+    ed25519, serialization = _cryptography()
+    loaded = ed25519.Ed25519PublicKey.from_public_bytes(bytes.fromhex(key))
+    pem: bytes = loaded.public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+    return pem
+
+
 def is_weak(key: str) -> bool:
     """Whether a public key is a point of small order, or is written as no key is."""
     if not _HEX[32].fullmatch(key):
@@ -108,8 +122,9 @@ def signature_holds(content: bytes, signature: str, key: str) -> bool:
     return True
 
 
-def new_key(path: Path) -> tuple[str, str]:
-    """Make a private key that only its owner may read, and the public one beside it. Nothing is ever overwritten."""
+def new_key(path: Path, passphrase: str | None = None) -> tuple[str, str]:
+    """Make a private key that only its owner may read, locked if there is a passphrase, and the public one beside it. Nothing is ever
+    overwritten."""
     ed25519, serialization = _cryptography()
     private = os.fspath(path)
     public = f"{private}.pub"
@@ -119,11 +134,10 @@ def new_key(path: Path) -> tuple[str, str]:
                 f"{display_name(file)}: it is there already, and a key is never replaced; name another file"
             )
     key = ed25519.Ed25519PrivateKey.generate()
-    secret = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-    shown = key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
-    for file, data, rights in ((private, secret, 0o600), (public, shown, 0o644)):
+    lock = serialization.BestAvailableEncryption(passphrase.encode()) if passphrase else serialization.NoEncryption()
+    secret = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, lock)
+    raw = key.public_key().public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw)
+    for file, data, rights in ((private, secret, 0o600), (public, public_pem(raw.hex()), 0o644)):
         with (
             writing_errors(file),
             open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, rights), "wb") as opened,

@@ -10,9 +10,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import IO, Any
 
-from shoal.certificate.checks import Check, NotChecked, original_check, signature_check
+from shoal.certificate.checks import Check, NotChecked, limits_check, original_check, signature_check
 from shoal.certificate.document import CertificateFile, read_certificate
 from shoal.certificate.facts import Published
 from shoal.certificate.statements import Comparison, stated_rules
@@ -21,7 +21,7 @@ from shoal.errors import InputError, Message, Unreachable, option
 from shoal.guarantees.audit import Audit
 from shoal.records.database.address import is_address
 from shoal.records.formats.folders import Entry, beside, entries_of
-from shoal.records.formats.peek import column_names
+from shoal.records.formats.peek import column_names, source_name
 from shoal.records.roles import texts_of
 from shoal.records.source import fingerprint
 from shoal.records.storage.journal import settle
@@ -44,8 +44,8 @@ class Subject:
     """The data that a certificate is said to be about, and what only the caller can say of them."""
 
     audit: Auditor
-    path: Path | None = None
-    """A file or folder here; None for what the auditor has on Spark."""
+    path: Path | IO[Any] | None = None
+    """A file or folder here, or an open file; None for what the auditor has on Spark, and for rows in memory."""
     name: str | None = None
     """What they are called on Spark."""
     folder: Check | None = None
@@ -131,7 +131,8 @@ def verification(
 ) -> Verification:
     """All checks of a certificate and of what it is said to be about."""
     data = subject.path
-    settle(None if isinstance(certificate, CertificateFile) else certificate, data)  # with the address at hand
+    path = data if isinstance(data, str | os.PathLike) else None
+    settle(None if isinstance(certificate, CertificateFile) else certificate, path)  # with the address at hand
     file = certificate if isinstance(certificate, CertificateFile) else read_certificate(certificate)
     content = file.content
     by_rows = known_by_rows(content)
@@ -141,10 +142,10 @@ def verification(
         )
     if data is None and not by_rows:
         raise InputError(
-            "the certificate is about a file, which is known by its bytes; verify that file, where it lies"
+            "the certificate is about a file, which is known by its bytes; verify that file, where it lies, or opened"
         )
     sha256 = None if data is None else _file_sha256(data, by_rows)
-    folder = folder_check(entries_of(data)) if data is not None and by_rows and os.path.isdir(data) else subject.folder
+    folder = folder_check(entries_of(path)) if path is not None and by_rows and os.path.isdir(path) else subject.folder
     guarantee, reading = guarantee_of(content), reading_of(content) | ({"format": "parquet"} if by_rows else {})
     needed = sensitive_items_of(content)
     if needed and subject.sensitive is None:
@@ -158,6 +159,7 @@ def verification(
     checks = [
         *([] if file.page is None else [file.page]),
         signature,
+        *([] if (limits := limits_check(content)) is None else [limits]),
         *([] if original is None else [original_check(content, original)]),
         *([] if folder is None else [folder]),
     ]
@@ -183,7 +185,7 @@ def verification(
         and stated_rules(content) is not None
         and getattr(published.guarantee, "rules", None) is not None
     )
-    name = subject.name if data is None else display_name(data)
+    name = subject.name if data is None else source_name(data)
     statements, left = Comparison(content, published, bool(same), rules_known).check(sha256, name)
     checks += [same, _promise(content, published, rules_known), statements]
     vouched = key is not None and bool(signature) and (file.page_hashed or bool(file.page))
@@ -202,9 +204,9 @@ def folder_check(entries: Iterable[Entry]) -> Check:
     return Check("folder", True, "it holds the release and nothing else")
 
 
-def _file_sha256(data: Path, by_rows: bool) -> str | None:
+def _file_sha256(data: Path | IO[Any], by_rows: bool) -> str | None:
     """The hash of a file; None for what is known by its rows. Raises unless it lies here."""
-    where = os.fspath(data)
+    where = os.fspath(data) if isinstance(data, str | os.PathLike) else ""
     if where == "-":
         raise InputError("verify reads the data more than once; name a file")
     if by_rows:
@@ -240,7 +242,7 @@ def _identity(content: Mapping[str, Any], sha256: str | None) -> Check:
     return Check("file", False, f"it is not {what} that was certified: its hash is another")
 
 
-def _check_columns(data: Path, reading: Mapping[str, Any]) -> None:
+def _check_columns(data: Path | IO[Any], reading: Mapping[str, Any]) -> None:
     """Raises if the certificate speaks of columns that are not there: a name in it must never be taken for a file's."""
     wanted = [name for role in ("quasi", "keep", "items", "sensitive") for name in texts_of(reading.get(role))]
     if not wanted:

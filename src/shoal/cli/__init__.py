@@ -36,6 +36,8 @@ _HOMES = {
     "schema": "plans",
     "audit": "audit",
     "verify": "verify",
+    "sign": "sign",
+    "bundle": "bundle",
     "evaluate": "evaluate",
     "compare": "compare",
     "reproduce": "reproduce",

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shoal.cli import options
-from shoal.cli.terminal import console, print_json, printable
-from shoal.errors import InputError
+from shoal.cli.terminal import console, print_json, printable, say
+from shoal.errors import InputError, Message
 from shoal.options import SPECS, Text
 
 if TYPE_CHECKING:
@@ -142,6 +142,7 @@ def check(
 
     [bold]shoal hierarchy check tree.csv baskets.csv --k 5[/bold]
     """
+    from shoal.hierarchy.fitting import better_column
     from shoal.hierarchy.spec import Values
     from shoal.hierarchy.survey import Fit, shape_findings
 
@@ -149,6 +150,9 @@ def check(
     tree = _tree(hierarchy, baskets)
     findings = Fit.of(tree, Values.of_items(baskets)).findings(given.get("k", 5)) if baskets else shape_findings(tree)
     usable = not any(finding.grade == "error" for finding in findings)
+    is_file = Path(hierarchy).exists()
+    if baskets and not usable and is_file and (better := better_column(hierarchy, tree, baskets.vocabulary)):
+        say(Message(better))
     facts = [{"kind": f.kind, "grade": f.grade, "labels": list(f.labels), "text": f.text} for f in findings]
     _show(tree, json, usable=usable, findings=facts)
     return 0 if usable else UNUSABLE

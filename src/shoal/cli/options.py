@@ -21,7 +21,7 @@ from shoal.passwords import holds_password
 
 SETS = ("items", "id", "drop", "separator", "format")
 """How a file of sets is read."""
-TABLES = ("quasi", "items", "keep", "numeric", "id", "drop", "separator", "format", "query")
+TABLES = ("quasi", "items", "one_hot", "keep", "numeric", "id", "drop", "separator", "format", "query")
 """How sets and tables are read."""
 PROMISE = ("model", "k", "m", "l", "sensitive", "missing", "l_kind", "t", "distance")
 KNOWN = ("min_exp", "min_conf", "max_length", "fuzzy", "knowledge")

@@ -10,7 +10,7 @@ import typer
 from shoal.cli import options
 from shoal.cli.first_use import prepare
 from shoal.cli.terminal import console, number_of, print_json, printable, progress, say
-from shoal.errors import InputError
+from shoal.errors import InputError, near_miss
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -173,7 +173,7 @@ def schema(
     elif name in known:
         print_json(schema_of(name))
     else:
-        raise InputError(f"there is no schema of {name!r}; choose among {', '.join(known)}")
+        raise InputError(f"there is no schema of {name!r}; {near_miss(name, known)}choose among {', '.join(known)}")
 
 
 def show_check(found: Checked, out: Console) -> None:

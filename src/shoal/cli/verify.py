@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -71,6 +72,9 @@ def verify(
             rich_help_panel=_SIGNATURE,
         ),
     ] = None,
+    lock: Annotated[
+        bool, options.flag("--lock", "Lock the new key with a passphrase, which is asked for.", _SIGNATURE)
+    ] = False,
     original: Annotated[
         str | None,
         typer.Option(
@@ -98,7 +102,9 @@ def verify(
     if new_key is not None:
         if certificate is not None or key is not None:
             raise InputError("--new-key only makes a key; give nothing else with it")
-        return _make_key(new_key, json)
+        return _make_key(new_key, lock, json)
+    if lock:
+        raise InputError("--lock is for a new key; give --new-key FILE with it")
     if certificate is None or data is None:
         raise InputError("give a certificate and the data it is about: shoal verify CERTIFICATE DATA")
     from shoal.release import verify as verified
@@ -154,10 +160,15 @@ def show_verification(found: Verification, out: Console) -> None:
             out.print(f"not checked {printable(places)}: {printable(part.why)}{vouching}", soft_wrap=True)
 
 
-def _make_key(path: str, as_json: bool) -> int:
+def _make_key(path: str, lock: bool, as_json: bool) -> int:
     from shoal.certificate.sign import new_key
 
-    private, public = new_key(path)
+    if lock and not sys.stdin.isatty():
+        raise InputError("a passphrase is typed at a terminal; leave out --lock, or run it in one")
+    asked = (
+        typer.prompt("Passphrase of the new key", hide_input=True, confirmation_prompt=True, err=True) if lock else None
+    )
+    private, public = new_key(path, asked)
     if as_json:
         print_json({"private": private, "public": public})
     else:

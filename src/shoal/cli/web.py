@@ -28,6 +28,9 @@ def app(
             "it is read.",
         ),
     ] = WORKSPACE,
+    upload_limit: Annotated[
+        str, typer.Option(metavar="SIZE", help="The largest file that a browser may bring, such as 500MB.")
+    ] = "4GB",
     **given: Any,
 ) -> None:
     """Walk through a release in a browser: data, risk, hierarchies, promise, run, result, certificate.
@@ -42,5 +45,7 @@ def app(
     if find_spec("nicegui") is None:
         raise InputError("the app needs NiceGUI; pip install 'shoal[app]'")
     from shoal.app.server.serve import serve
+    from shoal.limits import size_in_bytes
 
-    serve(workspace, port, demo=demo, open_browser=not no_browser)
+    limit = size_in_bytes(upload_limit, "upload limit")
+    serve(workspace, port, demo=demo, open_browser=not no_browser, upload_limit=limit)

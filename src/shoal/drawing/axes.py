@@ -8,18 +8,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from shoal.drawing.bars import COLOURS
 from shoal.drawing.notebook import KEPT, shares_kept
+from shoal.drawing.palette import TONES
 from shoal.errors import InputError
+from shoal.hierarchy.survey import outline
 
 NEEDS = "plots need matplotlib; run pip install 'shoal[plots]'"
+_LEVELS, _CHILDREN, _LINES, _LETTERS = 2, 30, 18, 28
+"""Of a tree: levels below the root and children of a node; lines that fit into the height of a plot, and letters into a level."""
 
 
 def plot_of(result: Any, ax: Any = None) -> Any:
     """The plot of a result, by what it is."""
-    name = next((kind.__name__ for kind in type(result).__mro__ if kind.__name__ in _PLOTS), None)
-    if name is None:
-        raise InputError(f"a {type(result).__name__} has no plot; display it in a notebook, or take its to_dict()")
+    name = next(kind.__name__ for kind in type(result).__mro__ if kind.__name__ in _PLOTS)
     try:
         from matplotlib import pyplot
         from matplotlib.ticker import PercentFormatter
@@ -40,20 +41,46 @@ def _release(release: Any, axes: Any) -> str:
     return "x"
 
 
+def _audit(audit: Any, axes: Any) -> str:
+    counted = {f"{size} item{'s' if size > 1 else ''}": both for size, both in audit.by_size.items()}
+    counted = counted or {"counted": (audit.checked, audit.violations)}
+    shares = [broken / max(1, checked) for checked, broken in counted.values()]
+    told = [f"{broken:,} of {checked:,}" for checked, broken in counted.values()]
+    _bars(axes, list(counted), shares, told, tone="bad")
+    axes.set_title(f"{audit.guarantee['name']} {'holds' if audit.holds else 'does not hold'}: what breaks it")
+    return "x"
+
+
+def _hierarchy(tree: Any, axes: Any) -> str:
+    """Levels side by side, from the root on, each node as high as it has leaves."""
+    starts = {0: 0}
+    for line in outline(tree, _LEVELS, _CHILDREN):
+        start = starts.setdefault(line.indent, 0)
+        starts[line.indent], starts[line.indent + 1] = start + line.leaves, start
+        middle = start + line.leaves / 2
+        axes.barh(middle, 0.97, line.leaves, left=line.indent, color=TONES["after"], edgecolor="white", linewidth=0.5)
+        if line.leaves * _LINES >= tree.n_leaves:
+            label = line.label if len(line.label) <= _LETTERS else f"{line.label[: _LETTERS - 1]}…"
+            axes.text(line.indent + 0.03, middle, label, va="center", color="white", fontsize="small", clip_on=True)
+    axes.set(xticks=[], ylim=(tree.n_leaves, 0), ylabel="leaves")
+    axes.set_title(f"{tree.source}: {tree.n_leaves:,} leaves")
+    return ""
+
+
 def _outlook(found: Any, axes: Any) -> str:
     names = [KEPT.get(name, name) for name in found.kept]
-    lows = [share.low for share in found.kept.values()]
-    widths = [max(share.high - share.low, 0.004) for share in found.kept.values()]
-    axes.barh(names, widths, left=lows, color=COLOURS["after"])
-    axes.set(xlim=(0, 1), title=f"What {found.guarantee} would keep")
-    axes.invert_yaxis()
+    kept = list(found.kept.values())
+    _bars(axes, names, [(share.low + share.high) / 2 for share in kept], [str(share) for share in kept])
+    for place, share in enumerate(kept):
+        axes.plot((share.low, share.high), (place, place), color=TONES["plain"], linewidth=3)
+    axes.set_title(f"What {found.guarantee} would keep")
     return "x"
 
 
 def _profile(profile: Any, axes: Any) -> str:
     known = [one.m for one in profile.exposures]
     shares = [one.exposed / max(1, profile.rows) for one in profile.exposures]
-    axes.plot(known, shares, marker="o", color=COLOURS["before"])
+    axes.plot(known, shares, marker="o", color=TONES["before"])
     axes.set(xticks=known, ylim=(0, 1), xlabel="items that an attacker knows")
     axes.set_title(f"Rows among fewer than {profile.k}")
     return "y"
@@ -79,10 +106,12 @@ def _measured(measures: Mapping[str, Any]) -> dict[str, float]:
     return {name: value for name in KEPT if (value := measures.get(f"kept.{name}")) is not None}
 
 
-def _bars(axes: Any, names: Sequence[str], shares: Sequence[float]) -> None:
+def _bars(
+    axes: Any, names: Sequence[str], shares: Sequence[float], told: Sequence[str] | None = None, tone: str = "after"
+) -> None:
     places = range(len(names))
-    drawn = axes.barh(places, shares, color=COLOURS["after"])
-    axes.bar_label(drawn, [f"{share:.1%}" for share in shares], padding=3)
+    drawn = axes.barh(places, shares, color=TONES[tone])
+    axes.bar_label(drawn, told or [f"{share:.1%}" for share in shares], padding=3)
     axes.set(yticks=places, xlim=(0, 1.12))
     axes.set_yticklabels(names)
     axes.invert_yaxis()
@@ -90,6 +119,8 @@ def _bars(axes: Any, names: Sequence[str], shares: Sequence[float]) -> None:
 
 _PLOTS: dict[str, Callable[[Any, Any], str]] = {
     "Release": _release,
+    "Audit": _audit,
+    "Hierarchy": _hierarchy,
     "Outlook": _outlook,
     "Profile": _profile,
     "Evaluation": _evaluation,

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
+from shoal.drawing.palette import TONES
+
 WIDTH, LABEL, FIGURE, LINE = 640, 230, 90, 24
-COLOURS = {"before": "#c1440e", "after": "#1b6b72", "plain": "#4a6fa5"}
 
 
 @dataclass(frozen=True)
@@ -18,6 +19,7 @@ class Bar:
     share: float
     figure: str
     tone: str = "plain"
+    """As in `palette.TONES`."""
 
 
 def bars(rows: Sequence[Bar], title: str) -> str:
@@ -34,7 +36,7 @@ def bars(rows: Sequence[Bar], title: str) -> str:
         parts.append(
             f'<text x="{LABEL - 8}" y="{y + 15}" text-anchor="end">{escape(_short(bar.label))}</text>'
             f'<rect x="{LABEL}" y="{y + 3}" width="{room}" height="{LINE - 8}" fill="#eeeeee"/>'
-            f'<rect x="{LABEL}" y="{y + 3}" width="{length}" height="{LINE - 8}" fill="{COLOURS[bar.tone]}"/>'
+            f'<rect x="{LABEL}" y="{y + 3}" width="{length}" height="{LINE - 8}" fill="{TONES[bar.tone]}"/>'
             f'<text x="{LABEL + room + 8}" y="{y + 15}">{escape(bar.figure)}</text>'
         )
     return "".join((*parts, "</svg>"))

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
+from shoal.drawing.palette import SERIES, TONES
+
 WIDTH, HEIGHT = 640, 340
 LEFT, RIGHT, TOP, BOTTOM = 74, 20, 34, 46
 LEGEND_LINE = 18
-COLOURS = ("#1b6b72", "#c1440e", "#4a6fa5", "#8a6d00", "#8e4585", "#3f7d3a", "#b0305c", "#5c5c5c")
-"""Apart from each other for the common kinds of colour blindness; markers tell them apart in any case."""
 
 LEAST, MOST = 1e-300, 1e300
 """What is smaller counts as nothing, what is larger as no number: there, floats lose their digits or pass into infinity."""
@@ -32,6 +32,8 @@ class Series:
     dashed: bool = False
     labels: Mapping[Point, str] | None = None
     """What points say, unless their name and their figures."""
+    tone: str | None = None
+    """As in `palette.TONES`, for what is raw or released; else each series has a colour of its own."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,7 @@ def line_chart(
     for number, one in enumerate(series):
         dashes = ' stroke-dasharray="6 4"' if one.dashed else ""
         path = "".join(paper.strokes(number))
-        parts.append(f'<path d="{path}" fill="none" stroke="{_colour(number)}" stroke-width="2"{dashes}/>')
+        parts.append(f'<path d="{path}" fill="none" stroke="{_colour(number, one.tone)}" stroke-width="2"{dashes}/>')
         parts += paper.markers(number)
     return paper.picture(title, parts)
 
@@ -202,13 +204,13 @@ class _Paper:
         one = self.series[number]
         for point in self.drawn[number]:
             figures = f"{one.name}: {_figure(point[0])}, {_figure(point[1], self.percent)}"
-            yield _marker(number, *self.place(point), (one.labels or {}).get(point) or figures)
+            yield _marker(number, *self.place(point), (one.labels or {}).get(point) or figures, one.tone)
 
     def picture(self, title: str, parts: Sequence[str]) -> str:
         """The whole, with a legend where there are several series."""
         lines = len(self.series) if len(self.series) > 1 else 0
         height = HEIGHT + (8 + LEGEND_LINE * math.ceil(lines / 3) if lines else 0)
-        legend = "".join(_legend(number, one.name) for number, one in enumerate(self.series[:lines]))
+        legend = "".join(_legend(number, one.name, one.tone) for number, one in enumerate(self.series[:lines]))
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" role="img" '
             f'fill="currentColor" font-family="sans-serif" font-size="12"><title>{escape(title)}</title>'
@@ -216,24 +218,24 @@ class _Paper:
         )
 
 
-def _legend(number: int, name: str) -> str:
+def _legend(number: int, name: str, tone: str | None) -> str:
     x, y = LEFT + number % 3 * 190, HEIGHT + 12 + number // 3 * LEGEND_LINE
-    return _marker(number, x, y - 4, name) + f'<text x="{x + 10}" y="{y}">{escape(_short(name, 26))}</text>'
+    return _marker(number, x, y - 4, name, tone) + f'<text x="{x + 10}" y="{y}">{escape(_short(name, 26))}</text>'
 
 
-def _marker(number: int, x: float, y: float, said: str) -> str:
+def _marker(number: int, x: float, y: float, said: str, tone: str | None) -> str:
     shape = (
         f'<circle cx="{x}" cy="{y}" r="4"',
         f'<rect x="{x - 3.5}" y="{y - 3.5}" width="7" height="7"',
         f'<path d="M{x} {y - 5}l5 9h-10z"',
         f'<path d="M{x} {y - 5}l5 5l-5 5l-5 -5z"',
-    )[(number + number // len(COLOURS)) % 4]
+    )[(number + number // len(SERIES)) % 4]
     name = shape[1:].split(" ", 1)[0]
-    return f'{shape} fill="{_colour(number)}"><title>{escape(said)}</title></{name}>'
+    return f'{shape} fill="{_colour(number, tone)}"><title>{escape(said)}</title></{name}>'
 
 
-def _colour(number: int) -> str:
-    return COLOURS[number % len(COLOURS)]
+def _colour(number: int, tone: str | None) -> str:
+    return SERIES[number % len(SERIES)] if tone is None else TONES[tone]
 
 
 def _step(least: float) -> float:

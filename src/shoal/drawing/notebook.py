@@ -124,6 +124,14 @@ def _side_by_side(found: Any) -> Iterable[str]:
     yield html_table([*head, "seconds"], rows, ("", "", *("n" for _ in (*shares, *losses))))
 
 
+def _draft(draft: Any) -> Iterable[str]:
+    yield f"<h4>{escape(draft.path)}: model {escape(draft.model)}</h4><p>{escape(draft.reason)}</p>"
+    rows = [(guess.name, guess.role or "?", str(guess.reason)) for guess in draft.guesses]
+    yield html_table(["column", "role", "why"], rows)
+    if draft.open:
+        yield "<p>Decide about those with a question mark.</p>"
+
+
 def _attack(found: Any) -> Iterable[str]:
     yield f"<h4>{_mark(not found)} {escape(found.kind)}: {'somebody' if found else 'nobody'} is found</h4>{found.svg()}"
 
@@ -153,4 +161,5 @@ _SHOWN: dict[str, Callable[[Any], Iterable[str]]] = {
     "Hierarchy": _hierarchy,
     "SideBySide": _side_by_side,
     "Attack": _attack,
+    "Draft": _draft,
 }

@@ -23,8 +23,8 @@ def exposure_plot(found: Profile) -> str:
         "items known" + (" besides the columns" if found.columns else ""),
         "share of all rows",
         [
-            Series(f"among fewer than {found.k}", _curve(found.exposures, found.rows)),
-            Series("singled out", _curve(found.exposures, found.rows, alone=True)),
+            Series(f"among fewer than {found.k}", _curve(found.exposures, found.rows), tone="before"),
+            Series("singled out", _curve(found.exposures, found.rows, alone=True), tone="bad"),
         ],
         percent=True,
     )
@@ -41,6 +41,7 @@ def before_after_plot(found: Evaluation) -> str:
                 {"before": "original", "after": "release"}[side],
                 _curve(curve.exposures, curve.rows),
                 dashed=side == "before",
+                tone=side,
             )
             for side, curve in found["risk.uniqueness"].items()
         ],
@@ -52,7 +53,7 @@ def values_left_plot(found: BackgroundAttack) -> str:
     """How many rows have how many possible values left."""
     return bars(
         [
-            Bar(_values(number), rows / max(1, found.rows), f"{rows:,} rows", "before" if number < found.l else "after")
+            Bar(_values(number), rows / max(1, found.rows), f"{rows:,} rows", "bad" if number < found.l else "after")
             for number, rows in enumerate(found.by_values)
             if rows
         ],
@@ -65,7 +66,7 @@ def confidence_plot(found: Homogeneity) -> str:
     names = [f"up to {tenth}0%" for tenth in range(1, 10)] + ["up to 100%", "certain"]
     return bars(
         [
-            Bar(name, rows / max(1, found.rows), f"{rows:,} rows", "before" if name == "certain" else "plain")
+            Bar(name, rows / max(1, found.rows), f"{rows:,} rows", "bad" if name == "certain" else "plain")
             for name, rows in zip(names, found.by_confidence, strict=True)
         ],
         "How sure an attacker is of the most frequent sensitive value of a crowd",

@@ -24,7 +24,7 @@ from shoal.models import Proposal, model_of
 from shoal.options import KEYWORDS
 from shoal.records.baskets import Baskets
 from shoal.records.source import Source
-from shoal.showing import Shown
+from shoal.showing import Plotted
 
 ROWS = 2_000
 """The first sample, and the least."""
@@ -66,13 +66,14 @@ class Trial:
     quarter: Proposal | None = None
     """None where the promise is out of reach there."""
 
-    def ranges(self) -> dict[str, Range]:
-        """What the release is taken to keep, by figure."""
-        kept, n = shares_kept(self.proposal), len(self.source)
+    def ranges(self, shares_of: Callable[[Proposal], dict[str, float]] | None = None) -> dict[str, Range]:
+        """What the release is taken to keep, by figure: those of `shares_kept`, or others."""
+        shares_of = shares_of or shares_kept
+        kept, n = shares_of(self.proposal), len(self.source)
         if n == self.whole:
             return {name: Range(share, share) for name, share in kept.items()}
-        at_share = kept if self.at_share is None else shares_kept(self.at_share)
-        quarter = {} if self.quarter is None else shares_kept(self.quarter)
+        at_share = kept if self.at_share is None else shares_of(self.at_share)
+        quarter = {} if self.quarter is None else shares_of(self.quarter)
         return {
             name: range_of(
                 share, at_share.get(name, share), quarter.get(name, 0.0), n / self.whole, LUCK.get(name, 0.01)
@@ -94,7 +95,7 @@ def range_of(kept: float, at_share: float, quarter: float, tried: float, luck: f
 
 
 @dataclass(frozen=True)
-class Outlook(Shown):
+class Outlook(Plotted):
     """What a release would keep, as far as a moment could tell.
 
     Attributes:
@@ -145,9 +146,15 @@ def outlook(whole: Source, promise: Any, asked: Mapping[str, Any], progress: Pro
     return Outlook(str(promise), found.proposal.algorithm, len(found.source), len(whole), found.ranges())
 
 
-def growing(whole: int, promise: Any, try_on: Callable[[int], Tried]) -> Iterator[tuple[Tried, bool]]:
-    """Trials on samples that grow, each as soon as it is there, and whether it is the last: another takes too long, or it had all rows."""
+def growing(
+    whole: int, promise: Any, try_on: Callable[[int], Tried], moment: float | None = None
+) -> Iterator[tuple[Tried, bool]]:
+    """Trials on samples that grow, each as soon as it is there, and whether it is the last: another takes too long, or it had all rows.
+
+    With a `moment` of its own, a trial goes to all rows as soon as it has the time: those take one proposal, where a sample takes three.
+    """
     rows, spent, before = max(ROWS, GROWTH * int(getattr(promise, "k", 0))), 0.0, 0.0
+    most = MOMENT if moment is None else moment
     while True:
         began = time.process_time()
         try:
@@ -161,13 +168,15 @@ def growing(whole: int, promise: Any, try_on: Callable[[int], Tried]) -> Iterato
         spent += took
         # Time is taken to grow as it did from the sample before to this one: for sets, a larger sample can be the easier one, while
         # rows that are compared with each other take more than their share.
-        factor = took / before if before else GROWTH ** (1 if kind_of(promise) == "km" else 1.5)
-        final = whole <= rows or spent + took * max(1.0, factor) > MOMENT
+        power = 1 if kind_of(promise) == "km" else 1.5
+        factor = took / before if before else GROWTH**power
+        leap = moment is not None and spent + took / 3 * (whole / rows) ** power <= most
+        final = whole <= rows or (spent + took * max(1.0, factor) > most and not leap)
         yield found, final
         if final:
             return
         rows, before = rows * GROWTH, took
-        if 2 * rows > whole:
+        if leap or 2 * rows > whole:
             rows = whole
 
 
@@ -188,6 +197,11 @@ def try_promise(whole: Source, rows: int, promise: Any, propose_for: Callable[[S
 def shares_kept(proposal: Proposal) -> dict[str, float]:
     """What a proposal keeps: the information first."""
     return {name: 1 - lost for name, lost in proposal.loss.items() if name == "info"} | dict(proposal.kept)
+
+
+def sides_kept(proposal: Proposal) -> dict[str, float]:
+    """What is kept of the information of the columns and of the items, where there are both."""
+    return {name: 1 - lost for name, lost in proposal.loss.items() if name in ("info_columns", "info_items")}
 
 
 def propose(source: Source, promise: Any, asked: Mapping[str, Any], progress: Progress | None) -> Proposal:

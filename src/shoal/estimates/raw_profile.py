@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Unpack, cast
+from typing import Any, Unpack
 
 from shoal.algorithms.km.learning import learner
 from shoal.algorithms.km.problem import RareCategories, rare_categories
@@ -24,19 +24,20 @@ from shoal.hierarchy.tree import Hierarchy
 from shoal.models.km import HIERARCHY
 from shoal.options import Reading, check_keywords
 from shoal.records.baskets import Baskets
-from shoal.records.formats.one_hot import gather_items
+from shoal.records.database.address import with_query
+from shoal.records.formats.one_hot import ITEMS, OneHot
 from shoal.records.formats.peek import column_names
 from shoal.records.roles import OR_QUASI, NoRoleError
 from shoal.records.source import Source, load_records, load_sets
 from shoal.records.values import Kind, kind_of
-from shoal.showing import Shown, watching
+from shoal.showing import Plotted, watching
 
 UP_TO, M = 3, 2
 """Known items that are looked at, and those of the release that is tried, unless somebody asks for others."""
 
 
 @dataclass(frozen=True)
-class Profile(Shown):
+class Profile(Plotted):
     """The size of raw data and what m known items single out in it.
 
     Attributes:
@@ -80,6 +81,12 @@ class Profile(Shown):
     outlook: Outlook | None = None
     """What a release would keep; None where nobody asked, or where a note says why there is none."""
 
+    def __repr__(self) -> str:
+        shares = ", ".join(f"{one.exposed / max(1, self.rows):.1%}" for one in self.exposures)
+        known = ", ".join(str(one.m) for one in self.exposures)
+        told = f"; {shares} of the rows among fewer than {self.k} by {known} known items" if shares else ""
+        return f"Profile({self.source}: {self.rows:,} rows, {self.items:,} items{told})"
+
     def to_dict(self) -> dict[str, Any]:
         return {
             "source": self.source,
@@ -113,7 +120,6 @@ def profile(
     unknown: str | None = None,
     examples: int = 3,
     threads: int | None = None,
-    one_hot: bool = False,
     progress: Progress | bool | None = None,
     **reading: Unpack[Reading],
 ) -> Profile:
@@ -129,7 +135,6 @@ def profile(
         k: The smallest crowd that is thought safe.
         m: How many items an attacker knows at the most.
         examples: How many people who are singled out are named for each m.
-        one_hot: Whether the items have a column each, as for `anonymize`.
 
     Raises:
         InputError: The data or an option is not usable.
@@ -141,9 +146,8 @@ def profile(
     """
     check_keywords(reading, Reading.__annotations__, "profile")
     KmAnonymity(k, UP_TO if m is None else m)
-    if one_hot:
-        data, asked_of = gather_items(data, reading)
-        reading = cast(Reading, asked_of)
+    if reading.pop("one_hot", None):
+        data, reading["items"] = OneHot.of(with_query(data, reading.pop("query", None)), reading), ITEMS
     if not reading.get("quasi"):
         source = _sets(data, reading)
     elif hierarchy is not None:

@@ -15,7 +15,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from shoal.errors import ShoalError, Unreachable
-from shoal.estimates.outlook import ROWS, WARM_UP, growing, propose, share_of_k, try_promise
+from shoal.estimates.decision_map import risk_left
+from shoal.estimates.outlook import ROWS, WARM_UP, growing, propose, share_of_k, sides_kept, try_promise
 from shoal.evaluation.raw_risk import COLUMNS, raw_risk
 from shoal.hierarchy.spec import Values, resolve
 from shoal.models.km import HIERARCHY, resolve_hierarchy
@@ -48,11 +49,12 @@ class Trials:
         self._tree: tuple[Any, Any] | None = None
         self._warm: set[tuple[str, str]] = set()
 
-    def growing(self, plan: Plan, tell: Teller) -> Iterator[Estimate]:
+    def growing(self, plan: Plan, tell: Teller, moment: float | None = None) -> Iterator[Estimate]:
         """Trials on samples that grow: each as soon as it is there, until another would take too long, or all rows were tried."""
         ground = self._read(plan, tell)
         self.warm_up(plan, tell)
-        for estimate, final in growing(len(ground.whole), plan.promise, lambda rows: self.trial(plan, tell, rows)):
+        trials = growing(len(ground.whole), plan.promise, lambda rows: self.trial(plan, tell, rows), moment)
+        for estimate, final in trials:
             yield estimate | {"final": final}
 
     def warm_up(self, plan: Plan, tell: Teller) -> None:
@@ -103,6 +105,8 @@ class Trials:
             "share_of_k": share,
             "loss_at_share": None if found.at_share is None else dict(found.at_share.loss),
             "kept": {name: [one.low, one.high] for name, one in found.ranges().items()},
+            "sides": {name: [one.low, one.high] for name, one in found.ranges(sides_kept).items()},
+            "left": risk_left(proposal.published, threads),
             "optimal": proposal.optimal,
             "groups": _groups(details),
             "by_column": details.get("ncp_by_column"),
@@ -116,7 +120,13 @@ class Trials:
         """The data of a plan: those that were read last, if they are the same, in the same roles."""
         check_files(plan.model_copy(update={"outputs": None}))
         roles = (plan.of_role("quasi"), plan.of_role("keep"), plan.sensitive)
-        mark = (plan.kind, _mark(plan.data), _mark(plan.sensitive), repr(plan.reading()), repr(roles))
+        mark = (
+            plan.kind,
+            _mark(plan.data),
+            _mark(plan.sensitive),
+            repr(plan.reading()),
+            repr((roles, plan.input.one_hot)),
+        )
         if self._ground is None or self._ground[0] != mark:
             self._ground = self._tree = None  # before others take their place in memory
             tell.stage("Reading the data")

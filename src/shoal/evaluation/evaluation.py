@@ -10,17 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Unpack, cast
+from typing import Any, Unpack
 
 from shoal.evaluation.measures import MEASURES, Line, Undefined
 from shoal.evaluation.pair import Pair, Side, read_pair
-from shoal.evaluation.request import Request, with_standards
-from shoal.records.formats.one_hot import gather_items
-from shoal.showing import Shown, watching
+from shoal.evaluation.request import Request, with_own_words, with_standards
+from shoal.records.database.address import with_query
+from shoal.records.formats.one_hot import ITEMS, OneHot
+from shoal.showing import Plotted, watching
 
 
 @dataclass(frozen=True)
-class Evaluation(Shown):
+class Evaluation(Plotted):
     """What a release costs and what an attacker still learns. For its owner: `to_dict` has counts and shares, and names the ten commonest
     items with what became of them.
 
@@ -94,10 +95,11 @@ class Evaluation(Shown):
         return facts | {"not_defined": dict(self.not_defined), "notes": list(self.notes)}
 
 
-def evaluate(original: Any, published: Any, *, one_hot: bool = False, **asked: Unpack[Request]) -> Evaluation:
+def evaluate(original: Any, published: Any, **asked: Unpack[Request]) -> Evaluation:
     """Compare a release with its original (paths, Baskets, Records, data frames).
 
-    What published values mean comes from `hierarchy` (as for `anonymize`) or from the `rules` file of the release. `same_order` says
+    What published values mean comes from `hierarchy` (as for `anonymize`) or from the `rules` file of the release. A `Release` knows
+    that, the roles of columns and its k and m by itself. `same_order` says
     that rows of the two correspond. `weights` say how much the loss of a column counts, 1 unless given. `queries` random queries of each
     kind are asked, and those of a `workload` file. The most frequent `pairs` are followed, and a `sample` of people is looked for by
     m items each. How files are read (`quasi`, `sensitive`, `keep`, `items`, `format`, ...) is said as for `anonymize`.
@@ -105,7 +107,6 @@ def evaluate(original: Any, published: Any, *, one_hot: bool = False, **asked: U
     Args:
         original: The raw data, as for `anonymize`.
         published: The release of them, whichever tool made it.
-        one_hot: Whether the items of the original have a column each, as for `anonymize`.
         k: The crowd that risks are measured against, 5 unless given.
         m: How many items an attacker knows, 2 unless given.
         seed: What random queries and people are drawn with.
@@ -118,17 +119,18 @@ def evaluate(original: Any, published: Any, *, one_hot: bool = False, **asked: U
     >>> found["kept.exact"], found["loss.items"].deleted
     (0.5, 0.5)
     """
-    if one_hot:
-        original, gathered = gather_items(original, asked)
-        asked = cast(Request, gathered)
-    request = with_standards(asked)
+    request = with_standards(with_own_words(asked, published))
+    if request.get("one_hot"):
+        original, request["items"] = OneHot.of(with_query(original, request.get("query")), request), ITEMS
     with watching(request.get("progress")) as watch:
-        return _evaluation(original, published, request, watch or (lambda doing, share: None))
+        tell = watch or (lambda doing, share: None)
+        tell("reading", 0.0)
+        return evaluate_pair(read_pair(original, published, request), tell)
 
 
-def _evaluation(original: Any, published: Any, request: Request, tell: Callable[[str, float], None]) -> Evaluation:
-    tell("reading", 0.0)
-    pair = read_pair(original, published, request)
+def evaluate_pair(pair: Pair, tell: Callable[[str, float], None]) -> Evaluation:
+    """The measures of two files that were read."""
+    request = pair.asked
     values: dict[str, Any] = {}
     reasons: dict[str, str] = {}
     doing = "reading"

@@ -85,7 +85,9 @@ class Reader:
         self.quasi, self.keep = texts_of(asked.get("quasi")), texts_of(asked.get("keep"))
         self.sensitive = asked.get("sensitive")
         given = {
-            name: asked.get(name) for name in Reading.__annotations__ if name not in ("quasi", "sensitive", "keep")
+            name: asked.get(name)
+            for name in Reading.__annotations__
+            if name not in ("quasi", "sensitive", "keep", "one_hot")
         }
         self.reading = {name: value for name, value in given.items() if value is not None and value != ()}
 
@@ -98,6 +100,8 @@ class Reader:
         asked = dict(self.reading)
         if like is not None and "drop" in asked:
             asked["drop"] = tuple(name for name in _parts(texts_of(asked["drop"])) if name in columns)
+        if like is not None and asked.get("id") not in (None, *columns) and columns:  # the sets are put together there
+            del asked["id"]
         is_table = bool(self.quasi or named)
         source = self._table(data, columns, named, asked, like) if is_table else self._sets(data, asked)
         records = source.records

@@ -41,6 +41,14 @@ STANDARD: Request = {"k": 5, "m": 2, "seed": 0, "queries": 100, "pairs": 100, "s
 _LEAST = {"k": 1, "m": 1, "seed": 0, "queries": 0, "pairs": 0, "sample": 0, "threads": 1}
 
 
+def with_own_words(asked: Mapping[str, Any], published: Any) -> Request:
+    """The request, with what a release knows of how it was made (`Release.request`) where nothing is said."""
+    given = {name: value for name, value in asked.items() if value is not None}
+    leave = ("hierarchy", "unknown") if "rules" in given else ()
+    own = {name: value for name, value in getattr(published, "request", {}).items() if name not in leave}
+    return cast(Request, {name: own[name] for name in own if name in Request.__annotations__} | given)
+
+
 def with_standards(asked: Request) -> Request:
     """The request, with what is standard where nothing is said; raises for keywords and numbers that cannot be meant."""
     check_keywords(asked, Request.__annotations__, "evaluate")

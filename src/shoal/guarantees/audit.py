@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shoal.errors import Unreachable
-from shoal.showing import Shown
+from shoal.showing import Plotted
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Witness:
 
 
 @dataclass(frozen=True)
-class Audit(Shown):
+class Audit(Plotted):
     """The verdict on published data, from the published data alone. It is true where the promise holds, so that it can be asserted.
 
     Attributes:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,8 @@ from shoal.records.baskets import Baskets
 
 COUNTED = 2e10
 """Sizes are counted in full while the data holds no more subsets than this; beyond, a breach ends the walk."""
+FEW_PAIRS = 1 << 22
+"""Pairs of items up to which each has a counter that the caches hold."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +94,7 @@ class KmAnonymity:
         """Count every itemset of up to m published tokens; with `yes_or_no`, stop at the first that is too rare."""
         check_sets(published, threads)
         walk = _Walk(published, int(self.k), threads, progress)
-        m = min(int(self.m), walk.rows.longest)
+        m = min(int(self.m), published.longest)
         if yes_or_no:
             checked, rare, found = walk(m, witnesses, only_one=True)
             complete = not rare.any()
@@ -177,18 +180,33 @@ def _mark_rare_items(baskets: Baskets, k: int, exposed: npt.NDArray[np.uint8], u
 
 
 class _Walk:
-    """Prepared baskets (items rarest first, rows per item) over which itemsets of different sizes are counted."""
+    """Baskets with their items numbered rarest first, over which itemsets of different sizes are counted."""
 
-    def __init__(self, baskets: Baskets, k: int, threads: int | None, progress: Callable[[float], None] | None) -> None:
-        from shoal.kernels.audit.numbered_rows import numbered_rows
+    def __init__(
+        self,
+        baskets: Baskets,
+        k: int,
+        threads: int | None,
+        progress: Callable[[float], None] | None,
+    ) -> None:
+        from shoal.kernels.audit.itemset_counts import count_items
+        from shoal.kernels.audit.threads import blocks_of_places, in_threads
 
         self.baskets, self.threads, self.progress = baskets, threads, progress
         self.k = min(k, len(baskets) + 1)  # more is as rare, and need not be a number that machines have
-        support = baskets.supports()
+        items, n = baskets.items, len(baskets.vocabulary)
+        counts = in_threads(lambda a, b: count_items(items, n, a, b), blocks_of_places(len(items)), threads)
+        support: npt.NDArray[np.int64] = np.sum(counts, axis=0)
         self.by_rank = np.argsort(support, kind="stable")
-        rank = np.empty(len(support), np.int32)
-        rank[self.by_rank] = np.arange(len(support), dtype=np.int32)
-        self.rows = numbered_rows(baskets.offsets, baskets.items, rank, threads)
+        self.rank = np.empty(len(support), np.int32)
+        self.rank[self.by_rank] = np.arange(len(support), dtype=np.int32)
+
+    @cached_property
+    def rows(self) -> Any:
+        """The rows in these numbers, and where each number stands."""
+        from shoal.kernels.audit.numbered_rows import numbered_rows
+
+        return numbered_rows(self.baskets.offsets, self.baskets.items, self.rank, self.threads)
 
     def __call__(
         self,
@@ -205,6 +223,9 @@ class _Walk:
 
         if m < 1:
             return np.zeros(1, np.int64), np.zeros(1, np.int64), ()
+        n_items = len(self.rank)
+        if m == 2 and not only_one and exposed is None and n_items**2 <= min(FEW_PAIRS, self.baskets.occurrences):
+            return self._pairs(keep)
         none = np.zeros(0, np.uint8)
         stop = np.zeros(1, np.bool_)
         rows = self.rows
@@ -219,21 +240,61 @@ class _Walk:
         answers = in_threads(count, rows.blocks(work), self.threads, self.progress)
         checked = np.array([a[0] for a in answers]).sum(axis=0)
         rare = np.array([a[1] for a in answers]).sum(axis=0)
+        return checked, rare, self._witnesses(rows, None, answers, keep, size)
+
+    def _pairs(self, keep: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], tuple[Witness, ...]]:
+        """As a call for m = 2, where pairs are few enough for a counter each: the rows are read once, as they lie."""
+        from shoal.kernels.audit.itemset_counts import count_pairs, counted_itemsets, mark_rows, tally_pairs
+        from shoal.kernels.audit.numbered_rows import numbered_rows
+        from shoal.kernels.audit.threads import blocks_of_rows, in_threads
+
+        baskets, n, longest = self.baskets, len(self.rank), self.baskets.longest
+        offsets, items = baskets.offsets, baskets.items
+        blocks = blocks_of_rows(offsets, max(1, min(16, FEW_PAIRS // n**2, len(items) // n**2)))
+
+        def count(first: int, last: int) -> Any:
+            return count_pairs(offsets, items, self.rank, longest, first, last)
+
+        counts = in_threads(count, blocks, self.threads, self.progress)
+        for more in counts[1:]:
+            counts[0] += more
+        checked, rare, _, _, sets = tally_pairs(counts[0], n, self.k, keep)
+        if not len(sets):
+            return checked, rare, ()
+        # The rows of the rarest of all again, for what else stands in them and where.
+        first_items = np.unique(sets[:, 0])
+        wanted = np.zeros(n, np.bool_)
+        wanted[self.by_rank[first_items]] = True
+        marked = np.zeros(len(baskets), np.bool_)
+        in_threads(lambda a, b: mark_rows(offsets, items, wanted, a, b, marked), blocks, self.threads)
+        places = np.flatnonzero(marked)
+        some = baskets.take(places)
+        rows, none = numbered_rows(some.offsets, some.items, self.rank, 1), np.zeros(0, np.uint8)
+        stop = np.zeros(1, np.bool_)
+        answers = [
+            counted_itemsets(rows, a, a + 1, self.k, 2, keep, False, stop, none, none) for a in first_items.tolist()
+        ]
+        return checked, rare, self._witnesses(rows, places, answers, keep)
+
+    def _witnesses(
+        self, rows: Any, places: npt.NDArray[np.int64] | None, answers: list[Any], keep: int, size: int = 0
+    ) -> tuple[Witness, ...]:
+        """The rarest of what was kept, then the smallest; `places` says where in the data the rows stand, if not in their order."""
+        from shoal.kernels.audit.numbered_rows import rows_holding
+
         kept = [
             (int(support), int(length), members[:length])
             for _, _, supports, sizes, sets in answers
             for support, length, members in zip(supports, sizes, sets, strict=True)
         ]
         kept.sort(key=lambda w: (w[0], w[1]))
-        chosen = [w for w in kept if size in (0, w[1])][:keep]
-        return checked, rare, tuple(self._witness(members, support) for support, _, members in chosen)
-
-    def _witness(self, ranks: npt.NDArray[np.int32], support: int) -> Witness:
-        from shoal.kernels.audit.numbered_rows import rows_holding
-
-        items = sorted(self.by_rank[ranks].tolist())
-        rows = rows_holding(self.rows, np.sort(ranks)) + 1
-        return Witness(tuple(self.baskets.vocabulary[i] for i in items), support, tuple(rows.tolist()))
+        witnesses = []
+        for support, _, ranks in [w for w in kept if size in (0, w[1])][:keep]:
+            holding = rows_holding(rows, np.sort(ranks))
+            holding = holding if places is None else places[holding]
+            names = tuple(self.baskets.vocabulary[i] for i in sorted(self.by_rank[ranks].tolist()))
+            witnesses.append(Witness(names, support, tuple((holding + 1).tolist())))
+        return tuple(witnesses)
 
 
 def affordable(lengths: npt.NDArray[np.int64], m: int) -> int:

@@ -87,7 +87,7 @@ def read_hierarchy(
         return tree_of(path)
     path = Path(path)
     place = f"{PLACE}{path}"
-    text = _text(path, place)
+    text = read_text(path)
     if format is None:
         format = "arx" if levels is not None else _guessed_format(text, path, place)
     parse, _, one_root = _format(format)
@@ -153,7 +153,9 @@ def _format(name: str) -> Format:
     return FORMATS[name]
 
 
-def _text(path: Path, place: str) -> str:
+def read_text(path: Path) -> str:
+    """The text of a tree's file, plain or packed."""
+    place = f"{PLACE}{path}"
     try:
         with path.open("rb") as file:
             data = read_part(file, place, "a tree")

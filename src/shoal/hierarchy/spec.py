@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import InputError, option
+from shoal.errors import InputError, near_miss, option
 from shoal.hierarchy.build import (
     ROOT,
     balanced_tree,
@@ -42,6 +42,7 @@ from shoal.hierarchy.build import (
     prefix_tree,
 )
 from shoal.hierarchy.files import read_hierarchy
+from shoal.hierarchy.fitting import better_column
 from shoal.hierarchy.formats.objects import is_named, tree_of
 from shoal.hierarchy.kinds.bands import band_tree, category_tree
 from shoal.hierarchy.kinds.columns import interval_tree, range_labels
@@ -104,6 +105,11 @@ def form_of(spec: str) -> Form | None:
 def is_made(spec: str) -> bool:
     """Whether the tree is made from the data, not read from a file."""
     return form_of(spec) is not None
+
+
+def near_form(spec: str) -> str:
+    """A question for the middle of a sentence, where the name of a form is near that of the spec."""
+    return near_miss(spec.partition(":")[0], FORMS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,7 +181,11 @@ def resolve(
         hierarchy = spec if isinstance(spec, Hierarchy) else _read(spec, values)
         if unknown == "root":
             return hierarchy.with_unknown(values.names)
-        hierarchy.leaves_of(values.names)
+        try:
+            hierarchy.leaves_of(values.names)
+        except InputError as error:
+            better = "" if isinstance(spec, Hierarchy) else better_column(spec, hierarchy, values.names)
+            raise error.within("", f"; {better}" if better else "") from None
         return hierarchy
     except InputError as error:
         raise error if values.column is None else error.within(f"column {values.column!r}: ") from None
@@ -241,7 +251,9 @@ def _read(path: str | os.PathLike[str], values: Values) -> Hierarchy:
     if not is_named(path):
         return tree_of(path)
     if not Path(path).exists() or Path(path).is_dir():
-        raise InputError(f"hierarchy {os.fspath(path)!r} is neither a file nor a known form; use {_forms(values)}")
+        raise InputError(
+            f"hierarchy {os.fspath(path)!r} is neither a file nor a known form; {near_form(os.fspath(path))}use {_forms(values)}"
+        )
     return read_hierarchy(path)
 
 

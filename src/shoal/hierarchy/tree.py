@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import VALUES, InputError, option
-from shoal.showing import Shown
+from shoal.showing import Plotted
 
 _Number = TypeVar("_Number", bound=np.integer)
 
@@ -27,7 +27,7 @@ _STEPS = 8
 
 
 @dataclass(frozen=True, eq=False)
-class Hierarchy(Shown):
+class Hierarchy(Plotted):
     """A rooted tree whose leaves are the items.
 
     Attributes:

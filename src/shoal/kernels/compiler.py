@@ -10,6 +10,7 @@ Machine code is also found where it may be read and not written: in an image, `s
 
 from __future__ import annotations
 
+import functools
 import gc
 import os
 from collections.abc import Callable
@@ -20,6 +21,8 @@ from llvmlite import ir
 from numba.core import caching, cgutils
 from numba.core.runtime import nrt
 from numba.extending import intrinsic
+
+from shoal.showing import log
 
 Function = Callable[..., Any]
 _nb: Any = numba
@@ -95,6 +98,7 @@ def _wide(kind: Any) -> Any:
 
 def _without_collection(compile_now: Function, *args: Any) -> Any:
     """The compiler makes objects by the million, and little of it is garbage: looking for that takes a tenth of its time."""
+    _tell_once()
     if not gc.isenabled():
         return compile_now(*args)
     gc.disable()
@@ -102,6 +106,11 @@ def _without_collection(compile_now: Function, *args: Any) -> Any:
         return compile_now(*args)
     finally:
         gc.enable()
+
+
+@functools.cache
+def _tell_once() -> None:
+    log.info("compiling what is needed, once after an install; shoal warm does it ahead")
 
 
 class _Code(_internals.FunctionCache):  # type: ignore[misc, name-defined, unused-ignore]

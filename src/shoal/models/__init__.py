@@ -163,6 +163,8 @@ class Roles:
     keep: Any = None
     missing: Mapping[str, str] | None = None
     """What missing values of quasi columns are, where that is said."""
+    shift: Mapping[str, float] | None = None
+    """By how many days the dates of a column move, at most."""
 
     def refuse(self, model: str, *names: str) -> None:
         """Raises if one of these was given: the model has no use for it."""

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -29,10 +29,11 @@ from shoal.loss.readers_view import exact_pairs, exact_share, most_information_l
 from shoal.loss.worth import Names, Worth, items_worth, worth_notes
 from shoal.models import Proposal, Roles, basket_details, basket_notes, basket_source
 from shoal.numbers import whole_number
+from shoal.options import check_keywords
 from shoal.price.information import weighted_median
 from shoal.price.ncp import leaf_occurrences, local_ncp, ncp, published_ncp
 from shoal.records.baskets import Baskets
-from shoal.records.source import Source
+from shoal.records.source import SetReading, Source
 from shoal.records.source import read as read_sets
 
 HIERARCHY = "frequency:5"
@@ -46,7 +47,7 @@ DELETED = (
 """For readers of a certificate, wherever single occurrences or categories may have been left out."""
 
 
-PRICE = {"oa": "ncp", "da": "ncp", "aa": "ncp"}
+PRICE = {"oa": "ncp", "da": "ncp", "aa": "ncp", "vpa": "ncp"}
 """What the algorithms of the 2008 paper make cheap when nobody says otherwise; the others go by information."""
 
 
@@ -259,7 +260,9 @@ def resolve_hierarchy(
     return resolve(spec, items, unknown=unknown, learn=learner(baskets, promise, options))
 
 
-def build_hierarchy(data: Any, spec: Any = HIERARCHY, *, unknown: str | None = None, **reading: Any) -> Hierarchy:
+def build_hierarchy(
+    data: Any, spec: Any = HIERARCHY, *, unknown: str | None = None, **reading: Unpack[SetReading]
+) -> Hierarchy:
     """The tree that a spec such as `balanced:5`, `frequency:5` or `prefix` makes over the items of `data`, to look at, edit and write.
 
     Args:
@@ -275,10 +278,11 @@ def build_hierarchy(data: Any, spec: Any = HIERARCHY, *, unknown: str | None = N
     >>> shoal.build_hierarchy([["milk", "bread"], ["gin"]], "balanced:2")
     Hierarchy(balanced:2: 3 leaves, 6 nodes, height 2)
     """
+    check_keywords(reading, SetReading.__annotations__, "build_hierarchy")
     return resolve_hierarchy(spec, read_sets(data, **reading), unknown=unknown)
 
 
-def learn_hierarchy(data: Any, guarantee: KmAnonymity, children: int = 5, **reading: Any) -> Hierarchy:
+def learn_hierarchy(data: Any, guarantee: KmAnonymity, children: int = 5, **reading: Unpack[SetReading]) -> Hierarchy:
     """The tree that loses least for a promise, learned from the rows of `data`.
 
     Args:
@@ -295,6 +299,7 @@ def learn_hierarchy(data: Any, guarantee: KmAnonymity, children: int = 5, **read
     >>> shoal.learn_hierarchy(rows, shoal.KmAnonymity(k=3, m=2), children=2).n_leaves
     4
     """
+    check_keywords(reading, SetReading.__annotations__, "learn_hierarchy")
     whole_number("children", children, 2)
     return resolve_hierarchy(f"learned:{children}", read_sets(data, **reading), promise=guarantee)
 

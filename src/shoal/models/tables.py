@@ -7,7 +7,7 @@ UL and `items_ncp`.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -25,6 +25,7 @@ from shoal.certificate.disclosure import Figure, disclose, disclose_columns, tel
 from shoal.certificate.facts import hierarchy_facts
 from shoal.errors import InputError, near_miss, option
 from shoal.guarantees.km import KmAnonymity
+from shoal.hierarchy.kinds.shifts import moved_dates
 from shoal.hierarchy.meanings import cell_meanings
 from shoal.hierarchy.spec import Values, column_hierarchy, resolve
 from shoal.hierarchy.tree import Hierarchy
@@ -39,8 +40,8 @@ from shoal.models.km import BY_CATEGORY, ONE_BY_ONE, deletion_warnings, with_def
 from shoal.price.information import weighted_median
 from shoal.price.ncp import published_ncp
 from shoal.records.formats.peek import column_names
-from shoal.records.records import Records
-from shoal.records.roles import named_columns
+from shoal.records.records import Column, Records
+from shoal.records.roles import name_list, named_columns
 from shoal.records.set_cells import check_single_values
 from shoal.records.source import Source, load_records, mark_sensitive
 
@@ -86,7 +87,37 @@ def read(data: Any, guarantee: Any, roles: Roles, reading: Mapping[str, Any]) ->
     if items is not None:
         records = mark_sensitive(records, items)
         source = replace(source, records=records)
-    return _with_gaps(source, roles.missing or {}), guarantee
+    return _with_moved_dates(_with_gaps(source, roles.missing or {}), roles.shift or {}), guarantee
+
+
+def _with_moved_dates(source: Source, shift: Mapping[str, float]) -> Source:
+    """The table with the dates of these columns moved, in each row by days that are drawn here and nowhere kept."""
+    records = source.records
+    known = {column.name: column for column in records.columns if column.role in ("quasi", "keep")}
+    days = {}
+    for name, most in shift.items():
+        if name not in known:
+            raise InputError(
+                f"shift of {name!r}: there is no such quasi-identifier or kept column; there are {', '.join(known)}"
+            )
+        if most < 1 or most != int(most):
+            raise InputError(f"shift of {name!r} is {most:g} days; give a whole number of at least 1")
+        if most not in days:
+            days[most] = np.random.default_rng(int.from_bytes(os.urandom(16))).integers(
+                -int(most), int(most) + 1, len(records)
+            )
+    moved = {}
+    for name, most in shift.items():
+        try:
+            codes, values = moved_dates(known[name].values, known[name].codes.astype(np.int64), days[most])
+        except InputError as error:
+            raise InputError(f"shift of {name!r}: {error}") from error
+        moved[name] = replace(
+            Column.from_codes(name, known[name].role, codes.astype(np.int32), values, numeric=False),
+            gap=known[name].gap,
+        )
+    columns = tuple(moved.get(column.name, column) for column in records.columns)
+    return replace(source, records=replace(records, columns=columns)) if shift else source
 
 
 def _with_gaps(source: Source, missing: Mapping[str, str]) -> Source:
@@ -191,7 +222,12 @@ def proposal(source: Source, guarantee: Any, request: Mapping[str, Any], options
     if records.items is not None and published.items is not None:
         details |= basket_details(records.items, published.items)
     kept = [column.name for column in records.of_role("keep")]
-    warnings = tuple(warnings_of(kept, trees, request["missing_quasi"] or {}))
+    warnings = (
+        *shift_warnings(request["shift"] or {}, kept),
+        *warnings_of(
+            [name for name in kept if name not in (request["shift"] or {})], trees, request["missing_quasi"] or {}
+        ),
+    )
     if records.items is not None:
         warnings += tuple(item_warnings(rt, options))
     if share:
@@ -485,6 +521,22 @@ def _rules(recoding: ClusterRecoding, sizes: Any, written: Callable[[str], str])
             yield str(number + 1), str(sizes[number]), column, "", value
     for number, item, token, rows in recoding.item_rules():
         yield str(number + 1), str(rows), "items", item, written(token) if token else ""
+
+
+def shift_warnings(shift: Mapping[str, float], kept: Sequence[str]) -> Iterator[str]:
+    """That dates are not those of the original."""
+    for most in dict.fromkeys(shift.values()):
+        names = [name for name, days in shift.items() if days == most]
+        together = (
+            " In a row they moved together, so that the time between them is as it was." if len(names) > 1 else ""
+        )
+        yield (
+            f"Dates of {name_list(names)} were moved by up to {most:g} days either way, in each row by a number that was drawn at random "
+            f"and not recorded: no date is to be trusted more closely than that.{together} What is said to be kept of them is about the "
+            "moved dates."
+        )
+    for name in (name for name in kept if name in shift):
+        yield f"Column {name!r} is published with its moved dates: whoever knows it of a person about as closely may use it."
 
 
 def warnings_of(

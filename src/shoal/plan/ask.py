@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from shoal.errors import InputError
+from shoal.errors import InputError, option
 from shoal.guarantees.registry import GUARANTEES, kind_of, settings_of
 from shoal.hierarchy.formats.objects import trees_of
 from shoal.hierarchy.spec import is_made
@@ -22,6 +22,7 @@ from shoal.plan.parse import plan_of
 from shoal.plan.places import Asked, Origin
 from shoal.plan.save import relative_path
 from shoal.records.database.address import is_address, with_query, without_password
+from shoal.records.formats.one_hot import ITEMS, OneHot
 from shoal.records.formats.peek import column_names, source_name
 from shoal.records.layout import format_of
 from shoal.records.records import Records
@@ -40,6 +41,10 @@ def plan_from(data: Any, guarantee: Any, *, folder: str = "", to_save: bool = Tr
     """
     if data is None:
         raise InputError("there are no data, but None; give a path, a data frame or rows of items")
+    if isinstance(guarantee, type):
+        raise InputError(
+            f"the guarantee is {guarantee.__name__} without its numbers; give for example shoal.KmAnonymity(k=5, m=2)"
+        )
     if getattr(guarantee, "model", None) not in GUARANTEES:
         raise InputError(f"the guarantee is {guarantee!r}; give for example shoal.KmAnonymity(k=5, m=2)")
     given = {name: _names(value) if name in _NAMING else value for name, value in asked.items() if value is not None}
@@ -71,6 +76,15 @@ def plan_from(data: Any, guarantee: Any, *, folder: str = "", to_save: bool = Tr
     path = place(data, ("input", "path"), "the data")
     source = with_query(data, given.get("query"))
     kind = kind_of(guarantee)
+    hot = None
+    if given.get("one_hot"):
+        if path == "-":
+            raise InputError(
+                f"{option('one_hot')} looks at the columns before they are read; save the data to a file first"
+            )
+        source = OneHot.of(source, given)
+        hot = named_columns(source.chosen, column_names(source.data, given.get("format"))) or True
+        given["items"] = ITEMS
     names = _header(source, kind, given, to_save)
     columns, sensitive = _roles(names if path != "-" else None, kind, given, guarantee)
     if "items" in given and "items" not in columns.values():
@@ -89,6 +103,7 @@ def plan_from(data: Any, guarantee: Any, *, folder: str = "", to_save: bool = Tr
             "format": given.get("format"),
             "separator": given.get("separator"),
             "numeric": numeric_columns(texts_of(given["numeric"]), names) if "numeric" in given else None,
+            "one_hot": hot,
             "limit": str(given["input_limit"]) if "input_limit" in given else None,
         },
         "columns": ordered,
@@ -181,8 +196,10 @@ def _roles(
 
 
 def _names(given: Any) -> Any:
-    """Names as they were given, one or several: a list, an array or the columns of a data frame as well."""
-    return given if isinstance(given, str | os.PathLike) else tuple(given)
+    """Names as they were given, one or several: a list, an array or the columns of a data frame as well, whose names may be numbers."""
+    if isinstance(given, str | os.PathLike):
+        return given
+    return tuple(map(str, given)) if isinstance(given, Iterable) else (str(given),)
 
 
 def _is_empty(given: Any) -> bool:

@@ -89,11 +89,11 @@ def _check_columns(plan: Plan) -> None:
     for name, role in columns.items():
         if role is not None and role != "drop" and role not in GUARANTEES[kind].roles:
             taken = ", ".join((*GUARANTEES[kind].roles, "drop"))
-            hint = (
-                f"; for tables with items take {option('model', 'rt')}"
-                if kind in ("km", "table") and role in ("quasi", "items")
-                else ""
-            )
+            hint = ""
+            if kind in ("km", "table") and role in ("quasi", "items"):
+                hint = f"; for tables with items take {option('model', 'rt')}"
+            elif plan.is_asked and kind == "k" and role == "quasi":  # in Python: elsewhere a quasi column makes it one
+                hint = "; for tables without items take TableAnonymity"
             raise plan.refusal(
                 ("columns", name), f"{_words(plan)} has no use for {option(role)}; give it one of {taken}{hint}"
             )
@@ -224,7 +224,7 @@ def _check_hierarchies(plan: Plan) -> None:
             if name not in known:
                 raise plan.refusal(
                     ("hierarchies", name),
-                    f"there is no such column that is generalized; there are {name_list(sorted(known))}",
+                    f"there is no such column that is generalized; {near_miss(name, known)}there are {name_list(sorted(known))}",
                 )
     asked = plan.options.transaction
     if asked in ("aa", "exact", "hybrid") and not (
@@ -245,8 +245,16 @@ def _check_weights(plan: Plan) -> None:
         for name in getattr(plan.options, setting) or ():
             if name not in quasi:
                 raise plan.refusal(
-                    ("options", setting, name), f"there is no such quasi column; there are {name_list(sorted(quasi))}"
+                    ("options", setting, name),
+                    f"there is no such quasi column; {near_miss(name, quasi)}there are {name_list(sorted(quasi))}",
                 )
+    published = {*quasi, *plan.of_role("keep")}
+    for name in plan.options.shift or ():
+        if name not in published:
+            raise plan.refusal(
+                ("options", "shift", name),
+                f"there is no such quasi or kept column; there are {name_list(sorted(published))}",
+            )
     if weights is not None and not any(weights.get(name, 1) for name in quasi):
         raise plan.refusal(("options", "weights"), "they are all 0; give one column at least more than 0")
 

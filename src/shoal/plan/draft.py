@@ -33,6 +33,7 @@ from shoal.records.source import fingerprint
 from shoal.records.storage.streams import Input, display_name
 from shoal.records.tokens import as_text, cell_tokens
 from shoal.records.values import Kind, is_number, kind_of
+from shoal.showing import Shown
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -64,7 +65,7 @@ class Guess:
 
 
 @dataclass(frozen=True)
-class Draft:
+class Draft(Shown):
     """A plan before its owner has looked at it.
 
     Attributes:
@@ -97,6 +98,12 @@ class Draft:
     separator: str | None = None
     sha256: str | None = None
     query: str | None = None
+    is_in_memory: bool = False
+    """Whether the data have no path yet."""
+
+    def __repr__(self) -> str:
+        roles = ", ".join(f"{guess.name} ({guess.role or 'open'})" for guess in self.guesses)
+        return f"Draft({self.path}, model {self.model}{': ' if roles else ''}{roles})"
 
     @property
     def open(self) -> tuple[Guess, ...]:
@@ -190,7 +197,8 @@ def _frame_draft(data: Any) -> Draft:
     table = object_table(data, name)
     if table is None:
         raise InputError(f"{name} has no columns; give a path, a data frame or an Arrow table")
-    return _drafted(name, "arrow", True, _looks_at(table, list(table.columns), name), None, None)
+    found = _drafted(name, "arrow", True, _looks_at(table, list(table.columns), name), None, None)
+    return replace(found, is_in_memory=True)
 
 
 def _database_draft(path: str, format: str | None, query: str | None, bind: bool) -> Draft:
@@ -543,16 +551,17 @@ def _model(guesses: Sequence[Guess]) -> tuple[str, str]:
 
 def draft_yaml(found: Draft, *, folder: str = "") -> str:
     """The draft as YAML, with its reasons as comments; paths are made relative to `folder`, if the plan is to lie there."""
-    path = relative_path(found.path, folder)
+    path = "data.parquet" if found.is_in_memory else relative_path(found.path, folder)
+    unsaved = f"  # {found.path} has none: save it, and name the file here" if found.is_in_memory else ""
     looked = f"all {found.rows:,}" if found.complete else f"the first {found.rows:,}"
     lines = [
-        f"# A draft for {_comment(display_name(path))}. Read it, decide what is left open, then:",
+        f"# A draft for {_comment(display_name(found.path if found.is_in_memory else path))}. Read it, decide what is left open, then:",
         "#   shoal run PLAN --check    reads the data and checks the plan; writes nothing",
         "#   shoal run PLAN            writes the release and its certificate",
         "version: 1",
         "",
         "input:",
-        f"  path: {_scalar(path)}",
+        f"  path: {_scalar(path)}{unsaved}",
     ]
     if found.query is not None:
         lines.append(f"  query: {_scalar(found.query)}")

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from shoal.errors import option
+from shoal.errors import near_miss, option
 from shoal.options import Place
 from shoal.plan.model import Diversity, Input, K, Km, Lm, Outputs, Plan, Rt, RunOptions
 from shoal.plan.places import short_form
@@ -52,7 +52,7 @@ def _reason(found: Any, place: Place, document: Mapping[str, Any]) -> str:
     if kind in ("union_tag_invalid", "union_tag_not_found"):
         model = value.get("model") if isinstance(value, Mapping) else None
         return (
-            f"its model is {short_form(model)}; choose one of {', '.join(_PROMISES)}"
+            f"its model is {short_form(model)}; {near_miss(str(model), _PROMISES)}choose one of {', '.join(_PROMISES)}"
             if model is not None
             else "its model is missing; add model: km, k, rt, lm or diversity"
         )
@@ -60,7 +60,8 @@ def _reason(found: Any, place: Place, document: Mapping[str, Any]) -> str:
         if place == ("version",):
             return f"it is {short_form(value)}; this Shoal reads version 1"
         words = context.get("expected", "").replace(" or ", ", ").replace("'", "")
-        return f"it is {short_form(value)}; {'choose one of' if ',' in words else 'give'} {words}"
+        near = near_miss(str(value), words.split(", "))
+        return f"it is {short_form(value)}; {near}{'choose one of' if ',' in words else 'give'} {words}"
     if kind == "string_pattern_mismatch" and place == ("input", "sha256"):
         return f"it is {short_form(value)}; give the 64 hexadecimal digits that sha256sum prints"
     limits = {

@@ -39,6 +39,7 @@ from shoal.options import (
 )
 from shoal.plan.places import Asked, Origin, in_plan
 from shoal.records.database.address import is_address, with_path, with_query
+from shoal.records.formats.one_hot import ITEMS, OneHot
 from shoal.records.roles import NO_COLUMN
 
 Text = Annotated[str, Field(min_length=1, pattern=r"^[^\x00]*$")]
@@ -78,6 +79,11 @@ class Input(_Part):
     separator: Text | None = Field(default=None, description=plan_help("separator"))
     numeric: Annotated[list[Text], BeforeValidator(_no_columns)] | None = Field(
         default=None, description=plan_help("numeric")
+    )
+    one_hot: bool | list[Text] | None = Field(
+        default=None,
+        description="Every item has a column, which says 1 or true where a row holds it: true for all columns that the plan does not "
+        "name, or a list of those that are (there, counts are taken as well). They are read as one column of sets, items.",
     )
     limit: Text | None = Field(default=None, description=plan_help("input_limit"))
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = Field(
@@ -290,6 +296,15 @@ class Plan(_Part):
         return with_query(self.path_of(self.input.path) if held is None else held, self.input.query)
 
     @property
+    def content(self) -> Any:
+        """The data as they are read: where each item has a column, as one column of sets."""
+        hot = self.input.one_hot
+        if not hot:
+            return self.data
+        apart = tuple(name for name in self.columns if name != ITEMS)
+        return OneHot(self.data, apart, tuple(hot) if isinstance(hot, list) else ())
+
+    @property
     def promise(self) -> Any:
         """The guarantee that it asks for."""
         if ("guarantee",) in self._memory:
@@ -340,6 +355,8 @@ class Plan(_Part):
         }
         if self.options.knowledge is not None:
             given["knowledge"] = self.path_of(self.options.knowledge)
+        if self.input.one_hot:  # then the items that are named are columns of the file
+            given |= {"one_hot": True, "items": self.input.one_hot if isinstance(self.input.one_hot, list) else None}
         return {name: value for name, value in given.items() if not (value is None or value is False or value == ())}
 
     def reading(self) -> dict[str, Any]:

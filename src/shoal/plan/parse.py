@@ -83,8 +83,9 @@ def plan_of(document: Any, origin: Origin | None = None, memory: Mapping[Place, 
     try:
         plan = Plan.model_validate(dict(document))
     except ValidationError as error:
-        faults = [fault(found, document) for found in error.errors(include_url=False)]
-        place, message = min(faults, key=lambda found: line_of(origin, found[0]) or 0)
+        found = sorted(error.errors(include_url=False), key=lambda one: one["type"] == "missing")
+        faults = [fault(one, document) for one in found]  # a misspelt key before what is missing for it
+        place, message = min(faults, key=lambda one: line_of(origin, one[0]) or 0)
         raise InputError(message).in_words(origin.mention).within(origin.where(place)) from None
     plan._origin, plan._memory = origin, dict(memory or {})
     check_combinations(plan)

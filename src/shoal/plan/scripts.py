@@ -1,11 +1,12 @@
-"""The same release by hand: the command, and the Python script, that a plan stands for.
+"""The same release by hand: the command, the Python script and the notebook that a plan stands for.
 
-Both are quoted, so that they can be pasted as they stand; paths are those of the plan. Flags cannot say everything that a plan can (several
+They are quoted, so that they can be pasted as they stand; paths are those of the plan. Flags cannot say everything that a plan can (several
 names of which one holds a comma, a column whose name holds `=`): there the command runs the plan itself.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 from collections.abc import Iterator, Mapping
@@ -32,6 +33,12 @@ def command_of(plan: Plan, plan_file: str = "plan.yaml") -> str:
     return " ".join(map(shlex.quote, words))
 
 
+def checking_command(certificate: str, data: str, is_signed: bool) -> str:
+    """The command by which others check a release."""
+    words = ["shoal", "verify", certificate, data, *(("--key", "SIGNER.pub") if is_signed else ())]
+    return " ".join(map(shlex.quote, words))
+
+
 def script_of(plan: Plan) -> str:
     """A Python script."""
     promise = plan.promise
@@ -51,6 +58,68 @@ def script_of(plan: Plan) -> str:
         data, *papers = _outputs(plan).items()
         lines.append(f"release.write({', '.join([repr(data[1]), *(f'{name}={path!r}' for name, path in papers)])})")
     return "\n".join([*lines, "print(release)"]) + "\n"
+
+
+def rebuilding_script(plan_file: str) -> str:
+    """A Python script that makes the release of a plan that lies beside it once more, with its certificate and charts."""
+    return f'''"""Makes the release of {plan_file}, which lies beside this script, once more, and a certificate with its charts.
+
+The original file must lie here, too. Rows are shuffled anew: the file has other bytes, and a certificate of its own.
+"""
+
+import os
+
+import shoal
+
+os.chdir(os.path.dirname(os.path.abspath(__file__)))
+plan = shoal.read_plan({plan_file!r})
+release = shoal.run(plan, force=True)
+release.audit.require()
+print(release)
+print("the file is", plan.outputs.data, "and its certificate, with the charts,", plan.outputs.certificate)
+'''
+
+
+def notebook_of(plan: Plan, plan_file: str) -> str:
+    """A notebook that makes the release of a plan beside it once more, checks it, and shows its charts and what it is still good for."""
+    assert plan.outputs is not None
+    promise = plan.guarantee.model_dump(exclude_none=True)
+    asked: dict[str, Any] = {name: promise[name] for name in ("k", "m") if name in promise}
+    keywords = plan.keywords()
+    known = ("quasi", "sensitive", "keep", "hierarchy", "unknown", *plan.reading())
+    asked |= {name: keywords[name] for name in known if name in keywords}
+    if "hierarchy" not in asked and plan.kind in ("km", "k") and plan.outputs.rules is not None:
+        asked["rules"] = plan.outputs.rules
+    sensitive = ", sensitive=plan.sensitive" if plan.sensitive_items or plan.sensitive_file else ""
+    proof = plan.outputs.certificate
+    measured = "".join(f"    {name}={_literal(value)},\n" for name, value in asked.items())
+    cells = [
+        f"# The release {plan.outputs.data}, once more\n\nLay the original, `{plan.input.path}`, beside this notebook, and run all cells.",
+        f"import shoal\n\nplan = shoal.read_plan({plan_file!r})\nrelease = shoal.run(plan, force=True)\nrelease.audit.require()\nrelease",
+        "Whoever has the file and its certificate can check the promise:",
+        f"shoal.verify({proof!r}, {plan.outputs.data!r}{sensitive})",
+        "The certificate, with its charts:",
+        f"from IPython.display import IFrame\n\nIFrame({proof!r}, width='100%', height=700)",
+        "What an analyst can still do with it, and what an attacker would still learn. This needs the original, and is for its owner:",
+        f"shoal.evaluate(\n    plan.data,\n    release.published,\n{measured})",
+    ]
+    return json.dumps(
+        {
+            "cells": [_cell(number, text) for number, text in enumerate(cells)],
+            "metadata": {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}},
+            "nbformat": 4,
+            "nbformat_minor": 5,
+        },
+        indent=1,
+    )
+
+
+def _cell(number: int, text: str) -> dict[str, Any]:
+    """Words and code take turns."""
+    cell = {"id": f"cell-{number}", "metadata": {}, "source": text.splitlines(keepends=True)}
+    if number % 2 == 0:
+        return {"cell_type": "markdown", **cell}
+    return {"cell_type": "code", "execution_count": None, "outputs": [], **cell}
 
 
 def _literal(value: Any) -> str:

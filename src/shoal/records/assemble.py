@@ -124,7 +124,7 @@ def assemble(
             each.add(cells)
         rows += len(batch)
     if not rows:
-        raise InputError(f"{source} has no {asked.noun}; check that it is the right file")
+        raise InputError(f"{source} has no {asked.noun}; check that it is the right one")
     # Cells of a sensitive column may hold sets as well.
     if separator is not None and not roles.sensitive and all(column.holds_lists for column in sets):
         what = f"column {sets[0].name!r} holds lists" if sets else "it has no set column"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from shoal.errors import InputError, near_miss, option
 from shoal.records.layout import FORMATS, FORMATS_WITH_COLUMNS
@@ -161,11 +161,11 @@ class SetRoles:
         return items
 
 
-def texts_of(names: str | Iterable[str] | None) -> tuple[str, ...]:
-    """One text or several as several."""
+def texts_of(names: str | Iterable[Any] | None) -> tuple[str, ...]:
+    """One text or several as several. Frames may have numbers for names of columns."""
     if names is None:
         return ()
-    return (names,) if isinstance(names, str) else tuple(names)
+    return (names,) if isinstance(names, str) else tuple(map(str, names))
 
 
 def flag_of(role: str) -> str:

@@ -12,7 +12,7 @@ import json
 import os
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypedDict
 
 from shoal.errors import VALUES, InputError, option
 from shoal.limits import limited_inputs
@@ -25,7 +25,9 @@ from shoal.records.formats.dat import dat_rows
 from shoal.records.formats.delimited import delimited_table, refuse_missing_header
 from shoal.records.formats.frames import object_rows, object_table
 from shoal.records.formats.jsonl import jsonl_table
-from shoal.records.layout import FORMATS, Layout, format_of
+from shoal.records.formats.one_hot import OneHot
+from shoal.records.formats.tabular import Tabular
+from shoal.records.layout import FORMATS, FORMATS_WITH_COLUMNS, Layout, format_of
 from shoal.records.records import Records
 from shoal.records.roles import Roles, SetRoles, comma_parts, texts_of
 from shoal.records.storage.scratch import Scratch, reading_into
@@ -55,6 +57,8 @@ class Reading:
     """Beyond it, what is read and what is made from it lie in scratch files."""
     input_limit: int | str | None = None
     """The most memory that what is read may take: 2 GB, or 64 times the size of the file, unless it is given."""
+    one_hot: OneHot | None = None
+    """Which columns are items, where each has one."""
 
     @property
     def is_of_sets(self) -> bool:
@@ -63,8 +67,8 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Source:
-    """What was read, and from where."""
+class Source(Tabular):
+    """What was read, and from where. It becomes a frame as its records do."""
 
     name: str
     """What messages call it: the file's name without folders."""
@@ -77,8 +81,15 @@ class Source:
     notes: tuple[str, ...] = ()
     """For the owner: what was taken for something else than one might expect. They may name values."""
 
+    def __repr__(self) -> str:
+        return f"Source({self.name}: {self.records!r})"
+
     def __len__(self) -> int:
         return len(self.records)
+
+    def arrow_parts(self) -> tuple[Any, tuple[tuple[str, str], ...], str]:
+        """The rows, in the types that columns came in."""
+        return self.rows, self.layout.types, self.layout.items or "items"
 
     @property
     def baskets(self) -> Baskets:
@@ -90,6 +101,19 @@ class Source:
     def rows(self) -> Baskets | Records:
         """What an audit looks at: the sets where there is nothing else, or the whole table."""
         return self.baskets if self.records.holds_sets_alone else self.records
+
+
+class SetReading(TypedDict, total=False):
+    """The keywords of `read`, for those who hand them on."""
+
+    format: str | None
+    items: str | None
+    id: str | None
+    separator: str | None
+    drop: str | Collection[str]
+    query: str | None
+    memory_limit: int | str | None
+    input_limit: int | str | None
 
 
 def read(
@@ -189,6 +213,8 @@ def load(data: Any, reading: Reading) -> Source:
 
 
 def _load(data: Any, reading: Reading) -> Source:
+    if isinstance(data, OneHot):
+        reading, data = replace(reading, one_hot=data), with_query(data.data, reading.query)
     if isinstance(data, Records) and (data.holds_sets_alone or not reading.is_of_sets):
         if replace(reading, format=None, query=None, input_limit=None) != Reading(type(reading.roles)()):
             raise InputError("Records have their roles already; give them alone")
@@ -222,6 +248,10 @@ def _check_limit(data: Any) -> None:
 
 def _of_file(opened: Input, reading: Reading) -> Source:
     form, roles = _format(opened, reading), reading.roles
+    if reading.one_hot is not None and form not in FORMATS_WITH_COLUMNS:
+        raise InputError(
+            f"{opened.name}: {option('one_hot')} is for tables, in one of {', '.join(FORMATS_WITH_COLUMNS)}"
+        )
     if reading.is_of_sets:
         reason, options = _LACKS.get(form, ("", ()))
         given = [option(name) for name in options if getattr(roles, name, None) or getattr(reading, name, None)]
@@ -284,8 +314,9 @@ def _of_database(opened: DatabaseInput, reading: Reading) -> Source:
 
 def _of_object(data: Any, reading: Reading) -> Source:
     name = f"the {type(data).__name__}"
-    table: Table | SetRows | None = object_table(data, name, of_sets=reading.is_of_sets)
-    if table is None and not reading.is_of_sets:
+    is_table = reading.one_hot is not None
+    table: Table | SetRows | None = object_table(data, name, of_sets=reading.is_of_sets and not is_table)
+    if table is None and (is_table or not reading.is_of_sets):
         raise InputError(f"{name} has no columns; give a path, a data frame or an Arrow table")
     if table is None:
         if reading.roles != SetRoles() or reading.separator is not None:
@@ -304,6 +335,10 @@ def _of_object(data: Any, reading: Reading) -> Source:
 
 def _assembled(table: Table | SetRows, reading: Reading) -> Assembled:
     """The records of a table. What is said to be sensitive and is no column is a name of items, or a file with such names."""
+    if reading.one_hot is not None:
+        if not isinstance(table, Table):
+            raise InputError(f"{table.source} has no columns; {option('one_hot')} is for data frames and tables")
+        table = reading.one_hot.table(table)
     roles, marked = reading.roles, tuple[str, ...]()
     if isinstance(roles, Roles) and isinstance(table, Table):
         roles, marked = roles.sensitive_apart(table.columns)

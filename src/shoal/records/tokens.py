@@ -94,7 +94,7 @@ class SetGatherer:
         if not (
             self._lengths.size if self._scratch is not None else sum(len(lengths) for lengths, *_ in self._stretches)
         ):
-            raise InputError(f"{self._source} has no transactions; check that it is the right file")
+            raise InputError(f"{self._source} has no transactions; check that it is the right one")
         if self._scratch is not None:
             names = _renamed(_texts(self._names, self._source), renamed, self._source)
             return Baskets.from_codes(self._lengths.array(), self._codes.array(), names)
@@ -136,7 +136,7 @@ def grouped_baskets(
         codes.append(compact_codes(tokens.names))
         dictionaries.append(tokens.names.dictionary)
     if not sum(map(len, held)):
-        raise InputError(f"{source} has no transactions; check that it is the right file")
+        raise InputError(f"{source} has no transactions; check that it is the right one")
     distinct, owner_codes = joined_codes(owners, ids, source)
     names, item_codes = joined_codes(codes, dictionaries, source)
     owner, item = np.concatenate(owner_codes)[np.concatenate(held)], np.concatenate(item_codes)

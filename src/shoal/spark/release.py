@@ -53,7 +53,7 @@ Names = str | Sequence[str]
 
 _PART = re.compile(r"part-.*\.parquet")
 ON_SPARK = frozenset(KEYWORDS) - {
-    *("format", "separator", "id", "query", "input_limit", "threads", "memory_limit", "keep_order"),
+    *("format", "separator", "id", "one_hot", "query", "input_limit", "threads", "memory_limit", "keep_order"),
     *("segments", "population", "generations"),
 }
 """The keywords of `shoal.anonymize` that Spark has a use for."""

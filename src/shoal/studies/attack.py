@@ -25,7 +25,7 @@ from shoal.options import File, Reading, check_keywords
 from shoal.records.database.address import with_query, without_password
 from shoal.records.formats.peek import column_names, source_name
 from shoal.records.roles import named_columns, texts_of
-from shoal.showing import Shown
+from shoal.showing import Shown, watching
 
 
 class AttackRequest(Reading, total=False):
@@ -90,8 +90,8 @@ class Attack(Shown):
         return before_after_plot(self.outcome)
 
 
-def attack(published: Any, *, progress: Progress | None = None, **asked: Unpack[AttackRequest]) -> Attack:
-    """Play the attacker on a release (a path, a data frame, a Release).
+def attack(published: Any, *, progress: Progress | bool | None = None, **asked: Unpack[AttackRequest]) -> Attack:
+    """Play the attacker on a release (a path, a data frame, a Release, which knows the roles of its columns and its numbers).
 
     With `raw`, people of the raw data are looked for by all `quasi` columns and up to `m` of their items: how many are found alone, or
     among fewer than `k`? With `sensitive` and no `raw`, whoever finds the rows that agree takes the value that most of them have: of how
@@ -113,21 +113,33 @@ def attack(published: Any, *, progress: Progress | None = None, **asked: Unpack[
     check_keywords(asked, AttackRequest.__annotations__, "attack")
     given: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
     raw, examples = given.pop("raw", None), given.pop("examples", 5)
-    people = {name: given.pop(name) for name in ("sample", "seed") if name in given}
+    people: dict[str, Any] = {name: given.pop(name) for name in ("sample", "seed") if name in given}
     data = with_query(published, given.pop("query", None))
     given.pop("input_limit", None)
+    own = getattr(published, "request", {})
+    with watching(progress) as watch:
+        return _attack(data, raw, (given, own, people), examples, watch)
+
+
+def _attack(
+    data: Any, raw: Any, asked: tuple[Mapping[str, Any], ...], examples: int, progress: Progress | None
+) -> Attack:
+    """The attack that fits what is asked: what is given, what a release knows of how it was made, and whom to look for."""
+    given, own, people = asked
     if BUCKET in column_names(data, given.get("format")):
         why = f"is for linkage, and {source_name(data)} has buckets; leave it out"
-        _refuse(why, given, "items", "m", "rules", "id")
-        return _background(data, raw, given, examples, progress)
+        _refuse(why, given, "items", "m", "rules", "id", "one_hot")
+        known = {name: own[name] for name in ("quasi", "sensitive", "keep", "drop", "hierarchy", "l") if name in own}
+        return _background(data, raw, {**known, **given}, examples, progress)
     _refuse(f"is for buckets, and there is no column {BUCKET!r}; leave it out", given, "knowledge")
     if raw is not None:
         _refuse(f"is for homogeneity and buckets; leave it out, or leave out {option('raw')}", given, "missing", "l")
-        return _linkage(raw, data, given | people, progress)
-    if "sensitive" in given:
-        unused = ("m", "rules", "hierarchy", "min_exp")
+        return _linkage(raw, data, {**given, **people}, progress)
+    if "sensitive" in given or "sensitive" in own:
+        unused = ("m", "rules", "hierarchy", "min_exp", "one_hot")
         _refuse(f"has no use without {option('raw')}; leave it out", given, *unused)
-        return _homogeneity(data, given, examples)
+        known = {name: own[name] for name in ("quasi", "sensitive", "keep", "items", "separator", "l") if name in own}
+        return _homogeneity(data, {**known, **given}, examples)
     raise InputError(
         f"whom does the attacker look for? give the raw data with {option('raw')}, or what the attacker wants to learn with "
         f"{option('sensitive')} (a column {BUCKET!r} would make it buckets)"

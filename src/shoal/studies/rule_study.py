@@ -9,6 +9,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from shoal.algorithms.recoding import Options, Progress, listener
+from shoal.errors import InputError, option
 from shoal.guarantees.diversity import MatchingDiversity, kinds_of_rows
 from shoal.models import Roles
 from shoal.models import buckets as model
@@ -18,6 +19,7 @@ from shoal.records.database.address import with_query
 from shoal.records.knowledge import Rules
 from shoal.records.records import Records
 from shoal.records.source import Source
+from shoal.showing import watching
 
 
 class RulesRequest(Reading, total=False):
@@ -47,24 +49,27 @@ class MinedRules:
 
 
 def mine(
-    data: Any, *, redundant: bool = False, progress: Progress | None = None, **asked: Unpack[RulesRequest]
+    data: Any, *, redundant: bool = False, progress: Progress | bool | None = None, **asked: Unpack[RulesRequest]
 ) -> MinedRules:
     """As `rules`, with the data they are about."""
     check_keywords(asked, RulesRequest.__annotations__, "rules")
     given: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
+    if given.get("one_hot"):
+        raise InputError(f"rules are about columns of single values; leave out {option('one_hot')}")
     roles = Roles(*(given.get(name) for name in ("sensitive", "quasi", "keep")))
     reading: dict[str, Any] = {name: given[name] for name in ("drop", "numeric", "format") if name in given}
     source, _ = model.read(with_query(data, given.get("query")), MatchingDiversity(2), roles, reading)
     trees = model.hierarchies(source.records, given.get("hierarchy"), given.get("unknown"))
     wanted = {name: given.get(name) for name in ("min_exp", "min_conf", "max_length", "fuzzy", "knowledge")}
-    how = Options(threads=given.get("threads"), progress=listener(progress))
     missing = given.get("missing", "unknown")
-    found = model.knowledge(source.records, trees, wanted, redundant=redundant, missing=missing, options=how)
+    with watching(progress) as watch:
+        how = Options(threads=given.get("threads"), progress=listener(watch))
+        found = model.knowledge(source.records, trees, wanted, redundant=redundant, missing=missing, options=how)
     return MinedRules(found, source)
 
 
 def rules(
-    data: Any, *, redundant: bool = False, progress: Progress | None = None, **asked: Unpack[RulesRequest]
+    data: Any, *, redundant: bool = False, progress: Progress | bool | None = None, **asked: Unpack[RulesRequest]
 ) -> Rules:
     """Combinations that never occur in a table though they could be expected to: "men do not have ovarian cancer".
 

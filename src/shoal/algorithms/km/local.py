@@ -68,6 +68,8 @@ NARROWINGS = 3
 """Halvings of the last step between two of these prices."""
 GIVING_WAY = 2
 """How often what is missing is offered against what stands at each of these prices."""
+IDLE, MANY = 2, 100_000
+"""Prices in turn that changed nothing, after which no other is tried among so many occurrences; with few a third may."""
 PRIOR = 5.0
 """Occurrences of each item that count as lost before anything is known."""
 CLEARLY = 0.9
@@ -126,6 +128,10 @@ class _State:
     deleted: int
     loss: float
     """In the price of the search, as a share."""
+
+    def is_like(self, other: _State) -> bool:
+        """Whether every occurrence stands where it does in the other state."""
+        return self.deleted == other.deleted and bool((self.rung == other.rung).all())
 
 
 class _Ladder:
@@ -342,9 +348,10 @@ class _Search:
             over, low = states[-1], high
         if states[-1].deleted > self.budget:
             for start in (first, over):
-                states += self._giving_way(start, (1.0, *DEARER))
-                if states[-1].deleted > self.budget:
-                    states.append(self._moved_up(states[-1]))
+                ways = [start, *self._giving_way(start, (1.0, *DEARER))]
+                states += ways[1:]
+                if ways[-1].deleted > self.budget:
+                    states.append(self._moved_up(ways[-1]))
             return self._mixed(states)
         for _ in range(NARROWINGS):
             if self._is_enough():
@@ -359,10 +366,22 @@ class _Search:
         return self._mixed(states)
 
     def _giving_way(self, state: _State, prices: tuple[float, ...]) -> Iterator[_State]:
-        """States in which less and less is deleted, at these prices for a deletion, until the budget is kept or the prices end."""
-        for dear in (price for price in prices for _ in range(GIVING_WAY)):
-            yield (state := self._state(self._returned(self._given_way(state.rung, dear), dear)))
-            if state.deleted <= self.budget:
+        """States in which less and less is deleted, at these prices for a deletion, until the budget is kept or the prices end.
+
+        A price that changes nothing is not tried again.
+        """
+        idle = 0
+        for dear in prices:
+            for _ in range(GIVING_WAY):
+                before, state = state, self._state(self._returned(self._given_way(state.rung, dear), dear))
+                if state.is_like(before):
+                    break
+                yield state
+                if state.deleted <= self.budget:
+                    return
+                idle = -1
+            idle += 1
+            if idle == IDLE and self.total >= MANY:
                 return
 
     def _mixed(self, states: list[_State]) -> _State:
@@ -468,6 +487,12 @@ class _Search:
         if not every:
             new = np.flatnonzero((rung < 0) & (offer >= 0))
             tokens = np.flatnonzero(np.bincount(self.token[offer[new], self.place[new]]))
+        if (
+            every and self.part_of_row is not None
+        ):  # most leaves are rare in a small part, and go whatever stands beside them
+            rare = (support > 0) & (support < problem.k)
+            self.alive[places[np.repeat(rare, support)]] = False
+            tokens = tokens[~rare[tokens]]
         # Small sets first: what they take away leaves few of the larger ones.
         for size in range(min(2, problem.m), problem.m + 1):
             self._take_away(rows._replace(m=size), about_all(tokens), support, choice, every)

@@ -5,8 +5,8 @@ children in place of it. A row in which a set with one of these children is too 
 rare because too few rows kept it, more rows of that set get it back as well. A row that got u back never loses it again in
 this move, so the search ends, at worst where it began. Every set that stands in the data at the end stands in k rows.
 
-Only sets with u or one of its children can change, and their rows are the rows that hold u or a child. Pairs are settled first, with a
-counter for each (`shoal.kernels.itemsets.descents`). For larger sets the tokens in question are numbered first, so one walk
+Only sets with u or one of its children can change, and their rows are the rows that hold u or a child. Pairs and triples are settled
+with a counter for each (`shoal.kernels.itemsets.descents`). For larger sets the tokens in question are numbered first, so one walk
 (`shoal.kernels.itemsets.rare_sets`) over these rows alone, from these tokens alone, counts just those.
 """
 
@@ -21,9 +21,19 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.algorithms.km.problem import Problem
-from shoal.kernels.itemsets.descents import rows_to_fill, settle_pairs
+from shoal.kernels.itemsets.descents import (
+    WrittenRows,
+    finer_nodes,
+    rare_beside,
+    rows_around,
+    rows_to_fill,
+    settle_pairs,
+    settle_triples,
+    take_down,
+    write_tokens,
+)
 from shoal.kernels.itemsets.prefixes import laid_out
-from shoal.kernels.itemsets.rare_sets import mark_exposed, rare_sets
+from shoal.kernels.itemsets.rare_sets import mark_exposed
 from shoal.kernels.parallel import even_blocks, over_blocks
 
 _Number = TypeVar("_Number", bound=np.integer)
@@ -43,26 +53,27 @@ class _Around:
     Tokens are numbered anew: 0 is u, then its children, then all others, rarest first.
     """
 
+    u: int
+    rows: npt.NDArray[np.int64]
     n_movers: int
-    offsets: npt.NDArray[np.int64]
-    place: npt.NDArray[np.int64]
-    """Where each occurrence stands among all."""
-    row: npt.NDArray[np.int32]
-    at_u: npt.NDArray[np.bool_]
     fine: npt.NDArray[np.int32]
-    """The token of each occurrence if its row goes down."""
-    child: npt.NDArray[np.int32]
-    """The node below u of each occurrence at u."""
-    n_children: int
+    """The node of each occurrence if its row goes down."""
+    children: npt.NDArray[np.int32]
+    """Those of u, by their numbers from 1 on."""
     n_tokens: int
+    written: WrittenRows
+    """The rows in numbers, as if all went down."""
 
-    def some(
-        self, rows: npt.NDArray[np.bool_], tokens: npt.NDArray[np.int32]
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+    @property
+    def n_children(self) -> int:
+        return len(self.children)
+
+    def some(self, chosen: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
         """(offsets, tokens) of some of the rows."""
-        offsets = np.zeros(int(np.count_nonzero(rows)) + 1, np.int64)
-        np.cumsum(np.diff(self.offsets)[rows], out=offsets[1:])
-        return _frozen(offsets), _frozen(tokens[rows[self.row]])
+        lengths = np.diff(self.written.starts)
+        offsets = np.zeros(int(np.count_nonzero(chosen)) + 1, np.int64)
+        np.cumsum(lengths[chosen], out=offsets[1:])
+        return _frozen(offsets), _frozen(self.written.tokens[: self.written.starts[-1]][np.repeat(chosen, lengths)])
 
 
 def _frozen(array: npt.NDArray[_Number]) -> npt.NDArray[_Number]:
@@ -93,6 +104,11 @@ class Refinement:
         self.tried = np.full(h.n_nodes, -1, np.int64)
         self.moves = 0
         self.work = 0
+        self.clock = 0
+        # Room for kernels, with an entry for each row or node.
+        self.seen = np.zeros(len(baskets), np.int32)
+        self.is_child = np.zeros(h.n_nodes, np.bool_)
+        self.times, self.number, self.used = (np.zeros(h.n_nodes, np.int32) for _ in range(3))
 
     @property
     def cost(self) -> int:
@@ -125,79 +141,84 @@ class Refinement:
         if down is None:
             return []
         self.moves += 1
-        moved = down[around.row[around.at_u]]
-        places = around.place[around.at_u][moved]
-        self.node[places] = around.child[moved]
-        self.changed[self.row[places]] = self.moves
-        nodes, place = np.unique(around.child[moved], return_inverse=True)
-        costs = np.bincount(place.reshape(-1), self.level[self.node[places]] - self.own[places])
-        return list(zip(nodes.tolist(), costs.astype(np.int64).tolist(), strict=True))
+        down = down[: around.n_movers]
+        self.changed[around.rows[: around.n_movers][down]] = self.moves
+        costs = np.zeros(around.n_children + 1, np.int64)
+        take_down(
+            around.rows,
+            self.baskets.offsets,
+            down,
+            u,
+            around.fine,
+            self.number,
+            self.level,
+            self.own,
+            self.node,
+            costs,
+        )
+        return list(zip(around.children.tolist(), costs[1:].tolist(), strict=True))
 
     def _around(self, u: int) -> _Around | None:
         """The rows that a move of u is about; None if there are none, or none has changed since the last try."""
-        h = self.hierarchy
+        h, offsets = self.hierarchy, self.baskets.offsets
         below = self.by_position[self.starts[h.span[u, 0]] : self.starts[h.span[u, 1]]]
         children = self.lowest[list(h.children[u])]
         children = children[np.argsort(h.span[children, 0])]
-        held = self.node[below]
-        movers = np.unique(self.row[below[held == u]])
-        if len(movers) == 0:
+        self.clock += 1
+        rows, n_movers = rows_around(below, self.node, self.row, u, children, self.is_child, self.seen, self.clock)
+        if n_movers == 0 or (self.tried[u] >= 0 and self.changed[rows].max() <= self.tried[u]):
             return None
-        settled = np.unique(self.row[below[np.isin(held, children)]])  # never a mover: a row is cut
-        rows = np.concatenate((movers, settled))
-        if self.tried[u] >= 0 and self.changed[rows].max() <= self.tried[u]:
-            return None
-        lengths = self.baskets.lengths[rows]
-        offsets = np.zeros(len(rows) + 1, np.int64)
-        np.cumsum(lengths, out=offsets[1:])
-        place = np.repeat(self.baskets.offsets[:-1][rows] - offsets[:-1], lengths) + np.arange(offsets[-1])
-        node = self.node[place]
-        at_u = node == u
-        starts = h.span[children, 0]
-        child = children[np.searchsorted(starts, self.position[place[at_u]], side="right") - 1].astype(np.int32)
-        node[at_u] = child
-        used, token, times = np.unique(node, return_inverse=True, return_counts=True)
+        rows[:n_movers].sort()
+        rows[n_movers:].sort()
+        size = int((offsets[rows + 1] - offsets[rows]).sum())
+        fine = np.empty(size, np.int32)
+        starts = h.span[children, 0].astype(np.int64)
+        n_used = finer_nodes(rows, offsets, self.node, self.position, u, children, starts, fine, self.times, self.used)
+        used = self.used[:n_used]
         is_child = np.isin(used, children)
-        number = np.empty(len(used), np.int32)
-        number[np.lexsort((times, ~is_child))] = np.arange(1, len(used) + 1, dtype=np.int32)
-        return _Around(
-            len(movers),
-            _frozen(offsets),
-            place,
-            np.repeat(np.arange(len(rows), dtype=np.int32), lengths),
-            at_u,
-            _frozen(number[token]),
-            child,
-            int(np.count_nonzero(is_child)),
-            len(used) + 1,
+        used = used[np.lexsort((used, self.times[used], ~is_child))]
+        self.times[used] = 0
+        self.number[used] = np.arange(1, n_used + 1, dtype=np.int32)
+        n_children, n_tokens = int(np.count_nonzero(is_child)), n_used + 1
+        written = WrittenRows(
+            np.empty(len(rows) + 1, np.int64), np.empty(len(rows), np.int64), np.empty(size, np.int32)
         )
+        # Pairs do not ask for an order.
+        ascending = self.problem.m > 2 or (1 + n_children) * n_tokens > MOST_COUNTERS
+        last = np.full(n_tokens, -1, np.int64)
+        write_tokens(rows, offsets, fine, self.number, n_children, ascending, last, written)
+        return _Around(u, rows, n_movers, fine, used[:n_children], n_tokens, written)
 
     def _rows_that_go_down(self, around: _Around) -> npt.NDArray[np.bool_] | None:
         """Which of the rows end with children of u, those that had some before included; None if no mover does."""
-        down = np.ones(len(around.offsets) - 1, np.bool_)
+        k, m, n_movers = self.problem.k, self.problem.m, around.n_movers
+        written, numbers = around.written, (n_movers, around.n_children, around.n_tokens, k)
+        down = np.ones(len(around.rows), np.bool_)
         if (1 + around.n_children) * around.n_tokens <= MOST_COUNTERS:
-            self._settle_pairs(around, down)
-            if self.problem.m <= 2:
-                return down if down[: around.n_movers].any() else None
-        coarse = _frozen(np.where(around.at_u, 0, around.fine).astype(np.int32))
-        while down[: around.n_movers].any():
-            exposed = self._exposed(*around.some(down, around.fine), around)
-            if exposed.any():
-                down[np.flatnonzero(down)[exposed]] = False
-                continue
+            self.work += settle_pairs(written, *numbers, m > 1, down)
+            if m <= 2:
+                return down if down[:n_movers].any() else None
+        asked = np.ones(around.n_children + 1, np.bool_)
+        while down[:n_movers].any():
+            looked = settle_triples(written, *numbers, MOST_COUNTERS, down, asked) if m > 2 else -1
+            self.work += max(0, looked)
+            if m > 3 or looked < 0:
+                exposed = self._exposed(*around.some(down), around)
+                if exposed.any():
+                    down[np.flatnonzero(down)[exposed]] = False
+                    asked[:] = True
+                    continue
             if down.all():
                 return down
-            missing = self._rows_missing_from(around, ~down, coarse)
-            if missing is None:
+            stay = ~down[:n_movers]
+            sets = rare_beside(written, stay, around.n_tokens, k, m, MOST_SETS)
+            joined = rows_to_fill(written, sets, stay, k)
+            if not joined.any():
                 return down
-            down &= ~missing
+            self.work += int(written.starts[n_movers])
+            down[:n_movers] &= ~joined
+            asked[:] = True
         return None
-
-    def _settle_pairs(self, around: _Around, down: npt.NDArray[np.bool_]) -> None:
-        n = around.n_tokens
-        rows = laid_out(around.offsets, around.fine, np.arange(n, dtype=np.int32), n, 1)
-        k, pairs = self.problem.k, self.problem.m > 1
-        self.work += settle_pairs(rows, around.n_movers, around.n_children, k, pairs, down)
 
     def _exposed(
         self, offsets: npt.NDArray[np.int64], tokens: npt.NDArray[np.int32], around: _Around
@@ -224,19 +245,3 @@ class Refinement:
 
             over_blocks(count, blocks, threads)
         return exposed > 0
-
-    def _rows_missing_from(
-        self, around: _Around, stay: npt.NDArray[np.bool_], coarse: npt.NDArray[np.int32]
-    ) -> npt.NDArray[np.bool_] | None:
-        """Rows that must keep u as well, so that no set with u is too rare among those that do; None if none is."""
-        same = np.arange(around.n_tokens, dtype=np.int32)
-        offsets, tokens = around.some(stay, coarse)
-        self.work += len(tokens)
-        rows = laid_out(offsets, tokens, same, around.n_tokens, 1)
-        for size in range(1, self.problem.m + 1):
-            sets = rare_sets(rows, 0, 1, self.problem.k, size, MOST_SETS).reshape(-1, size)
-            if len(sets):
-                everywhere = laid_out(around.offsets, coarse, same, around.n_tokens, 1)
-                missing: npt.NDArray[np.bool_] = rows_to_fill(everywhere, sets, stay, self.problem.k)
-                return missing
-        return None

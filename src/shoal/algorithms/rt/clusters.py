@@ -4,6 +4,10 @@ CLUSTER takes a random row as seed and the k - 1 rows with the least NCP togethe
 has become: line 4); fewer than k rows are left, each goes where the cluster's NCP is then least, and clusters that are
 published alike become one. Equal tuples are looked at once, however many rows they have. Neither way is always the better one, so
 `better-of-two` forms clusters in both and takes those whose columns keep more of their information.
+
+CLUSTER goes by rows: of five equal rows it makes two pairs for k = 2, and the fifth goes with a stranger. Mondrian never parts equal rows,
+and leaves a stranger among all of them. So in `better-of-two` rows that have k equals go home afterwards: into a cluster of their
+equals alone, but for those that strangers need to be k.
 """
 
 from __future__ import annotations
@@ -90,6 +94,52 @@ def form_clusters(
     return min(formed, key=lambda one: relational_ncp(space, *one)["ncp"])
 
 
+def rows_at_home(space: Space, group: npt.NDArray[np.int32], n: int, k: int) -> tuple[npt.NDArray[np.int32], int]:
+    """Clusters in which no row is published with others, at a price, whose equals form a cluster or could."""
+    tuple_of, width = space.tuple_of, np.int64(len(space.points))
+    order = np.argsort(group * width + tuple_of, kind="stable")
+    keys, first, counts = np.unique((group * width + tuple_of)[order], return_index=True, return_counts=True)
+    of_cluster, of_tuple = keys // width, keys % width
+    starts = np.searchsorted(of_cluster, np.arange(n + 1))
+    kinds = np.diff(starts)
+    home = np.full(len(space.points), -1, np.int64)  # of each tuple, the cluster of its rows alone
+    alone = kinds[of_cluster] == 1
+    home[of_tuple[alone]] = of_cluster[alone]
+    group = group.copy()
+    for c in np.unique(of_cluster[~alone & (space.sizes[of_tuple] >= k)]).tolist():
+        own = slice(starts[c], starts[c + 1])
+        leaving = _leaving(space, of_tuple[own], counts[own], home, k)
+        for at, number in enumerate(leaving.tolist(), starts[c]):
+            if number:
+                if home[of_tuple[at]] < 0:
+                    home[of_tuple[at]], n = n, n + 1
+                group[order[first[at] : first[at] + number]] = home[of_tuple[at]]
+    return number_groups(group)
+
+
+def _leaving(
+    space: Space, tuples: npt.NDArray[np.int64], counts: npt.NDArray[np.int64], home: npt.NDArray[np.int64], k: int
+) -> npt.NDArray[np.int64]:
+    """How many rows of each tuple of a cluster can go home: all, but for those that the others need, which are the nearest to them."""
+    may_leave = (home[tuples] >= 0) | (counts >= k)
+    leaving = np.where(may_leave, counts, 0)
+    others = tuples[~may_leave]
+    needed = k - int(counts[~may_leave].sum())
+    if not len(others) or needed <= 0:
+        return leaving
+    near = np.flatnonzero(may_leave)
+    beside = np.stack([space.boxes_of_tuples(np.append(others, t)) for t in tuples[near]])
+    for at in near[np.argsort(space.costs(beside), kind="stable")].tolist():
+        stays = min(needed, int(counts[at]))
+        if home[tuples[at]] < 0 and 0 < counts[at] - stays < k:  # too few to have a home of their own
+            stays = int(counts[at])
+        leaving[at] -= stays
+        needed -= stays
+        if needed <= 0:
+            break
+    return leaving
+
+
 def joined_alike(space: Space, group: npt.NDArray[np.int32], n: int) -> tuple[npt.NDArray[np.int32], int]:
     """Clusters that are published alike as one (CLUSTER, lines 9 to 11), numbered in the order of their first rows."""
     boxes = space.legible(space.boxes(group, n))
@@ -122,15 +172,17 @@ def relational(
     laid = space(records, hierarchies, (rt or RTOptions()).weights)
     demand = demand_of(records, guarantee)
     ways, notes = tuple(ways), tuple[str, ...]()
-    if len(ways) > 1 and len(laid.points) > MOST_TUPLES:
+    chooses = len(ways) > 1
+    if chooses and len(laid.points) > MOST_TUPLES:
         ways = ("mondrian",)
         notes = (
             f"the rows have {len(laid.points):,} different combinations of values, too many to compare each with all others: classes were "
             "formed by mondrian alone; name the algorithm cluster to have that done",
         )
-    formed = {way: form_clusters(laid, k, way, options, demand) for way in ways}
-    way = min(formed, key=lambda one: ColumnPrice(laid).of_classes(*formed[one])) if len(ways) > 1 else ways[0]
-    of_row, count = formed[way]
+    formed = [(way, form_clusters(laid, k, way, options, demand)) for way in ways]
+    if chooses and demand is None:
+        formed += [(way, joined_alike(laid, *rows_at_home(laid, *one, k))) for way, one in formed]
+    way, (of_row, count) = min(formed, key=lambda one: ColumnPrice(laid).of_classes(*one[1])) if chooses else formed[0]
     losses = relational_ncp(laid, of_row, count)
     return ClusterRecoding(
         of_row,

@@ -13,7 +13,7 @@ the RT paper stands if it is the best: clusters that are not merged (`rfirst`) a
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -85,9 +85,7 @@ def joint(
     search = _Search(task)
     starts = [search.best_pruning(), *search.clusters()]
     found = search.move_rows(search.merge_classes(min(starts, key=search.cost)))
-    close = CLOSE_IN_LARGE if search.size >= LARGE else CLOSE
-    finalists = [found, *(one for one in starts if search.cost(one) <= close * search.cost(found))]
-    answers = [_answer(task, one) for one in {one.of_row.tobytes(): one for one in finalists}.values()]
+    answers = list(search.answers({one.of_row.tobytes(): one for one in (found, *starts)}.values()))
     if search.size <= MODERATE:
         answers += _of_the_paper(records, guarantee, hierarchies, task)
     costs = [search.objective(answer) for answer in answers]
@@ -95,11 +93,6 @@ def joint(
     facts = {**chosen.facts, "balance": search.balance, "objective": min(costs)}
     notes = ("stopped by the time limit: a longer run may lose less",) if search.expired else ()
     return replace(chosen, algorithm="joint", facts=facts, notes=chosen.notes + notes)
-
-
-def _answer(task: Task, partition: Partition) -> ClusterRecoding:
-    task.options.tell(f"items of {partition.n:,} classes", 0.8)
-    return recoding_of("joint", task, partition.of_row, partition.n)
 
 
 def _of_the_paper(
@@ -141,6 +134,22 @@ class _Search:
         item, token, times = answer.tokens.counts()
         items = Fates(item, token, times, np.zeros(len(item), np.bool_)).info
         return self.balance * self.price.of_classes(answer.of_row, n) + (1 - self.balance) * items
+
+    def answers(self, partitions: Iterable[Partition]) -> Iterator[ClusterRecoding]:
+        """The best partition published, and others that are close to it.
+
+        Where few deletions are allowed, an answer costs more than its partition did by one pass without a bound. What already costs as
+        much by one pass is then not looked at, in all but small tables.
+        """
+        ranked = sorted(partitions, key=self.cost)
+        limit = (CLOSE_IN_LARGE if self.size >= LARGE else CLOSE) * self.cost(ranked[0])
+        for one in ranked:
+            if self.cost(one) <= limit:
+                self.task.options.tell(f"items of {one.n:,} classes", 0.8)
+                answer = recoding_of("joint", self.task, one.of_row, one.n)
+                if self.size > MODERATE and (cost := self.objective(answer)) > self.cost(one):
+                    limit = min(limit, cost)
+                yield answer
 
     def goes_on(self, doing: str, share: float) -> bool:
         """Whether there is time for another step."""

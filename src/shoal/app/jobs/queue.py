@@ -3,6 +3,7 @@
     plan.yaml    what is run (paths relative to the folder)
     job.json     which task, when it was queued
     state.json   where it stands
+    passing/     temporary files of its process
     out/         what it made; it appears when the job is done, in one piece
     result.json  what there is to say about it
     log.txt      what its process printed; after a crash, where it happened
@@ -36,9 +37,17 @@ ENDED = ("done", "failed", "cancelled")
 AT_ONCE = 1
 """A release uses all cores by itself: two at once would only wait for each other."""
 INTERRUPTED = "The app was closed or stopped while this was running. Nothing was written; run it again."
+UNMEASURED = "Measuring was ended before it was done; run it again to have it."
 OUT_OF_MEMORY = "The system ended this run, most likely because memory ran out; take fewer rows, or a larger machine."
 NO_MEMORY = "There is not enough memory for this; take fewer rows, or a larger machine."
 CRASHED = "This is a bug in Shoal. The log in the job's folder says where: please report it."
+_TASKS = {
+    "release": "a run",
+    "rewrite": "the writing of a release",
+    "risk": "the count of who is rare",
+    "trees": "the reading of values",
+}
+"""What jobs are called by those who wait for them."""
 _ID = re.compile(r"[0-9]{13}-[a-f0-9]{8}")
 _TASK = re.compile(r"[a-z][a-z_]{0,30}")
 
@@ -61,8 +70,13 @@ class Job:
 
     @property
     def status(self) -> str:
-        """queued, running, done, failed or cancelled."""
-        return str(self.state.get("status", "queued"))
+        """queued, running, done, failed or cancelled. What can be used is done, though more may be measured behind it."""
+        return "done" if self.is_measuring else str(self.state.get("status", "queued"))
+
+    @property
+    def is_measuring(self) -> bool:
+        """Whether its files can be used, while more is measured about them."""
+        return self.state.get("status") == "running" and "ready" in self.state
 
     @property
     def phase(self) -> str:
@@ -96,9 +110,10 @@ class Job:
 
     @property
     def elapsed(self) -> float:
-        """Seconds since it was started; in all, once it has ended."""
+        """Seconds since it was started; in all, once its files are there."""
         started = self.state.get("started")
-        return 0.0 if started is None else max(0.0, float(self.state.get("ended") or time.time()) - float(started))
+        ended = self.state.get("ready") or self.state.get("ended") or time.time()
+        return 0.0 if started is None else max(0.0, float(ended) - float(started))
 
     @property
     def estimate(self) -> float | None:
@@ -143,7 +158,7 @@ class Jobs:
         """The process that estimates, beside the queue: it is for what a page waits for."""
         for project in workspace.projects():
             for job in self.of(project):
-                if job.status == "running":  # by an app that is no more
+                if job.status == "running" or job.is_measuring:  # by an app that is no more
                     self._end(job.folder, "failed", INTERRUPTED)
                 elif job.status == "queued":
                     self._waiting[job.id] = job.folder
@@ -191,9 +206,18 @@ class Jobs:
         """The newest job of a task, or the newest one of a status."""
         return next((job for job in self.of(project, task) if status in (None, job.status)), None)
 
-    def waiting_before(self, job: Job) -> int:
-        """How many jobs are to be started before a queued one."""
-        return sum(other < job.id for other in self._waiting)
+    def waiting_words(self, job: Job) -> str:
+        """What a queued job waits for: what runs now, whose it is, and how many more come before it."""
+        before = [folder for id, folder in sorted(self._waiting.items()) if id < job.id]
+        ahead = [*(folder for folder, _ in self._running.values()), *before]
+        if not ahead:
+            return "It is next, and starts at once."
+        first, home = self._job(ahead[0]), ahead[0].parents[1]
+        whose = "this project" if home == job.folder.parents[1] else f"“{Project(home).name}”"
+        more = (
+            "" if len(ahead) == 1 else " and one more job" if len(ahead) == 2 else f" and {len(ahead) - 1:,} more jobs"
+        )
+        return f"It waits for {_TASKS.get(first.task, 'a job')} of {whose}{more}; one job runs at a time."
 
     def cancel(self, job: Job) -> None:
         """Ends a job. What it has half written goes with it."""
@@ -202,7 +226,8 @@ class Jobs:
             self._waiting.pop(job.id, None)
             if (running := self._running.pop(job.id, None)) is not None:
                 running[1].end()
-            if self._job(job.folder).status in LIVE:
+            now = self._job(job.folder)
+            if now.status in LIVE or now.is_measuring:
                 self._end(job.folder, "cancelled")
 
     def remove(self, job: Job) -> None:
@@ -241,7 +266,7 @@ class Jobs:
                     self._running[id] = folder, self._started(folder)
 
     def _started(self, folder: Path) -> Child:
-        child = start_child("shoal.app.jobs.tasks:work", self.workspace, folder / "log.txt")
+        child = start_child("shoal.app.jobs.tasks:work", folder / "passing", folder / "log.txt")
         state = {"status": "running", "phase": "starting", "share": 0.0, "phases": [], "pid": child.pid}
         self._write(folder, state | {"started": time.time()})
         child.ask(str(folder))
@@ -264,6 +289,7 @@ class Jobs:
                     continue
                 del self._running[id]
                 child.end()
+                shutil.rmtree(folder / "passing", ignore_errors=True)
                 if answer.error is None:
                     state = read_json(folder / "state.json")
                     self._write(folder, state | {"status": "done", "ended": time.time()})
@@ -274,7 +300,13 @@ class Jobs:
         return Job(folder, read_json(folder / "job.json"), read_json(folder / "state.json"))
 
     def _end(self, folder: Path, status: str, error: str | None = None) -> None:
-        shutil.rmtree(folder / "work", ignore_errors=True)
+        """Ends a job, and removes what it has half done. What was there to be used stays: its measuring alone has ended."""
+        for made in ("work", "passing"):
+            shutil.rmtree(folder / made, ignore_errors=True)
+        if self._job(folder).is_measuring:
+            self._write(folder, read_json(folder / "state.json") | {"status": "done", "ended": time.time()})
+            write_json(folder / "result.json", read_json(folder / "result.json") | {"evaluation_error": UNMEASURED})
+            return
         shutil.rmtree(folder / "out", ignore_errors=True)
         (folder / "result.json").unlink(missing_ok=True)
         for part in folder.glob(".*.part"):

@@ -1,21 +1,24 @@
 """The process that estimates (`shoal.app.jobs.estimator`), as the server sees it: one, started when somebody asks, and kept warm.
 
 One request of a project counts, the last: a new one ends the one before, which is given a moment to notice and then ended by force.
-Estimates are kept in the project's folder, so that a page that asks for the same again has it at once.
+Estimates are kept in the project's folder, so that a page that asks for the same again has it at once. Points of the decision map are
+tried while nobody asks for anything else. Questions about a release are answered here too, for the process has loaded what counts them.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from shoal.app.panels.promise import estimates
+from shoal.app.project.own_files import own_folder
 from shoal.app.project.project import Project, relocate
 from shoal.app.project.wording import as_sentence
 from shoal.app.project.workspace import Workspace
@@ -24,8 +27,12 @@ from shoal.processes import Answer, Child, Crash
 
 LIMIT = 25.0
 """Seconds after which an estimate that is not there yet is given up; reading the file is not counted."""
+QUESTION_LIMIT = 300.0
+"""The same for a question about a release: it is counted on all rows."""
 PATIENCE = 1.0
 """Seconds that an estimate nobody waits for has to end by itself."""
+MAP_PATIENCE = 3.0
+"""The same for a point of the map: one look is short, and a process that is ended has to load and read again."""
 IDLE = 900.0
 """Seconds without a request after which the process is ended."""
 NO_MEMORY = "There is not enough memory for this; take a smaller sample."
@@ -38,9 +45,10 @@ class Request:
 
     project: Project
     key: str
-    base: str
-    document: Mapping[str, Any]
-    rows: int | None
+    asked: Mapping[str, Any]
+    """What the process is told."""
+    keep: Callable[[Mapping[str, Any]], None]
+    """Takes what it finds."""
     limit: float = LIMIT
     phase: str = ""
     found: bool = False
@@ -62,18 +70,36 @@ class Warm:
         self._failed: OrderedDict[str, tuple[str, Mapping[str, float]]] = OrderedDict()
         self._asked = time.monotonic()
 
-    def ask(
-        self,
-        project: Project,
-        key: str,
-        base: str,
-        document: dict[str, Any],
-        rows: int | None,
-        limit: float = LIMIT,
-    ) -> None:
+    def ask(self, project: Project, key: str, document: dict[str, Any], rows: int | None, limit: float = LIMIT) -> None:
         """Asks for an estimate, in place of what was asked for this project before."""
+        self._put(self._estimate(project, key, document, rows, None, limit))
+
+    def fill(self, project: Project, key: str, document: dict[str, Any], look: str) -> None:
+        """Asks for a point of the map (a `first` look, or `all`), unless the project waits for something already."""
+        if not self.is_busy(project):
+            self._put(self._estimate(project, key, document, None, look, LIMIT))
+
+    def question(
+        self, project: Project, key: str, asked: Mapping[str, Any], keep: Callable[[Mapping[str, Any]], None]
+    ) -> None:
+        """Asks a question about a release, in place of what was asked for this project before; `keep` takes the answer."""
+        self._put(Request(project, key, asked, keep, QUESTION_LIMIT))
+
+    def is_busy(self, project: Project) -> bool:
+        """Whether anything is waited for, or on its way, for a project."""
+        with self._lock:
+            self._hear()
+            return project.id in self._waiting or (self._current is not None and self._current.project.id == project.id)
+
+    def _estimate(
+        self, project: Project, key: str, document: dict[str, Any], rows: int | None, look: str | None, limit: float
+    ) -> Request:
         self.workspace.check(document, project.folder)
-        request = Request(project, key, base, relocate(document, project.folder.resolve(), Path()), rows, limit)
+        asked = {"document": relocate(document, project.folder.resolve(), Path()), "rows": rows, "look": look}
+        return Request(project, key, asked, lambda found: estimates.keep(project, key, found), limit)
+
+    def _put(self, request: Request) -> None:
+        project, key = request.project, request.key
         with self._lock:
             self._hear()
             self._asked = time.monotonic()
@@ -126,7 +152,9 @@ class Warm:
             if current is None:
                 if self._child is not None and now - self._asked > IDLE:
                     self.close()
-            elif current.unwanted is not None and now - current.unwanted > PATIENCE:
+            elif current.unwanted is not None and now - current.unwanted > (
+                MAP_PATIENCE if current.asked.get("look") else PATIENCE
+            ):
                 self._end()
             elif current.since is not None and now - current.since > current.limit:
                 if current.found:
@@ -150,19 +178,20 @@ class Warm:
     def _dispatch(self) -> None:
         if self._current is None and self._waiting:
             _, self._current = self._waiting.popitem(last=False)
-            self._started().ask({"document": self._current.document, "rows": self._current.rows})
+            self._started().ask(self._current.asked)
 
     def _started(self) -> Child:
         """The process; a new one where there is none."""
         if self._child is None:
             log = self.workspace.own / "estimator.log"
-            self._child = start_child("shoal.app.jobs.estimator:estimate", self.workspace, log)
+            self._child = start_child("shoal.app.jobs.estimator:work", self.workspace.passing / "estimates", log)
         return self._child
 
     def _end(self) -> None:
         """Ends the process, and with it the current request. Another one starts it again."""
         if self._child is not None:
             self._child.end()
+            shutil.rmtree(self.workspace.passing / "estimates", ignore_errors=True)
         self._child = self._current = None
         self._dispatch()
 
@@ -188,7 +217,7 @@ class Warm:
                 current.since = time.monotonic()
             if "found" in news:
                 current.found = True
-                estimates.keep(current.project, current.key, current.base, news["found"])
+                current.keep(news["found"])
         if child.code is not None:
             self._child = None
         self._dispatch()
@@ -199,9 +228,10 @@ class Warm:
             self._failed.popitem(last=False)
 
 
-def start_child(work: str, workspace: Workspace, log: Path) -> Child:
-    """A process of the app. Its temporary files stay in the workspace."""
-    environment = os.environ | {"TMPDIR": str(workspace.passing)}
+def start_child(work: str, passing: Path, log: Path) -> Child:
+    """A process of the app, with a folder for its temporary files, which are gone with it."""
+    shutil.rmtree(passing, ignore_errors=True)
+    environment = os.environ | {"TMPDIR": str(own_folder(passing))}
     return Child(work, log=log, environment=environment, background=True)
 
 

@@ -28,6 +28,8 @@ class Panel:
     """Why one cannot be here yet, as a sentence that names the remedy; None when one can."""
     done: Callable[[View], bool] = lambda view: False
     """Whether what is to be decided here is decided."""
+    stale: Callable[[View], str | None] = lambda view: None
+    """Why what is here is no longer what the plan says, as a sentence that names the remedy; None where it is."""
 
 
 @cache

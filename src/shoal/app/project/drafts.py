@@ -6,7 +6,7 @@ A promise that the user has chosen stays. Until then it follows the roles: sets 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,21 +14,80 @@ from shoal.app.project.column_choices import fit_columns
 from shoal.app.project.project import Project
 from shoal.app.project.promises import choose_model, fit_settings, kind_of, put_trees, trees_of, usual_kind
 from shoal.app.project.wording import as_sentence
+from shoal.app.project.workspace import Workspace
 from shoal.errors import InputError
 from shoal.plan.draft import Guess, draft
-from shoal.records.formats.oddities import A_WORKBOOK, WORKBOOKS
+from shoal.records.formats.oddities import (
+    WORKBOOKS,
+    Oddity,
+    empty_marks,
+    missing_header,
+    oddity,
+    sheet_names,
+    write_sheet,
+)
 from shoal.records.layout import format_of
 from shoal.records.roles import NO_COLUMN
+
+
+def project_of(workspace: Workspace, path: Path) -> Project:
+    """A new project for a file. Raises, and leaves none, where the file cannot be read and no other way of reading it is known."""
+    project = workspace.new_project(path.name)
+    try:
+        bring(workspace, project, path)
+        trouble = project.settings.get("trouble")
+        if trouble and other_way(path, trouble=True) is None:
+            raise InputError(str(trouble))
+    except InputError:
+        workspace.remove_project(project)
+        raise
+    return project
+
+
+def bring(workspace: Workspace, project: Project, path: Path, sheet: str | None = None) -> None:
+    """Gives a project the data in a file; of a workbook, a copy of one of its sheets."""
+    if path.suffix.lower() not in WORKBOOKS:
+        project.set(workbook=None)
+        begin(project, path)
+        return
+    project.remember(path)
+    names = sheet_names(path)
+    if not names:
+        raise InputError(f"{path.name}: none of its sheets holds anything; bring one that does")
+    chosen = sheet if sheet in names else names[0]
+    with workspace.part() as part:
+        write_sheet(path, chosen, part)
+        copy = workspace.keep(part, f"{path.stem}-{chosen}.csv")
+    project.set(workbook={"path": os.path.relpath(path, project.folder.resolve()), "sheet": chosen, "sheets": names})
+    begin(project, copy)
+
+
+def other_way(path: Path, *, trouble: bool) -> Oddity | None:
+    """How a file may be meant that cannot be read as it stands, has but one column, or no header."""
+    if path.suffix.lower() not in (".csv", ".tsv", ".txt"):
+        return None
+    return oddity(path, unreadable=trouble) or (None if trouble else missing_header(path))
+
+
+def read_as_missing(workspace: Workspace, project: Project, path: Path, marks: Mapping[str, str]) -> None:
+    """Goes on with a copy of the data in which marks such as `?` are missing values; roles that were decided stay."""
+    roles = project.roles
+    with workspace.part() as part:
+        empty_marks(path, marks, part)
+        copy = workspace.keep(part, f"{path.name.partition('.')[0]}-read.csv")
+    begin(project, copy)
+    for role in {role for role in roles.values() if role is not None}:
+        set_roles(project, [name for name in project.roles if roles.get(name) == role], role)
 
 
 def begin(project: Project, data: Path, format: str | None = None, separator: str | None = None) -> None:
     """Gives a project its data: guesses format and roles, and writes the draft. What fails is kept as the project's `trouble`."""
     path = os.path.relpath(data, project.folder)
+    project.remember(data)
     try:
         found = draft(str(data), format=format)
     except InputError as error:
-        why = A_WORKBOOK if data.suffix.lower() in WORKBOOKS else as_sentence(error)
-        project.set(trouble=why, data=path, guesses={})
+        project.set(trouble=as_sentence(error), data=path, guesses={})
         project.change(lambda document: document.clear())
         project.forget()
         return

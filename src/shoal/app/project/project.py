@@ -126,6 +126,17 @@ class Project:
     def of_role(self, role: str) -> list[str]:
         return [name for name, given in self.roles.items() if given == role]
 
+    @property
+    def files(self) -> list[str]:
+        """The files that it has ever read, as seen from its folder."""
+        return list(self.settings.get("files") or ())
+
+    def remember(self, path: Path) -> None:
+        """Remembers a file that it reads: what is no longer named must not be forgotten when the project is removed."""
+        name = os.path.relpath(path, self.folder.resolve())
+        if name not in self.files:
+            self.set(files=[*self.files, name])
+
     # Settings: what panels remember besides the plan.
 
     @property

@@ -85,6 +85,8 @@ def in_app(name: str, value: str | None) -> str:
     if name in KNOBS:
         at = "" if value is None else f" at {100 * float(value):g}%"  # all of them are shares
         return f"“{KNOBS[name].label}” in Promise{at}"
+    if name in ROLES and value:
+        return f"the role “{ROLES[name][0]}” for {', '.join(part.strip() for part in value.split(','))}"
     word = f"the role “{ROLES[name][0]}”" if name in ROLES else _FIELDS.get(name)
     word = word or f"the option {name.replace('_', '-')} of plans"
     return f"{word} {value}" if value else word

@@ -13,7 +13,7 @@ import secrets
 import shutil
 import stat
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -28,7 +28,10 @@ from shoal.records.layout import format_of
 if sys.platform != "win32":
     import fcntl
 
-OWN = ".shoal"
+OWN, RELEASES = ".shoal", "releases"
+CERTIFICATES = ("certificate.json", "certificate.html", "certificate.pdf")
+UPLOAD_LIMIT = 4 * 10**9
+"""Bytes of a file that a browser may bring, unless the app is started with another limit."""
 MOST_LISTED, DEEPEST = 500, 4
 _ID = re.compile(r"[a-z0-9]{12}")
 
@@ -42,6 +45,18 @@ class DataFile:
     """As the user knows it: relative to the workspace, or the name of the upload."""
     size: int
     uploaded: bool
+
+
+@dataclass(frozen=True)
+class Belongings:
+    """What a project has in the workspace, besides what was counted and made for it."""
+
+    uploads: tuple[DataFile, ...]
+    """Those that no other project reads."""
+    shared: Mapping[str, tuple[str, ...]]
+    """Uploads that other projects read as well, and the names of those."""
+    published: tuple[Path, ...]
+    """Released files, with their certificates."""
 
 
 class Workspace:
@@ -63,6 +78,7 @@ class Workspace:
         self.projects_folder = own_folder(self.own / "projects")
         self.passing = own_folder(self.own / "passing")
         """Where parts of uploads lie on their way."""
+        self.upload_limit = UPLOAD_LIMIT
         self._lock: IO[bytes] | None = None
 
     def lock(self) -> None:
@@ -159,10 +175,14 @@ class Workspace:
                     return
 
     async def keep_upload(self, name: str, chunks: AsyncIterator[bytes]) -> Path:
-        """Keeps what a browser sends, for the owner alone. A broken upload leaves nothing."""
+        """Keeps what a browser sends, for the owner alone. A broken upload leaves nothing, and so does one that is too large."""
+        size = 0
         with self.part() as part:
             with part.open("wb") as file:
                 async for chunk in chunks:
+                    size += len(chunk)
+                    if size > self.upload_limit:
+                        raise InputError(too_large(safe_name(name), self.upload_limit))
                     file.write(chunk)
             return self.keep(part, name)
 
@@ -202,20 +222,74 @@ class Workspace:
         write_json(folder / "settings.json", {"name": safe_name(name), "created": created})
         return Project(folder)
 
-    def remove_project(self, project: Project) -> None:
-        """Its plan and its jobs; the data stay. End its jobs first (`Jobs.end_of`)."""
-        if project.folder.parent == self.projects_folder and _ID.fullmatch(project.id):
-            shutil.rmtree(project.folder)
+    def belongings(self, project: Project) -> Belongings:
+        """What a project has in the workspace."""
+        others = {other.name: self._used(other) for other in self.projects() if other.id != project.id}
+        used = self._used(project)
+        mine = [file for file in self._uploaded() if file.path in used]
+        shared = {file.name: [name for name, theirs in others.items() if file.path in theirs] for file in mine}
+        released = [path for job in sorted((project.folder / "jobs").glob("*")) for path in _published(job)]
+        return Belongings(
+            tuple(file for file in mine if not shared[file.name]),
+            {name: tuple(users) for name, users in shared.items() if users},
+            tuple(released),
+        )
 
-    def wipe_uploads(self) -> int:
-        """Removes all uploads, and returns how many there were."""
-        _empty(self.passing)
-        return _empty(self.uploads)
+    def idle_uploads(self) -> list[DataFile]:
+        """Uploads that no project has taken."""
+        used = {path for project in self.projects() for path in self._used(project)}
+        return [file for file in self._uploaded() if file.path not in used]
+
+    def _used(self, project: Project) -> frozenset[Path]:
+        """The files that a project reads, or has read."""
+        now = [path for _, path in paths_of(project.draft) if "://" not in path]
+        return frozenset((project.folder / path).resolve() for path in (*now, *project.files))
+
+    def remove_project(self, project: Project, *, uploads: bool = True, releases: bool = True) -> Path | None:
+        """All that was made for it, and the uploads that no other project has. End its jobs first (`Jobs.end_of`).
+
+        With `releases` false, published files and their certificates are moved to a folder of the workspace, which is returned.
+        """
+        if project.folder.parent != self.projects_folder or not _ID.fullmatch(project.id):
+            return None
+        held = self.belongings(project)
+        kept = None if releases or not held.published else self._keep_published(project, held.published)
+        shutil.rmtree(project.folder)
+        for file in held.uploads if uploads else ():
+            file.path.unlink(missing_ok=True)
+        return kept
+
+    def _keep_published(self, project: Project, published: Iterable[Path]) -> Path:
+        """Moves published files to a folder that anyone can see, one inside for each run if there are several."""
+        folder = own_folder(free_name(own_folder(self.folder / RELEASES), project.name.partition(".")[0]))
+        runs = {path.parent.parent.name for path in published}
+        for path in published:
+            home = folder if len(runs) == 1 else own_folder(folder / path.parent.parent.name)
+            os.replace(path, free_name(home, path.name))
+        return folder
 
     def wipe(self) -> None:
-        """Removes all that is the app's own: uploads, projects, jobs, settings. End all jobs first (`Jobs.end_all`)."""
+        """Removes all that is the app's own but keys: uploads, projects, jobs, settings. End all jobs first (`Jobs.end_all`)."""
         _empty(self.uploads), _empty(self.passing), _empty(self.projects_folder)
         (self.own / "settings.json").unlink(missing_ok=True)
+
+
+def too_large(name: str, limit: int) -> str:
+    """Why an upload is refused, and the way round."""
+    return (
+        f"{name} is larger than {limit / 10**9:g} GB, the most that is copied into the workspace; lay it into the workspace's folder "
+        "yourself, and name it there: it is read where it lies"
+    )
+
+
+def _published(job: Path) -> list[Path]:
+    """The files of a job that may be published: the data, and the certificates that are about them."""
+    result = read_json(job / "result.json")
+    name = (result.get("release") or {}).get("output") or (result.get("output") if "of" in result else None)
+    if not isinstance(name, str) or name != os.path.basename(name):
+        return []
+    named = (job / "out" / file for file in (name, *CERTIFICATES))
+    return [path for path in named if path.is_file()]
 
 
 def _leads_out(path: Path, folder: Path) -> bool:

@@ -22,7 +22,7 @@ import uvicorn
 
 from shoal.app import STATIC
 from shoal.app.jobs.queue import Jobs
-from shoal.app.project.workspace import Workspace
+from shoal.app.project.workspace import UPLOAD_LIMIT, Workspace
 from shoal.app.server.demo_project import demo_project
 from shoal.app.server.guard import Guard
 from shoal.errors import InputError, way_to
@@ -35,11 +35,20 @@ TICK = 0.3
 """Seconds between two looks at the queue."""
 
 
-def serve(workspace: str | os.PathLike[str], port: int = 0, *, demo: bool = False, open_browser: bool = True) -> None:
-    """Serves the app until it is interrupted. Port 0 takes a free one. The start URL goes to standard error, once."""
+def serve(
+    workspace: str | os.PathLike[str],
+    port: int = 0,
+    *,
+    demo: bool = False,
+    open_browser: bool = True,
+    upload_limit: int = UPLOAD_LIMIT,
+) -> None:
+    """Serves the app until it is interrupted. Port 0 takes the last one of this workspace, so that pages that are still open find it
+    again, or a free one. The start URL goes to standard error, once."""
     place = Workspace(workspace)
+    place.upload_limit = upload_limit
     place.lock()
-    listening = _listening(port)
+    listening = _listening_again(place) if port == 0 else _listening(port)
     # What browsers send is parted into temporary files before it reaches us: those, too, stay in the workspace.
     tempfile.tempdir = str(place.passing)
     os.environ["NICEGUI_STORAGE_PATH"] = str(place.own / "nicegui")
@@ -110,6 +119,17 @@ class _WithoutValues(logging.Formatter):
         return way_to(ei[1]) if ei[1] is not None else ""
 
 
+def _listening_again(place: Workspace) -> socket.socket:
+    """Where the app of this workspace listened last, if that is still free; else anywhere."""
+    last = place.settings.get("port")
+    try:
+        found = _listening(last if isinstance(last, int) and 1024 <= last <= 65535 else 0)
+    except InputError:
+        found = _listening(0)
+    place.set(port=found.getsockname()[1])
+    return found
+
+
 def _listening(port: int) -> socket.socket:
     if not 0 <= port <= 65535:
         raise InputError(f"port {port} does not exist; give one from 1024 to 65535, or leave it out")
@@ -135,6 +155,7 @@ def _application(app: App, port: int) -> Guard:
         title="Shoal",
         favicon=str(STATIC / "favicon.svg"),
         dark=None,
+        language="en-US",
         tailwind=False,
         reconnect_timeout=20,
         show_welcome_message=False,

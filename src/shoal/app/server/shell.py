@@ -23,7 +23,7 @@ from shoal.app.project.wording import as_sentence
 from shoal.app.project.workspace import Workspace
 from shoal.app.server.home import build_home
 from shoal.app.widgets import components as parts
-from shoal.errors import ShoalError
+from shoal.errors import InputError, ShoalError
 
 LOCAL = "Nothing leaves this machine: no request, no font, no statistic. Your data stay in the workspace."
 _TYPES = {".json": "application/json", ".html": "text/html", ".pdf": "application/pdf", ".csv": "text/csv"}
@@ -39,6 +39,7 @@ class View:
         self.here = here
         self._steps = ui.refreshable(self._build_steps)
         self._onward = ui.refreshable(self._build_onward)
+        self._stale = ui.refreshable(self._build_stale)
 
     def refresh_steps(self) -> None:
         """Call it after a change that may open or block other panels: the steps are drawn anew, the panel stays as it is."""
@@ -72,19 +73,29 @@ class View:
     def _build_step(self, number: int, step: Panel, why: str | None, is_new: bool) -> None:
         """A step, and under the first that it blocks, why."""
         here = step is self.here
-        done = why is None and step.done(self)
-        state = "here" if here else "blocked" if why else "done" if done else "open"
+        stale = why is None and step.stale(self) is not None
+        done = why is None and not stale and step.done(self)
+        state = "here" if here else "blocked" if why else "done" if done else "stale" if stale else "open"
         blocked = state == "blocked"
         props = {"aria-disabled": "true"} if blocked else {"href": self.address(step.name)}
         props |= {"aria-current": "step"} if here else {}
         with parts.element("span" if blocked else "a", f"sh-step sh-step-{state}", **props):
-            parts.text("✓" if done else str(number), "span", "sh-step-mark", aria_hidden="true")
+            parts.text("✓" if done else "!" if stale else str(number), "span", "sh-step-mark", aria_hidden="true")
             with ui.element("span"):
                 parts.text(step.title, "span")
                 words = {"done": " (done)", "blocked": " (not yet)", "here": " (you are here)"}.get(state, "")
                 parts.text(words, "span", "sh-hidden")
+                if stale:
+                    parts.text("out of date", "span", "sh-step-why")
                 if why and blocked:
                     parts.text(why, "span", "sh-step-why" if is_new else "sh-hidden")
+
+    def _build_stale(self) -> None:
+        """Says so where what is here is of another plan."""
+        if (why := self.here.stale(self)) is not None:
+            parts.notice(why, "warn")
+            with parts.row():
+                parts.link_button("Go to Run", self.address("run"), quiet=True)
 
     def _build_onward(self) -> None:
         known = panels()
@@ -114,6 +125,7 @@ class View:
                 if why is not None:
                     parts.notice(why, "warn")
                 else:
+                    self._stale()
                     await self._build_panel()
                 self._onward()
 
@@ -216,6 +228,8 @@ class App:
         """Keeps the body of a request as a file of the workspace."""
         try:
             kept = await self.workspace.keep_upload(name, request.stream())
+        except InputError as error:
+            return JSONResponse({"error": as_sentence(error)}, 413)
         except OSError as error:
             return JSONResponse({"error": f"It could not be saved ({error.strerror}); nothing was kept."}, 507)
         return JSONResponse({"name": kept.name})

@@ -18,8 +18,8 @@ from typing import Any, TypeVar
 from nicegui import ui
 
 from shoal.app.project.project import Project
-from shoal.app.project.wording import as_sentence
-from shoal.app.project.workspace import Workspace
+from shoal.app.project.wording import as_sentence, with_capital
+from shoal.app.project.workspace import Workspace, too_large
 from shoal.errors import ShoalError
 from shoal.guarantees.registry import GUARANTEES
 
@@ -40,6 +40,13 @@ def _with(made: E, props: Mapping[str, str]) -> E:
     for name, value in props.items():
         made.props[name.replace("_", "-")] = value
     return made
+
+
+def say(found: ui.html, words: str) -> None:
+    """Changes a text that was made before, if it is another."""
+    content = escape(words)
+    if found.content != content:
+        found.set_content(content)
 
 
 def link(words: str, href: str, **props: str) -> ui.html:
@@ -140,17 +147,12 @@ def tag(words: str, kind: str = "") -> ui.element:
     return text(words, "span", f"sh-tag{f' sh-tag-{kind}' if kind else ''}")
 
 
-def chart(svg: str, label: str) -> ui.element:
-    """A picture of ours (`shoal.drawing.charts`, `shoal.drawing.bars`), whose texts are escaped already."""
-    return _with(ui.html(svg, sanitize=False).classes("sh-chart"), {"role": "img", "aria_label": label})
-
-
 def table(
     header: Sequence[str], rows: Sequence[Sequence[str]], *, caption: str, first: int | None = None
 ) -> ui.element:
     """A plain table of texts; `first` numbers the rows. For a page of rows: keep it under a few hundred."""
     number = "" if first is None else '<th scope="col" class="sh-number">row</th>'
-    head = number + "".join(f'<th scope="col">{escape(name)}</th>' for name in header)
+    head = number + "".join(f'<th scope="col">{escape(name)}</th>' if name else "<td></td>" for name in header)
     lines = []
     for place, cells in enumerate(rows):
         count = "" if first is None else f'<td class="sh-number">{first + place:,}</td>'
@@ -174,7 +176,7 @@ def live_table(caption: str, titles: Sequence[str], rows: Iterable[Sequence[Cell
         if titles:
             with element("thead"), element("tr"):
                 for title in titles:
-                    text(title, "th", scope="col")
+                    text(title, "th", scope="col") if title else element("td")
         with element("tbody"):
             for first, *cells in rows:
                 with element("tr"):
@@ -307,7 +309,8 @@ def upload(
     """A place to drop a file on, or to choose one; it is copied into the workspace and handed to `on_file`."""
     event = f"upload-{secrets.token_hex(6)}"
     made = ui.html(
-        f'<label class="sh-drop" data-event="{event}"><strong>{escape(label)}</strong>'
+        f'<label class="sh-drop" data-event="{event}" data-limit="{workspace.upload_limit}" '
+        f'data-too-large="{escape(with_capital(too_large("This file", workspace.upload_limit)))}."><strong>{escape(label)}</strong>'
         f'<span class="sh-drop-says" role="status">{escape(hint)}</span>'
         f'<progress max="1" value="0" hidden aria-label="Upload"></progress>'
         f'<input type="file" aria-label="{escape(label)}" accept="{escape(accept)}" onchange="shoalUpload(this)"></label>',

@@ -1,4 +1,4 @@
-"""`audit` and `verify`: does a promise hold, is this what was certified?"""
+"""`audit`, `verify`, `sign` and `bundle`: does a promise hold, is this what was certified, and what is handed over?"""
 
 from __future__ import annotations
 
@@ -99,7 +99,25 @@ class NewKey(Document):
     public: str
 
 
+class Signed(Document):
+    """A certificate that was signed; where its data failed, what `verify` says."""
+
+    certificate: str
+    signed_by: str
+    acknowledged: list[str]
+
+
+class Bundle(Document):
+    """What was packed, by the names in it."""
+
+    bundle: str
+    files: list[str]
+    sha256: Sha256
+
+
 OUTPUTS: dict[str, tuple[Any, ...]] = {
     "audit": tuple(join(kind, place) for place in (Here, OnSpark) for kind in KINDS),
     "verify": (Verification, NewKey),
+    "sign": (Signed, Verification),
+    "bundle": (Bundle, Verification),
 }

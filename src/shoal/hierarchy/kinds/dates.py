@@ -18,6 +18,7 @@ from shoal.errors import InputError
 from shoal.hierarchy.build import ROOT
 from shoal.hierarchy.tree import Hierarchy
 
+FIGURES = "some of its values are no dates in figures with year, month and day"
 ENOUGH = 0.9
 """The share of values that must be dates."""
 
@@ -124,6 +125,48 @@ def read_dates(names: Sequence[str], order: str | None = None) -> Dates:
         any(parts["hour"] is not None for parts in matches),
         any("day" not in parts for parts in matches),
     )
+
+
+@dataclass(frozen=True)
+class DateParts:
+    """A date in figures, and where its year, month and day stand in its text."""
+
+    day: datetime
+    spans: tuple[tuple[int, int], tuple[int, int], tuple[int, int]]
+
+    @property
+    def is_short(self) -> bool:
+        """Whether its month or day has one digit."""
+        return any(stop - start == 1 for start, stop in self.spans[1:])
+
+    def with_day(self, text: str, day: datetime, loose: bool) -> str:
+        """The text with another day in it; `loose` where days and months below 10 have one digit."""
+        least = 1 if loose else 2
+        parts = zip(self.spans, (f"{day.year:04}", f"{day.month:0{least}}", f"{day.day:0{least}}"), strict=True)
+        for (start, stop), figures in sorted(parts, reverse=True):
+            text = text[:start] + figures + text[stop:]
+        return text
+
+
+def date_parts(names: Sequence[str], order: str | None = None) -> dict[int, DateParts]:
+    """The dates among these values, by their places; raises unless all values but blank ones are days in figures."""
+    places = [v for v, name in enumerate(names) if name.strip()]
+    try:
+        dates = read_dates([names[v] for v in places], order)
+    except UnclearDatesError:
+        raise
+    except InputError:
+        raise InputError(FIGURES) from None
+    found = {}
+    for v, moment in zip(places, dates.days, strict=True):
+        first, match = next(((first, m) for first, form in _FORMS if (m := form.fullmatch(names[v]))), ("", None))
+        if moment is None or match is None or not {"day", "month"} <= match.groupdict().keys():
+            raise InputError(FIGURES)
+        spans = [match.span(part) for part in ("year", "month", "day")]
+        if not first and dates.order == "month first":  # the form calls the first of the two the day
+            spans[1:] = spans[:0:-1]
+        found[v] = DateParts(moment, (spans[0], spans[1], spans[2]))
+    return found
 
 
 def date_order(names: Sequence[str], sample: int | None = None) -> str | None:

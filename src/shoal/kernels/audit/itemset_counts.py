@@ -9,6 +9,8 @@ itemset is ever looked up in a dictionary. Rare items first means that most pref
 - what remains below a prefix is small, because its rows are those of the rarest pair it contains.
 
 Work splits by first item; each call owns its counters, so results do not depend on the number of threads.
+
+Pairs of few items need no walk: each pair has a counter, and the rows are read once, from the first to the last, however many they are.
 """
 
 from typing import Any
@@ -19,6 +21,67 @@ import numpy.typing as npt
 from shoal.kernels import compiler as nb
 from shoal.kernels.audit.lists import longer
 from shoal.kernels.audit.numbered_rows import NumberedRows, copy_behind, count_behind
+
+
+@nb.njit(cache=True, nogil=True)
+def count_items(items, n_items, first, last):
+    """How often each item stands at the places [first, last)."""
+    count = np.zeros(n_items, np.int64)
+    for p in range(first, last):
+        count[items[p]] += 1
+    return count
+
+
+@nb.njit(cache=True, nogil=True)
+def mark_rows(offsets, items, wanted, first, last, marked):
+    """Mark the rows among [first, last) that hold a wanted item."""
+    for row in range(first, last):
+        for p in range(offsets[row], offsets[row + 1]):
+            if wanted[items[p]]:
+                marked[row] = True
+
+
+@nb.njit(cache=True, nogil=True)
+def count_pairs(offsets, items, number, longest, first, last):
+    """Per pair of numbers a <= b, at a * n + b, the rows among [first, last) that hold both; a number is a pair with itself."""
+    n = len(number)
+    count = np.zeros(n * n, np.int32)
+    row = np.empty(longest, np.int64)
+    for r in range(first, last):
+        start = offsets[r]
+        size = offsets[r + 1] - start
+        for i in range(size):
+            a = np.int64(number[items[start + i]])
+            row[i] = a
+            count[a * n + a] += 1
+            for j in range(i):
+                count[min(a, row[j]) * n + max(a, row[j])] += 1
+    return count
+
+
+@nb.njit(cache=True, nogil=True)
+def tally_pairs(count, n, k, keep):
+    """From the counts of all pairs, what `count_itemsets` returns for m = 2; of sets as rare and as small, those of lower numbers."""
+    checked = np.zeros(3, np.int64)
+    rare = np.zeros(3, np.int64)
+    kept = 0
+    kept_support = np.zeros(keep, np.int64)
+    kept_size = np.zeros(keep, np.int64)
+    kept_items = np.full((keep, 2), -1, np.int32)
+    pair = np.empty(2, np.int32)
+    for a in range(n):
+        pair[0] = a
+        for b in range(a, n):
+            support = np.int64(count[a * n + b])
+            if support == 0:
+                continue
+            size = 1 if a == b else 2
+            checked[size] += 1
+            if support < k:
+                rare[size] += 1
+                pair[1] = b
+                kept = _keep(kept_support, kept_size, kept_items, kept, keep, support, pair, size)
+    return checked, rare, kept_support[:kept], kept_size[:kept], kept_items[:kept]
 
 
 @nb.njit(cache=True, nogil=True)

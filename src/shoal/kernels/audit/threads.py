@@ -34,6 +34,12 @@ def blocks_of_rows(offsets: npt.NDArray[np.int64], blocks: int) -> list[tuple[in
     return list(pairwise(sorted({0, n_rows, *np.minimum(cuts, n_rows).tolist()})))
 
 
+def blocks_of_places(size: int) -> list[tuple[int, int]]:
+    """All places of an array, in ranges of a million and more."""
+    cuts = np.linspace(0, size, 1 + max(1, min(16, size >> 20))).astype(np.int64).tolist()
+    return list(pairwise(cuts))
+
+
 def in_threads(
     run: Callable[[int, int], T],
     blocks: Sequence[tuple[int, int]],

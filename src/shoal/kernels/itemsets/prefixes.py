@@ -28,7 +28,9 @@ from shoal.kernels.parallel import even_blocks, even_row_blocks, over_blocks
 LONG = 256
 """Rows of more tokens than this are copied once per block of first tokens, not once per token."""
 VOLUME = 32_000_000
-"""Tokens to gather at a time, about."""
+"""Tokens to gather at a time, about, ..."""
+SMALL = 1 << 17
+"""... and at least, while that makes fewer than sixteen blocks."""
 
 
 class Home(Protocol):
@@ -65,7 +67,8 @@ class Rows(NamedTuple):
     def blocks(self, work: npt.NDArray[np.float64] | None = None, n_first: int | None = None) -> list[tuple[int, int]]:
         """Ranges of first tokens, or of the first `n_first` alone, of about equal work; they depend on the data alone."""
         volume = self.volume[:n_first]
-        parts = max(16, int(volume.sum() // VOLUME) + 1)
+        # Each block reads all rows once: no more blocks than what they gather is worth.
+        parts = max(min(16, int(volume.sum() // SMALL) + 1), int(volume.sum() // VOLUME) + 1)
         blocks = even_blocks(volume + 1.0 if work is None else work[:n_first], min(parts, 1024))
         home = home_of(self.tails)
         return blocks if home is None else _small_enough(blocks, _gathered_bytes(self.support, self.volume), home.share)
@@ -105,7 +108,7 @@ def laid_out(
     else:
         tails, lengths = home.map_array(len(items) + n_rows, np.int32), home.empty(n_rows, np.int32)
     # Each block counts all tokens: no more blocks than the data is worth.
-    blocks = even_row_blocks(offsets, max(1, min(32, len(items) // (4 * n_tokens + 1))))
+    blocks = even_row_blocks(offsets, max(1, min(32, len(items) // (4 * n_tokens + 10_000))))
     counts = over_blocks(
         lambda a, b: recode_block(offsets, items, token, tails, lengths, n_tokens, a, b), blocks, threads, progress
     )

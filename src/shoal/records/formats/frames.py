@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -103,6 +104,8 @@ def _holds_days(column: Any) -> bool:
 
 def _pandas_array(column: Any, rows_before: int, source: str) -> pa.Array:
     """A pandas column as Arrow. Sets, lists and arrays among Python objects become lists of names, missing values missing lists."""
+    if hasattr(column.dtype, "fill_value"):  # a sparse one, as encoders of one-hot frames give it
+        column = column.sparse.to_dense()
     if column.dtype == object:
         values = [None if _is_missing(value) else value for value in column]
         first = next((value for value in values if value is not None), None)
@@ -243,12 +246,11 @@ class Frame:
 
     def pandas(self) -> pandas.DataFrame:
         """All rows as a pandas frame. Whole numbers of which some are missing would become fractions, and so get a type that has both."""
-        import pandas
-
+        library = frame_library("pandas")
         table = self.reader().read_all()
         gaps = {name for name in table.column_names if pa.types.is_int64(table[name].type) and table[name].null_count}
         frame = table.to_pandas(integer_object_nulls=True)
-        return frame.astype(dict.fromkeys(gaps, pandas.Int64Dtype()))
+        return frame.astype(dict.fromkeys(gaps, library.Int64Dtype()))
 
 
 def typed_values(column: Column, came_in: str | None) -> pa.Array:
@@ -273,6 +275,14 @@ def typed_values(column: Column, came_in: str | None) -> pa.Array:
     return texts
 
 
+def frame_library(name: str) -> Any:
+    """pandas or polars, which somebody wants a frame of."""
+    try:
+        return import_module(name)
+    except ImportError:
+        raise InputError(f"frames of {name} need {name}; run pip install 'shoal[{name}]'") from None
+
+
 def to_arrow(rows: Tabular, column: str | None = None) -> pa.Table:
     """Baskets, records or a release as an Arrow table: text or numbers, and lists of strings for the sets.
 
@@ -281,7 +291,7 @@ def to_arrow(rows: Tabular, column: str | None = None) -> pa.Table:
         column: Another name for the column with the sets, for Baskets.
 
     Raises:
-        AttributeError: It is something else.
+        InputError: It is something else.
 
     >>> import shoal
     >>> shoal.to_arrow(shoal.read([["milk", "bread"], ["milk"]])).num_rows
@@ -289,7 +299,13 @@ def to_arrow(rows: Tabular, column: str | None = None) -> pa.Table:
     """
     if column is not None and isinstance(rows, Baskets):
         return Frame(rows, items=column).reader().read_all()
-    return rows.to_arrow()
+    return _rows(rows).to_arrow()
+
+
+def _rows(rows: Any) -> Tabular:
+    if not isinstance(rows, Tabular):
+        raise InputError(f"a {type(rows).__name__} is no Release, Baskets or Records; shoal.read makes Baskets of sets")
+    return rows
 
 
 def to_polars(rows: Tabular, column: str | None = None) -> polars.DataFrame:
@@ -300,15 +316,14 @@ def to_polars(rows: Tabular, column: str | None = None) -> polars.DataFrame:
         column: Another name for the column with the sets, for Baskets.
 
     Raises:
-        AttributeError: It is something else.
+        InputError: It is something else, or polars is not installed.
 
     >>> import shoal
     >>> shoal.to_polars(shoal.read([["milk", "bread"], ["milk"]]))["items"].to_list()
     [['bread', 'milk'], ['milk']]
     """
-    import polars
-
-    return polars.DataFrame(to_arrow(rows, column))
+    frame: polars.DataFrame = frame_library("polars").DataFrame(to_arrow(rows, column))
+    return frame
 
 
 def to_pandas(rows: Tabular, column: str | None = None) -> pandas.DataFrame:
@@ -319,8 +334,7 @@ def to_pandas(rows: Tabular, column: str | None = None) -> pandas.DataFrame:
         column: Another name for the column with the sets, for Baskets.
 
     Raises:
-        AttributeError: It is something else.
-        ImportError: pandas is not installed.
+        InputError: It is something else, or pandas is not installed.
 
     >>> import shoal
     >>> list(shoal.to_pandas(shoal.read([["milk", "bread"], ["milk"]]), "bought").columns)
@@ -328,4 +342,4 @@ def to_pandas(rows: Tabular, column: str | None = None) -> pandas.DataFrame:
     """
     if column is not None and isinstance(rows, Baskets):
         return Frame(rows, items=column).pandas()
-    return rows.to_pandas()
+    return _rows(rows).to_pandas()

@@ -134,7 +134,7 @@ def _objects_table(source: Input, wanted: Collection[str]) -> Table:
             blocks.append(found)
             source.room.take(sum(array.nbytes for array in blocks[-1].arrays.values()))
     if not blocks:
-        raise InputError(f"{source.name} has no rows; check that it is the right file")
+        raise InputError(f"{source.name} has no rows; check that it is the right one")
 
     def batches(columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         for block in blocks:

@@ -11,6 +11,7 @@ from shoal.records.baskets import Baskets
 from shoal.records.database.address import is_address
 from shoal.records.database.read import DatabaseInput
 from shoal.records.formats.frames import is_lazy, object_table
+from shoal.records.formats.one_hot import ITEMS, OneHot
 from shoal.records.formats.tabular import Tabular
 from shoal.records.layout import format_of
 from shoal.records.records import Records
@@ -24,6 +25,9 @@ def column_names(source: Any, format: str | None = None) -> list[str]:
 
     There are none for what has no columns, and for standard input, which is read once.
     """
+    if isinstance(source, OneHot):
+        columns = column_names(source.data, format)
+        return [*source.split(columns, source_name(source))[0], ITEMS] if columns else []
     if not isinstance(source, str | os.PathLike):
         if is_lazy(source):
             return list(source.collect_schema().names())
@@ -61,6 +65,8 @@ def table_in(opened: Input, form: str, columns: Sequence[str] = ()) -> Table:
 
 def source_name(source: Any) -> str:
     """What messages call a source."""
+    if isinstance(source, OneHot):
+        return source_name(source.data)
     if is_stream(source):
         return stream_name(source)
     return display_name(source) if isinstance(source, str | os.PathLike) else f"the {type(source).__name__}"

@@ -32,9 +32,10 @@ class Tabular:
 
     def to_polars(self) -> polars.DataFrame:
         """The rows as a polars frame."""
-        import polars
+        from shoal.records.formats.frames import frame_library
 
-        return polars.DataFrame(self.to_arrow())
+        frame: polars.DataFrame = frame_library("polars").DataFrame(self.to_arrow())
+        return frame
 
     def to_pandas(self) -> pandas.DataFrame:
         """The rows as a pandas frame, the sets as arrays of texts. Whole numbers stay whole where some are missing."""

@@ -65,6 +65,10 @@ def check(guarantee: Any, asked: Asked) -> None:
         raise InputError(
             "on Spark a missing value of a quasi column is a value of its own; leave out what it should be, or use the local engine"
         )
+    if asked["shift"]:
+        raise InputError(
+            "dates are not moved on Spark, where a task that runs twice would move them twice; use the local engine"
+        )
     check_specs(asked["hierarchy"])
 
 

@@ -25,6 +25,7 @@ _CODES = ("a", "b", "c", "d", "e", "f")
 _OF_THE_DATA = (
     "limits",
     "missing_quasi",
+    "shift",
     "weights",
     "item_weights",
     "fuzzy",

@@ -12,14 +12,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Unpack
 
-from shoal.algorithms import ALGORITHMS, kind_of
+from shoal.algorithms import ALGORITHMS, entry, kind_of
 from shoal.algorithms.recoding import Progress, listener
 from shoal.errors import InputError, ShoalError, Unreachable
 from shoal.guarantees.registry import Guarantee
 from shoal.options import KEYWORDS, Keywords, check_keywords
-from shoal.records.formats.one_hot import gather_items
+from shoal.records.formats.frames import frame_library
 from shoal.release import Release, anonymize
-from shoal.showing import Shown, watching
+from shoal.showing import Plotted, watching
 
 if TYPE_CHECKING:
     import pandas
@@ -29,7 +29,7 @@ _SHARES = ("info", "exact", "cells", "pairs")
 
 
 @dataclass(frozen=True)
-class SideBySide(Shown):
+class SideBySide(Plotted):
     """What each algorithm made of each promise: a row each, in the order in which they ran. Frames hold the same.
 
     Attributes:
@@ -52,7 +52,8 @@ class SideBySide(Shown):
         return len(self.entries)
 
     def __repr__(self) -> str:
-        return f"SideBySide({len(self):,} rows, {sum(release is not None for release in self.releases):,} releases)"
+        made = sum(release is not None for release in self.releases)
+        return f"SideBySide({_counted(len(self), 'row')}, {_counted(made, 'release')})"
 
     def __iter__(self) -> Iterator[Mapping[str, Any]]:
         return iter(self.entries)
@@ -76,15 +77,20 @@ class SideBySide(Shown):
 
     def to_polars(self) -> polars.DataFrame:
         """The rows as a polars frame."""
-        import polars
-
-        return polars.DataFrame({name: [row.get(name) for row in self.entries] for name in self.columns})
+        frame: polars.DataFrame = frame_library("polars").DataFrame(self._by_column())
+        return frame
 
     def to_pandas(self) -> pandas.DataFrame:
         """The rows as a pandas frame."""
-        import pandas
+        frame: pandas.DataFrame = frame_library("pandas").DataFrame(self._by_column())
+        return frame
 
-        return pandas.DataFrame({name: [row.get(name) for row in self.entries] for name in self.columns})
+    def _by_column(self) -> dict[str, list[Any]]:
+        return {name: [row.get(name) for row in self.entries] for name in self.columns}
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def compare(
@@ -92,7 +98,6 @@ def compare(
     guarantees: Guarantee | Iterable[Guarantee],
     algorithms: str | Sequence[str] | None = None,
     *,
-    one_hot: bool = False,
     progress: Progress | bool | None = None,
     **keywords: Unpack[Keywords],
 ) -> SideBySide:
@@ -105,10 +110,9 @@ def compare(
         data: The raw data, as for `anonymize`.
         guarantees: One promise, or several.
         algorithms: One algorithm, or several.
-        one_hot: Whether the items have a column each, as for `anonymize`.
 
     Raises:
-        InputError: There is nothing to compare, or a keyword is not known.
+        InputError: There is nothing to compare, or a keyword or an algorithm is not known.
 
     >>> import shoal
     >>> rows = [["milk", "bread"]] * 9 + [["gin"]]
@@ -123,13 +127,14 @@ def compare(
     promises = [guarantees] if hasattr(guarantees, "model") else list(guarantees)
     if not promises:
         raise InputError("there is no guarantee to compare for; give for example shoal.KmAnonymity(k=5, m=2)")
-    if one_hot:
-        data, asked = gather_items(data, asked)
     wanted = [
         (promise, name)
         for promise in promises
         for name in ([algorithms] if isinstance(algorithms, str) else algorithms or ALGORITHMS[kind_of(promise)])
     ]
+    for promise, name in wanted:
+        if not any(name in known for known in ALGORITHMS.values()):
+            entry(kind_of(promise), name)  # which raises; one of another model is a row that says so
     rows, releases = [], []
     with watching(progress) as watch:
         tell = listener(watch)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,10 @@ from shoal.app.project.wording import KNOWN_COLUMNS, as_sentence, in_app
 from shoal.certificate.document import certificate_file
 from shoal.certificate.sign import Signer
 from shoal.errors import InputError, ShoalError, render
-from shoal.evaluation.evaluation import evaluate
+from shoal.evaluation.evaluation import evaluate_pair
+from shoal.evaluation.pair import Pair, read_pair
+from shoal.evaluation.questions import distributions, records_before_and_after, replies, usual_questions
+from shoal.evaluation.request import with_standards
 from shoal.guarantees.diversity import BUCKET
 from shoal.plan import Plan
 from shoal.processes import Teller
@@ -33,7 +36,10 @@ STAGES = ("Checking the plan", "Making the release", "Measuring what it cost")
 """In the order in which they come."""
 
 
-def work(plan: Plan, folder: Path, tell: Teller, *, measure: bool = True) -> dict[str, Any]:
+def work(
+    plan: Plan, folder: Path, tell: Teller, *, measure: bool = True
+) -> Generator[dict[str, Any], Path, dict[str, Any]]:
+    """The release as soon as the audit has passed it; then what is measured behind it."""
     if plan.outputs is None:
         raise InputError("the plan names no file for the release; choose its format")
     tell.stage(STAGES[0])
@@ -47,16 +53,8 @@ def work(plan: Plan, folder: Path, tell: Teller, *, measure: bool = True) -> dic
     tell.stage(STAGES[1])
     release = run(asked, progress=tell, read=checked.read)
     write_pages(folder)
-    evaluation, why_not, looked = None, None, {}
-    if measure:
-        tell.stage(STAGES[2])
-        original = checked.read[0].rows
-        looked = look_at(original, release, folder)
-        try:
-            evaluation = _evaluation(plan, original, release, folder / RULES, tell)
-        except ShoalError as error:
-            why_not = as_sentence(error)
-    return {
+    original = checked.read[0].rows
+    found = {
         "checked": checked.to_dict() | {"plan": plan.origin.name},
         "release": _facts(plan, release, folder, data.name),
         "kind": plan.kind,
@@ -65,10 +63,25 @@ def work(plan: Plan, folder: Path, tell: Teller, *, measure: bool = True) -> dic
         "guarantee": str(release.guarantee),
         "risk": [exposed.to_dict(KNOWN_COLUMNS) for exposed in release.risk],
         "audit_notes": list(release.audit.notes),
-        "evaluation": evaluation,
-        "evaluation_error": why_not,
+        "records": records_before_and_after(original, release.proposal),
+        "evaluation": None,
+        "evaluation_error": None,
         "files": sorted(path.name for path in folder.iterdir() if not path.name.startswith(".")),
-    } | looked
+    }
+    folder = yield found
+    if not measure:
+        return found
+    tell.stage(STAGES[2])
+    found |= look_at(original, release, folder)
+    try:
+        pair = pair_of(plan, original, release.published, folder / RULES)
+        questions = usual_questions(pair)
+        found["answers"] = {name: [one.to_dict() for one in replies(pair, part)] for name, part in questions.items()}
+        found["distributions"] = distributions(pair)
+        found["evaluation"] = evaluate_pair(pair, tell).to_dict()
+    except ShoalError as error:
+        found["evaluation_error"] = as_sentence(error)
+    return found
 
 
 def check_name(name: str) -> None:
@@ -92,16 +105,17 @@ def look_at(original: Baskets | Records, release: Release, folder: Path) -> dict
     }
 
 
-def _evaluation(plan: Plan, original: Baskets | Records, release: Release, rules: Path, tell: Teller) -> dict[str, Any]:
-    """What `shoal evaluate` says about the release and its original."""
+def pair_of(plan: Plan, original: Any, published: Any, rules: Path, **reading: Any) -> Pair:
+    """The original and its release with what published values mean, as `shoal evaluate` reads them."""
     keywords = plan.keywords()
     names = ("quasi", "sensitive", "keep", "hierarchy", "unknown", "threads")
-    asked: Any = {name: keywords[name] for name in names if name in keywords}
+    asked: Any = {name: keywords[name] for name in names if name in keywords} | reading
     asked |= {name: value for name in ("k", "m") if (value := getattr(plan.guarantee, name, None)) is not None}
     if "hierarchy" not in asked and plan.kind in ("km", "k"):
         asked["rules"] = rules
-    same_order = plan.keep_order and release.proposal.stay is None
-    return evaluate(original, release.published, same_order=same_order, progress=tell, **asked).to_dict()
+    # Rows correspond where their order is kept, unless some were left out.
+    same_order = plan.keep_order and not isinstance(published, Path) and len(original) == len(published)
+    return read_pair(original, published, with_standards(asked | {"same_order": same_order}))
 
 
 def write_pages(folder: Path, vouching: Signer | None = None) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from shoal.app.jobs.tasks.release_task import CERTIFICATE, check_name, write_pages
 from shoal.app.project.own_files import read_json
-from shoal.certificate.document import certificate_file
+from shoal.certificate.document import certificate_file, without_signature
 from shoal.certificate.facts import certificate_bytes
 from shoal.certificate.sign import signer
 from shoal.certificate.terms import guarantee_of, reading_of, sensitive_items_of
@@ -41,7 +41,7 @@ def work(plan: Plan, folder: Path, tell: Teller, *, job: str, name: str) -> dict
     tell.stage("Writing it")
     release.write(folder / name, folder / CERTIFICATE, progress=tell)
     written = json.loads((folder / CERTIFICATE).read_bytes())
-    facts = {part: value for part, value in content.items() if part not in ("signer", "signature")}
+    facts = without_signature(content)
     facts |= {part: written[part] for part in ("output", "created") if part in facts}
     key = None if plan.outputs is None or plan.outputs.sign is None else plan.origin.folder
     vouching = None if key is None or plan.outputs is None else signer(Path(key) / str(plan.outputs.sign))

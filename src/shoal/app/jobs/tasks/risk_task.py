@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from shoal.attacks.prosecutor import prosecutor
-from shoal.drawing.risk_plots import exposure_plot
 from shoal.estimates.raw_profile import profile_of
 from shoal.evaluation.column_risk import column_risk
 from shoal.evaluation.raw_risk import affordable
@@ -44,7 +43,6 @@ def work(plan: Plan, folder: Path, tell: Teller, *, k: int = 5, key: str = "") -
     return {
         "sensitive": hidden,
         "profile": profile.to_dict(),
-        "picture": exposure_plot(profile) if len(profile.exposures) > 1 else None,
         "everything": prosecutor(source.records, k, threads=threads).to_dict(),
         "columns": columns,
         "largest_m": LARGEST_M,
@@ -55,7 +53,7 @@ def _read(plan: Plan) -> tuple[Source, int]:
     """What others may know, and how many sensitive items were left out of it."""
     quasi = plan.of_role("quasi")
     reading = plan.reading()
-    source = load_records(plan.data, quasi=quasi, **reading) if quasi else load_sets(plan.data, **reading)
+    source = load_records(plan.content, quasi=quasi, **reading) if quasi else load_sets(plan.content, **reading)
     if (sensitive := plan.sensitive) is None:
         return source, 0
     records: Records = mark_sensitive(source.records, sensitive)

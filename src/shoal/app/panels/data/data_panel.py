@@ -15,7 +15,7 @@ from nicegui import ui
 
 from shoal.app.panels import Panel, needs_data, never
 from shoal.app.panels.data.quasi_card import QuasiCard
-from shoal.app.project.drafts import begin, set_numeric, set_role, set_roles
+from shoal.app.project.drafts import begin, bring, other_way, read_as_missing, set_numeric, set_role, set_roles
 from shoal.app.project.wording import ROLES, as_sentence
 from shoal.app.project.workspace import Workspace
 from shoal.app.server.shell import View
@@ -23,7 +23,7 @@ from shoal.app.widgets import components as parts
 from shoal.app.widgets.leafing import leaves, rows_of
 from shoal.app.widgets.preview import MOST_COLUMNS, PAGE, Preview
 from shoal.errors import InputError
-from shoal.records.formats.oddities import Oddity, oddity, rewrite
+from shoal.records.formats.oddities import Oddity, missing_marks, rewrite
 from shoal.records.layout import FORMATS, SEPARATORS
 from shoal.records.roles import NO_COLUMN
 
@@ -49,6 +49,8 @@ async def build(view: View) -> None:
     if trouble:
         parts.notice(str(trouble), "bad")
     await _build_remedy(view, str(trouble or ""))
+    if not trouble:
+        await _build_gaps(view)
     if view.project.draft:
         quasi = QuasiCard(view)
         _build_roles(view, quasi)
@@ -57,12 +59,10 @@ async def build(view: View) -> None:
 
 
 async def _build_remedy(view: View, trouble: str) -> None:
-    """Where the file could not be read, or as one column only: what may be odd about it, and the way out."""
-    path, roles = _data(view), view.project.roles
-    if path is None or path.suffix.lower() not in (".csv", ".tsv", ".txt") or not (trouble or len(roles) == 1):
-        return
-    odd = await asyncio.to_thread(oddity, path, unreadable=bool(trouble))
-    if odd is None:
+    """Where the file could not be read, as one column only, or without names of columns: what may be odd about it, and the way out."""
+    path = _data(view)
+    odd = None if path is None else await asyncio.to_thread(other_way, path, trouble=bool(trouble))
+    if path is None or odd is None or not (trouble or odd.headless or len(view.project.roles) == 1):
         return
 
     async def read_so() -> None:
@@ -75,6 +75,36 @@ async def _build_remedy(view: View, trouble: str) -> None:
         with parts.row():
             parts.button("Read it this way", read_so)
             parts.text("It is copied to the uploads for that; your file stays as it is.", "span", "sh-why")
+
+
+async def _build_gaps(view: View) -> None:
+    """What seems to stand for a missing value, column by column, and a click that reads it as one."""
+    path = _data(view)
+    if path is None or path.suffix.lower() not in (".csv", ".tsv", ".txt"):
+        return
+    marks = await asyncio.to_thread(missing_marks, path)
+    marks = {name: mark for name, mark in marks.items() if view.project.roles.get(name) != "drop"}
+    if not marks:
+        return
+
+    async def read_so(chosen: dict[str, str]) -> None:
+        await asyncio.to_thread(read_as_missing, view.workspace, view.project, path, chosen)
+        view.reload()
+
+    with parts.card(
+        "Missing values?",
+        "An empty cell is a missing value. These look like one, and count as values until you say so.",
+    ):
+        shown = list(marks.items())[:AT_ONCE]
+        for name, mark in shown:
+            with parts.row():
+                parts.text(f"“{mark}” in column {name}", "span")
+                words = f"Read “{mark}” in column {name} as missing"
+                parts.button("Read it as missing", partial(read_so, {name: mark}), "quiet", words)
+        if len(marks) > 1:
+            with parts.row():
+                parts.button("Read all of these as missing", partial(read_so, marks))
+        parts.why_line("The data are copied to the uploads for that; your file stays as it is.")
 
 
 def plain_copy(workspace: Workspace, path: Path, odd: Oddity) -> Path:
@@ -103,10 +133,11 @@ def _build_file(view: View) -> None:
                 parts.text(shown, "strong")
                 parts.text(parts.size(path.stat().st_size), "span", "sh-why")
                 parts.tag("uploaded, kept for you alone" if uploaded else "read where it lies")
+            _build_sheet(view)
             _build_reading(view, path)
 
         async def begin_anew(new: Path) -> None:
-            await asyncio.to_thread(begin, project, new)
+            await asyncio.to_thread(bring, view.workspace, project, new)
             view.reload()
 
         with ui.expansion("Use another file").classes("sh-wide") as other:
@@ -114,6 +145,20 @@ def _build_file(view: View) -> None:
             parts.upload(
                 view.workspace, "Choose a file, or drop it here", "It does not leave this machine.", begin_anew
             )
+
+
+def _build_sheet(view: View) -> None:
+    """Which sheet of a workbook is read, where there are several."""
+    book = view.project.settings.get("workbook") or {}
+    if len(book.get("sheets") or ()) < 2:
+        return
+    path = view.workspace.inside(view.project.folder / str(book["path"]), "the workbook")
+
+    async def choose(event: Any) -> None:
+        await asyncio.to_thread(bring, view.workspace, view.project, path, str(event.value))
+        view.reload()
+
+    parts.select(list(book["sheets"]), book["sheet"], f"Sheet of {path.name}", choose, width="20rem")
 
 
 def _build_reading(view: View, path: Path) -> None:

@@ -20,13 +20,14 @@ import pyarrow as pa
 
 from shoal.app.jobs.queue import Job, Jobs
 from shoal.app.panels.hierarchies.loaded_tree import Loaded
-from shoal.app.panels.hierarchies.tree_values import FOLDER, TREE, Need, latest_job, trees_folder, values_key
+from shoal.app.panels.hierarchies.tree_values import FOLDER, HELD, TREE, Need, latest_job, trees_folder, values_key
 from shoal.app.project.own_files import read_json, safe_name, write_json, write_own
 from shoal.app.project.project import Project
 from shoal.app.project.workspace import Workspace
 from shoal.errors import InputError
 from shoal.hierarchy import edit as edits
 from shoal.hierarchy.files import hierarchy_text, read_hierarchy
+from shoal.hierarchy.fitting import ColumnFit, best_column
 from shoal.hierarchy.spec import Values, is_made, resolve
 from shoal.hierarchy.tree import Hierarchy
 
@@ -155,6 +156,14 @@ class ColumnTree:
         if spec is not None and not is_file(spec) and learned_number(spec) is None and self.values.names:
             self._make(spec)
 
+    def better(self, workspace: Workspace, known: int) -> ColumnFit | None:
+        """Another column of the file that the plan names, if it knows more of the values than are known."""
+        if not is_file(self.spec):
+            return None
+        path = workspace.inside(self.project.folder / str(self.spec), os.path.basename(str(self.spec)))
+        fit = best_column(path, self.values.names)
+        return fit if fit is not None and fit.known > known else None
+
     # Edits.
 
     def edit(self, loaded: Loaded, verb: Callable[[Hierarchy], Hierarchy], did: str) -> None:
@@ -254,3 +263,11 @@ def hold(key: tuple[Any, ...], loaded: Loaded) -> Loaded:
         while total > KEPT_NODES and len(_LOADED) > 1:
             total -= _LOADED.popitem(last=False)[1].tree.n_nodes
     return loaded
+
+
+def forget_trees() -> None:
+    """Lets go of all trees and values that are kept in memory: whose they were, somebody wants gone."""
+    with _LOCK:
+        _LOADED.clear()
+        _READ.clear()
+    HELD.clear()

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 
 from nicegui import ui
@@ -27,6 +29,7 @@ from shoal.app.widgets import components as parts
 from shoal.errors import InputError
 from shoal.hierarchy.edit import unambiguous
 from shoal.hierarchy.files import read_hierarchy
+from shoal.hierarchy.fitting import ColumnFit, best_column
 from shoal.hierarchy.formats.links import PLACE, SeveralRoots
 from shoal.hierarchy.kinds.dates import date_order
 
@@ -66,8 +69,9 @@ def build_waiting(view: View, title: str, learn: int | None) -> None:
     def standing() -> None:
         job = latest_job(view.project, view.jobs, learn)
         if job is None or job.status in LIVE:
-            waits = job is not None and job.status == "queued" and view.jobs.waiting_before(job)
-            parts.text("Another job runs first." if waits else "This is done once; you can leave the page meanwhile.")
+            queued = job is not None and job.status == "queued"
+            once = "This is done once; you can leave the page meanwhile."
+            parts.text(view.jobs.waiting_words(job) if job is not None and queued else once)
             ui.linear_progress(show_value=False).props["indeterminate"] = True
         elif job.status != "done":
             parts.notice(job.error or "It was ended before it was done.", "bad")
@@ -77,6 +81,8 @@ def build_waiting(view: View, title: str, learn: int | None) -> None:
         job = latest_job(view.project, view.jobs, learn)
         if job is not None and job.status == "done":
             view.reload()
+        elif job is not None and job.status == "queued":
+            standing.refresh()
         elif job is None or job.status not in LIVE:
             standing.refresh()
             timer.deactivate()
@@ -96,6 +102,7 @@ class Trees:
         self.loaded: Loaded | Job | None = None
         self.trouble: str | None = None
         self.bench: Workbench | None = None
+        self.better: ColumnFit | None = None
         self.refused: tuple[Path | None, str, bool] | None = None
         """What was not taken (a file, or None for a parameter), why, and whether a root would help."""
         self.client = ui.context.client
@@ -126,6 +133,9 @@ class Trees:
         except InputError as error:
             self.loaded, self.trouble = None, as_sentence(error)
         missing = len(self.loaded.missing) if isinstance(self.loaded, Loaded) else 0
+        self.better = None
+        if isinstance(self.loaded, Loaded) and missing:
+            self.better = await asyncio.to_thread(self.tree.better, self.view.workspace, self.loaded.known)
         fit = {"spec": self.tree.spec, "missing": missing, "trouble": self.trouble}
         known, column = dict(self.project.settings.get("trees") or {}), self.tree.need.column
         if known.get(column) != fit:
@@ -191,6 +201,10 @@ class Trees:
 
     def _build_refusal(self, path: Path | None, why: str, lacks_root: bool) -> None:
         parts.notice(why if path is None else f"{path.name} was not taken. {why}", "bad")
+        if (offer := self._offer()) is not None:
+            with parts.row():
+                parts.button(*offer)
+            return
         if path is None or not lacks_root:
             return
 
@@ -201,6 +215,16 @@ class Trees:
 
         with parts.row():
             parts.button("Put one root above them", add_root)
+
+    def _offer(self) -> tuple[str, Callable[[], Awaitable[None]]] | None:
+        """The column of the file that fits better than the one it is read by, and what takes it."""
+        fit = self.better
+        return None if fit is None else (fit_offer(fit), partial(self._take_column, fit))
+
+    async def _take_column(self, fit: ColumnFit) -> None:
+        tree = await asyncio.to_thread(lambda: unambiguous(fit.tree()))
+        spec = await asyncio.to_thread(self.tree.keep, tree)
+        await self._take(spec, f"took column {fit.names[0]} of {fit.path.name}")
 
     def _build_files(self, folded: bool) -> None:
         with ui.expansion("Use another file" if folded else "Choose the file").classes("sh-wide") as files:
@@ -254,10 +278,12 @@ class Trees:
     async def take_file(self, path: Path) -> None:
         """Takes the tree in a file, if it holds one."""
         path = self.view.workspace.inside(path, path.name)
+        self.project.remember(path)
         try:
             await asyncio.to_thread(tree_in, path)
         except InputError as error:
             self.refused = path, why_refused(error, path), isinstance(error, SeveralRoots)
+            self.better = await asyncio.to_thread(best_column, path, self.tree.values.names)
             self.asks_file = True
             self._choice.refresh()
             return
@@ -266,16 +292,15 @@ class Trees:
     # The tree.
 
     def _build_tree(self) -> None:
-        before, self.bench = self.bench, None
+        self.bench = None
         if self.trouble is not None:
             parts.notice(self.trouble, "bad")
         elif isinstance(self.loaded, Loaded):
-            notes = before.notes if before is not None and before.need == self.tree.need else ()
 
             async def again() -> None:
                 await self._show_anew(focus=True)
 
-            self.bench = Workbench(self.tree, self.loaded, notes, self._build_steps, again)
+            self.bench = Workbench(self.tree, self.loaded, self._build_steps, again, self._offer())
             self.bench.build()
         elif (number := learned_number(self.tree.spec)) is not None:
             self._build_learning(number)
@@ -301,6 +326,11 @@ class Trees:
             "You can have it learned now, to look at it, name its groups and edit it.",
         ):
             parts.button("Learn it now", learn)
+
+
+def fit_offer(fit: ColumnFit) -> str:
+    """What a button says that takes a column of a tree's file."""
+    return f"Take column {fit.names[0]}: fits {fit.known:,} of {fit.values:,}"
 
 
 def why_refused(error: InputError, path: Path) -> str:

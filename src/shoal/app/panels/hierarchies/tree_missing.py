@@ -37,6 +37,10 @@ class MissingCard:
         with parts.card(f"{many:,} {bench.thing}{' of the data is' if one else 's of the data are'} not in the tree"):
             if not bench.loaded.known:
                 parts.text(f"The tree knows no {bench.thing} of the data: this may be the tree of something else.")
+            if bench.offer is not None:
+                parts.notice("Another column of the same file fits better.", "warn")
+                with parts.row():
+                    parts.button(*bench.offer)
             hung = hangs_unknown(bench.project)
             if hung:
                 parts.notice(
@@ -54,7 +58,8 @@ class MissingCard:
             with parts.row():
                 if not hung:
                     words = "Hang it under the root" if one else f"Hang all {many:,} under the root"
-                    parts.button(words, lambda: self._hang_unknown(True))
+                    kind = "button" if bench.offer is None else "quiet"
+                    parts.button(words, lambda: self._hang_unknown(True), kind)
                 if where is not None and not one:
                     names = tuple(name for name, _ in self.missing)
                     parts.button(f"Hang all {many:,} under “{where}”", lambda: self._hang(names), "quiet")

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 AT_ONCE = 4_000_000
 """Bytes of data up to which values are read in the server, in a thread; more is work for a job."""
-_HELD: dict[str, dict[str, Values]] = {}
+HELD: dict[str, dict[str, Values]] = {}
 """The values that were last asked for."""
 FOLDER = "trees"
 TASK, VALUES, TREE = "trees", "values.json", "tree.csv"
@@ -106,8 +106,8 @@ def values_text(values: Mapping[str, Values]) -> bytes:
 def kept_values(project: Project, jobs: Jobs) -> dict[str, Values] | None:
     """The values, if they have been read, here or by a job that is done."""
     key = values_key(project)
-    if key in _HELD:
-        return _HELD[key]
+    if key in HELD:
+        return HELD[key]
     path = trees_folder(project) / f"values-{key}.json"
     if not path.is_file():
         job = latest_job(project, jobs)
@@ -116,13 +116,13 @@ def kept_values(project: Project, jobs: Jobs) -> dict[str, Values] | None:
             return None
         write_own(path, made.read_bytes())
     document = read_json(path)
-    while len(_HELD) >= 2:
-        _HELD.pop(next(iter(_HELD)), None)
-    _HELD[key] = {
+    while len(HELD) >= 2:
+        HELD.pop(next(iter(HELD)), None)
+    HELD[key] = {
         name: Values(tuple(kept["names"]), np.array(kept["counts"], np.int64), bool(kept["numeric"]))
         for name, kept in document.items()
     }
-    return _HELD[key]
+    return HELD[key]
 
 
 def is_small(project: Project) -> bool:

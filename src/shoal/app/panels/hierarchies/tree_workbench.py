@@ -32,19 +32,20 @@ MOST_REMEMBERED = 60
 
 
 class Workbench:
-    """A tree that is looked at. `notes` are those of the tree before, until `note` brings its own; `build_steps` makes the buttons for
-    undo; `again` is called after an edit: the plan names another tree then."""
+    """A tree that is looked at. `build_steps` makes the buttons for undo; `again` is called after an edit: the plan names another tree
+    then. `offer` is another column of its file that fits better, in words, with what takes it. `note` brings what is counted later."""
 
     def __init__(
         self,
         tree: ColumnTree,
         loaded: Loaded,
-        notes: Sequence[tuple[str, str]],
         build_steps: Callable[[], None],
         again: Callable[[], Awaitable[None]],
+        offer: tuple[str, Callable[[], Awaitable[None]]] | None = None,
     ) -> None:
         self.tree, self.loaded, self.project, self.need = tree, loaded, tree.project, tree.need
-        self.notes, self.build_steps, self.again = notes, build_steps, again
+        self.notes: Sequence[tuple[str, str]] = ()
+        self.build_steps, self.again, self.offer = build_steps, again, offer
         self.client = ui.context.client
         seen = (self.project.settings.get("tree_open") or {}).get(self.need.column) or {}
         self.browser = Browser(loaded, seen.get("open") or ())
@@ -73,7 +74,7 @@ class Workbench:
         self.missing.show()
         with parts.card("The tree"):
             parts.why_line(
-                f"{tree.n_leaves:,} {self.thing}s under {tree.n_nodes - tree.n_leaves:,} nodes, up to {tree.height} "
+                f"{tree.n_leaves:,} {self.thing}s under {_nodes(tree.n_nodes - tree.n_leaves)}, up to {tree.height} "
                 f"{'step' if tree.height == 1 else 'steps'} from the top. Only what you open is in this page."
             )
             with parts.row():
@@ -284,3 +285,7 @@ def _name_field(label: str, value: str, words: str, on_name: Callable[[str], Awa
     with parts.row() as row:
         parts.button(words, use, "quiet").classes("sh-narrow")
     return row
+
+
+def _nodes(count: int) -> str:
+    return "one node" if count == 1 else f"{count:,} nodes"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,17 +9,15 @@ from shoal.app.project.contents import key_of
 from shoal.app.project.own_files import own_folder, read_json, write_json
 from shoal.app.project.project import Project
 from shoal.app.project.wording import WORTH
-from shoal.drawing.charts import Series, scatter_chart
 
 TASK = "estimate"
-KEPT = 32
+KEPT = 128
 """Estimates of a project that stay; older ones make room."""
 SAMPLES = (500, 2_000, 10_000, 50_000)
 MUCH = 0.2
 """A loss that is worth a word."""
 ENDED = "The system ended the estimate, most likely because memory ran out; take a smaller sample."
 CRASHED = "This is a bug in Shoal. The file estimator.log in the workspace says where: please report it."
-_SOURCE = ("input", "columns", "sensitive_items", "sensitive_file")
 
 
 def asked_document(project: Project) -> dict[str, Any]:
@@ -28,24 +25,20 @@ def asked_document(project: Project) -> dict[str, Any]:
     return {name: part for name, part in project.draft.items() if name != "outputs"}
 
 
-def keys_of(project: Project, document: Mapping[str, Any], rows: int | None) -> tuple[str, str]:
-    """(what this estimate depends on, what can be compared with it: the same data, roles and rows)."""
-    base = {name: document[name] for name in _SOURCE if name in document}
-    return (
-        key_of(project, document, task=TASK, rows=rows),
-        key_of(project, base, task=TASK, rows=rows),
-    )
+def estimate_key(project: Project, document: Mapping[str, Any], rows: int | None = None) -> str:
+    """What an estimate depends on."""
+    return key_of(project, document, task=TASK, rows=rows)
 
 
 # Keeping.
 
 
-def keep(project: Project, key: str, base: str, found: Mapping[str, Any]) -> None:
+def keep(project: Project, key: str, found: Mapping[str, Any]) -> None:
     """Keeps an estimate, in place of one on a smaller sample, as long as the project is there."""
     if not project.folder.is_dir():
         return
     folder = own_folder(project.folder / "estimates")
-    write_json(folder / f"{key}.json", {**found, "base": base})
+    write_json(folder / f"{key}.json", found)
     for old in sorted(folder.glob("*.json"), key=lambda path: -path.stat().st_mtime_ns)[KEPT:]:
         old.unlink(missing_ok=True)
 
@@ -60,17 +53,6 @@ def finish(project: Project, key: str) -> None:
     found = kept_estimate(project, key)
     if found is not None:
         write_json(project.folder / "estimates" / f"{key}.json", found | {"final": True})
-
-
-def comparable(project: Project, base: str) -> list[dict[str, Any]]:
-    """Estimates on the same data and roles, the newest first."""
-    paths = sorted((project.folder / "estimates").glob("*.json"), key=lambda path: -path.stat().st_mtime_ns)
-    return [found for path in paths if (found := read_json(path)).get("base") == base]
-
-
-def forget(project: Project) -> None:
-    """Removes all estimates of a project: they tell about its data."""
-    shutil.rmtree(project.folder / "estimates", ignore_errors=True)
 
 
 # In words.
@@ -168,39 +150,6 @@ def advice(found: Mapping[str, Any]) -> str | None:
     if kind in ("rt", "lm", "table"):
         return "Many columns, or columns with many values, are hard to hide in a crowd: leave out in Data what nobody needs."
     return None
-
-
-def comparison_rows(results: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
-    """Rows of the table of what was tried: promise, algorithm, rows, what is kept, the main loss. Each once, the newest first."""
-    seen: dict[tuple[str, ...], None] = {}
-    for found in results:
-        kept = found.get("kept") or {}
-        exact = kept.get("exact", kept.get("cells"))
-        ranges = (kept.get("info"), exact, kept.get("pairs"))
-        shares = [_between(one, digits=0) if one else "–" for one in ranges]
-        lost = loss_figures(found)[0][0]
-        seen.setdefault((found["guarantee"], found["algorithm"], f"{found['sample']:,}", *shares, lost))
-    return list(seen)[:8]
-
-
-def frontier(results: Sequence[Mapping[str, Any]], guarantee: str) -> str | None:
-    """What columns lose against what items lose, of all that was tried for a promise on as many rows. None unless there are several."""
-    points: dict[str, set[tuple[float, float]]] = {}
-    most = max((found["sample"] for found in results if found["guarantee"] == guarantee), default=0)
-    for found in results:
-        lost = found["loss"]
-        if found["guarantee"] == guarantee and found["sample"] == most and "info_columns" in lost:
-            points.setdefault(found["algorithm"], set()).add((float(lost["info_columns"]), float(lost["info_items"])))
-    if sum(map(len, points.values())) < 2:
-        return None
-    return scatter_chart(
-        "Columns against items, as tried",
-        "share of the columns' information that is lost",
-        "share of the items' information lost",
-        [Series(name, sorted(own)) for name, own in sorted(points.items())],
-        percent=True,
-        front=True,
-    )
 
 
 def _between(shares: Sequence[float], digits: int = 1) -> str:

@@ -32,7 +32,7 @@ class Estimating:
         self.warm = view.jobs.warm
         self.due: float | None = time.monotonic()
         self.problem: str | None = None
-        self.key = self.base = ""
+        self.key = ""
         self.found: dict[str, Any] | None = None
         self.is_old = True
         """Whether `found` is about the plan as it was before."""
@@ -47,6 +47,13 @@ class Estimating:
     def rows(self) -> int | None:
         """Rows of the sample; None for as many as a moment allows."""
         return int(self.view.project.settings.get("sample") or AUTO) or None
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing more is to come about the plan as it stands."""
+        if self.due is not None or self.problem is not None:
+            return False
+        return self.failed is not None or (self.found is not None and not self.is_old and bool(self.found.get("final")))
 
     def want(self) -> None:
         """Says that the plan has changed."""
@@ -85,11 +92,11 @@ class Estimating:
             return
         document = estimates.asked_document(project)
         rows = self.rows
-        self.key, self.base = await asyncio.to_thread(estimates.keys_of, project, document, rows)
+        self.key = await asyncio.to_thread(estimates.estimate_key, project, document, rows)
         found = estimates.kept_estimate(project, self.key)
         try:
             if found is None or not found.get("final"):
-                self.warm.ask(project, self.key, self.base, document, rows)
+                self.warm.ask(project, self.key, document, rows)
             else:
                 self.warm.forget(project)
         except InputError as error:  # a file that is gone, or lies outside
@@ -146,7 +153,6 @@ class Estimating:
                         parts.button(f"Allow a loss of {delta:.2%}", lambda: self.turn("delta", delta), "quiet")
             else:
                 self._standing()
-            self._tried()
 
     def _standing(self) -> None:
         """The estimate, and whether another is on its way."""
@@ -173,28 +179,3 @@ class Estimating:
         if words := estimates.advice(found):
             parts.text(words, "p")
         parts.why_line(f"{found['guarantee']} by {found['algorithm']}, in {found['seconds']:.1f} s.")
-
-    def _tried(self) -> None:
-        """Other promises on the same rows, to compare."""
-        if not self.base:
-            return
-        tried = estimates.comparable(self.view.project, self.base)
-        if self.found is not None and (chart := estimates.frontier(tried, self.found["guarantee"])) is not None:
-            parts.heading("Columns or items?", 3)
-            parts.chart(chart, "Information lost in columns against information lost in items, of what was tried")
-            parts.why_line(
-                "Each point was tried here. Move the weight of the columns to try another; the line joins the best."
-            )
-        lines = estimates.comparison_rows(tried)
-        if len(lines) > 1:
-            with ui.expansion("Tried on the same data").classes("sh-wide"):
-                header = (
-                    "Promise",
-                    "Algorithm",
-                    "Rows",
-                    "Information kept",
-                    "As they are",
-                    "Pairs kept",
-                    "Lost (papers)",
-                )
-                parts.table(header, lines, caption="Promises tried on the same data")

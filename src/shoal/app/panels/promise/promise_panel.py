@@ -5,13 +5,14 @@ Every change is in the plan at once. The estimate is a worker's, on a sample; th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from nicegui import ui
 
 from shoal.app.panels import Panel, needs_data
 from shoal.app.panels.promise.estimating import OFTEN, Estimating
+from shoal.app.panels.promise.map_card import MapCard, put
 from shoal.app.panels.promise.promise_words import ALGORITHM_WORDS, DISTANCES, L_KINDS, MODELS, PRICES, Model
 from shoal.app.project import promises
 from shoal.app.project.knobs import KNOBS
@@ -26,6 +27,7 @@ class Desk:
     def __init__(self, view: View) -> None:
         self.view = view
         self.estimate = Estimating(view, self.turn)
+        self.map = MapCard(view, self.go_to, lambda: self.estimate.is_settled)
         self.models = ui.refreshable(self._models)
         self.unfit = ui.refreshable(self._unfit)
         self.strength = ui.refreshable(self._strength)
@@ -60,6 +62,15 @@ class Desk:
     def turn(self, name: str, value: float) -> None:
         """Sets a knob from elsewhere than its slider."""
         self.change(lambda document: promises.turn(document, name, value), all_of_it=True)
+
+    def go_to(self, at: Mapping[str, Any]) -> None:
+        """Sets the plan to a point of the map."""
+        self.change(lambda document: put(document, at), all_of_it=True)
+
+    async def look(self) -> None:
+        """Follows the estimate, and then the map."""
+        await self.estimate.look()
+        self.map.look()
 
     def choose(self, kind: str) -> None:
         aside: dict[str, Any] = {}
@@ -283,6 +294,7 @@ def build(view: View) -> None:
     desk = Desk(view)
     desk.history()
     desk.models()
+    desk.map.panel()
     with parts.columns():
         with ui.element("div").classes("sh-main"):
             desk.strength()
@@ -290,7 +302,7 @@ def build(view: View) -> None:
             desk.estimate.panel()
             desk.words()
     desk.unfit()
-    ui.timer(OFTEN, desk.estimate.look)
+    ui.timer(OFTEN, desk.look)
 
 
 PANEL = Panel(

@@ -93,6 +93,7 @@ ALGORITHM_WORDS: dict[str, dict[str, str]] = {
         "exact": "The cut through the hierarchy that loses least, with a proof.",
         "hybrid": "Also deletes single items where that costs less than a whole category.",
         "lra": "Decides row by row: the same item may stand as itself in one row and as a category in another.",
+        "vpa": "As aa, in each top category by itself first; by the authors of the 2008 paper, in 2011.",
         "oa": "The optimal search of the 2008 paper; for a few dozen items.",
         "da": "The direct search of the 2008 paper.",
         "aa": "The fast search of the 2008 paper: single items first, then pairs.",

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shoal.app.jobs.queue import LIVE, Job, Jobs
 from shoal.app.jobs.tasks.release_task import check_name
+from shoal.app.panels.result.results import is_of_draft
 from shoal.app.panels.result.run_tables import FOLDER
 from shoal.app.project.own_files import safe_name, write_own
 from shoal.app.project.project import Project, plan_text, relocate
@@ -21,6 +22,9 @@ from shoal.errors import InputError
 from shoal.plan import plan_of
 from shoal.plan.scripts import command_of, script_of
 from shoal.records.layout import format_of
+
+if TYPE_CHECKING:
+    from shoal.app.server.shell import View
 
 TASK = "rewrite"
 FORMATS = {
@@ -32,6 +36,22 @@ FORMATS = {
     "dat": "FIMI text, one set a line",
 }
 PLAN = "plan.yaml"
+
+
+def out_of_date(view: View) -> str | None:
+    """Why what is shown is not what the plan would give now; None where it is."""
+    project, runs = view.project, [job for job in view.jobs.of(view.project, "release") if job.status == "done"]
+    chosen = str(project.settings.get("shown_run") or "")
+    shown = next((job for job in runs if job.id == chosen), next(iter(runs), None))
+    if shown is None or is_of_draft(project, shown):
+        return None
+    if any(is_of_draft(project, job) for job in runs):
+        return (
+            "This run is of another plan than the one you have now. A run of that one is in the list: choose it there."
+        )
+    return (
+        "The plan was changed after this run: what is here is of the plan before. Run the new one to see what it gives."
+    )
 
 
 def formats_of(job: Job) -> dict[str, str]:

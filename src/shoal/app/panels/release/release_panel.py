@@ -12,11 +12,13 @@ from nicegui import ui
 
 from shoal.app.jobs.queue import Job
 from shoal.app.panels import Panel
+from shoal.app.panels.release.ending_cards import Signing, build_bundle
 from shoal.app.panels.release.handover import (
     PLAN,
     ask_for,
     formats_of,
     made_name,
+    out_of_date,
     put_plan,
     recipe,
     standing,
@@ -112,13 +114,19 @@ class _Handing:
             if found.is_there:
                 self._build_public(found.job)
             elif found.is_coming:
-                parts.notice(f"{self.name} is being written and read again. It goes on if you leave this page.")
+                if found.job.status == "queued":
+                    parts.notice(self.view.jobs.waiting_words(found.job))
+                else:
+                    parts.notice(f"{self.name} is being written and read again. It goes on if you leave this page.")
                 parts.button("Cancel", lambda: self._cancel(found.job), "danger")
             else:
                 if found.job is not None and found.job.status == "failed":
                     parts.notice(found.job.error or "It failed, and did not say why.", "bad")
                 parts.text(f"{self.name} is not written yet. It takes about as long as reading the release.")
                 parts.button(f"Write {self.name}", self._write)
+        if found.is_there:
+            Signing(self.view, found.job, self.name, self._refresh).build()
+            build_bundle(self.view, self.run, found.job, self.name)
         with parts.card("For you, not for publication"):
             parts.notice(
                 "Do not publish these. The rules tell what became of what, rare values by name, and help to undo the release; the report "
@@ -134,7 +142,9 @@ class _Handing:
                     parts.link_button(
                         "Report, JSON", self.view.file(self.run.id, "report.json"), quiet=True, download=True
                     )
-                parts.link_button("Plan, YAML", self.view.file(self.run.id, PLAN), quiet=True, download=True)
+                parts.link_button(
+                    "Plan for this workspace, YAML", self.view.file(self.run.id, PLAN), quiet=True, download=True
+                )
 
     def _cancel(self, job: Job) -> None:
         self.view.jobs.cancel(job)
@@ -190,4 +200,5 @@ PANEL = Panel(
     "Save the release and its certificate, and what you need to make it again.",
     build,
     needs_run,
+    stale=out_of_date,
 )

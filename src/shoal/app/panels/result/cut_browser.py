@@ -13,7 +13,8 @@ from shoal.app.jobs.queue import Job
 from shoal.app.panels.release.handover import table_of
 from shoal.app.panels.result.run_tables import ABOVE, BELOW, DROPPED, PUBLISHED, children_of
 from shoal.app.widgets import components as parts
-from shoal.drawing.bars import Bar, bars
+from shoal.app.widgets.figures import figure
+from shoal.app.widgets.pictures import Bars, Group
 
 AT_ONCE = 15
 STATES = {
@@ -24,17 +25,24 @@ STATES = {
 }
 
 
-def level_bars(levels: list[dict[str, Any]]) -> str:
+def level_bars(levels: list[dict[str, Any]]) -> Bars:
     """How many occurrences went up how far."""
-    shown = []
-    for level in levels:
-        up = level["levels_up"]
-        name = "left out" if up is None else "as themselves" if up == 0 else f"{up} level{'s' if up > 1 else ''} up"
-        figure = f"{level['share']:.1%}"
-        shown.append(
-            Bar(f"{name} ({level['items']:,} items)", level["share"], figure, "before" if up is None else "after")
-        )
-    return bars(shown, "Share of all occurrences by how far their item went up")
+
+    def name(up: int | None) -> str:
+        return "left out" if up is None else "as themselves" if up == 0 else f"{up} level{'s' if up > 1 else ''} up"
+
+    return Bars(
+        "Share of all occurrences by how far their item went up",
+        [f"{name(level['levels_up'])} ({level['items']:,} items)" for level in levels],
+        [
+            Group(
+                "",
+                [level["share"] for level in levels],
+                [f"{level['share']:.1%}" for level in levels],
+                tones=["gone" if level["levels_up"] is None else "after" for level in levels],
+            )
+        ],
+    )
 
 
 async def build_cut(run: Job, result: Any) -> None:
@@ -49,7 +57,7 @@ async def build_cut(run: Job, result: Any) -> None:
         f"{tree['source']}: {tree['leaves']:,} items in {tree['height']:,} levels. Where the release cuts the tree, a node is published in "
         "place of all that is below it.",
     ):
-        parts.chart(level_bars(levels), "How far items went up")
+        figure(level_bars(levels))
         await _CutBrowser(path).build()
 
 

@@ -1,4 +1,4 @@
-"""Result: what the audit found, what was lost and where, what an attacker learns before and after, and how runs compare.
+"""Result: what an analyst can still do, what the audit found, what was lost and where, what an attacker learns, and how runs compare.
 
 Everything is read from the files of a run that is done; the one that is shown is a setting of the project. Tables are leafed through.
 """
@@ -13,7 +13,15 @@ from nicegui import ui
 
 from shoal.app.jobs.queue import Job
 from shoal.app.panels import Panel
-from shoal.app.panels.release.handover import made_name, table_of
+from shoal.app.panels.release.handover import made_name, out_of_date, table_of
+from shoal.app.panels.result.analyst_card import (
+    QuestionCard,
+    RecordCard,
+    build_answers,
+    build_distributions,
+    build_measuring,
+    build_worth,
+)
 from shoal.app.panels.result.cut_browser import build_cut
 from shoal.app.panels.result.results import (
     NCP,
@@ -33,9 +41,10 @@ from shoal.app.panels.result.results import (
     worth,
 )
 from shoal.app.panels.result.run_tables import page_of
-from shoal.app.project.wording import WORTH, WORTH_MEANS, as_sentence
+from shoal.app.project.wording import as_sentence
 from shoal.app.server.shell import View
 from shoal.app.widgets import components as parts
+from shoal.app.widgets.figures import figure
 from shoal.app.widgets.leafing import Leaf, leaves, rows_of
 from shoal.app.widgets.preview import Preview
 from shoal.errors import InputError
@@ -43,6 +52,8 @@ from shoal.errors import InputError
 ROWS, LINES = 10, 15
 """Rows of data, and lines of other tables, that are shown at a time."""
 MOST_COMPARED = 60
+LOOKS = 1.0
+"""Seconds between two looks at a run that is still measured."""
 
 
 def done_runs(view: View) -> list[Job]:
@@ -83,21 +94,68 @@ async def build(view: View) -> None:
     assert run is not None
     result = run.result
     build_choice(view, run)
+    _build_file_line(view, run, result)
+    first, measured = ui.refreshable(_build_analyst), ui.refreshable(_build_measured)
+    first(view, run.id)
+    QuestionCard(view, run).build()
+    if result.get("records"):
+        RecordCard(result["records"]).build()
     _build_verdict(result)
+    await measured(view, run.id)
+    _build_compared(view, run)
+    if run.is_measuring:
+        timer = ui.timer(LOOKS, lambda: _follow(view, run.id, timer, first, measured))
+
+
+def _follow(view: View, id: str, timer: ui.timer, *parts_of_it: Any) -> None:
+    """Shows what was measured, once it is done."""
+    run = view.jobs.get(view.project, id)
+    if run is None or not run.is_measuring:
+        timer.deactivate()
+        for part in parts_of_it if run is not None else ():
+            part.refresh()
+
+
+def _build_file_line(view: View, run: Job, result: Any) -> None:
+    """Whether the promise holds, and the file, which can be had at once."""
+    found = verdict(result)
+    parts.notice(found.title, "good" if found.holds else "bad")
+    name = made_name(run)
+    if found.holds and run.output(name) is not None:
+        with parts.row():
+            parts.link_button(f"Save {name}", view.file(run.id, name), quiet=True, download=True)
+            parts.link("Other formats, the certificate and how to make it again", view.address("release"))
+
+
+def _build_analyst(view: View, id: str) -> None:
+    run = view.jobs.get(view.project, id)
+    if run is None:
+        return
+    result = run.result
+    with parts.card("What can an analyst still do?"):
+        build_worth(run, result)
+        build_measuring(run, result)
+        build_answers(result)
+    build_distributions(result)
+
+
+async def _build_measured(view: View, id: str) -> None:
+    run = view.jobs.get(view.project, id)
+    if run is None:
+        return
+    result = run.result
     _build_tiles(result)
-    await _build_rows(view, run, result)
     await _build_losses(run, result)
     _build_risk(result)
     _build_classes(result)
     await build_cut(run, result)
+    await _build_rows(view, run, result)
     await _build_rules(run)
-    _build_compared(view, run)
 
 
 def _build_verdict(result: Any) -> None:
     found = verdict(result)
-    with parts.card("The verdict"):
-        parts.notice(found.title, "good" if found.holds else "bad")
+    with parts.card("The promise"):
         for sentence in result["promise"]:
             parts.text(sentence)
         parts.quasi_term(str(result.get("kind")))
@@ -110,11 +168,6 @@ def _build_verdict(result: Any) -> None:
 def _build_tiles(result: Any) -> None:
     release = result["release"]
     with parts.grid():
-        kept, by_information = worth(result), release["parameters"].get("price") == "information"
-        for name, share in kept.items():
-            parts.stat(f"{share:.1%}", WORTH[name], _how_good(release) if name == "info" and by_information else "")
-        for measure, share in () if kept else losses(result):
-            parts.stat(f"{share:.2%}", measure, _how_good(release) if "ncp" in release["loss"] else "")
         worst = risks(result)[-1:]
         for risk in worst:
             what = "sensitive values are certain" if risk.alone_before is None else "rows stand in too small a crowd"
@@ -123,12 +176,6 @@ def _build_tiles(result: Any) -> None:
         order = "in an order drawn at random" if release["row_order"] == "shuffled" else "in the order of the input"
         parts.stat(f"{release['rows']:,}", "rows published", order)
         parts.stat(parts.duration(release["seconds"]), "to make it", f"by {release['algorithm']}")
-
-
-def _how_good(release: Any) -> str:
-    if release["optimal"]:
-        return "no cut of this tree loses less"
-    return "" if release["bound"] is None else f"nothing loses less than {release['bound']:.2%}"
 
 
 async def _build_rows(view: View, run: Job, result: Any) -> None:
@@ -174,8 +221,6 @@ async def _build_losses(run: Job, result: Any) -> None:
     if not by_column and table is None:
         return
     with parts.card("What was lost, and where"):
-        if worth(result):
-            parts.term("How worth is counted", WORTH_MEANS)
         parts.text("; ".join(f"{share:.2%} {measure}" for measure, share in losses(result)) + ".")
         if "ncp" in result["release"]["loss"]:
             parts.term("How loss is counted", NCP)
@@ -241,9 +286,7 @@ def _build_risk(result: Any) -> None:
         _build_risk_table(result)
         chart = risk_chart(result)
         if chart is not None:
-            parts.chart(chart, "Share of rows in too small a crowd, before and after")
-        if result.get("evaluation_error"):
-            parts.why_line(f"It could not be measured further: {as_sentence(result['evaluation_error'])}")
+            figure(chart)
         everything = ((result.get("evaluation") or {}).get("risk") or {}).get("prosecutor")
         if everything and result.get("kind") in ("km", "rt", "lm"):
             alone = everything["after"]["unique"]
@@ -278,9 +321,7 @@ def _build_classes(result: Any) -> None:
     if not result.get("classes"):
         return
     with parts.card("Sizes of classes", why):
-        for side, words in (("before", "The original"), ("after", "The release")):
-            parts.heading(words, 3)
-            parts.chart(class_chart(result, side) or "", f"Sizes of classes: {words}")
+        figure(class_chart(result))
 
 
 async def _build_rules(run: Job) -> None:
@@ -288,7 +329,7 @@ async def _build_rules(run: Job) -> None:
     if path is None:
         return
     with parts.card(
-        "Rules",
+        "The rules",
         "What became of what. For you alone: they name what was hidden. They are not part of what is published.",
     ):
         preview = await asyncio.to_thread(Preview, path, "csv")
@@ -305,13 +346,13 @@ def _build_compared(view: View, run: Job) -> None:
     ):
         chart = comparison_chart(runs)
         if chart is not None:
-            parts.chart(chart, "Information lost against guarantee of all runs of this project")
+            figure(chart, table=False)
         frontier = frontier_chart(runs, run)
         if frontier is not None:
             parts.why_line(
                 "Of the runs with this promise, those on the dashed line lose least: no other is better on both sides."
             )
-            parts.chart(frontier, "Information lost in columns against information lost in items")
+            figure(frontier)
         rows = []
         for number, job in reversed(list(enumerate(reversed(runs), 1))):
             result = job.result
@@ -354,8 +395,9 @@ def _worth_cells(result: Any) -> tuple[str, str, str]:
 PANEL = Panel(
     "result",
     "Result",
-    "See whether the promise holds, what the release lost and what it still gives away, before anything leaves your hands.",
+    "See what an analyst can still do with the release, what it lost and what it still gives away, before anything leaves your hands.",
     build,
     needs_run,
     lambda view: shown_run(view) is not None,
+    stale=out_of_date,
 )

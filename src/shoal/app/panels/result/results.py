@@ -24,8 +24,8 @@ from shoal.app.panels.hierarchies.column_tree import spec_words
 from shoal.app.project.project import Project, relocate
 from shoal.app.project.promises import algorithm_of
 from shoal.app.project.wording import WORTH
-from shoal.drawing.bars import Bar, bars
-from shoal.drawing.charts import Series, line_chart, scatter_chart
+from shoal.app.widgets.pictures import Bars, Group, Lines, Picture
+from shoal.drawing.charts import Series
 from shoal.errors import InputError
 from shoal.loss.worth import fate_words, width_words
 
@@ -38,6 +38,8 @@ ROLE_WORDS = {
     "id": "holding rows together",
 }
 MOST_NAMED = 4
+SIDES = {"before": "original", "after": "release"}
+"""What the two sides of a picture are called."""
 
 
 @dataclass(frozen=True)
@@ -247,61 +249,65 @@ def risks(result: Mapping[str, Any]) -> list[Risk]:
     return found
 
 
-def risk_chart(result: Mapping[str, Any]) -> str | None:
+def risk_chart(result: Mapping[str, Any]) -> Picture | None:
     """Rows among fewer than k over the number of known items, before and after; bars where there is no such number."""
     evaluation = result.get("evaluation")
     if not evaluation:
         return None
     risk, k = evaluation["risk"], evaluation["k"]
-    curves = risk["uniqueness"]
+    curves, title = risk["uniqueness"], f"Rows among fewer than {k}, before and after"
     if max((len(curve) for curve in curves.values()), default=0) > 1:
-        names = {"before": "original", "after": "release"}
         series = [
-            Series(names[side], [(one["m"], one["share_over"]) for one in curve], dashed=side == "before")
+            Series(SIDES[side], [(one["m"], one["share_over"]) for one in curve], dashed=side == "before", tone=side)
             for side, curve in curves.items()
         ]
         steps = sorted({one["m"] for curve in curves.values() for one in curve})
         if steps == list(range(len(steps))):
             named = ["columns", *(f"and {m} item{'s' if m > 1 else ''}" for m in steps[1:])]
-            return line_chart(f"Rows among fewer than {k}", "known", "share of rows", series, percent=True, steps=named)
-        return line_chart(f"Rows among fewer than {k}", "items known", "share of rows", series, percent=True)
-    sides = risk["prosecutor"]
-    shown = [
-        Bar(f"{words}, {which}", one["share_over"], _rows(one["over"]), side)
-        for side, which in (("before", "original"), ("after", "release"))
-        for words, one in ((f"among fewer than {k}", sides[side]),)
+            return Lines(title, "known", "share of rows", series, percent=True, steps=named)
+        return Lines(title, "items known", "share of rows", series, percent=True)
+    groups = [
+        Group(name, [risk["prosecutor"][side]["share_over"]], [_rows(risk["prosecutor"][side]["over"])], side)
+        for side, name in SIDES.items()
     ]
-    return bars(shown, f"Rows among fewer than {k}, before and after")
+    return Bars(title, [f"among fewer than {k}"], groups)
 
 
 def _rows(count: int) -> str:
     return "1 row" if count == 1 else f"{count:,} rows"
 
 
-def class_chart(result: Mapping[str, Any], side: str) -> str | None:
-    """In classes of which size the rows stand."""
-    classes = result.get("classes")
-    if not classes:
-        return None
-    rows = sum(one["rows"] for one in classes[side])
-    kept = {one["size"] for both in ("before", "after") for one in classes[both] if one["rows"]}
+def class_chart(result: Mapping[str, Any]) -> Bars:
+    """In classes of which size the rows stand, before and after."""
+    classes = result["classes"]
+    total = {side: max(1, sum(one["rows"] for one in classes[side])) for side in SIDES}
     shown = [
-        Bar(
-            f"{one['size']} {'row' if one['size'] == '1' else 'rows'}",
-            one["rows"] / max(1, rows),
-            _rows(one["rows"]),
-            "before" if one["low"] < classes["least"] else "after",
-        )
-        for one in classes[side]
-        if one["size"] in kept
+        {side: next((one for one in classes[side] if one["size"] == size), None) for side in SIDES}
+        for size in dict.fromkeys(one["size"] for side in SIDES for one in classes[side])
+        if any(one["rows"] for side in SIDES for one in classes[side] if one["size"] == size)
     ]
-    return bars(shown, {"before": "Sizes of classes in the original", "after": "Sizes of classes in the release"}[side])
+    sizes = [next(one["size"] for one in both.values() if one) for both in shown]
+    groups = [
+        Group(
+            name,
+            [(both[side] or _NONE)["rows"] / total[side] for both in shown],
+            [_rows((both[side] or _NONE)["rows"]) for both in shown],
+            side,
+        )
+        for side, name in SIDES.items()
+    ]
+    return Bars(
+        "Rows by the size of their class", [f"{size} row{'' if size == '1' else 's'}" for size in sizes], groups
+    )
+
+
+_NONE = {"rows": 0}
 
 
 # Several runs.
 
 
-def comparison_chart(jobs: Sequence[Job]) -> str | None:
+def comparison_chart(jobs: Sequence[Job]) -> Lines | None:
     """Information lost against guarantee: one point a run and measure. None unless there is something to compare.
 
     Across stands 1/k (for buckets 1/l), the chance that the promise leaves to an attacker's guess, so that little is good both ways; the
@@ -325,18 +331,19 @@ def comparison_chart(jobs: Sequence[Job]) -> str | None:
     if not points:
         return None
     series = [Series(name, sorted(set(found)), labels=labels) for name, found in sorted(points.items())]
-    return scatter_chart(
+    return Lines(
         "Information lost against guarantee",
         "chance of a right guess that the promise leaves (1 in k)",
         "share lost",
         series,
-        log_x=True,
         percent=True,
+        log_x=True,
+        scatter=True,
         front=len(series) == 1,
     )
 
 
-def frontier_chart(jobs: Sequence[Job], run: Job) -> str | None:
+def frontier_chart(jobs: Sequence[Job], run: Job) -> Lines | None:
     """What columns lose against what items lose: one point for each run with the promise of `run`. None unless there are several."""
     promise = run.result["release"]["guarantee"]
     series: dict[str, list[tuple[float, float]]] = {}
@@ -352,12 +359,14 @@ def frontier_chart(jobs: Sequence[Job], run: Job) -> str | None:
         labels[point] = f"{labels[point]}; {told}" if point in labels else told
     if sum(map(len, series.values())) < 2:
         return None
-    return scatter_chart(
+    return Lines(
         "Columns against items",
         "share of the columns' information that is lost",
         "share of the items' information lost",
         [Series(name, sorted(set(points)), labels=labels) for name, points in sorted(series.items())],
         percent=True,
+        percent_x=True,
+        scatter=True,
         front=True,
     )
 

@@ -18,6 +18,7 @@ from shoal.app.project import contents
 from shoal.app.project.wording import with_capital
 from shoal.app.server.shell import View
 from shoal.app.widgets import components as parts
+from shoal.app.widgets.figures import figure
 
 TASK = "risk"
 CROWDS = (2, 3, 5, 10, 20, 50)
@@ -86,7 +87,7 @@ def _build_found(view: View, document: dict[str, Any], key: str, k: int) -> None
             timer.active = False
             found.refresh()
             return
-        if state["shown"] != (job.status, job.phase):
+        if job.status == "queued" or state["shown"] != (job.status, job.phase):
             found.refresh()
             if job.status not in LIVE:
                 view.refresh_steps()
@@ -100,9 +101,9 @@ def _build_waiting(view: View, job: Job) -> None:
     with parts.empty(
         "Counting what the data give away", "This takes seconds, for millions of rows minutes. You may go on."
     ):
-        before = view.jobs.waiting_before(job) if job.status == "queued" else 0
-        words = "Waiting for another job to end" if before else with_capital(job.phase) or "Starting"
-        parts.waiting(f"{words} …", words)
+        queued = job.status == "queued"
+        words = view.jobs.waiting_words(job) if queued else with_capital(job.phase) or "Starting"
+        parts.waiting(words if queued else f"{words} …", words)
         parts.button("Stop", lambda: view.jobs.cancel(job), "quiet")
 
 
@@ -167,8 +168,8 @@ def _build_curve(found: dict[str, Any]) -> None:
         "Each more item that is known of a person finds more people. The promise says up to which number they are safe."
     )
     with parts.card(title, why if several else None):
-        if found["picture"]:
-            parts.chart(found["picture"], "Share of rows that are unique, or among few, by the number of known items")
+        if several:
+            figure(risks.curve_picture(profile), table=False)
         header = (
             "Known",
             "Combinations",

@@ -6,6 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from shoal.app.widgets.pictures import Lines
+from shoal.drawing.charts import Series
+
 Found = Mapping[str, Any]
 USUAL_M = 2
 """The number of known items that the headline is about, where so many were counted."""
@@ -199,3 +202,15 @@ def _leads_to(rows: Sequence[int]) -> str:
         return f"row {rows[0]:,} alone"
     shown = ", ".join(f"{row:,}" for row in rows[:6])
     return f"rows {shown}" + (f" and {len(rows) - 6} more" if len(rows) > 6 else "")
+
+
+def curve_picture(profile: Found) -> Lines:
+    """The share of rows that are unique, or among few, over the number of known items."""
+    rows = max(1, profile["rows"])
+    names = {"exposed": (f"among fewer than {profile['k']}", "before"), "unique": ("singled out", "bad")}
+    series = [
+        Series(name, [(one["m"], one[figure] / rows) for one in profile["exposures"]], tone=tone)
+        for figure, (name, tone) in names.items()
+    ]
+    known = "items known" + (" besides the columns" if profile["columns"] else "")
+    return Lines("What the raw data give away", known, "share of all rows", series, percent=True)

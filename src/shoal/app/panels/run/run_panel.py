@@ -6,7 +6,6 @@ runs it looks every second and changes the texts in place, so that the focus sta
 
 from __future__ import annotations
 
-from html import escape
 from typing import Any
 
 from nicegui import ui
@@ -81,7 +80,7 @@ class _Runs:
             self.refresh()
         for job in jobs:
             if job.id in self.live:
-                self.live[job.id].show(job, self.view.jobs.waiting_before(job))
+                self.live[job.id].show(job, self.view.jobs.waiting_words(job))
         self.timer.interval = LOOKS if any(job.status in LIVE for job in jobs) else LOOKS_IDLE
 
     def refresh(self) -> None:
@@ -154,7 +153,7 @@ class _Runs:
             parts.tag(words, kind)
             parts.text(run_name(job), "strong")
         if job.status in LIVE:
-            self.live[job.id] = _Progress(job, self.view.jobs.waiting_before(job))
+            self.live[job.id] = _Progress(job, self.view.jobs.waiting_words(job))
         elif job.status == "done":
             kept = worth_words(job.result) if job.result else ""
             parts.text(f"{kept}. It took {parts.duration(job.elapsed)}.", "p", "sh-why")
@@ -201,39 +200,30 @@ class _Runs:
 class _Progress:
     """A running or waiting job: elements that are made once and then told what to say."""
 
-    def __init__(self, job: Job, before: int) -> None:
+    def __init__(self, job: Job, waits: str) -> None:
         with parts.element("ol", "sh-stages", aria_label="Stages"):
             self.stages = [parts.text(name, "li") for name in STAGES]
         self.doing = parts.text("", "p", role="status")
         self.bar = parts.element("progress", "sh-bar", max="1", aria_label="How far this stage is")
         self.time = parts.text("", "p", "sh-why")
         self.best = parts.text("", "p", "sh-why")
-        self.show(job, before)
+        self.show(job, waits)
 
-    def show(self, job: Job, before: int) -> None:
-        """Says where the job stands."""
+    def show(self, job: Job, waits: str) -> None:
+        """Says where the job stands, or what it waits for."""
         done = {phase["name"]: float(phase["seconds"]) for phase in job.phases}
         now = str(job.state.get("stage", ""))
         for name, found in zip(STAGES, self.stages, strict=True):
             took = f" – {parts.duration(done[name])}" if name in done else ""
-            _say(found, name + took + (" – now" if name == now and name not in done else ""))
+            parts.say(found, name + took + (" – now" if name == now and name not in done else ""))
             found.classes(replace="sh-stage-done" if name in done else "sh-stage-now" if name == now else "")
-        if job.status == "queued":
-            _say(self.doing, waiting_words(before))
-        else:
-            _say(self.doing, with_capital(job.phase))
+        parts.say(self.doing, waits if job.status == "queued" else with_capital(job.phase))
         self.bar.set_visibility(job.status == "running")
         if self.bar.props.get("value") != job.share:
             self.bar.props["value"] = job.share
             self.bar.update()
-        _say(self.time, time_words(job))
-        _say(self.best, best_words(job))
-
-
-def waiting_words(before: int) -> str:
-    if not before:
-        return "It is next: it starts when what runs now has ended."
-    return f"It waits for what runs now and {'one more' if before == 1 else f'{before:,} more'}."
+        parts.say(self.time, time_words(job))
+        parts.say(self.best, best_words(job))
 
 
 def time_words(job: Job) -> str:
@@ -260,13 +250,6 @@ def best_words(job: Job) -> str:
     if job.gap is not None:
         said.append(f"Gap: {job.gap * 100:.2f} percentage points.")
     return " ".join(said)
-
-
-def _say(found: Any, words: str) -> None:
-    """Changes a text, if it is another."""
-    content = escape(words)
-    if found.content != content:
-        found.set_content(content)
 
 
 def is_run(view: View) -> bool:
