@@ -71,9 +71,9 @@ def case_spark(transactions: int, where: str, rows: str) -> Row:
         spent = []
         with _Watched() as seen:
             for _ in range(RUNS):
-                before = (cpu_seconds(), *_cpu_below())
+                before = (cpu_seconds(), *seen.cpu())
                 release = spark.anonymize(session.read.parquet(str(path)), promise, **how)
-                spent.append([now - then for now, then in zip((cpu_seconds(), *_cpu_below()), before, strict=True)])
+                spent.append([now - then for now, then in zip((cpu_seconds(), *seen.cpu()), before, strict=True)])
                 release.forget()
         session.stop()
         shuffled = _shuffled(log) / RUNS
@@ -136,12 +136,16 @@ def _two_workers(folder: str) -> Iterator[str]:
 
 
 class _Watched:
-    """The largest resident memory of the JVMs below this process, and of all Python workers together, looked at twice a second."""
+    """The JVMs below this process and all Python workers together, looked at twice a second: memory at its largest, and CPU.
+
+    A worker that has nothing to do for a minute is ended, and what it used is told nowhere: so it is noted while it runs.
+    """
 
     def __enter__(self) -> _Watched:
         self.jvm = self.workers = 0
+        self._spent: dict[tuple[int, str], tuple[str, float]] = {}
         self._done = threading.Event()
-        self._thread = threading.Thread(target=self._look, daemon=True)
+        self._thread = threading.Thread(target=self._watch, daemon=True)
         self._thread.start()
         return self
 
@@ -149,22 +153,25 @@ class _Watched:
         self._done.set()
         self._thread.join()
 
-    def _look(self) -> None:
+    def cpu(self) -> tuple[float, float]:
+        """CPU seconds that the JVMs, and the Python workers, have used so far."""
+        self._look()
+        spent = [*self._spent.values()]
+        return tuple(sum(cpu for name, cpu in spent if name.startswith(kind)) for kind in ("java", "python"))  # type: ignore[return-value]
+
+    def _watch(self) -> None:
         while not self._done.wait(0.5):
-            below = _descendants(os.getpid())
-            self.jvm = max(self.jvm, sum(mb for name, mb, _ in below if name == "java"))
-            self.workers = max(self.workers, sum(mb for name, mb, _ in below if name.startswith("python")))
+            self._look()
+
+    def _look(self) -> None:
+        below = _descendants(os.getpid())
+        self.jvm = max(self.jvm, sum(mb for name, mb, _ in below.values() if name == "java"))
+        self.workers = max(self.workers, sum(mb for name, mb, _ in below.values() if name.startswith("python")))
+        self._spent |= {process: (name, cpu) for process, (name, _, cpu) in below.items()}
 
 
-def _cpu_below() -> tuple[float, float]:
-    """CPU seconds that the JVMs, and the Python workers, below this process have used so far."""
-    below = _descendants(os.getpid())
-    jvm = sum(cpu for name, _, cpu in below if name == "java")
-    return jvm, sum(cpu for name, _, cpu in below if name.startswith("python"))
-
-
-def _descendants(root: int) -> list[tuple[str, int, float]]:
-    """(name, resident MB, CPU seconds with those of ended children) of all processes below one."""
+def _descendants(root: int) -> dict[tuple[int, str], tuple[str, int, float]]:
+    """Of all processes below one, by number and beginning: (name, resident MB, CPU seconds)."""
     parent, facts = {}, {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -174,12 +181,12 @@ def _descendants(root: int) -> list[tuple[str, int, float]]:
             continue
         pid = int(folder.name)
         parent[pid] = int(fields[1])
-        seconds = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
-        facts[pid] = (name, int(fields[21]) * os.sysconf("SC_PAGE_SIZE") // 2**20, seconds)
+        seconds = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        facts[pid] = ((pid, fields[19]), (name, int(fields[21]) * os.sysconf("SC_PAGE_SIZE") // 2**20, seconds))
     below = {root}
     for _ in range(6):
         below |= {pid for pid, above in parent.items() if above in below}
-    return [facts[pid] for pid in below - {root}]
+    return dict(facts[pid] for pid in below - {root})
 
 
 def _shuffled(log: Path) -> int:
