@@ -112,7 +112,7 @@ def test_from_a_file_to_a_release_that_holds(served, page, tmp_path, model):
     expect(page.locator("li.sh-job .sh-tag-good")).to_have_count(1, timeout=120_000)
     onward(page, "Result")
     expect(page.get_by_text("The promise holds.")).to_be_visible()
-    picture(page, model, "result", "The verdict")
+    picture(page, model, "result", "What can an analyst still do?")
     onward(page, "Release")
     expect(page.get_by_text("Safe to publish")).to_be_visible()
     picture(page, model, "release")
