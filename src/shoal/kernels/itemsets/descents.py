@@ -224,7 +224,7 @@ def settle_triples(rows, n_movers, n_children, n_tokens, k, most, down, asked):
                 together = np.zeros(2 * n * n, np.int32)
             for i in range(places_of[child], places_of[child + 1]):
                 if down[row_of[i]]:
-                    count_pairs(tokens, places[i] + 1, starts[row_of[i] + 1], local, n, together, 1)
+                    add_pairs(tokens, places[i] + 1, starts[row_of[i] + 1], local, n, together, 1)
             went_up = True
             while went_up:
                 went_up = False
@@ -250,21 +250,21 @@ def settle_triples(rows, n_movers, n_children, n_tokens, k, most, down, asked):
                         n_rows -= 1
                         for p in range(places[i] + 1, stop):
                             count[tokens[p]] -= 1
-                        count_pairs(tokens, places[i] + 1, stop, local, n, together, -1)
+                        add_pairs(tokens, places[i] + 1, stop, local, n, together, -1)
                         for p in range(starts[row], behind[row]):
                             if tokens[p] != child:
                                 asked[tokens[p]] = True
                                 again = True
             for i in range(places_of[child], places_of[child + 1]):
                 if down[row_of[i]]:
-                    count_pairs(tokens, places[i] + 1, starts[row_of[i] + 1], local, n, together, 0)
+                    add_pairs(tokens, places[i] + 1, starts[row_of[i] + 1], local, n, together, 0)
             for t in range(n):
                 count[touched[t]] = 0
     return looked
 
 
 @nb.step
-def count_pairs(tokens, start, stop, local, n, together, step):
+def add_pairs(tokens, start, stop, local, n, together, step):
     """Add `step` to the counter of each pair of these tokens, or clear it where that is 0."""
     for p in range(start, stop):
         base = local[tokens[p]] * n

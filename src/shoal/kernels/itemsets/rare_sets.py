@@ -88,7 +88,7 @@ def find_rare_sets(gathered, support_of, first, last, k, m, most, exposed):
                             sets = put_set(sets, n_sets, m, prefix, size + 1)
                             n_sets += 1
                 if marking and any_rare:
-                    mark_rows(tails, places, ends, begin, end, walk.counter, k, exposed)
+                    mark_holders(tails, places, ends, begin, end, walk.counter, k, exposed)
             if size + 1 == m:
                 clear_counts(walk, n_touched)
                 continue
@@ -113,7 +113,7 @@ def put_set(sets, n_sets, m, prefix, size):
 
 
 @nb.step
-def mark_rows(tails, places, ends, begin, end, count, k, exposed):
+def mark_holders(tails, places, ends, begin, end, count, k, exposed):
     """Mark the rows that have one of the rare tokens behind their place."""
     for i in range(begin, end):
         row = -tails[ends[i]] - 1
