@@ -22,7 +22,6 @@ from numba.core import caching, cgutils
 from numba.core.runtime import nrt
 from numba.extending import intrinsic
 
-from shoal.kernels.lowering import KernelCompiler, StepCompiler
 from shoal.showing import log
 
 Function = Callable[..., Any]
@@ -32,32 +31,28 @@ _memory: Any = nrt.rtsys
 
 
 def njit(**options: Any) -> Callable[[Function], Any]:
-    """As `numba.njit`; where other kernels call it, it is a step of theirs."""
+    """As `numba.njit`; calls from other kernels pass whole numbers in 64 bits."""
 
     def compile_later(function: Function) -> Any:
-        kernel = _dispatcher(function, KernelCompiler, **options | {"cache": False})
+        # Division as NumPy divides: no exception to raise, no branch for it.
+        kernel = _nb.njit(**options | {"cache": False}, no_cfunc_wrapper=True, error_model="numpy")(function)
+        template_of, compile_now = kernel.get_call_template, kernel._compiler.compile
+
+        def with_wide_numbers(args: tuple[Any, ...], kws: dict[str, Any]) -> Any:
+            return template_of(tuple(map(_wide, args)), {name: _wide(kind) for name, kind in kws.items()})
+
+        kernel.get_call_template = with_wide_numbers
+        kernel._compiler.compile = lambda *args: _without_collection(compile_now, *args)
         if options.get("cache"):
             kernel._cache = _Code(function)
-        steps: list[Any] = []
-
-        def as_step() -> Any:
-            steps[:] = steps or [step(function)]
-            return steps[0]
-
-        kernel.get_call_template = lambda *args: as_step().get_call_template(*args)
-        kernel.get_overload = lambda *signature: as_step().get_overload(*signature)
         return kernel
 
     return compile_later
 
 
 def step(function: Function) -> Any:
-    """A kernel that only kernels call; they pass whole numbers in 64 bits."""
-    kernel = _dispatcher(function, StepCompiler, nogil=True)
-    template_of = kernel.get_call_template
-
-    def with_wide_numbers(args: tuple[Any, ...], kws: dict[str, Any]) -> Any:
-        return template_of(tuple(map(_wide, args)), {name: _wide(kind) for name, kind in kws.items()})
+    """A kernel that only kernels call."""
+    kernel = njit(cache=True, nogil=True, no_cpython_wrapper=True)(function)
 
     def refuse(*args: Any) -> Any:
         raise TypeError(
@@ -65,15 +60,7 @@ def step(function: Function) -> Any:
         )
 
     # Nothing is found for a call from Python, which then asks for a compilation.
-    kernel.get_call_template, kernel._insert, kernel._compile_for_args = with_wide_numbers, lambda *entry: None, refuse
-    return kernel
-
-
-def _dispatcher(function: Function, how: type, **options: Any) -> Any:
-    # Division as NumPy divides: no exception to raise, no branch for it.
-    kernel = _nb.njit(**options, pipeline_class=how, no_cfunc_wrapper=True, error_model="numpy")(function)
-    compile_now = kernel._compiler.compile
-    kernel._compiler.compile = lambda *args: _without_collection(compile_now, *args)
+    kernel._insert, kernel._compile_for_args = lambda *entry: None, refuse
     return kernel
 
 
