@@ -26,7 +26,7 @@ from shoal.spark.data import spark_session as session_module
 from shoal.spark.data.frame_records import FrameRoles
 from shoal.spark.data.frame_roles import read_frame
 from shoal.spark.data.storage import frame_of
-from shoal.spark.verify import verify_place
+from shoal.spark.frame_verification import verify_place
 
 pytestmark = pytest.mark.xdist_group("spark")
 

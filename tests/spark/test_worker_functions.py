@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from importlib import import_module
 from types import SimpleNamespace
 
 import numpy as np
@@ -313,6 +314,12 @@ def test_the_default_is_the_local_one_where_rows_fit(monkeypatch):
 def test_a_task_may_take_what_spark_grants_its_python(settings, memory):
     session = SimpleNamespace(conf=SimpleNamespace(get=lambda name, default=None: settings.get(name, default)))
     assert one_task.task_memory(session) == memory
+
+
+def test_public_names_are_functions_whatever_is_imported_before():
+    for name in shoal.spark.__all__:
+        import_module(getattr(shoal.spark, name).__module__)
+        assert callable(getattr(shoal.spark, name))
 
 
 def test_a_frame_of_spark_connect_is_refused_in_one_sentence():

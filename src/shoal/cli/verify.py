@@ -133,7 +133,7 @@ def _told(found: Verification, certificate: str, data: str, as_json: bool) -> in
 
 
 def _verified_on_spark(engine: str, certificate: str, data: str, given: dict[str, Any]) -> Verification:
-    from shoal.spark.verify import verify_place
+    from shoal.spark.frame_verification import verify_place
 
     for flag in ("original", "threads"):
         if given.pop(flag, None) is not None:

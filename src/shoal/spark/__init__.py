@@ -16,8 +16,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from shoal.spark.frame_verification import verify
     from shoal.spark.release import SparkRelease, anonymize, audit, rules, run
-    from shoal.spark.verify import verify
 
 __all__ = ["SparkRelease", "anonymize", "audit", "rules", "run", "verify"]
 
@@ -25,6 +25,6 @@ __all__ = ["SparkRelease", "anonymize", "audit", "rules", "run", "verify"]
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    home = "shoal.spark.verify" if name == "verify" else "shoal.spark.release"
+    home = "shoal.spark.frame_verification" if name == "verify" else "shoal.spark.release"
     value = globals()[name] = getattr(import_module(home), name)
     return value
