@@ -13,7 +13,7 @@ import zipfile
 import nbformat
 import pytest
 
-from app.test_scripts import PLANS, published, write_data
+from plan_cases import PLANS, published, write_data
 from shoal import InputError, read_plan, run, verify
 from shoal.certificate.document import certificate_file
 from shoal.certificate.sign import new_key, signer
