@@ -41,6 +41,7 @@ def test_demo_shows_risk_release_audit_and_files(tour):
     assert "is the only one with" in shown
     assert "5^2-anonymity holds" in shown
     assert "items as they are" in shown
+    assert "proven" not in shown  # nothing is proven of a release row by row
     assert "before" in shown
     made = {file.name for file in (folder / "shoal-demo").iterdir()}
     assert made == {
