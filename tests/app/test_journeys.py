@@ -95,7 +95,7 @@ def test_from_a_file_to_a_release_that_holds(served, page, tmp_path, model):
         expect(page.get_by_role("option")).to_have_count(0)
     picture(page, model, "data")
     onward(page, "Risk")
-    expect(page.locator(".sh-headline")).to_be_visible(timeout=90_000)
+    expect(page.locator(".sh-headline")).to_be_visible(timeout=240_000)
     picture(page, model, "risk")
     onward(page, "Hierarchies")
     if model == "km":
@@ -105,7 +105,7 @@ def test_from_a_file_to_a_release_that_holds(served, page, tmp_path, model):
     if journey.choose is not None:
         page.get_by_role("button", name=f"Choose this: {journey.choose}").click()
     expect(page.get_by_role("heading", name=f"What you promise: {journey.promise}")).to_be_visible()
-    expect(page.get_by_text(f"{journey.promise} by ").first).to_be_visible(timeout=90_000)  # the estimate
+    expect(page.get_by_text(f"{journey.promise} by ").first).to_be_visible(timeout=240_000)  # the estimate
     if PICTURES and model == "km":  # the map fills while one reads
         filled = "[...document.querySelectorAll('.sh-map-cell')].every(cell => cell.textContent.includes('%'))"
         page.wait_for_function(filled, timeout=120_000)

@@ -354,7 +354,7 @@ def test_a_result_can_be_looked_at_and_released(served, page, tmp_path):
     page.get_by_role("button", name="Count it").click()
     truth = sum({"i1", "i4"} <= set(row) for row in SETS)
     answered = page.get_by_role("region", name="Your questions").locator("tbody tr")
-    expect(answered).to_contain_text(f"i1 and i4{truth}", timeout=90_000)
+    expect(answered).to_contain_text(f"i1 and i4{truth}", timeout=240_000)
     expect(page.get_by_role("region", name="The record, column by column")).to_be_visible()
     page.get_by_role("button", name="Another record").click()
     assert violations(page) == []

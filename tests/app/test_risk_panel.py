@@ -209,7 +209,7 @@ def test_the_panel_tells_it_and_keeps_it(served, page):
     page.get_by_role("option", name="Leave out").click()
     page.wait_for_selector("text=Every column has a role.")
     page.goto(f"{served.base}/p/{project}/risk")
-    page.locator(".sh-headline").wait_for(timeout=90_000)
+    page.locator(".sh-headline").wait_for(timeout=240_000)
     assert page.locator(".sh-headline").inner_text() == "19 of 90 rows are unique by “age”, “sex” and 2 items."
     assert page.get_by_role("table", name="What is given away, by how much is known").locator("tbody tr").count() == 5
     page.locator(".sh-figure svg").wait_for()
@@ -222,7 +222,7 @@ def test_the_panel_tells_it_and_keeps_it(served, page):
     page.locator(".sh-headline").wait_for()
     page.get_by_label("A crowd is too small with").click()
     page.get_by_role("option", name="fewer than 10", exact=True).click()
-    page.get_by_text("Rows among fewer than 10").wait_for(timeout=90_000)
+    page.get_by_text("Rows among fewer than 10").wait_for(timeout=240_000)
     folders = list((served.folder / ".shoal" / "projects" / project / "jobs").iterdir())
     assert len(folders) == 2  # the reload has asked for nothing new
 
