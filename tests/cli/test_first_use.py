@@ -185,7 +185,7 @@ print("ok")
 
 
 def test_arrays_of_the_caller_are_neither_kept_nor_freed(tmp_path):
-    """A kernel counts no references to what it was given, only to what it makes or returns."""
+    """What a kernel was given stays its caller's, and what it makes or returns is freed once."""
     path = tmp_path / "owners.py"
     path.write_text(OWNERS)
     done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, check=False)

@@ -44,7 +44,7 @@ def better_of_two(
     options: Options,
     rt: RTOptions | None = None,
 ) -> ClusterRecoding:
-    """Relational k-anonymity by CLUSTER and by Mondrian: of the two, the clusters that keep more of the columns' information."""
+    """Relational k-anonymity by CLUSTER and by Mondrian, also with rows that have k equals sent home: what keeps most information."""
     return replace(relational(WAYS, records, guarantee, hierarchies, options, rt), algorithm="better-of-two")
 
 
