@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from shoal.estimates.outlook import Outlook
     from shoal.estimates.raw_profile import Profile, profile
     from shoal.evaluation.evaluation import Evaluation, evaluate
+    from shoal.gates.inspection import Inspection, gate
     from shoal.guarantees.audit import Audit, Witness
     from shoal.guarantees.diversity import MatchingDiversity, PlainDiversity
     from shoal.guarantees.k import KAnonymity
@@ -64,6 +65,7 @@ __all__ = [
     "Evaluation",
     "Hierarchy",
     "InputError",
+    "Inspection",
     "KAnonymity",
     "KmAnonymity",
     "LmDiversity",
@@ -97,6 +99,7 @@ __all__ = [
     "estimate_pairs",
     "estimate_rules",
     "evaluate",
+    "gate",
     "learn_hierarchy",
     "load_records",
     "profile",
@@ -145,6 +148,7 @@ _HOMES = {
         "estimate_rules",
     ),
     "shoal.errors": ("InputError", "ShoalError", "Unreachable"),
+    "shoal.gates.inspection": ("Inspection", "gate"),
     "shoal.guarantees.audit": ("Audit", "Witness"),
     "shoal.guarantees.diversity": ("MatchingDiversity", "PlainDiversity"),
     "shoal.guarantees.k": ("KAnonymity",),

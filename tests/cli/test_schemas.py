@@ -33,6 +33,7 @@ CALLS = (
     f"evaluate patients.csv buckets.csv {PEOPLE.partition(' ')[2]},codes --sensitive disease --keep ward --json",
     f"audit {PEOPLE},codes,disease --model k --k 4 --keep ward --json",
     f"audit {PEOPLE},disease --model rt --k 4 --m 1 --items codes --keep ward --json",
+    "gate gate.yaml --json",
     f"rules {PEOPLE},codes --sensitive disease --keep ward --knowledge knowledge.jsonl --redundant --min-exp 0.1 --json",
     f"profile {PEOPLE},codes,disease,ward --k 3 --json",
     "verify --new-key steward.key --json",

@@ -303,4 +303,13 @@ GROUPS: dict[str, list[str]] = {
         "bundle rt.yaml out.csv.certificate.json out.csv -o release.zip",
         "bundle km.yaml out.csv.certificate.json out.csv -o release.zip",
     ],
+    "gates": [
+        "gate gate.yaml --json",
+        "anonymize baskets.csv --algorithm exact --hierarchy tree.csv --k 3 --m 2 -o out.csv",
+        "gate gate.yaml",
+        "gate gate.yaml out.csv clicks.dat --junit gate.xml --sarif gate.sarif --json",
+        "gate gate.yaml --sarif out.csv",
+        "gate wrong-gate.yaml",
+        "gate nowhere.yaml",
+    ],
 }

@@ -60,6 +60,18 @@ hierarchies: tree.csv
 guarantee: {model: km, m: 2}
 compare: {algorithm: [exact, aa], k: [2, 3]}
 """,
+    "gate.yaml": """\
+version: 1
+checks:
+  - files: out.csv
+    guarantee: {model: km, k: 3, m: 2}
+    certificate: required
+    kept: {exact: 0.99}
+  - name: raw
+    files: "b*.csv"
+    guarantee: {model: km, k: 3, m: 1}
+""",
+    "wrong-gate.yaml": "version: 1\nchecks:\n  - files: out.csv\n    guarantee: {model: km, k: 0, m: 2}\n",
     "wrong-k.yaml": "version: 1\ninput: {path: baskets.csv}\nguarantee: {model: km, k: five, m: 2}\n",
     "wrong-key.yaml": "version: 1\ninput: {path: baskets.csv}\nguarantee: {model: km, k: 5, m: 2}\nalgoritm: exact\n",
     "wrong-option.yaml": (

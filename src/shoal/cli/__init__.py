@@ -35,6 +35,7 @@ _HOMES = {
     "run": "plans",
     "schema": "plans",
     "audit": "audit",
+    "gate": "gate",
     "verify": "verify",
     "sign": "sign",
     "bundle": "bundle",

@@ -1,8 +1,8 @@
-"""`audit`, `verify`, `sign` and `bundle`: does a promise hold, is this what was certified, and what is handed over?"""
+"""`audit`, `gate`, `verify`, `sign` and `bundle`: does a promise hold, is this what was certified, and what is handed over?"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from shoal.cli.schemas import parts
 from shoal.cli.schemas.parts import Count, Counts, Document, Sha256, join
@@ -107,6 +107,40 @@ class Signed(Document):
     acknowledged: list[str]
 
 
+class Problem(Document):
+    """Something that is wrong with a file, without values of the data."""
+
+    kind: Literal["promise", "certificate", "usefulness", "unreadable", "missing", "uncovered"]
+    says: str
+
+
+class GateFile(Document):
+    """A check of a file; null where it could not be made, or was not asked for."""
+
+    file: str
+    """From the policy's folder; where no file fits, the patterns."""
+    check: str | None
+    passes: bool
+    guarantee: str | None
+    checked: Count | None
+    violations: Count | None
+    certificate: str | None
+    """The verdict on it."""
+    problems: list[Problem]
+
+
+class Gate(Document):
+    """Whether files may pass a policy."""
+
+    holds: bool
+    policy: str
+    policy_sha256: Sha256
+    ignored: Count
+    """Files that were given and that no check is about."""
+    files: list[GateFile]
+    exit_code: Literal[0, 2, 3]
+
+
 class Bundle(Document):
     """What was packed, by the names in it."""
 
@@ -117,6 +151,7 @@ class Bundle(Document):
 
 OUTPUTS: dict[str, tuple[Any, ...]] = {
     "audit": tuple(join(kind, place) for place in (Here, OnSpark) for kind in KINDS),
+    "gate": (Gate,),
     "verify": (Verification, NewKey),
     "sign": (Signed, Verification),
     "bundle": (Bundle, Verification),
