@@ -30,7 +30,7 @@ ELSEWHERE = {
 """Pages outside of docs, and their places in the site. The site has a first screen of its own instead of the README."""
 FIRST = {
     "Start": (".", ("installation", "cookbook", "coming-from", "faq")),
-    "Guides": ("guide", ("km", "hybrid", "transactions", "tables", "buckets", "local", "learned")),
+    "Guides": ("guide", ("km", "hybrid", "transactions", "tables", "buckets", "local", "learned", "codes")),
     "Working with it": (
         "guide",
         (
@@ -62,6 +62,7 @@ TITLES = {
     "guide/buckets.md": "Buckets",
     "guide/local.md": "Local recoding",
     "guide/learned.md": "Learned hierarchies",
+    "guide/codes.md": "Trees of code systems",
     "guide/steward.md": "Raw file to signed certificate",
     "guide/choosing.md": "Choosing k and m",
     "guide/app.md": "The app",

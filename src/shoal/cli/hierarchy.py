@@ -11,7 +11,7 @@ import typer
 from shoal.cli import options
 from shoal.cli.terminal import console, print_json, printable, say
 from shoal.errors import InputError, Message
-from shoal.options import SPECS, Text
+from shoal.options import SPECS, TREE, Text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -61,6 +61,24 @@ def hierarchy(context: typer.Context) -> None:
 def build(
     data: options.Data,
     output: Out,
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[FILE]...",
+            help="Where DATA is the name of a code system (icd10cm, icd9cm, atc): its publisher's file, for a tree of all its codes.",
+            show_default=False,
+        ),
+    ] = None,
+    codes: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[PREFIX=]SYSTEM:FILE[,FILE]",
+            help="The items are codes of icd10cm, icd9cm, atc, omop or snomed, and these are its publisher's files. May be repeated, with "
+            "the prefix that codes of each begin with.",
+            rich_help_panel=TREE,
+            show_default=False,
+        ),
+    ] = None,
     k: Annotated[int | None, typer.Option("--k", min=1, help="learned:N: the promise to learn it for.")] = None,
     m: Annotated[int | None, typer.Option("--m", min=1, help="learned:N: the promise to learn it for.")] = None,
     to: To = None,
@@ -71,24 +89,88 @@ def build(
 ) -> None:
     """Build a hierarchy over the items of a file and write it, for you to look at and edit.
 
+    With --codes, the tree is that of a code system, above the codes that the file holds as it spells them.
+
     [bold]shoal hierarchy build clicks.dat --hierarchy balanced:5 -o tree.csv[/bold]
+
+    [bold]shoal hierarchy build visits.csv --items codes --codes icd10cm:icd10cm_order_2026.txt -o tree.csv[/bold]
+
+    [bold]shoal hierarchy build icd9cm CMS32_DESC_LONG_DX.txt -o icd9.csv[/bold]
     """
     from shoal.guarantees.km import KmAnonymity
+    from shoal.hierarchy.codes.systems import SYSTEMS
     from shoal.hierarchy.files import write_hierarchy
     from shoal.models.km import HIERARCHY
     from shoal.records.source import read
 
-    options.check_apart_from(output, data)
-    baskets = read(data, **{name: given[name] for name in options.SETS if name in given})
-    spec = given.get("hierarchy", HIERARCHY)
+    options.check_apart_from(output, data, *(files or ()))
     if (k is None) != (m is None):
         raise InputError("a promise to learn for has both --k and --m; give both, or neither")
+    is_system = data in SYSTEMS and not Path(data).exists()
+    if files and not is_system:
+        raise InputError(
+            f"further files are for a code system ({', '.join(SYSTEMS)}); name it first, or leave them out"
+        )
+    if (is_system or codes) and ("hierarchy" in given or k is not None):
+        raise InputError("the tree of a code system needs no --hierarchy, --k or --m; leave them out")
+    if is_system:
+        if codes:
+            raise InputError("--codes is for the codes of some data; name the data first, or leave it out")
+        _build_codes({"": (data, files or [])}, None, given, output, to, force, json)
+        return
+    baskets = read(data, **{name: given[name] for name in options.SETS if name in given})
+    if codes:
+        named = _by_prefix(codes)
+        options.check_apart_from(output, *(file for _, sources in named.values() for file in sources))
+        _build_codes(named, baskets.vocabulary, given, output, to, force, json)
+        return
+    spec = given.get("hierarchy", HIERARCHY)
     if k is not None and not spec.startswith("learned:"):
         raise InputError(f"--k and --m are for learned:N, and the hierarchy is {spec}; leave them out")
     promise = None if k is None or m is None else KmAnonymity(k, m)
     tree = _resolved(spec, baskets, given.get("unknown"), promise)
     write_hierarchy(tree, output, to, force=force)
     _show(tree, json, output=output)
+
+
+def _by_prefix(codes: Sequence[str]) -> dict[str, tuple[str, list[str]]]:
+    from shoal.hierarchy.codes.systems import parse_code_spec
+
+    found: dict[str, tuple[str, list[str]]] = {}
+    for spec in codes:
+        prefix, system, files = parse_code_spec(spec)
+        if prefix in found:
+            raise InputError(
+                "two --codes are for the same prefix; say which codes are of which: --codes PREFIX=SYSTEM:FILE"
+            )
+        found[prefix] = system, files
+    return found
+
+
+def _build_codes(
+    named: dict[str, tuple[str, list[str]]],
+    values: Sequence[str] | None,
+    given: dict[str, Any],
+    output: str,
+    to: str | None,
+    force: bool,
+    json: bool,
+) -> None:
+    """The tree of one or more code systems, above the values or above all codes."""
+    from shoal.hierarchy.codes.systems import read_vocabularies
+    from shoal.hierarchy.codes.vocabulary import code_tree
+    from shoal.hierarchy.files import write_hierarchy
+
+    vocabularies = read_vocabularies(named, values)
+    tree, placement = code_tree(vocabularies, values, unknown=given.get("unknown"))
+    write_hierarchy(tree, output, to, force=force)
+    notes = [f"{words.source}: {note}" for words in vocabularies.values() for note in words.notes]
+    for note in [*notes, *placement.notes()]:
+        say(note)
+    if json:
+        _show(tree, json, output=output, codes=placement.to_dict(), notes=[*notes, *map(str, placement.notes())])
+    else:
+        _show(tree, json, output=output)
 
 
 @app.command(cls=options.Command)

@@ -18,6 +18,7 @@ from shoal.evaluation.uniqueness import uniqueness_curve
 from shoal.guarantees.km import Exposure, KmAnonymity
 from shoal.guarantees.rt import RTAnonymity
 from shoal.guarantees.table import TableAnonymity
+from shoal.hierarchy.codes.systems import SYSTEMS, likely_system
 from shoal.hierarchy.kinds.recognition import recognised_kind
 from shoal.hierarchy.spec import Values, resolve
 from shoal.hierarchy.tree import Hierarchy
@@ -249,9 +250,9 @@ def profile_of(
             )
             for column in quasi
         }
-        return replace(found, notes=source.notes, columns=kinds)
+        return replace(found, notes=(*source.notes, *_of_codes(items)), columns=kinds)
     if hierarchy is None or not items.vocabulary:
-        return found
+        return replace(found, notes=(*found.notes, *_of_codes(items)))
     learn = learner(items, KmAnonymity(k, min(M, up_to)), Options(threads=threads))
     tree = resolve(hierarchy, Values.of_items(items), unknown=unknown, learn=learn)
     rare, notes = list[RareCategories](), list[str]()
@@ -269,3 +270,13 @@ def profile_of(
             )
         )
     return replace(found, hierarchy=tree.source, rare_categories=tuple(rare), notes=tuple(notes))
+
+
+def _of_codes(items: Baskets) -> tuple[Message, ...]:
+    """A proposal, where the items look like codes for which a tree can be built."""
+    name = likely_system(items.vocabulary)
+    if name is None:
+        return ()
+    system = SYSTEMS[name]
+    command = option("shell", f"shoal hierarchy build DATA --codes {name}:FILE -o tree.csv")
+    return (Message(f"the items look like codes of {system.title}: {command} makes their tree from {system.files}"),)

@@ -156,17 +156,7 @@ def _format(name: str) -> Format:
 def read_text(path: Path) -> str:
     """The text of a tree's file, plain or packed."""
     place = f"{PLACE}{path}"
-    try:
-        with path.open("rb") as file:
-            data = read_part(file, place, "a tree")
-    except OSError as error:
-        raise InputError(f"{place} cannot be read ({error.strerror}); check the path") from error
-    if codec := next((codec for magic, codec in _CODECS.items() if data.startswith(magic)), None):
-        try:
-            with pa.CompressedInputStream(pa.BufferReader(data), codec) as unpacked:
-                data = read_part(unpacked, place, "a tree")
-        except OSError as error:
-            raise InputError(f"{place}: its packed data is damaged ({error}); fetch or pack it again") from error
+    data = read_unpacked(path)
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -180,6 +170,23 @@ def read_text(path: Path) -> str:
     if not text.strip():
         raise InputError(f"{place}: it is empty; check that it is the right file")
     return text
+
+
+def read_unpacked(path: str | os.PathLike[str]) -> bytes:
+    """The bytes of a tree's file, plain or packed."""
+    place = f"{PLACE}{path}"
+    try:
+        with open(path, "rb") as file:
+            data = read_part(file, place, "a tree")
+    except OSError as error:
+        raise InputError(f"{place} cannot be read ({error.strerror}); check the path") from error
+    if codec := next((codec for magic, codec in _CODECS.items() if data.startswith(magic)), None):
+        try:
+            with pa.CompressedInputStream(pa.BufferReader(data), codec) as unpacked:
+                data = read_part(unpacked, place, "a tree")
+        except OSError as error:
+            raise InputError(f"{place}: its packed data is damaged ({error}); fetch or pack it again") from error
+    return data
 
 
 def _guessed_format(text: str, path: Path, place: str) -> str:

@@ -63,6 +63,25 @@ class WrittenTree(Tree):
     output: str
 
 
+class PlacedCodes(Document):
+    """How the codes of the data were found in their systems."""
+
+    values: Count
+    known: Count
+    range: Count
+    """Ranges of codes: what holds both ends."""
+    beginning: Count
+    """Not in the files, and below the longest code that begins alike."""
+    unknown: Count
+    """Under the root."""
+    retired: Count
+
+
+class CodeTree(WrittenTree):
+    codes: PlacedCodes
+    notes: list[str]
+
+
 class OutlinedTree(Tree):
     outline: list[like(Line)]  # type: ignore[valid-type]
 
@@ -136,7 +155,7 @@ class JsonSchema(Document):
 OUTPUTS: dict[str, tuple[Any, ...]] = {
     "init": (Draft,),
     "schema": (JsonSchema, Schemas),
-    "hierarchy build": (WrittenTree,),
+    "hierarchy build": (WrittenTree, CodeTree),
     "hierarchy show": (OutlinedTree,),
     "hierarchy check": (CheckedTree,),
     "hierarchy convert": (WrittenTree,),
