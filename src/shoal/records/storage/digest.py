@@ -50,7 +50,7 @@ def row_digest(rows: Baskets | Records) -> str:
 
 def set_hashes(offsets: npt.NDArray[np.int64], ids: npt.NDArray[np.int32]) -> Iterable[bytes]:
     """The hash of each set of ids."""
-    little = memoryview(np.ascontiguousarray(ids, "<i4")).cast("B")
+    little = np.ascontiguousarray(ids, "<i4").data.cast("B")
     return (hashlib.sha256(little[start:stop]).digest() for start, stop in pairwise((4 * offsets).tolist()))
 
 
