@@ -24,7 +24,7 @@ from shoal.records.formats.folders import data_files
 from shoal.records.roles import name_list, texts_of
 from shoal.records.source import item_names
 from shoal.records.storage.streams import display_name
-from shoal.spark.audits import check_auditable, verdict_and_digest
+from shoal.spark.audits import audit_rows, check_auditable
 from shoal.spark.data.frame_records import FrameRoles
 from shoal.spark.data.frame_roles import read_frame
 from shoal.spark.data.sets import check_session
@@ -140,12 +140,11 @@ def _recheck(
         guarantee = with_knowledge(guarantee, seen.template, knowledge, hierarchy)
         table, sets = seen.template, seen.sets
         marked = getattr(guarantee, "sensitive", ()) if table is None else table.sensitive_items
-        verdict, digest = verdict_and_digest(seen, guarantee)
         return Published(
             guarantee,
-            verdict,
+            audit_rows(seen, guarantee),
             len(seen),
-            digest,
+            seen.digest(),
             sensitive_items=len(marked),
             **({"empty": sets.empty, "tokens": len(sets.vocabulary)} if seen.has_sets else {}),
         )
