@@ -1,7 +1,7 @@
 """Figures on Spark: the same optimum as the local engine, at how much more CPU, memory and traffic.
 
-CPU seconds are those of the driver, its JVM (on two workers: all JVMs) and the Python workers, for the first release of a session, in
-which the JVM compiles its own code, and for the second. Bytes shuffled come from Spark's own event log; memory is the largest seen, sampled
+CPU seconds are those of the driver, its JVM (on two workers: all JVMs) and the Python workers, for three releases of a session, in
+the first of which the JVM compiles its own code. Bytes shuffled come from Spark's own event log; memory is the largest seen, sampled
 while it runs. The cluster is a master with two workers of one core each on this machine: processes of their own, a network of none.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import subprocess
 import tempfile
@@ -19,20 +20,21 @@ from pathlib import Path
 from measuring import Row, cpu_seconds, peak_mb
 
 WITHOUT_DATA = ("spark",)
-RUNS = 2
+RUNS = 3
+"""Releases in one session."""
 HEAP = "2g"
 
 
 def section_spark() -> list[Row]:
-    cases = [(100_000, "local[2]", "in one task"), (1_000_000, "local[2]", "in one task")]
-    cases += [(1_000_000, "two workers", "in one task"), (1_000_000, "local[2]", "in blocks")]
-    return [{"transactions": n, "where": where, "rows": rows} for n, where, rows in cases]
+    cases = [(300_000, "local[2]", "in one task"), (1_000_000, "local[2]", "in one task")]
+    cases += [(300_000, "two workers", "in one task"), (300_000, "local[2]", "in blocks")]
+    return [{"transactions": n, "Spark": where, "rows": rows} for n, where, rows in cases]
 
 
 _ROOM = {"in one task": "16g", "in blocks": "0"}
 
 
-def case_spark(transactions: int, where: str, rows: str) -> Row:
+def case_spark(transactions: int, Spark: str, rows: str) -> Row:  # noqa: N803 - a column of the results
     """k^m-anonymity by exact on Spark (Quest data, m = 2) beside the local engine, CPU seconds"""
     from shoal import spark
     from shoal.guarantees.km import KmAnonymity
@@ -43,7 +45,7 @@ def case_spark(transactions: int, where: str, rows: str) -> Row:
     from shoal.spark.data.spark_session import missing, start_session
 
     if why := missing():
-        return {"transactions": f"{transactions:,}", "Spark": where, "not run": why}
+        return {"transactions": f"{transactions:,}", "Spark": Spark, "rows": rows, "not run": why}
     promise = KmAnonymity(max(2, transactions // 20_000), 2)
     with tempfile.TemporaryDirectory() as place, contextlib.ExitStack() as cluster:
         path, log = Path(place, "quest.parquet"), Path(place, "log")
@@ -54,7 +56,7 @@ def case_spark(transactions: int, where: str, rows: str) -> Row:
         begun = cpu_seconds()
         local = anonymize(path, promise, threads=2, **how)
         here, memory = cpu_seconds() - begun, peak_mb()
-        master = cluster.enter_context(_two_workers(place)) if where == "two workers" else where
+        master = cluster.enter_context(_two_workers(place)) if Spark == "two workers" else Spark
         session = start_session(
             master,
             {
@@ -77,24 +79,24 @@ def case_spark(transactions: int, where: str, rows: str) -> Row:
                 release.forget()
         session.stop()
         shuffled = _shuffled(log) / RUNS
-    assert release.recoding.cut.nodes.tolist() == local.recoding.cut.nodes.tolist()
-    assert release.loss == local.loss
-    first, again = sum(spent[0]), sum(spent[-1])
+    assert release.optimal
+    assert math.isclose(release.loss["ncp"], local.loss["ncp"])  # of several optimal cuts it may take another
+    sums = [sum(each) for each in spent]
     return {
         "transactions": f"{transactions:,}",
-        "Spark": where,
+        "Spark": Spark,
         "rows": rows,
         "local CPU s": f"{here:.1f}",
-        "first CPU s": f"{first:.1f}",
-        "second CPU s": f"{again:.1f}",
-        "of it JVM": f"{spent[-1][1]:.1f}",
-        "Python": f"{spent[-1][2]:.1f}",
-        "first / local": f"{first / here:.1f}",
-        "second / local": f"{again / here:.1f}",
+        "first CPU s": f"{sums[0]:.1f}",
+        "second CPU s": f"{sums[1]:.1f}",
+        "third CPU s": f"{sums[2]:.1f}",
+        "third / local": f"{sums[2] / here:.1f}",
+        "of the third: JVM CPU s": f"{spent[2][1]:.1f}",
+        "Python CPU s": f"{spent[2][2]:.1f}",
         "JVM MB": seen.jvm,
         "Python workers MB": seen.workers,
         "shuffled bytes / basket": f"{shuffled / transactions:,.0f}",
-        "same cut and NCP": "yes",
+        "same NCP": "yes",
         "peak MB": memory,
     }
 

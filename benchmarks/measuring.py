@@ -61,14 +61,21 @@ class Run:
     load: float | None
     """The load average of the last minute when the run began, None where it was not noted."""
     remark: str = ""
+    processor: str = ""
+    """Its model, as the system names it; none in records from before it was noted."""
 
     def line(self) -> str:
-        facts = [self.date, self.commit and f"commit {self.commit}", f"{self.cores} cores", f"{self.memory_gib} GiB"]
+        facts = [self.date, self.commit and f"commit {self.commit}", f"{self.cores} cores", self.processor]
+        facts.append(f"{self.memory_gib} GiB")
         facts += [
             self.python and f"Python {self.python}",
             "" if self.load is None else f"load {self.load:.1f} at the start",
         ]
         return f"{', '.join(fact for fact in facts if fact)}. {self.remark}".rstrip()
+
+    def is_quiet(self) -> bool:
+        """Whether the run had the machine to itself, as far as was noted when it began."""
+        return self.load is not None and self.load <= self.cores
 
 
 def run_now() -> Run:
@@ -79,7 +86,18 @@ def run_now() -> Run:
         memory_gib=round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30),
         python=platform.python_version(),
         load=round(os.getloadavg()[0], 2),
+        processor=processor(),
     )
+
+
+def processor() -> str:
+    """The model of the processor, or its kind where the system does not name it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(named, "") or platform.machine()
 
 
 def commit() -> str:

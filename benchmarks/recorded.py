@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -40,8 +40,13 @@ def recorded(section: str, folder: Path = RESULTS) -> Recorded | None:
     path = folder / f"{section}.json"
     if not path.exists():
         return None
-    kept = json.loads(path.read_text(encoding="utf-8"))
-    return Recorded(Run(**kept["run"]), kept["rows"])
+    return read_record(json.loads(path.read_text(encoding="utf-8")))
+
+
+def read_record(kept: dict[str, Any]) -> Recorded:
+    """What a file holds; older ones do not say all of a run."""
+    known = {field.name for field in fields(Run)}
+    return Recorded(Run(**{name: value for name, value in kept["run"].items() if name in known}), kept["rows"])
 
 
 def record(section: str, what: Recorded, folder: Path = RESULTS) -> None:

@@ -8,6 +8,7 @@ are left as they are and said so.
     make bench                                       everything (many minutes)
     .venv/bin/python benchmarks/run.py exact aa      only these sections; the others keep their figures, date and commit
     .venv/bin/python benchmarks/run.py --missing worth m=2 data=retail     only these cases of it, where none was recorded before
+    .venv/bin/python benchmarks/run.py --changes     measure nothing, compare what is recorded with what was before (or: with a commit's)
     .venv/bin/python benchmarks/run.py --against HEAD~1     a few commands by turns with another commit's code, in CPU seconds
     .venv/bin/python benchmarks/run.py --readme      measure nothing, write RESULTS.md, README and docs from what was recorded
 """
@@ -26,6 +27,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "tests"))
 
 import against  # noqa: E402 (files beside this one)
+import changes  # noqa: E402
 import figures  # noqa: E402
 from measuring import Row, folder, run_now  # noqa: E402
 from recorded import Recorded, record, recorded  # noqa: E402
@@ -64,6 +66,8 @@ def measure(names: list[str]) -> None:
             rows.append(measured(name, case))
             print("  " + ", ".join(f"{k} {v}" for k, v in rows[-1].items() if v != ""), file=sys.stderr)
         record(name, Recorded(run, rows))
+        if (before := changes.before_now(name)) is not None:
+            print(*changes.report(name, before, Recorded(run, rows)), sep="\n  ", file=sys.stderr)
 
 
 def measure_missing(name: str, wanted: dict[str, str]) -> None:
@@ -95,10 +99,21 @@ def main(wanted: list[str]) -> None:
     unknown = [name for name in wanted if name not in SECTIONS]
     if unknown:
         sys.exit(f"no section {', '.join(unknown)}; there are {', '.join(SECTIONS)}")
-    measure([name for name in SECTIONS if not wanted or name in wanted])
+    names = [name for name in SECTIONS if not wanted or name in wanted]
+    measure(names)
     write_pages()
+    show_changes(names)
     if not wanted:
         show_against("HEAD~1")
+
+
+def show_changes(names: list[str], revision: str | None = None) -> None:
+    """Print ratios to a bare loop, to ARX and to the figures that were recorded before."""
+    print("\nBeside a bare loop, and beside ARX as it was recorded")
+    print(*(f"  {line}" for line in changes.beside_others()), sep="\n")
+    earlier = f"of {revision}" if revision else "that were recorded before"
+    print(f"\nBeside the figures {earlier} (more than 1 is worse)")
+    print(*(f"  {line}" for line in changes.all_changes(names, revision)), sep="\n")
 
 
 def show_against(revision: str) -> None:
@@ -115,6 +130,8 @@ if __name__ == "__main__":
         write_pages()
     elif sys.argv[1:2] == ["--against"]:
         show_against(sys.argv[2] if len(sys.argv) > 2 else "HEAD~1")
+    elif sys.argv[1:2] == ["--changes"]:
+        show_changes([*SECTIONS], sys.argv[2] if len(sys.argv) > 2 else None)
     elif sys.argv[1:] == ["--readme"]:
         write_pages()
     else:

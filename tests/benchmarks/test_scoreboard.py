@@ -85,11 +85,22 @@ def test_what_is_recorded_is_read_back(bench, tmp_path):
     )
 
 
+def test_every_section_of_the_page_says_when_where_and_at_which_commit(bench):
+    results = bench.scoreboard.everything()
+    page = bench.scoreboard.results_page(results)
+    for name, section in bench.sections.SECTIONS.items():
+        if name in results:
+            said = page.partition(f"## {section.title}\n\n`{name}`: ")[2].partition("\n")[0]
+            assert re.match(r"\d{4}-\d\d-\d\d, commit [0-9a-f]{7}\+?, \d+ cores, ", said), name
+
+
 def test_a_run_says_where_it_was_made(bench):
     run = bench.measuring.run_now()
     assert run.cores >= 1
     assert run.memory_gib >= 1
     assert re.fullmatch(r"[0-9a-f]{7,}\+?|unknown", run.commit)
+    assert run.processor
+    assert run.processor in run.line()
 
 
 @pytest.mark.parametrize(

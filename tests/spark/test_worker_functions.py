@@ -25,8 +25,9 @@ from shoal.loss import common_pairs
 from shoal.models import km as local_km
 from shoal.records.baskets import Baskets
 from shoal.records.storage.digest import row_digest
-from shoal.spark.audits import audit_rows
+from shoal.spark.audits import audit_rows, verdict_and_digest
 from shoal.spark.data import executors, one_task, worth_counts
+from shoal.spark.data import spark_session as session_module
 from shoal.spark.data.packing import together
 from shoal.spark.data.shuffling import places_of
 from shoal.spark.data.spark_session import HERE, master_of
@@ -268,6 +269,38 @@ def test_one_task_audits_as_the_local_engine_does(roomy, world, keep, yes_or_no)
         there = audit_rows(pretended(baskets), guarantee, witnesses=keep, yes_or_no=yes_or_no)
         assert there == here
     assert pretended(baskets).digest() == row_digest(baskets)
+
+
+def test_an_audit_brings_the_hash_of_the_rows_with_it(request):
+    """In one task, where they are there already, as in two passes over blocks."""
+    rows = [["a", "b"], ["a"], ["b", "c"], []] * 3
+    tree = balanced_tree(Baskets.from_rows(rows).vocabulary, 2)
+    for guarantee in (KmAnonymity(4, 2), KmAnonymity(2**40, 1), LocalKmAnonymity(3, 1, tree)):
+        sets = pretended(Baskets.from_rows(rows))
+        apart = verdict_and_digest(sets, guarantee)
+        assert apart == (audit_rows(sets, guarantee), sets.digest())
+    request.getfixturevalue("roomy")
+    for guarantee in (KmAnonymity(4, 2), KmAnonymity(2**40, 1), LocalKmAnonymity(3, 1, tree)):
+        sets = pretended(Baskets.from_rows(rows))
+        assert verdict_and_digest(sets, guarantee) == (audit_rows(sets, guarantee), sets.digest())
+
+
+@pytest.mark.parametrize("said", [None, *session_module._OPTIONS_OF_JAVA, "spark.driver.extraJavaOptions -Xss8m"])
+def test_the_garbage_collector_is_chosen_where_nobody_else_does(said, monkeypatch, tmp_path):
+    """Java refuses to start with two."""
+    for name in session_module._OPTIONS_OF_JAVA:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(session_module.os, "cpu_count", lambda: 2)
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    if said in session_module._OPTIONS_OF_JAVA:
+        monkeypatch.setenv(said, "-XX:+UseZGC")
+    elif said:
+        (tmp_path / "spark-defaults.conf").write_text(said)
+    chosen = session_module.garbage_collector("local[2]")
+    assert chosen == ({} if said else {"spark.driver.extraJavaOptions": "-XX:+UseSerialGC"})
+    assert session_module.garbage_collector("spark://127.0.0.1:7077") == {}
+    monkeypatch.setattr(session_module.os, "cpu_count", lambda: 16)
+    assert session_module.garbage_collector("local[*]") == {}
 
 
 def test_a_task_that_lacks_rows_says_so(roomy):

@@ -34,7 +34,7 @@ from shoal.records.storage.digest import DIGEST
 from shoal.records.storage.journal import remove, settle
 from shoal.records.storage.publication import Publication, check_apart, writing_errors
 from shoal.release import peak_mb
-from shoal.spark.audits import audit_rows, check_auditable
+from shoal.spark.audits import audit_rows, check_auditable, verdict_and_digest
 from shoal.spark.data.executors import store
 from shoal.spark.data.frame_records import FrameRoles, SparkRecords, code_records
 from shoal.spark.data.frame_roles import check_bucket_roles, read_frame, roles_as_read
@@ -134,14 +134,13 @@ def release_of(plan: Plan, df: DataFrame, progress: Progress | None = None) -> S
         proposal.forget()
     options.tell("auditing", 0.0)
     try:
-        verdict = audit_rows(seen, proposal.guarantee)
+        verdict, digest = verdict_and_digest(seen, proposal.guarantee)
         if not verdict.holds or len(seen) != proposal.rows:
             raise ShoalError(
                 f"the audit refuses what {proposal.algorithm} proposed: {guarantee} does not hold ({verdict.violations:,} of "
                 f"{verdict.checked:,} counted break it) or rows are missing ({len(seen):,} of {proposal.rows:,}); this is a bug in "
                 "Shoal, please report it"
             )
-        digest = seen.digest()
     except BaseException:
         stored.unpersist()
         raise
@@ -377,7 +376,7 @@ class SparkRelease(Outcome):
         """The certificate of what was written; raises unless its audit holds, and the rows are exactly those that passed before."""
         seen, _ = read_frame(frame, self.guarantee, roles_as_read(self.proposal.raw))
         try:
-            verdict, digest = audit_rows(seen, self.guarantee), seen.digest()
+            verdict, digest = verdict_and_digest(seen, self.guarantee)
         finally:
             seen.forget()
         if not verdict.holds or digest != self.output_sha256:

@@ -17,12 +17,14 @@ from shoal.guarantees.rt import RTAnonymity
 from shoal.guarantees.table import TableAnonymity
 from shoal.numbers import whole_number
 from shoal.spark.audits.buckets import audit_buckets
-from shoal.spark.audits.km import audit_km, audit_local_km
+from shoal.spark.audits.km import audit_in_one_task, audit_km, audit_local_km
 from shoal.spark.audits.tables import audit_lm, audit_rt, audit_table
 from shoal.spark.audits.transactions import audit_k
 from shoal.spark.data.frame_records import SparkRecords
+from shoal.spark.data.one_task import TO_CHANGE, TO_COUNT, fits
 from shoal.spark.data.sets import SparkSets
 
+WITNESSES = 10
 LARGEST = 2**31
 """The largest k or l that is counted with as it is."""
 _AUDITS: dict[type, Callable[..., Audit]] = {
@@ -47,7 +49,7 @@ def check_auditable(guarantee: Any) -> None:
 
 
 def audit_rows(
-    published: SparkSets | SparkRecords, guarantee: Any, *, witnesses: int = 10, yes_or_no: bool = False
+    published: SparkSets | SparkRecords, guarantee: Any, *, witnesses: int = WITNESSES, yes_or_no: bool = False
 ) -> Audit:
     """Whether what was published keeps the guarantee."""
     check_auditable(guarantee)
@@ -56,6 +58,16 @@ def audit_rows(
     count = _AUDITS[type(guarantee)]
     verdict = count(rows, _countable(guarantee, len(published)), witnesses, yes_or_no)
     return replace(verdict, guarantee=guarantee.to_dict())
+
+
+def verdict_and_digest(published: SparkSets | SparkRecords, guarantee: Any) -> tuple[Audit, str]:
+    """What `audit_rows` says of rows, and what they are known by."""
+    room = {KmAnonymity: TO_COUNT, LocalKmAnonymity: TO_CHANGE}.get(type(guarantee))
+    if room is None or not fits(published.sets, room):
+        return audit_rows(published, guarantee), published.digest()
+    counted = _countable(guarantee, len(published))
+    verdict, digest = audit_in_one_task(published.sets, counted, WITNESSES, False, hashed=True)
+    return replace(verdict, guarantee=guarantee.to_dict()), digest
 
 
 def _countable(guarantee: Any, rows: int) -> Any:

@@ -28,6 +28,7 @@ from shoal.kernels.audit.numbered_rows import numbered_rows
 from shoal.kernels.audit.row_sets import first_unsound_row
 from shoal.kernels.audit.threads import blocks_of_work
 from shoal.records.baskets import Baskets
+from shoal.records.storage.digest import row_digest
 from shoal.spark.data.executors import count_batch, count_keys, fetch, map_groups, map_rows
 from shoal.spark.data.one_task import TO_CHANGE, ask_all, cores_of_task, fits
 from shoal.spark.data.packing import (
@@ -53,7 +54,7 @@ _SCHEMA = "block int, checked array<bigint>, rare array<bigint>, support array<b
 def audit_km(sets: SparkSets, guarantee: KmAnonymity, witnesses: int, yes_or_no: bool) -> Audit:
     """As `KmAnonymity.audit`."""
     if fits(sets):
-        return _audit_in_one_task(sets, guarantee, witnesses, yes_or_no)
+        return audit_in_one_task(sets, guarantee, witnesses, yes_or_no)[0]
     m = min(int(guarantee.m), sets.longest)
     full = m if yes_or_no else affordable_size(sets.lengths, sets.of_length, m)
     checked, rare, rarest = _count(sets, guarantee.k, full, witnesses, only_one=yes_or_no)
@@ -74,19 +75,24 @@ def audit_km(sets: SparkSets, guarantee: KmAnonymity, witnesses: int, yes_or_no:
     )
 
 
-def _audit_in_one_task(sets: SparkSets, guarantee: KmAnonymity, witnesses: int, yes_or_no: bool) -> Audit:
+def audit_in_one_task(
+    sets: SparkSets, guarantee: KmAnonymity, witnesses: int, yes_or_no: bool, *, hashed: bool = False
+) -> tuple[Audit, str]:
+    """The audit of the local engine; and, if it is asked for, the hash of the rows, which are then brought there once for both."""
     how = {"witnesses": witnesses, "yes_or_no": yes_or_no, "threads": cores_of_task(sets.session)}
-    told = ask_all(sets, _audit_all, guarantee=guarantee, how=how)
+    told = ask_all(sets, _audit_all, guarantee=guarantee, how=how, hashed=hashed)
     told["by_size"] = {int(size): tuple(counts) for size, counts in told["by_size"].items()}
     told["witnesses"] = tuple(Witness(tuple(items), support, tuple(rows)) for items, support, rows in told["witnesses"])
-    return Audit(guarantee=guarantee.to_dict(), **told | {"notes": tuple(told["notes"])})
+    digest = told.pop("digest")
+    return Audit(guarantee=guarantee.to_dict(), **told | {"notes": tuple(told["notes"])}), digest
 
 
-def _audit_all(baskets: Baskets, guarantee: KmAnonymity, how: dict[str, Any]) -> dict[str, Any]:
+def _audit_all(baskets: Baskets, guarantee: KmAnonymity, how: dict[str, Any], hashed: bool) -> dict[str, Any]:
     """On a worker: what the audit says of all rows."""
     check_rows(baskets, len(baskets.vocabulary))
     verdict = guarantee.audit(baskets, **how)
     told = {name: getattr(verdict, name) for name in ("holds", "checked", "violations", "by_size", "complete", "notes")}
+    told["digest"] = row_digest(baskets) if hashed else ""
     return told | {"witnesses": [[one.items, one.support, one.rows] for one in verdict.witnesses]}
 
 
@@ -179,7 +185,7 @@ def audit_local_km(sets: SparkSets, guarantee: LocalKmAnonymity, witnesses: int,
     tree = guarantee.hierarchy
     node = None if tree is None else nodes_of(sets.vocabulary, tree)  # a token from elsewhere is an error in any case
     if fits(sets, TO_CHANGE):  # rows may have to be spelled out
-        return _audit_in_one_task(sets, guarantee, witnesses, yes_or_no)
+        return audit_in_one_task(sets, guarantee, witnesses, yes_or_no)[0]
     plain = replace(audit_km(sets, guarantee, witnesses, True), guarantee=guarantee.to_dict())
     if plain.holds:
         return plain

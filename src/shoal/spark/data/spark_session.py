@@ -3,6 +3,9 @@
 Spark shuffles into 200 partitions unless told otherwise, a number for clusters. A session of ours on local[N] takes four for each core, as
 our benchmarks do, unless the user's settings name a number (`spark.sql.shuffle.partitions`).
 
+A JVM of ours on this machine collects its garbage serially where there are few cores and nobody has said otherwise: the default, G1, works
+beside it on other cores, which are not there, and lets the heap grow to twice the size (docs/guide/spark.md has figures).
+
 Workers must run the Python that has the package: on this machine that is the one that runs now, so PYSPARK_PYTHON names it unless the
 user has named another. A master on this machine listens on loopback only.
 """
@@ -34,6 +37,10 @@ _SETTINGS = {
 }
 _PARTITIONS = "spark.sql.shuffle.partitions"
 _PER_CORE = 4
+_FEW_CORES = 4
+_SERIAL = {"spark.driver.extraJavaOptions": "-XX:+UseSerialGC"}
+_OPTIONS_OF_JAVA = "JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS", "PYSPARK_SUBMIT_ARGS"
+"""What may name a garbage collector, besides Spark's settings: Java refuses to start with two."""
 _LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
 _ON_THIS_MACHINE = re.compile(r"local(\[.*\])?|spark://(localhost|127\.0\.0\.1)(:\d+)?")
 
@@ -66,7 +73,8 @@ def start_session(master: str = HERE, settings: dict[str, str] | None = None) ->
     is_ours = SparkContext._active_spark_context is None
     python = os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", python)
-    chosen = _SETTINGS | (_LOOPBACK if _ON_THIS_MACHINE.fullmatch(master) else {}) | (settings or {})
+    chosen = _SETTINGS | (_LOOPBACK if _ON_THIS_MACHINE.fullmatch(master) else {})
+    chosen |= (garbage_collector(master) if is_ours else {}) | (settings or {})
     builder = SparkSession.Builder().master(master).appName("shoal")
     for name, value in chosen.items():
         builder = builder.config(name, value)
@@ -79,6 +87,18 @@ def start_session(master: str = HERE, settings: dict[str, str] | None = None) ->
     if is_ours and is_here(master) and not session.sparkContext.getConf().contains(_PARTITIONS):
         session.conf.set(_PARTITIONS, str(_PER_CORE * session.sparkContext.defaultParallelism))
     return session
+
+
+def garbage_collector(master: str) -> dict[str, str]:
+    """The setting for a JVM that starts on this machine, unless something else may name options of Java."""
+    if not is_here(master) or (os.cpu_count() or 1) > _FEW_CORES or any(map(os.environ.get, _OPTIONS_OF_JAVA)):
+        return {}
+    folder = os.environ.get("SPARK_CONF_DIR") or os.path.join(os.environ.get("SPARK_HOME", ""), "conf")
+    try:
+        with open(os.path.join(folder, "spark-defaults.conf"), encoding="utf-8", errors="replace") as file:
+            return {} if "JavaOptions" in file.read() else _SERIAL
+    except OSError:
+        return _SERIAL
 
 
 def missing() -> str | None:
