@@ -277,6 +277,9 @@ def _way(facts: dict[str, Any]) -> str:
     delta, formation = facts["parameters"].get("delta"), facts["facts"].get("formation")
     if delta is not None:
         return f"within delta = {delta:g}"
+    if (levels := facts["facts"].get("levels")) is not None:
+        proven = "proven optimal: by its price no choice of levels loses less" if facts["optimal"] else "levels"
+        return f"{proven} ({', '.join(f'{column} {level}' for column, level in levels.items())})"
     return f"here {formation}" if facts["algorithm"] == "better-of-two" and formation else ""
 
 
