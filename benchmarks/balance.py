@@ -277,7 +277,7 @@ LEVELS = {
     "Adult": "sex,age,race,marital-status,education,native-country,workclass,occupation",
     "Diabetes-130": "race,gender,age",
 }
-"""Quasi columns of tables under trees: Adult's are those of ARX, for the 30,162 rows without missing values; the others are flat, or bands."""
+"""Quasi columns of tables under trees: Adult's are ARX's, for the 30,162 rows without missing values; the others are flat, or bands."""
 
 
 def section_levels() -> list[Row]:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
+import os
 from collections import Counter
 from math import log2
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,6 +26,8 @@ from shoal.algorithms.tables.full_domain import full_domain
 from shoal.algorithms.tables.top_down import top_down
 from shoal.errors import InputError, Unreachable
 from shoal.guarantees.table import TableAnonymity
+from shoal.hierarchy.files import read_hierarchy
+from shoal.price.information import entropy_bits
 from shoal.records.records import Column, Records
 
 ALL = {"full-domain": full_domain, "top-down": top_down, "bottom-up": bottom_up}
@@ -208,13 +214,38 @@ def test_the_patients_of_incognito():
     assert found.bound == pytest.approx((log2(3) + 1) / (2 * log2(3) + 1))
     assert found.facts["choices"] == 12
     assert found.facts["levels"] in (
-        {"birth": "1 of 1", "sex": "1 of 1", "zip": "0 of 2"},
-        {"birth": "0 of 1", "sex": "1 of 1", "zip": "2 of 2"},
+        "birth 1 of 1, sex 1 of 1, zip 0 of 2",
+        "birth 0 of 1, sex 1 of 1, zip 2 of 2",
     )
     # Whoever wants the sexes gives them a weight.
     rt = RTOptions(weights={"sex": 5})
     found = full_domain(table, TableAnonymity(2), trees, Options(), rt)
-    assert found.facts["levels"] == {"birth": "1 of 1", "sex": "0 of 1", "zip": "2 of 2"}
+    assert found.facts["levels"] == "birth 1 of 1, sex 0 of 1, zip 2 of 2"
+
+
+ARX = ("sex", "age", "race", "marital-status", "education", "native-country", "workclass", "occupation", "salary-class")
+"""Columns in the order of ARX's copy of Adult."""
+
+
+@pytest.mark.skipif("SHOAL_DATA" not in os.environ, reason="needs the public data sets")
+@pytest.mark.parametrize(
+    ("k", "levels", "bits"),
+    [(5, (1, 2, 1, 1, 3, 2, 2, 1, 1), 407289.5388925293), (100, (0, 4, 1, 1, 3, 2, 2, 1, 1), 453196.8932458743)],
+)
+def test_adult_has_the_levels_and_the_loss_that_arx_records(k, levels, bits):
+    """Without suppression and by non-uniform entropy: src/test/org/deidentifier/arx/test/TestAnonymizationKAnonymity.java."""
+    folder = Path(os.environ["SHOAL_DATA"]) / "adult"
+    with gzip.open(folder / "adult.csv.gz", "rt") as file:
+        rows = [tuple(row[name].strip() for name in ARX) for row in csv.DictReader(file, skipinitialspace=True)]
+    rows = [row for row in rows if "?" not in row]
+    columns = [Column.from_texts(n, "quasi", texts) for n, texts in zip(ARX, zip(*rows, strict=True), strict=True)]
+    trees = {name: read_hierarchy(folder / f"hierarchies_arx/adult_hierarchy_{name}.csv") for name in ARX}
+    found = full_domain(Records(tuple(columns)), TableAnonymity(k), trees, Options())
+    assert found.optimal
+    told = [f"{name} {level} of " for name, level in zip(ARX, levels, strict=True)]
+    assert all(one.startswith(start) for one, start in zip(found.facts["levels"].split(", "), told, strict=True))
+    said = sum(entropy_bits(np.bincount(one.codes)) for one in columns)
+    assert found.facts["lost"] * said == pytest.approx(bits, abs=1e-6)
 
 
 def test_a_step_down_that_saves_much_for_a_large_class_comes_first():

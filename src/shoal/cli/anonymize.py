@@ -278,8 +278,7 @@ def _way(facts: dict[str, Any]) -> str:
     if delta is not None:
         return f"within delta = {delta:g}"
     if (levels := facts["facts"].get("levels")) is not None:
-        proven = "proven optimal: by its price no choice of levels loses less" if facts["optimal"] else "levels"
-        return f"{proven} ({', '.join(f'{column} {level}' for column, level in levels.items())})"
+        return f"levels: {levels}" + ("; proven: no others lose less" if facts["optimal"] else "")
     return f"here {formation}" if facts["algorithm"] == "better-of-two" and formation else ""
 
 

@@ -61,10 +61,10 @@ def full_domain(
         nodes,
         "full-domain",
         {
-            "levels": {
-                one.name: f"{h} of {len(one.levels) - 1}"
+            "levels": ", ".join(
+                f"{one.name} {h} of {len(one.levels) - 1}"
                 for one, h in zip(table.fields, search.found.tolist(), strict=True)
-            },
+            ),
             "choices": int(np.prod(search.shape)),
             "counted": search.counted,
             **({} if search.is_optimal else {"gap": gap}),

@@ -22,7 +22,7 @@ from shoal.algorithms.rt.cluster_recoding import ClusterRecoding, RTOptions
 from shoal.algorithms.rt.clusters import cluster_facts, number_groups
 from shoal.algorithms.rt.demand import Demand, demand_of
 from shoal.algorithms.tables.fields import Field, Floats, Hierarchies, Ints, fields_of
-from shoal.errors import InputError, Unreachable, option
+from shoal.errors import InputError, Message, Unreachable, option
 from shoal.guarantees.table import TableAnonymity
 from shoal.kernels.tables.demands import DISTINCT, ORDERED, ORDERED_OR_MISSING
 from shoal.kernels.tables.roll_up import lacking_classes, roll_up
@@ -236,8 +236,10 @@ def uniform(
             f"{name}={limit:g}" if isinstance(limit, float) else f"{name}={limit}" for name, limit in rt.limits.items()
         ),
         tuple(
-            f"column {one.name!r} has no hierarchy, so its values are joined in {one.tree.source}; give it another with "
-            f"{option('hierarchy', f'{one.name}=SPEC')}"
+            Message(
+                f"column {one.name!r} has no hierarchy, so its values are joined in {one.tree.source}; give it another with "
+                f"{option('hierarchy', f'{one.name}=SPEC')}"
+            )
             for one in made
         ),
     )
