@@ -134,8 +134,8 @@ ALGORITHM_WORDS["lm"] = ALGORITHM_WORDS["rt"]
 
 PRICES = {
     "": "What the algorithm makes cheap unless asked",
-    "information": "Information: what readers can no longer know about the items",
-    "ncp": "NCP: the share of all items that each category stands for, as in the papers",
+    "information": "Information: what readers can no longer know",
+    "ncp": "NCP: the share of all items or values that each category stands for, as in the papers",
 }
 """What a search can be told to make cheap."""
 
