@@ -319,7 +319,8 @@ class Keywords(Auditing, total=False):
             "km: `local` (an item stands as it is, else as a category, else not at all, row by row), `exact` (one cut for all rows, the "
             "proven optimum), `hybrid` (a cut, and single deletions), lra (a cut for each part of the rows), vpa (aa in parts of the "
             "domain, then in all of it), or oa, da, aa of the 2008 paper. k: `split` (loses least), or pta, gsc, gray-tsp of the 2017 "
-            "paper; in tables `better-of-two` (tries cluster and mondrian), or one of these. rt and lm: `joint` (columns and items "
+            "paper; in tables `better-of-two` (tries cluster and mondrian), or one of these, or, the same for a value wherever it stands, "
+            "`full-domain` (one level a column, the proven optimum), top-down or bottom-up (cuts). rt and lm: `joint` (columns and items "
             "under one objective), or of the 2013 paper "
             f"rmerge-r, -t or -rt (relational loss within {option('delta')}), tmerge-r, -t or -rt "
             "(item loss within it), rfirst, tfirst. diversity: injector, balanced (smaller buckets) or anatomy (ignores rules, "
@@ -346,7 +347,8 @@ class Keywords(Auditing, total=False):
             SEARCH,
             Share("0.02"),
             f"Tables: up to this share of the rows may be left out: those that {option('limits')} leaves fewer than k alike, then those "
-            "that are farthest from the rows of their class or, beside items, whose items lose most. They count as lost.",
+            "that are farthest from the rows of their class or, beside items, whose items lose most; full-domain, top-down and bottom-up "
+            "choose levels with them. They count as lost.",
             "SHARE",
             "0",
         ),
@@ -356,8 +358,8 @@ class Keywords(Auditing, total=False):
         Option(
             SEARCH,
             Choice(("information", "ncp")),
-            "What the search for items makes cheap. `information`: what readers no longer know about them. `ncp`: the share of the domain "
-            "that each token stands for, as in the 2008 paper.",
+            "What the search for items, or with full-domain, top-down and bottom-up for columns, makes cheap. `information`: what readers "
+            "no longer know about them. `ncp`: the share of the domain that each token stands for, as in the 2008 paper.",
             default="information; oa, da, aa, vpa: ncp",
         ),
     ]
@@ -366,7 +368,8 @@ class Keywords(Auditing, total=False):
         Option(
             SEARCH,
             Seconds(),
-            "Stop searching after this time and take the best so far (local, after its first pass, exact, hybrid, lra and split).",
+            "Stop searching after this time and take the best so far (local, after its first pass, exact, hybrid, lra, "
+            "split and full-domain).",
             "SECONDS",
         ),
     ]

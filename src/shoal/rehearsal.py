@@ -175,7 +175,8 @@ def _estimate(plan: Plan, source: Source, baskets: Baskets | None) -> Estimate:
     m = getattr(plan.guarantee, "m", None)
     if m is not None and baskets is not None:
         itemsets = _itemsets(baskets, m)
-    if plan.kind in ("table", "rt", "lm") and "mondrian" not in (plan.algorithm, plan.options.formation):
+    compares = plan.kind in ("table", "rt", "lm") and not entry(plan.kind, plan.algorithm)[1].uniform
+    if compares and "mondrian" not in (plan.algorithm, plan.options.formation):
         combinations = _combinations(source)
         # What takes the better of several ways leaves out this one in large tables.
         if combinations <= MOST_TUPLES or entry(plan.kind, plan.algorithm)[0] not in ("better-of-two", "joint"):

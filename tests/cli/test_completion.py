@@ -32,7 +32,10 @@ def offered(line: str) -> list[str]:
         ("shoal audit x.csv --format p", ["parquet"]),
         (
             "shoal anonymize x.csv --model k --algorithm ",
-            ["split", "pta", "gsc", "gray-tsp", "better-of-two", "cluster", "mondrian"],
+            [
+                *("split", "pta", "gsc", "gray-tsp"),
+                *("better-of-two", "cluster", "mondrian", "full-domain", "top-down", "bottom-up"),
+            ],
         ),
         ("shoal anonymize x.csv --model lm --algorithm rmerge", ["rmerge-r", "rmerge-t", "rmerge-rt"]),
         ("shoal anonymize x.csv --model nonsense --algorithm ", []),

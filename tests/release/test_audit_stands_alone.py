@@ -84,6 +84,21 @@ def nothing_excluded(impossible_kinds):
     return broken
 
 
+def overcounted(roll_up):
+    """Classes are thought to be of more rows than they have."""
+
+    def broken(*args):
+        group, member, size, own = roll_up(*args)
+        return group, member, size + 9, own
+
+    return broken
+
+
+def content_with_one(k):
+    """A row by itself is taken for a crowd."""
+    return property(lambda table: 1)
+
+
 def first_class_torn(classes_of_nodes):
     """All members of a class but one go to another."""
 
@@ -121,6 +136,8 @@ BLOCKS = (KERNELS + "itemsets.prefixes", "even_blocks", half_lost)
 TRIPLES = (KERNELS + "itemsets.descents", "settle_triples", lenient("k"))
 COUNT_TREE = (KERNELS + "itemsets.count_tree", "generalize_breaches", lenient("k"))
 CLUSTERS = (KERNELS + "tables.boxes", "nearest_groups", lenient("k"))
+ROLLED = (KERNELS + "tables.roll_up", "roll_up", overcounted)
+ALONE = ("shoal.algorithms.tables.uniform", "Uniform.k", content_with_one)
 PARTS = ("shoal.algorithms.rt.mondrian", "mondrian_parts", lenient("k"))
 ITEMS = (KERNELS + "tables.item_groups", "joined_items", lenient("k"))
 TOLD = (KERNELS + "tables.item_groups", "settled_groups", lenient("promise.l"))
@@ -145,7 +162,14 @@ FAULTS = {
         "gray-tsp": [TORN, CHANGED],
         "gsc": [CHANGED],
     },
-    "table": {"better-of-two": [CLUSTERS, PARTS], "cluster": [CLUSTERS], "mondrian": [PARTS]},
+    "table": {
+        "better-of-two": [CLUSTERS, PARTS],
+        "cluster": [CLUSTERS],
+        "mondrian": [PARTS],
+        "full-domain": [ROLLED, ALONE],
+        "top-down": [ALONE],
+        "bottom-up": [ROLLED, ALONE],
+    },
     "rt": {name: [ITEMS] for name in ALGORITHMS["rt"]},
     "lm": {name: [TOLD] for name in ALGORITHMS["lm"]},
     "diversity": {
@@ -442,3 +466,16 @@ def test_classes_that_lack_sensitive_values_are_refused(monkeypatch, tmp_path, p
     monkeypatch.setattr("shoal.algorithms.rt.demand.repair_groups", lambda *args: None)
     with pytest.raises(shoal.ShoalError, match="the audit refuses what better-of-two proposed"):
         shoal.anonymize(*asked, quasi="age", sensitive="ill")
+
+
+@pytest.mark.parametrize("name", ["full-domain", "top-down", "bottom-up"])
+@pytest.mark.parametrize("promise", [{"l": 2}, {"l": 2, "l_kind": "frequency"}, {"t": 0.3}])
+def test_a_search_for_levels_and_cuts_that_takes_no_class_for_poor_is_refused(monkeypatch, name, promise):
+    ages = (20, 21, 22, 40, 41, 42) * 3
+    age = Column.from_texts("age", "quasi", map(str, ages))
+    ill = Column.from_texts("ill", "sensitive", ["flu" if age < 30 else "gout" for age in ages])
+    asked = (Records((age, ill)), shoal.TableAnonymity(3, **promise))
+    assert shoal.anonymize(*asked, algorithm=name).audit.holds
+    monkeypatch.setattr("shoal.algorithms.tables.uniform.lacking_classes", lambda *args: None)
+    with pytest.raises(shoal.ShoalError, match=f"the audit refuses what {name} proposed"):
+        shoal.anonymize(*asked, algorithm=name)

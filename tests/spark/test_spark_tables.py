@@ -303,6 +303,7 @@ def test_a_column_without_a_role_and_a_promise_out_of_reach_are_refused(spark):
     ("guarantee", "given", "message"),
     [
         (RTAnonymity(2, 2), {"algorithm": "tfirst", "quasi": "a"}, "tfirst does not run on Spark"),
+        (TableAnonymity(2), {"algorithm": "top-down", "quasi": "a", "drop": "items"}, "top-down does not run on Spark"),
         (RTAnonymity(2, 2), {}, "no column is quasi"),
         (RTAnonymity(2, 2), {"quasi": "a", "hierarchy": "frequency:3"}, "cannot be made on Spark for a table"),
         (LmDiversity(2, 2, 2), {"quasi": "a"}, "needs sensitive items"),

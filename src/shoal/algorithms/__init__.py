@@ -16,6 +16,8 @@ class Entry:
 
     module: str
     options: tuple[str, ...] = ()
+    uniform: bool = False
+    """Whether it recodes all rows of a table alike: then limits, and rows that leave, are its own business."""
 
 
 _OF_ITEMS = ("seed", "formation", "transaction", "price", "suppress", "item_weights")
@@ -61,6 +63,9 @@ ALGORITHMS: dict[str, dict[str, Entry]] = {
         "better-of-two": Entry("shoal.algorithms.rt.clusters", ("seed", *_ROWS)),
         "cluster": Entry("shoal.algorithms.rt.clusters", ("seed", *_ROWS)),
         "mondrian": Entry("shoal.algorithms.rt.clusters", _ROWS),
+        "full-domain": Entry("shoal.algorithms.tables.full_domain", ("price", *_ROWS, "time_limit"), uniform=True),
+        "top-down": Entry("shoal.algorithms.tables.top_down", ("price", *_ROWS), uniform=True),
+        "bottom-up": Entry("shoal.algorithms.tables.bottom_up", ("price", *_ROWS), uniform=True),
     },
 }
 """Per kind of data and promise, the home of each algorithm (its function has the algorithm's name); the first is the default."""

@@ -277,6 +277,8 @@ def _way(facts: dict[str, Any]) -> str:
     delta, formation = facts["parameters"].get("delta"), facts["facts"].get("formation")
     if delta is not None:
         return f"within delta = {delta:g}"
+    if (levels := facts["facts"].get("levels")) is not None:
+        return f"levels: {levels}" + ("; proven: no others lose less" if facts["optimal"] else "")
     return f"here {formation}" if facts["algorithm"] == "better-of-two" and formation else ""
 
 

@@ -190,11 +190,16 @@ def proposal(source: Source, guarantee: Any, request: Mapping[str, Any], options
     trees = hierarchies(records, request["hierarchy"], request["unknown"], guarantee, options)
     share, all_rows, everybody = request["suppress_rows"] or 0.0, len(records), records
     run = algorithm(kind, name)
-    if share:
+    stay: Ints | None
+    if home.uniform:
+        recoding = run(records, guarantee, trees, options, replace(rt, suppress_rows=share))
+        stay = recoding.stay
+    elif share:
         stay, recoding = without_outliers(run, records, guarantee, trees, options, rt, share)
-        records = records.take(stay)
     else:
         stay, recoding = None, within_limits(run, records, guarantee, trees, options, rt)
+    if stay is not None:
+        records = records.take(stay)
     options.tell("recoding", 0.0)
     published = recoding.apply(records)
     worth = worth_of(records, published, recoding, rt, trees)

@@ -40,6 +40,8 @@ class RTOptions:
     """Per relational column, how coarse its values may be published; no limit where not given."""
     item_weights: Mapping[str, float] = field(default_factory=dict)
     """Per item, how much it matters, from 0 to 1; 1 where not given. A generalized item has the mean of its items."""
+    suppress_rows: float = 0.0
+    """The share of the rows that may leave, for algorithms that see to that themselves."""
 
     def __post_init__(self) -> None:
         if self.delta is not None and not 0 <= self.delta <= 1:
@@ -116,6 +118,8 @@ class ClusterRecoding(Outcome):
     ncp_by_column: Mapping[str, float] = field(default_factory=dict)
     ul: float | None = None
     items_ncp: float | None = None
+    stay: npt.NDArray[np.int64] | None = None
+    """The rows that `of_row` is about, where the algorithm itself let some leave."""
 
     @property
     def loss(self) -> dict[str, float]:

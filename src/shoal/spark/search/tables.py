@@ -61,6 +61,11 @@ def check(guarantee: Any, asked: Asked) -> None:
             "algorithm tfirst does not run on Spark: it groups all rows by their items first, wherever their values are; use rfirst, "
             "rmerge or tmerge, or the local engine"
         )
+    if entry(kind_of(guarantee), asked["algorithm"])[1].uniform:
+        raise InputError(
+            f"algorithm {asked['algorithm']} does not run on Spark: it recodes all rows of a table alike, and tables are released in parts "
+            "there; use better-of-two, or the local engine"
+        )
     if asked["missing_quasi"]:
         raise InputError(
             "on Spark a missing value of a quasi column is a value of its own; leave out what it should be, or use the local engine"

@@ -108,6 +108,9 @@ ALGORITHM_WORDS: dict[str, dict[str, str]] = {
         "better-of-two": "Forms classes in both of the ways below, and takes those that keep more of the columns.",
         "cluster": "Groups of nearest rows; slow on large tables.",
         "mondrian": "Cuts the table in halves again and again; fast on large tables.",
+        "full-domain": "Every column at one level of its tree, the same in all rows; the best choice of levels, with a proof.",
+        "top-down": "A cut through the tree of each column, the same in all rows, from the root down. By Fung and others, 2005.",
+        "bottom-up": "The same from the values up; loses more. By Wang and others, 2004.",
     },
     "rt": {
         "joint": "Weighs columns against items, by the balance below, and keeps most of both. Ours.",
@@ -131,8 +134,8 @@ ALGORITHM_WORDS["lm"] = ALGORITHM_WORDS["rt"]
 
 PRICES = {
     "": "What the algorithm makes cheap unless asked",
-    "information": "Information: what readers can no longer know about the items",
-    "ncp": "NCP: the share of all items that each category stands for, as in the papers",
+    "information": "Information: what readers can no longer know",
+    "ncp": "NCP: the share of all items or values that each category stands for, as in the papers",
 }
 """What a search can be told to make cheap."""
 
