@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 
 import shoal
+from shoal.algorithms.recoding import Options
 from shoal.estimates.tree_cut import (
     APART,
     blame,
@@ -23,6 +24,8 @@ from shoal.estimates.tree_cut import (
 )
 from shoal.hierarchy.tree import Hierarchy
 from strategies import baskets_of, worlds
+
+IN_FULL = Options()
 
 
 def store():
@@ -38,7 +41,7 @@ def test_two_fish_close_the_whole_store():
     found = tree_cut(shoal.Baskets.from_rows(rows), shoal.KmAnonymity(3, 2), tree)
     assert [tree.labels[v] for v in found.cut.nodes] == ["*"]
     assert (found.info, found.exact, found.optimal) == (1.0, 0.0, True)
-    assert found.costliest() == tree.root
+    assert found.closed_nodes() == [tree.root]
     why = blame(found, tree.root)
     assert [(tree.labels[one.node], one.rows, one.sets) for one in why.culprits] == [("fish", 2, 1)]
     merged, apart = remedies(found, why)
@@ -57,7 +60,9 @@ def test_a_set_apart_category_is_dropped_within_what_may_be_left_out():
     baskets, promise = shoal.Baskets.from_rows(rows), shoal.KmAnonymity(3, 2)
     found = tree_cut(baskets, promise, tree)
     apart = list(remedies(found, blame(found, tree.root)))[-1]
-    after = tree_cut(baskets, promise, edit_of(apart.act, tree, apart.nodes, apart.label), apart.suppress)
+    after = tree_cut(
+        baskets, promise, edit_of(apart.act, tree, apart.nodes, apart.label), Options(suppress=apart.suppress)
+    )
     assert (after.info, after.deleted) == (apart.info, apart.deleted)
     assert after.deleted == pytest.approx(2 / 27)
 
@@ -69,7 +74,7 @@ def test_it_loses_what_the_release_loses(world):
     if not baskets.occurrences:
         return
     promise = shoal.KmAnonymity(k, m)
-    found = tree_cut(baskets, promise, tree, moment=None)
+    found = tree_cut(baskets, promise, tree, IN_FULL)
     release = shoal.anonymize(baskets, promise, hierarchy=tree, algorithm="exact", suppress=0)
     assert found.info == pytest.approx(release.loss["info"], abs=1e-6)
     assert found.exact == pytest.approx(release.kept["exact"])
@@ -96,7 +101,7 @@ def test_blame_is_what_counting_by_hand_says(world):
     baskets = baskets_of(rows, tree)
     if not baskets.occurrences:
         return
-    found = tree_cut(baskets, shoal.KmAnonymity(k, m), tree, moment=None)
+    found = tree_cut(baskets, shoal.KmAnonymity(k, m), tree, IN_FULL)
     for node in [v for v in found.cut.nodes.tolist() if v >= tree.n_leaves]:
         opened = found.cut.node.copy()
         for leaf in np.flatnonzero(opened == node).tolist():
@@ -136,9 +141,9 @@ def test_fourteen_departments_close_a_real_store():
     baskets = shoal.read(folder / "completejourney_baskets.dat.gz")
     tree = shoal.read_hierarchy(folder / "completejourney_hierarchy.csv.gz")
     promise = shoal.KmAnonymity(5, 2)
-    found = tree_cut(baskets, promise, tree, moment=None)
+    found = tree_cut(baskets, promise, tree, IN_FULL)
     assert found.info == 1.0
     why = blame(found, tree.root)
     assert (why.sets, len(why.culprits), why.others) == (55, 14, 0)
-    merged = next(remedies(found, why, moment=None))
+    merged = next(remedies(found, why))
     assert merged.info == pytest.approx(0.842, abs=1e-3)

@@ -86,7 +86,7 @@ class Widths:
         start = int(self.starts[node]) + first
         return float(self.reached[start + count] - self.reached[start])
 
-    def seen(self, node: int, pixels_per_weight: float, least: float) -> int:
+    def visible(self, node: int, pixels_per_weight: float, least: float) -> int:
         """How many children of a node are wide enough: the first ones."""
         siblings = self.order[self.starts[node] : self.starts[node + 1]]
         return int(np.searchsorted(-self.weight[siblings], -least / pixels_per_weight, side="right"))
@@ -138,7 +138,7 @@ def _first_row(widths: Widths, node: int, first: int, width: float, least: float
     total = widths.total(node, first, rest)
     if widths.fitting(node, first, width, least) < rest:
         # As many as can be seen if what remains is drawn to scale, unless it takes too much room, ...
-        shown = max(1, widths.seen(node, width / total, least) - first)
+        shown = max(1, widths.visible(node, width / total, least) - first)
         part = widths.total(node, first, shown) / total
         # ... or too little to be clicked.
         if not HANDLE / width <= 1 - part <= MORE:
@@ -152,7 +152,7 @@ def _first_row(widths: Widths, node: int, first: int, width: float, least: float
 def _below(widths: Widths, above: Cell, level: int, width: float, least: float) -> Iterator[Cell]:
     node, fanout = above.node, widths.fanout(above.node)
     per_weight = (above.right - above.left) / widths.weight[node]
-    shown = min(fanout, widths.seen(node, per_weight * width, least))
+    shown = min(fanout, widths.visible(node, per_weight * width, least))
     yield from _children(widths, node, (0, shown), level, above.left, per_weight)
     left = above.left + per_weight * widths.total(node, 0, shown)
     if shown < fanout and (above.right - left) * width >= least:

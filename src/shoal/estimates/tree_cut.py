@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -30,8 +30,8 @@ from shoal.hierarchy.tree import Hierarchy
 from shoal.price.information import Fates
 from shoal.records.baskets import Baskets
 
-MOMENT = 1.0
-"""Seconds after which the search for the best cut returns the best so far."""
+AT_ONCE = Options(time_limit=4.0)
+"""Seconds after which the search for the best cut returns the best so far. A tree of 72,000 nodes takes a tenth of that."""
 MOST_BLAMED = 80
 """Nodes that are named."""
 APART = "left out"
@@ -54,12 +54,13 @@ class TreeCut:
     optimal: bool
     """Whether no cut loses less, in the price that was searched. If not, time was up."""
     problem: Problem
+    options: Options
 
-    def costliest(self) -> int | None:
-        """The closed node that costs most; None where everything is published as it is."""
-        tree, cost = self.cut.hierarchy, self.problem.cost
-        closed = [v for v in self.cut.nodes.tolist() if v >= tree.n_leaves and cost[v] > 0]
-        return max(closed, key=lambda v: (int(cost[v]), v), default=None)
+    def closed_nodes(self) -> list[int]:
+        """The inner nodes that are published in place of what is below them, the costliest first."""
+        cost = self.problem.cost
+        closed = [v for v in self.cut.nodes.tolist() if v >= self.cut.hierarchy.n_leaves]
+        return sorted(closed, key=lambda v: (-int(cost[v]), v))
 
 
 @dataclass(frozen=True)
@@ -101,18 +102,16 @@ class Remedy:
     deleted: float
 
 
-def tree_cut(
-    baskets: Baskets, promise: KmAnonymity, tree: Hierarchy, suppress: float = 0.0, moment: float | None = MOMENT
-) -> TreeCut:
-    """The best cut that keeps the promise, with at most this share of the occurrences dropped; the best so far when time is up."""
-    problem = Problem(baskets, promise, tree)
-    found = exact_on(problem, Options(suppress=suppress, time_limit=moment), time.monotonic())
+def tree_cut(baskets: Baskets, promise: KmAnonymity, tree: Hierarchy, options: Options = AT_ONCE) -> TreeCut:
+    """The best cut that keeps the promise, with at most the share `suppress` of occurrences dropped; the best so far when time is up."""
+    problem = Problem(baskets, promise, tree, options.threads, price=options.price)
+    found = exact_on(problem, options, time.monotonic())
     problem.pulse = None  # what follows is not the search's time
     cut = found.cut.lowest()
     leaves = np.flatnonzero(problem.occurrences)
     node = cut.node[leaves]
     fates = Fates(leaves, node.astype(np.int64), problem.occurrences[leaves], node == leaves)
-    return TreeCut(cut, fates.info, fates.exact, fates.deleted, bool(found.optimal), problem)
+    return TreeCut(cut, fates.info, fates.exact, fates.deleted, bool(found.optimal), problem, options)
 
 
 def blame(found: TreeCut, node: int) -> Blame:
@@ -154,13 +153,14 @@ def name_culprits(
     return named, len(left)
 
 
-def remedies(found: TreeCut, why: Blame, suppress: float = 0.0, moment: float | None = MOMENT) -> Iterator[Remedy]:
+def remedies(found: TreeCut, why: Blame) -> Iterator[Remedy]:
     """What can be done about the nodes that are blamed, each as soon as it is tried."""
     problem, tree = found.problem, found.cut.hierarchy
     promise = KmAnonymity(problem.k, problem.m)
     blamed = [culprit.node for culprit in why.culprits]
     total = max(1, int(problem.occurrences.sum()))
     share = sum(int(v) for v in tree.sums(problem.occurrences)[blamed]) / total
+    suppress = found.options.suppress
     room = min(1.0, max(suppress, np.ceil((found.deleted + share) * 1e4) / 1e4))
     siblings = mergeable(problem, tree, why)
     tries = [("merge", siblings, free_label(tree, f"other {tree.labels[why.node]}"), suppress)] if siblings else []
@@ -171,7 +171,7 @@ def remedies(found: TreeCut, why: Blame, suppress: float = 0.0, moment: float | 
             other = edit_of(act, tree, nodes, label)
         except InputError:  # all of them are under it already, or it is the name of another node
             continue
-        after = tree_cut(problem.baskets, promise, other, allowed, moment)
+        after = tree_cut(problem.baskets, promise, other, replace(found.options, suppress=allowed))
         yield Remedy(act, nodes, label, allowed, after.info, after.deleted)
 
 
