@@ -266,6 +266,9 @@ def test_the_tree_is_walked_merged_and_moved_by_keys_and_the_loss_follows(served
     says(page, "*, 27 times, 6 below")
     page.keyboard.press("ArrowDown")
     says(page, "fruit, 13 times")
+    page.keyboard.press("w")  # it is published as the root
+    page.get_by_role("button", name="Look at fish").wait_for()
+    page.get_by_text("“*” is published instead of what is below it.").wait_for()
     page.keyboard.press("Enter")
     page.get_by_label("The way to this part of the icicle").get_by_text("fruit").wait_for()
     page.keyboard.press("ArrowDown")

@@ -21,6 +21,7 @@ from shoal.app.panels.hierarchies.tree_browser import Browser
 from shoal.app.panels.hierarchies.tree_page import short
 from shoal.app.project.wording import with_capital
 from shoal.app.widgets import components as parts
+from shoal.errors import InputError
 from shoal.hierarchy import edit as edits
 from shoal.hierarchy.tree import Hierarchy
 
@@ -180,7 +181,7 @@ class TreeCanvas:
         elif act == "open":
             self._open(nodes[0], max(0, int(given.get("first") or 0)))
         elif act == "why":
-            await self._ask(nodes[0])
+            await self._ask(self._closed_above(nodes[0]))
         elif act in ("choose", "also", "range"):
             self._choose(act, nodes)
         elif act == "take":
@@ -218,6 +219,8 @@ class TreeCanvas:
         """Leads to the field for the name of the node that others become."""
         if node not in self.bench.browser.chosen:
             self._choose("also", [node])
+        if len(self.bench.browser.chosen) < 2:
+            raise InputError("choose at least two nodes to merge: Shift and the arrow keys choose neighbours")
         self.client.run_javascript(
             "setTimeout(() => document.querySelector('.sh-side input[aria-label=\"Name of the new node\"]')?.focus(), 150)"
         )
@@ -235,10 +238,21 @@ class TreeCanvas:
             self.timer.active = True
         self._look()
 
+    def _closed_above(self, node: int) -> int:
+        """The closed node that a node is published as."""
+        closed, above = set(answer_to(self.key).get("closed", ())), node
+        while above >= 0 and above not in closed:
+            above = int(self.loaded.tree.parent[above])
+        if above < 0:
+            raise InputError(
+                f"nothing closes “{short(self.loaded.tree.names[node])}”; ask about a node that is not published as it is"
+            )
+        return above
+
     def _problem(self) -> str | None:
         """Why there is nothing to cut yet."""
         if self.loaded.missing:
-            return "Once all items have their place in the tree, what one cut loses is shown here."
+            return "Some items are not in the tree. Once all have a place in it, what one cut loses is shown here."
         return self.tree.project.problem()
 
     def _look(self) -> None:
@@ -270,7 +284,8 @@ class TreeCanvas:
         if self.problem is not None or self.failed is not None:
             parts.notice(self.problem or str(self.failed), "warn")
             if self.failed is not None:
-                parts.button("Ask again", self._again, "quiet")
+                with parts.row():
+                    parts.button("Ask again", self._again, "quiet")
             return
         if "info" not in found:
             standing = self.warm.standing(self.key) if self.key else None
@@ -294,8 +309,6 @@ class TreeCanvas:
         why, names = found["blame"], self.loaded.tree.names
         promise = self.tree.project.draft.get("guarantee", {})
         parts.text(words.blame_words(why, names[why["node"]], int(promise.get("k") or 0)))
-        if not why["culprits"]:
-            return
 
         def cell_of(node: int) -> tuple[str, parts.Cell]:
             name = names[node]
@@ -304,7 +317,8 @@ class TreeCanvas:
             )
 
         titles = ("To blame", "Rows", "Sets that are too rare", "")
-        parts.live_table("Who is to blame", titles, words.blame_rows(why, cell_of))
+        if why["culprits"]:
+            parts.live_table("Who is to blame", titles, words.blame_rows(why, cell_of))
         if (more := words.more_words(why)) is not None:
             parts.why_line(more)
         tried = found.get("remedies", [])
@@ -314,7 +328,7 @@ class TreeCanvas:
                 parts.button(words.remedy_words(remedy, why), partial(self._help, remedy), "quiet")
             if not found.get("final"):
                 parts.text("Trying what would help …", "span", "sh-why")
-            elif not helps:
+            elif not helps and why["culprits"]:
                 parts.text(words.HELPLESS, "span", "sh-why")
             closed = found["closed"]
             if found.get("final") and len(closed) > 1:
