@@ -100,6 +100,8 @@ def test_from_a_file_to_a_release_that_holds(served, page, tmp_path, model):
     onward(page, "Hierarchies")
     if model == "km":
         page.locator("[role=treeitem]").first.wait_for()
+        if PICTURES:  # the icicle is coloured when the best cut is known
+            page.get_by_role("button", name=re.compile("lost$")).wait_for(timeout=120_000)
     picture(page, model, "hierarchies", "The tree")
     onward(page, "Promise")
     if journey.choose is not None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.errors import InputError
-from shoal.hierarchy.edit import hang, merge, merge_into, move, remove, rename, unambiguous
+from shoal.hierarchy.edit import hang, merge, merge_into, move, remove, rename, set_apart, unambiguous
 from shoal.hierarchy.files import read_hierarchy, write_hierarchy
 from shoal.hierarchy.tree import Hierarchy
 from strategies import trees
@@ -84,6 +84,16 @@ def test_a_merged_node_may_take_the_name_of_one_of_them():
     assert covered(tree)["fruit"] == {"apple", "pear", "salt"}
 
 
+def test_what_is_set_apart_hangs_below_the_root():
+    before = store()
+    tree = set_apart(before, [node(before, "apple"), node(before, "greens")], "left out")
+    assert outline(tree)["left out"] == "*"
+    assert covered(tree)["left out"] == {"apple", "leek"}
+    again = set_apart(tree, [node(tree, "cod")], "left out")
+    assert covered(again)["left out"] == {"apple", "leek", "cod"}
+    assert "fish" not in again.labels
+
+
 def test_one_node_is_merged_into_another():
     tree = merge_into(store(), node(store(), "fish"), node(store(), "fruit"))
     assert outline(tree)["cod"] == "fruit"
@@ -126,6 +136,9 @@ def test_missing_items_are_hung_under_a_node():
         (lambda t: merge_into(t, 8, 4), "is the root"),
         (lambda t: remove(t, 8), "is the root"),
         (lambda t: remove(t, 1), "“pear” is an item of the data"),
+        (lambda t: set_apart(t, [8], "x"), "“[*]” is the root"),
+        (lambda t: set_apart(t, [7, 4], "x"), "“fruit” is inside “plants” and moves with it"),
+        (lambda t: set_apart(t, [0], "fruit"), "“fruit” is the name of another"),
         (lambda t: hang(t, ["apple"], 4), "1 item is in the tree already"),
         (lambda t: hang(t, [""], 4), "without a name"),
         (lambda t: hang(t, ["fig"], 0), "nothing can hang under it"),
@@ -154,6 +167,7 @@ def edits(draw):
                     (merge, (siblings, label)),
                     (merge_into, (inner, inner)),
                     (remove, (inner,)),
+                    (set_apart, (some, label)),
                 ]
             )
         )

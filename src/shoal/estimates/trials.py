@@ -116,6 +116,10 @@ class Trials:
             "final": True,
         }
 
+    def source(self, plan: Plan, tell: Teller) -> Source:
+        """The data of a plan."""
+        return self._read(plan, tell).whole
+
     def _read(self, plan: Plan, tell: Teller) -> Ground:
         """The data of a plan: those that were read last, if they are the same, in the same roles."""
         check_files(plan.model_copy(update={"outputs": None}))

@@ -39,11 +39,7 @@ def move(tree: Hierarchy, nodes: Sequence[int], parent: int) -> Hierarchy:
             raise InputError(f"{_shown(tree, v)} is the root, above all others; it cannot be moved")
         if v == parent or v in above:
             raise InputError(f"{_shown(tree, parent)} is inside {_shown(tree, v)}, which cannot hang under itself")
-        inside = next((p for p in _above(tree, v) if p in chosen), None)
-        if inside is not None:
-            raise InputError(
-                f"{_shown(tree, v)} is inside {_shown(tree, inside)} and moves with it; choose one of them"
-            )
+    _check_apart(tree, chosen)
     if all(int(tree.parent[v]) == parent for v in chosen):
         raise InputError(f"{_listed(tree, chosen)}: under {_shown(tree, parent)} already")
     links = tree.parent.astype(np.int64)
@@ -94,6 +90,25 @@ def remove(tree: Hierarchy, node: int) -> Hierarchy:
     if node == tree.root:
         raise InputError(f"{_shown(tree, node)} is the root, above all others; it cannot be taken out")
     return merge_into(tree, node, int(tree.parent[node]))
+
+
+def set_apart(tree: Hierarchy, nodes: Sequence[int], label: str) -> Hierarchy:
+    """The tree with these nodes under a node of that name right below the root, which is made where there is none.
+
+    Only what hangs right below the root can be dropped by a cut as a whole.
+    """
+    chosen, given = _chosen(tree, nodes), _label(label)
+    there = [v for v in tree.top if tree.labels[v] == given and v >= tree.n_leaves]
+    if there:
+        return move(tree, list(chosen), there[0])
+    if given in tree.labels:
+        raise InputError(f"{_quoted(given)} is the name of another node already; choose another")
+    if tree.root in chosen:
+        raise InputError(f"{_shown(tree, tree.root)} is the root, above all others; it cannot be moved")
+    _check_apart(tree, chosen)
+    links = np.append(tree.parent.astype(np.int64), tree.root)
+    links[list(chosen)] = tree.n_nodes
+    return _rebuilt(tree, links, (*tree.labels, given), ())
 
 
 def hang(tree: Hierarchy, names: Sequence[str], node: int) -> Hierarchy:
@@ -154,6 +169,16 @@ def _check_inner(tree: Hierarchy, node: int, consequence: str) -> None:
     _check_node(tree, node)
     if node < tree.n_leaves:
         raise InputError(f"{_shown(tree, node)} is an item of the data; {consequence}")
+
+
+def _check_apart(tree: Hierarchy, nodes: dict[int, None]) -> None:
+    """None of these may be inside another of them."""
+    for v in nodes:
+        inside = next((p for p in _above(tree, v) if p in nodes), None)
+        if inside is not None:
+            raise InputError(
+                f"{_shown(tree, v)} is inside {_shown(tree, inside)} and moves with it; choose one of them"
+            )
 
 
 def _above(tree: Hierarchy, node: int) -> dict[int, None]:

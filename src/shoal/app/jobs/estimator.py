@@ -3,31 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from shoal.algorithms import entry
+from shoal.algorithms.recoding import Options
 from shoal.app.jobs.tasks.release_task import CERTIFICATE, RULES, pair_of
+from shoal.app.jobs.tree_shape import read_shape
 from shoal.app.project.own_files import read_json
 from shoal.app.project.project import Project
 from shoal.app.project.wording import KNOWN_COLUMNS, PageOrigin
 from shoal.certificate.terms import reading_of
 from shoal.estimates.decision_map import MOMENT
+from shoal.estimates.tree_cut import AT_ONCE, TreeCut, blame, remedies, tree_cut
 from shoal.estimates.trials import Trials
 from shoal.evaluation.pair import Pair
 from shoal.evaluation.questions import question_of, replies
+from shoal.models.km import with_defaults
 from shoal.plan import plan_of
 from shoal.processes import Teller
 from shoal.release import read_for
 
 _TRIALS = Trials(KNOWN_COLUMNS)
 _PAIRS: dict[str, Pair] = {}
+_CUT: tuple[Any, Any, TreeCut] | None = None
+"""The data, what else was asked, and the cut that was last looked for."""
+_SEARCH = ("suppress", "price")
 _FILE = ("format", "separator", "id", "items")
 """What a certificate says of how a release is read; roles are the plan's."""
 
 
 def work(request: Mapping[str, Any], tell: Teller) -> None:
-    """Answers a question about a release, or tells estimates of a plan."""
-    if "question" in request:
+    """Answers a question about a release, says what a tree allows, or tells estimates of a plan."""
+    if "tree" in request:
+        _look_at_tree(request, tell)
+    elif "question" in request:
         tell.note(found=_answer(Path(request["run"]), request["question"], tell))
     else:
         _estimate(request, tell)
@@ -49,6 +60,37 @@ def _answer(run: Path, question: Mapping[str, Any], tell: Teller) -> dict[str, A
     tell.stage("Counting")
     asked = question_of(pair.original, question["items"], question["column"], question["value"])
     return replies(pair, [asked])[0].to_dict()
+
+
+def _look_at_tree(request: Mapping[str, Any], tell: Teller) -> None:
+    """Tells what one cut through a tree loses, then why a node of it is closed, then what would help: each as soon as it is known."""
+    global _CUT
+    plan = plan_of(request["document"], PageOrigin())
+    source = _TRIALS.source(plan, tell)
+    tell.stage("Looking for the best cut", trying=True)
+    name, _ = entry(plan.kind, plan.algorithm)
+    options = with_defaults(
+        name, plan.request, Options(**{key: plan.request[key] for key in _SEARCH if plan.request[key]})
+    )
+    options = replace(options, time_limit=AT_ONCE.time_limit, threads=plan.options.threads, progress=tell)
+    about = request["tree"], repr(plan.promise), options.suppress, options.price
+    if _CUT is None or _CUT[0] is not source or _CUT[1] != about:
+        with plan.speaking():
+            _CUT = source, about, tree_cut(source.baskets, plan.promise, read_shape(Path(request["tree"])), options)
+    found = replace(_CUT[2], options=options)
+    closed = found.closed_nodes()
+    losses = {name: getattr(found, name) for name in ("info", "exact", "deleted", "optimal")}
+    tell.note(found={**losses, "suppress": options.suppress, "closed": closed, "dropped": list(found.cut.dropped)})
+    if not closed:
+        tell.note(found={"final": True})
+        return
+    why = blame(found, request["node"] if request["node"] in closed else closed[0])
+    tell.note(found={"blame": asdict(why)})
+    helps = []
+    for remedy in remedies(found, why):
+        helps.append(asdict(remedy))
+        tell.note(found={"remedies": helps})
+    tell.note(found={"final": True})
 
 
 def _estimate(request: Mapping[str, Any], tell: Teller) -> None:

@@ -31,8 +31,8 @@ QUESTION_LIMIT = 300.0
 """The same for a question about a release: it is counted on all rows."""
 PATIENCE = 1.0
 """Seconds that an estimate nobody waits for has to end by itself."""
-MAP_PATIENCE = 3.0
-"""The same for a point of the map: one look is short, and a process that is ended has to load and read again."""
+LOOK_PATIENCE = 3.0
+"""The same for a point of the map, or a look at a tree: one look is short, and a process that is ended has to load and read again."""
 IDLE = 900.0
 """Seconds without a request after which the process is ended."""
 NO_MEMORY = "There is not enough memory for this; take a smaller sample."
@@ -82,7 +82,7 @@ class Warm:
     def question(
         self, project: Project, key: str, asked: Mapping[str, Any], keep: Callable[[Mapping[str, Any]], None]
     ) -> None:
-        """Asks a question about a release, in place of what was asked for this project before; `keep` takes the answer."""
+        """Asks a question about a release or a tree, in place of what was asked for this project before; `keep` takes the answer."""
         self._put(Request(project, key, asked, keep, QUESTION_LIMIT))
 
     def is_busy(self, project: Project) -> bool:
@@ -153,7 +153,7 @@ class Warm:
                 if self._child is not None and now - self._asked > IDLE:
                     self.close()
             elif current.unwanted is not None and now - current.unwanted > (
-                MAP_PATIENCE if current.asked.get("look") else PATIENCE
+                LOOK_PATIENCE if current.asked.get("look") or "tree" in current.asked else PATIENCE
             ):
                 self._end()
             elif current.since is not None and now - current.since > current.limit:

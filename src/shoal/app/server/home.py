@@ -11,6 +11,7 @@ from nicegui import ui
 
 from shoal.app.jobs.queue import Jobs
 from shoal.app.panels import panels
+from shoal.app.panels.hierarchies.canvas.cut_question import forget_answers
 from shoal.app.panels.hierarchies.column_tree import forget_trees
 from shoal.app.project.drafts import project_of
 from shoal.app.project.project import Project
@@ -179,6 +180,7 @@ def remove_project(workspace: Workspace, jobs: Jobs, project: Project, *, releas
     jobs.end_of(project)
     jobs.warm.close()  # it holds the rows that it read last
     forget_trees()
+    forget_answers()
     workspace.remove_project(project, releases=releases)
 
 
@@ -210,6 +212,7 @@ def _build_wiping(workspace: Workspace, jobs: Jobs) -> None:
                 jobs.end_all()
                 jobs.warm.close()
                 forget_trees()
+                forget_answers()
                 workspace.wipe()
                 ui.navigate.to("/")
 

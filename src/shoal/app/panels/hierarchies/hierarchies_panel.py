@@ -16,6 +16,7 @@ from nicegui import ui
 
 from shoal.app.jobs.queue import LIVE, Job
 from shoal.app.panels import Panel, needs_data
+from shoal.app.panels.hierarchies.canvas.icicle_element import HEAD as ICICLE
 from shoal.app.panels.hierarchies.column_tree import ColumnTree, learned_number, spec_words, tree_in
 from shoal.app.panels.hierarchies.loaded_tree import Loaded
 from shoal.app.panels.hierarchies.tree_columns import ColumnsCard, fit_words
@@ -38,6 +39,7 @@ MOST_FILES = 200
 
 async def build(view: View) -> None:
     ui.add_head_html(HEAD)
+    ui.add_head_html(ICICLE)
     wanted = needs(view.project)
     if not wanted:
         parts.empty(
@@ -150,7 +152,7 @@ class Trees:
         self._tree.refresh()
         self.view.refresh_steps()
         if focus:
-            self.client.run_javascript("document.querySelector('.sh-tree [tabindex=\"0\"]')?.focus()")
+            self.client.run_javascript("shoalBackToTree()")
         await self._note()
 
     async def _look_at(self, tree: ColumnTree) -> None:
@@ -300,7 +302,7 @@ class Trees:
             async def again() -> None:
                 await self._show_anew(focus=True)
 
-            self.bench = Workbench(self.tree, self.loaded, self._build_steps, again, self._offer())
+            self.bench = Workbench(self.tree, self.loaded, self._build_steps, again, self.view.jobs.warm, self._offer())
             self.bench.build()
         elif (number := learned_number(self.tree.spec)) is not None:
             self._build_learning(number)

@@ -1,4 +1,4 @@
-"""The tree of a column in the page: missing values with their remedies, search, rows, edits and export."""
+"""The tree of a column in the page: missing values with their remedies, search, icicle, rows, edits and export."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from functools import partial
 
 from nicegui import ui
 
+from shoal.app.jobs.warm import Warm
+from shoal.app.panels.hierarchies.canvas.tree_canvas import TreeCanvas
 from shoal.app.panels.hierarchies.column_tree import ColumnTree
 from shoal.app.panels.hierarchies.loaded_tree import Loaded
 from shoal.app.panels.hierarchies.node_search import NodeSearch, node_button
@@ -33,7 +35,8 @@ MOST_REMEMBERED = 60
 
 class Workbench:
     """A tree that is looked at. `build_steps` makes the buttons for undo; `again` is called after an edit: the plan names another tree
-    then. `offer` is another column of its file that fits better, in words, with what takes it. `note` brings what is counted later."""
+    then. `warm` is the process that says what the tree allows. `offer` is another column of its file that fits better, in words, with what
+    takes it. `note` brings what is counted later."""
 
     def __init__(
         self,
@@ -41,6 +44,7 @@ class Workbench:
         loaded: Loaded,
         build_steps: Callable[[], None],
         again: Callable[[], Awaitable[None]],
+        warm: Warm,
         offer: tuple[str, Callable[[], Awaitable[None]]] | None = None,
     ) -> None:
         self.tree, self.loaded, self.project, self.need = tree, loaded, tree.project, tree.need
@@ -57,6 +61,7 @@ class Workbench:
         self.browser.chosen = dict.fromkeys(chosen)
         self.search = NodeSearch(self.browser, self._show)
         self.missing = MissingCard(self)
+        self.canvas = TreeCanvas(self, warm)
         self._trail = ui.refreshable(self._build_trail)
         self._side = ui.refreshable(self._build_side)
         self._notes = ui.refreshable(self._build_notes)
@@ -75,12 +80,13 @@ class Workbench:
         with parts.card("The tree"):
             parts.why_line(
                 f"{tree.n_leaves:,} {self.thing}s under {_nodes(tree.n_nodes - tree.n_leaves)}, up to {tree.height} "
-                f"{'step' if tree.height == 1 else 'steps'} from the top. Only what you open is in this page."
+                f"{'step' if tree.height == 1 else 'steps'} from the top. Only what can be seen is in this page."
             )
             with parts.row():
                 self.search.field("Search in the tree").style("min-width: 20rem")
                 self.build_steps()
             self.search.hits()
+            self.canvas.build()
             self._trail()
             with ui.element("div").classes("sh-bench"):
                 self.element = TreeElement(self.browser, f"Tree of {self.need.column}", self.unit, self._act)
@@ -117,6 +123,7 @@ class Workbench:
             browser.turn(node, act == "next")
         elif act in ("choose", "also"):
             browser.choose(node, act == "also")
+            self.canvas.show(node)
             self._side.refresh()
             self.missing.show.refresh()
         self._drawn()
@@ -125,6 +132,22 @@ class Workbench:
         self.element.draw(self.browser)
         self._trail.refresh()
         self.remember()
+        self.canvas.draw()
+
+    def drawn_anew(self) -> None:
+        """Draws list and icicle, and what can be done with what is chosen."""
+        self._side.refresh()
+        self.missing.show.refresh()
+        self._drawn()
+
+    def look_at(self, node: int) -> None:
+        """Chooses a node and opens the way to it in the list."""
+        self.browser.show(node)
+
+    async def undo(self) -> None:
+        """Takes back the last edit."""
+        if self.tree.step(-1):
+            await self.again()
 
     def remember(self) -> None:
         names = self.loaded.tree.names
@@ -141,6 +164,7 @@ class Workbench:
         self.search.clear()
         self._side.refresh()
         self.missing.show.refresh()
+        self.canvas.show(node)
         self._drawn()
         self.client.run_javascript(
             "requestAnimationFrame(() => document.querySelector('.sh-tree [aria-selected=true]')"
@@ -162,7 +186,7 @@ class Workbench:
 
     # Edits.
 
-    async def _edit(self, verb: Callable[[Hierarchy], Hierarchy], did: str, name: str | None = None) -> None:
+    async def edit(self, verb: Callable[[Hierarchy], Hierarchy], did: str, name: str | None = None) -> None:
         """Does it; afterwards the node of this name is chosen."""
         await asyncio.to_thread(self.tree.edit, self.loaded, verb, did)
         before = [self.loaded.tree.names[v] for v in self.browser.chosen]
@@ -204,7 +228,7 @@ class Workbench:
 
         async def rename(label: str) -> None:
             did = f"renamed “{short(tree.names[node])}” to “{short(label)}”"
-            await self._edit(lambda tree: edits.rename(tree, node, label), did, label)
+            await self.edit(lambda tree: edits.rename(tree, node, label), did, label)
 
         with _name_field("Name", tree.names[node], "Rename", rename):
             if node != tree.root:
@@ -212,7 +236,7 @@ class Workbench:
                 async def take_out() -> None:
                     above = tree.names[int(tree.parent[node])]
                     did = f"took out “{short(tree.names[node])}”"
-                    await self._edit(lambda tree: edits.remove(tree, node), did, above)
+                    await self.edit(lambda tree: edits.remove(tree, node), did, above)
 
                 parts.button("Take out", take_out, "quiet").classes("sh-narrow")
         if node != tree.root:
@@ -229,7 +253,7 @@ class Workbench:
 
         async def merge(label: str) -> None:
             did = f"merged {len(chosen)} nodes into “{short(label)}”"
-            await self._edit(lambda tree: edits.merge(tree, chosen, label), did, label)
+            await self.edit(lambda tree: edits.merge(tree, chosen, label), did, label)
 
         _name_field("Name of the new node", "", "Merge them", merge)
 
@@ -242,11 +266,11 @@ class Workbench:
             what = f"“{short(tree.names[chosen[0]])}”" if len(chosen) == 1 else f"{len(chosen):,} nodes"
             if mode is not None and mode.value == "merge":
                 name = tree.names[node]
-                await self._edit(
+                await self.edit(
                     lambda tree: edits.merge_into(tree, chosen[0], node), f"merged {what} into “{target}”", name
                 )
             else:
-                await self._edit(lambda tree: edits.move(tree, chosen, node), f"moved {what} under “{target}”")
+                await self.edit(lambda tree: edits.move(tree, chosen, node), f"moved {what} under “{target}”")
 
         words = "Move it under" if len(chosen) == 1 else "Move them under"
         mode = None
