@@ -313,7 +313,7 @@ def set_bit(bits, v, u):
 def put_clash(table, clashes, n_clashes, said, n_said):
     """Keep a clash unless it is there already: (table of places, clashes, how many)."""
     m = clashes.shape[1]
-    at = place_of(table, clashes, said, n_said)
+    at = place_of_clash(table, clashes, said, n_said)
     if table[at] >= 0:
         return table, clashes, n_clashes
     if n_clashes == len(clashes):
@@ -332,12 +332,12 @@ def put_clash(table, clashes, n_clashes, said, n_said):
             n = 0
             while n < m and clashes[c, n] >= 0:
                 n += 1
-            table[place_of(table, clashes, clashes[c], n)] = c
+            table[place_of_clash(table, clashes, clashes[c], n)] = c
     return table, clashes, n_clashes
 
 
 @nb.step
-def place_of(table, clashes, said, n_said):
+def place_of_clash(table, clashes, said, n_said):
     """Where the clash stands in the table, or the free place where it belongs."""
     key = np.uint64(n_said)
     for i in range(n_said):

@@ -228,7 +228,7 @@ def connect(nodes, candidates, a, b, trail):
 
 
 @nb.step
-def open_node(nodes, search, v, level, trail):
+def open_candidate(nodes, search, v, level, trail):
     """Open a candidate, and before it whatever lies above it; returns the trail."""
     candidates = search.candidates[level]
     numbers = search.numbers
@@ -326,7 +326,7 @@ def open_the_safe(nodes, search, level, trail):
                     break
             search.numbers[STEPS] += words
             if rest >= 0 and not clashes(nodes, search, v, candidates):
-                trail = open_node(nodes, search, v, level, trail)
+                trail = open_candidate(nodes, search, v, level, trail)
     return trail
 
 
@@ -366,7 +366,7 @@ def try_order(nodes, search, order, trail):
     search.n_open[1], search.gain[1], search.n_changed[1] = 0, 0, trail[2]
     for v in order:
         if has(search.candidates[1], v):
-            trail = open_node(nodes, search, v, 1, trail)
+            trail = open_candidate(nodes, search, v, 1, trail)
     gone = np.int64(0)
     for v in range(len(nodes.dropped)):
         if not search.is_open[v]:
@@ -428,7 +428,7 @@ def search_on(nodes, search, branches, most_steps, trail):
             search.candidates[level + 1, i] = candidates[i]
             candidates[i] &= ~nodes.below[b, i]
         level += 1
-        trail = open_node(nodes, search, b, level, trail)
+        trail = open_candidate(nodes, search, b, level, trail)
         numbers[IS_NEW] = 1
         numbers[STEPS] += 2 * words
     numbers[LEVEL], numbers[CHANGES] = level, trail[2]
