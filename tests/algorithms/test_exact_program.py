@@ -33,6 +33,7 @@ from shoal.kernels.itemsets.open_sets import (
     new_search,
     search_on,
 )
+from shoal.kernels.itemsets.prefixes import gathered_tails, laid_out
 from shoal.price.ncp import ncp
 from shoal.records.baskets import Baskets
 from strategies import baskets_of, naive_tree, nodes_of, worlds
@@ -290,3 +291,24 @@ def test_progress_carries_best_and_bound_as_numbers_that_close_in_on_each_other(
     bests = [best for best, _ in told if best is not None]
     assert bests == sorted(bests, reverse=True)
     assert bests[-1] >= recoding.bound == bounds[-1]
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.sets(st.sampled_from("abcdefg"), min_size=1), min_size=1, max_size=20), st.integers(2, 4))
+def test_pairs_in_conflict_are_those_of_the_walk(rows, k):
+    baskets = Baskets.from_rows(rows)
+    n = len(baskets.vocabulary)
+    order = np.argsort(baskets.supports(), kind="stable")
+    token = np.empty(n, np.int32)
+    token[order] = np.arange(n, dtype=np.int32)
+    laid = laid_out(baskets.offsets, baskets.items, token, n, 1)
+    itself, none = bit_rows(np.eye(n, dtype=np.bool_)), bit_rows(np.zeros((n, n), np.bool_))
+    relations = conflicts_room.Relations(np.arange(n, dtype=np.int32), itself, none)
+    quick = conflicts_room.conflicts(laid, 0, n, k, 2, relations)
+    by_walk = none.copy()
+    gathered = gathered_tails(laid, 0, n, 2)
+    _, steps = conflicts_room.find_conflicts(gathered, laid.support, 0, n, k, 2, relations, by_walk, 9)
+    assert quick.steps == steps
+    assert {tuple(pair) for pair in quick.pairs.tolist()} == {
+        (v, u) for v in range(n) for u in range(n) if int(by_walk[v, u >> 6]) >> (u & 63) & 1
+    }

@@ -18,6 +18,7 @@ from shoal.algorithms.km.problem import Problem, rare_categories
 from shoal.algorithms.recoding import Options
 from shoal.errors import InputError, Unreachable
 from shoal.guarantees.km import KmAnonymity
+from shoal.hierarchy.build import flat_tree
 from shoal.hierarchy.cut import Cut
 from shoal.hierarchy.tree import Hierarchy
 from shoal.price.ncp import ncp
@@ -251,6 +252,21 @@ def test_oa_refuses_a_lattice_it_cannot_finish_and_points_to_exact():
 def test_an_unknown_algorithm_is_refused_with_the_list():
     with pytest.raises(InputError, match="exact, "):
         algorithm("km", "magic")
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.sets(st.sampled_from("abcdef"), min_size=1), min_size=4, max_size=20),
+    st.integers(1, 4),
+    st.integers(1, 3),
+)
+def test_rare_top_categories_are_those_of_a_plain_count(rows, k, m):
+    baskets = Baskets.from_rows(rows)
+    tree = flat_tree("abcdef")
+    rare = naive.violations([set(row) for row in rows], k, m)
+    minimal = {frozenset(s): held for s, held in rare.items() if not any(set(other) < set(s) for other in rare)}
+    found = rare_categories(baskets, KmAnonymity(k, m), tree)
+    assert {frozenset(c.names): c.support for c in found} == minimal
 
 
 def test_rare_top_categories_are_named():

@@ -80,6 +80,18 @@ def test_counters_for_pairs_answer_as_the_walk_does(rows, k, most, threads):
         assert counted == promise.audit(baskets, witnesses=most, threads=threads)
 
 
+@settings(max_examples=200, deadline=None)
+@given(some_rows, st.integers(1, 6), st.integers(1, 2))
+def test_counters_for_pairs_mark_the_rows_that_the_walk_marks(rows, k, threads):
+    def told():
+        return [(e.m, e.itemsets, e.rare, e.exposed, e.unique) for e in exposures(named(rows), k, 3, threads=threads)]
+
+    counted = told()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(km, "FEW_PAIRS", 0)
+        assert counted == told()
+
+
 @given(some_rows, st.integers(1, 6), st.integers(1, 10))
 def test_yes_or_no_agrees_with_the_full_count(rows, k, m):
     audit = KmAnonymity(k, m).audit(named(rows), yes_or_no=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,11 @@ from shoal.records.baskets import Baskets
 COUNTED = 2e10
 """Sizes are counted in full while the data holds no more subsets than this; beyond, a breach ends the walk."""
 FEW_PAIRS = 1 << 22
-"""Pairs of items up to which each has a counter that the caches hold."""
+"""Pairs of items up to which each has a counter that the caches hold, where that many items stand in the rows, ..."""
+LITTLE = 1 << 20
+"""... and however few do."""
+Counted: TypeAlias = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], tuple[Witness, ...]]
+"""Per size, how many sets occur and how many of them are rare; and the rarest."""
 
 
 @dataclass(frozen=True)
@@ -196,10 +200,10 @@ class _Walk:
         self.k = min(k, len(baskets) + 1)  # more is as rare, and need not be a number that machines have
         items, n = baskets.items, len(baskets.vocabulary)
         counts = in_threads(lambda a, b: count_items(items, n, a, b), blocks_of_places(len(items)), threads)
-        support: npt.NDArray[np.int64] = np.sum(counts, axis=0)
-        self.by_rank = np.argsort(support, kind="stable")
-        self.rank = np.empty(len(support), np.int32)
-        self.rank[self.by_rank] = np.arange(len(support), dtype=np.int32)
+        self.support: npt.NDArray[np.int64] = np.sum(counts, axis=0)
+        self.by_rank = np.argsort(self.support, kind="stable")
+        self.rank = np.empty(len(self.support), np.int32)
+        self.rank[self.by_rank] = np.arange(len(self.support), dtype=np.int32)
 
     @cached_property
     def rows(self) -> Any:
@@ -217,15 +221,19 @@ class _Walk:
         exposed: npt.NDArray[np.uint8] | None = None,
         unique: npt.NDArray[np.uint8] | None = None,
         size: int = 0,
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], tuple[Witness, ...]]:
+    ) -> Counted:
         from shoal.kernels.audit.itemset_counts import counted_itemsets, work_by_first_item
         from shoal.kernels.audit.threads import blocks_of_rows, in_threads
 
         if m < 1:
             return np.zeros(1, np.int64), np.zeros(1, np.int64), ()
         n_items = len(self.rank)
-        if m == 2 and not only_one and exposed is None and n_items**2 <= min(FEW_PAIRS, self.baskets.occurrences):
-            return self._pairs(keep)
+        if m == 1 and not only_one:
+            return self._items(keep)
+        if m == 2 and n_items**2 <= min(FEW_PAIRS, max(LITTLE, self.baskets.occurrences)):
+            answer = self._pairs(keep, exposed, unique, size)
+            if not (only_one and answer[1].any()):
+                return answer
         none = np.zeros(0, np.uint8)
         stop = np.zeros(1, np.bool_)
         rows = self.rows
@@ -244,12 +252,24 @@ class _Walk:
         answers = in_threads(count, rows.blocks(work), self.threads, self.progress)
         checked = np.array([a[0] for a in answers]).sum(axis=0)
         rare = np.array([a[1] for a in answers]).sum(axis=0)
-        return checked, rare, self._witnesses(rows, None, answers, keep, size)
+        return checked, rare, self._witnesses(rows, answers, keep, size)
 
-    def _pairs(self, keep: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], tuple[Witness, ...]]:
+    def _items(self, keep: int) -> Counted:
+        """As a call for m = 1."""
+        is_rare = (self.support > 0) & (self.support < self.k)
+        checked, rare = (np.array([0, np.count_nonzero(which)]) for which in (self.support, is_rare))
+        found = []
+        for rank in np.flatnonzero(is_rare[self.by_rank])[:keep].tolist():
+            item = self.by_rank[rank]
+            holding = self.baskets.rows_with(np.arange(len(self.rank)) == item)
+            found.append(self._witness([rank], int(self.support[item]), holding))
+        return checked, rare, tuple(found)
+
+    def _pairs(
+        self, keep: int, exposed: npt.NDArray[np.uint8] | None, unique: npt.NDArray[np.uint8] | None, size: int
+    ) -> Counted:
         """As a call for m = 2, where pairs are few enough for a counter each: the rows are read once, as they lie."""
-        from shoal.kernels.audit.itemset_counts import count_pairs, counted_itemsets, mark_rows, tally_pairs
-        from shoal.kernels.audit.numbered_rows import numbered_rows
+        from shoal.kernels.audit.itemset_counts import count_pairs, mark_pairs
         from shoal.kernels.audit.threads import blocks_of_rows, in_threads
 
         baskets, n, longest = self.baskets, len(self.rank), self.baskets.longest
@@ -259,31 +279,65 @@ class _Walk:
         def count(first: int, last: int) -> Any:
             return count_pairs(offsets, items, self.rank, longest, first, last)
 
-        counts = in_threads(count, blocks, self.threads, self.progress)
-        for more in counts[1:]:
-            counts[0] += more
-        checked, rare, _, _, sets = tally_pairs(counts[0], n, self.k, keep)
-        if not len(sets):
-            return checked, rare, ()
-        # The rows of the rarest of all again, for what else stands in them and where.
-        first_items = np.unique(sets[:, 0])
-        wanted = np.zeros(n, np.bool_)
-        wanted[self.by_rank[first_items]] = True
-        marked = np.zeros(len(baskets), np.bool_)
-        in_threads(lambda a, b: mark_rows(offsets, items, wanted, a, b, marked), blocks, self.threads)
-        places = np.flatnonzero(marked)
-        some = baskets.take(places)
-        rows, none = numbered_rows(some.offsets, some.items, self.rank, 1), np.zeros(0, np.uint8)
-        stop = np.zeros(1, np.bool_)
-        answers = [
-            counted_itemsets(rows, a, a + 1, self.k, 2, keep, False, stop, none, none) for a in first_items.tolist()
-        ]
-        return checked, rare, self._witnesses(rows, places, answers, keep)
+        def mark(first: int, last: int) -> None:
+            mark_pairs(offsets, items, self.rank, longest, counts, self.k, first, last, exposed, unique)
 
-    def _witnesses(
-        self, rows: Any, places: npt.NDArray[np.int64] | None, answers: list[Any], keep: int, size: int = 0
-    ) -> tuple[Witness, ...]:
-        """The rarest of what was kept, then the smallest; `places` says where in the data the rows stand, if not in their order."""
+        counts, *others = in_threads(count, blocks, self.threads, self.progress)
+        for more in others:
+            counts += more
+        if exposed is not None:
+            in_threads(mark, blocks, self.threads)
+        # An item is a pair with itself.
+        single = slice(None, None, n + 1)
+        is_rare = (counts > 0) & (counts < self.k)
+        checked, rare = (
+            np.array([0, ones, np.count_nonzero(which) - ones])
+            for which in (counts, is_rare)
+            for ones in [np.count_nonzero(which[single])]
+        )
+        # What stands beside an item of a single row is as rare, and says no more than the item.
+        is_rare &= (counts[single] != 1).repeat(n)
+        is_rare[single] = (counts[single] > 0) & (counts[single] < self.k) & (size != 2)
+        places = np.flatnonzero(is_rare)
+        # The rarest, then the smallest, then those of lower numbers.
+        order = (counts[places].astype(np.int64) * 2 + (places % (n + 1) > 0)) * n**2 + places
+        if len(order) > keep:
+            order = np.partition(order, keep)[:keep]
+        return checked, rare, self._rarest_with(np.unique(order % n**2 // n), keep, size)
+
+    def _rarest_with(self, first_items: npt.NDArray[np.int64], keep: int, size: int) -> tuple[Witness, ...]:
+        """The rarest pairs and items whose rarest item is one of these, as a walk meets them: as their rows come, then by number."""
+        wanted = np.zeros(len(self.rank), np.bool_)
+        wanted[self.by_rank[first_items]] = True
+        places = self.baskets.rows_with(wanted)
+        some = self.baskets.take(places)
+        row = np.repeat(np.arange(len(some)), some.lengths)
+        number = self.rank[some.items]
+        number = number[np.lexsort((number, row))]
+        found: list[tuple[int, list[int]]] = []
+        for a in first_items.tolist():
+            of_a = row[number == a]
+            in_row = np.zeros(len(some), np.bool_)
+            in_row[of_a] = True
+            other, met, support = np.unique(number[in_row[row] & (number > a)], return_index=True, return_counts=True)
+            if len(of_a) < self.k and size < 2:
+                found.append((len(of_a), [a]))
+            order = np.argsort(met)
+            order = order[(support[order] < self.k) & (len(of_a) > 1)]
+            found += [(held, [a, b]) for b, held in zip(other[order].tolist(), support[order].tolist(), strict=True)]
+        found.sort(key=lambda one: (one[0], len(one[1])))
+        return tuple(
+            self._witness(ranks, support, places[np.intersect1d(row[number == ranks[0]], row[number == ranks[-1]])])
+            for support, ranks in found[:keep]
+        )
+
+    def _witness(self, ranks: Any, support: int, holding: npt.NDArray[np.int64]) -> Witness:
+        """Items by name, and where in the data they stand together, from 1."""
+        names = tuple(self.baskets.vocabulary[i] for i in sorted(self.by_rank[ranks].tolist()))
+        return Witness(names, support, tuple((holding + 1).tolist()))
+
+    def _witnesses(self, rows: Any, answers: list[Any], keep: int, size: int = 0) -> tuple[Witness, ...]:
+        """The rarest of what was kept, then the smallest."""
         from shoal.kernels.audit.numbered_rows import rows_holding
 
         kept = [
@@ -292,13 +346,10 @@ class _Walk:
             for support, length, members in zip(supports, sizes, sets, strict=True)
         ]
         kept.sort(key=lambda w: (w[0], w[1]))
-        witnesses = []
-        for support, _, ranks in [w for w in kept if size in (0, w[1])][:keep]:
-            holding = rows_holding(rows, np.sort(ranks))
-            holding = holding if places is None else places[holding]
-            names = tuple(self.baskets.vocabulary[i] for i in sorted(self.by_rank[ranks].tolist()))
-            witnesses.append(Witness(names, support, tuple((holding + 1).tolist())))
-        return tuple(witnesses)
+        return tuple(
+            self._witness(ranks, support, rows_holding(rows, np.sort(ranks)))
+            for support, _, ranks in [w for w in kept if size in (0, w[1])][:keep]
+        )
 
 
 def affordable(lengths: npt.NDArray[np.int64], m: int) -> int:

@@ -253,6 +253,15 @@ def one_per_parents(sets: npt.NDArray[np.int32], parent: npt.NDArray[np.int32]) 
     return sets[np.sort(first)]
 
 
+def _apart(tokens: Ints) -> Relations:
+    """Of tokens that have nothing to do with each other, so that rare sets speak of themselves."""
+    number = np.arange(len(tokens))
+    none = np.zeros((len(tokens), len(tokens) // 64 + 1), np.uint64)
+    itself = none.copy()
+    itself[number, number >> 6] = np.uint64(1) << (number & 63).astype(np.uint64)
+    return Relations(number.astype(np.int32), itself, none)
+
+
 @dataclass(frozen=True)
 class RareCategories:
     """A set of at most m top-level categories that stand together in fewer than k transactions, but in some."""
@@ -271,12 +280,17 @@ def rare_categories(baskets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarc
     for v in hierarchy.top:
         lo, hi = hierarchy.span[v]
         at_top[hierarchy.leaf_order[lo:hi]] = v
-    rare = [tuple(v for v in nodes if v >= 0) for nodes in problem.rare_sets(at_top, problem.m).tolist()]
+    rare: list[tuple[int, ...]] = [(v,) for v in hierarchy.top if 0 < problem.support[v] < problem.k]
+    if problem.m > 1:
+        found = problem.conflicts(at_top, problem.m, _apart)
+        nodes = rarest_first(at_top[problem.leaf], problem.support)[0]
+        sets = [*found.pairs[found.pairs[:, 0] < found.pairs[:, 1]].tolist(), *found.clashes.tolist()]
+        rare += [tuple(int(nodes[i]) for i in numbers if i >= 0) for numbers in sets]
     # A rare set says nothing new when a part of it is rare already.
     minimal: set[frozenset[int]] = set()
-    for nodes in sorted(rare, key=len):
-        parts = (frozenset(part) for size in range(1, len(nodes)) for part in combinations(nodes, size))
+    for members in sorted(rare, key=len):
+        parts = (frozenset(part) for size in range(1, len(members)) for part in combinations(members, size))
         if not any(part in minimal for part in parts):
-            minimal.add(frozenset(nodes))
+            minimal.add(frozenset(members))
     named = [RareCategories(tuple(hierarchy.labels[v] for v in sorted(s)), problem.support_of(s)) for s in minimal]
     return sorted(named, key=lambda c: (len(c.names), c.support, c.names))

@@ -33,15 +33,6 @@ def count_items(items, n_items, first, last):
 
 
 @nb.njit(cache=True, nogil=True)
-def mark_rows(offsets, items, wanted, first, last, marked):
-    """Mark the rows among [first, last) that hold a wanted item."""
-    for row in range(first, last):
-        for p in range(offsets[row], offsets[row + 1]):
-            if wanted[items[p]]:
-                marked[row] = True
-
-
-@nb.njit(cache=True, nogil=True)
 def count_pairs(offsets, items, number, longest, first, last):
     """Per pair of numbers a <= b, at a * n + b, the rows among [first, last) that hold both; a number is a pair with itself."""
     n = len(number)
@@ -60,28 +51,24 @@ def count_pairs(offsets, items, number, longest, first, last):
 
 
 @nb.njit(cache=True, nogil=True)
-def tally_pairs(count, n, k, keep):
-    """From the counts of all pairs, what `count_itemsets` returns for m = 2; of sets as rare and as small, those of lower numbers."""
-    checked = np.zeros(3, np.int64)
-    rare = np.zeros(3, np.int64)
-    kept = 0
-    kept_support = np.zeros(keep, np.int64)
-    kept_size = np.zeros(keep, np.int64)
-    kept_items = np.full((keep, 2), -1, np.int32)
-    pair = np.empty(2, np.int32)
-    for a in range(n):
-        pair[0] = a
-        for b in range(a, n):
-            support = np.int64(count[a * n + b])
-            if support == 0:
-                continue
-            size = 1 if a == b else 2
-            checked[size] += 1
-            if support < k:
-                rare[size] += 1
-                pair[1] = b
-                kept = _keep(kept_support, kept_size, kept_items, kept, keep, support, pair, size)
-    return checked, rare, kept_support[:kept], kept_size[:kept], kept_items[:kept]
+def mark_pairs(offsets, items, number, longest, count, k, first, last, exposed, unique):
+    """As `count_itemsets` marks for m = 2: the rows among [first, last) that hold a rare pair, or one that stands nowhere else."""
+    n = len(number)
+    row = np.empty(longest, np.int64)
+    for r in range(first, last):
+        if exposed[r] > 0 and unique[r] > 0:
+            continue
+        start = offsets[r]
+        for i in range(offsets[r + 1] - start):
+            a = np.int64(number[items[start + i]])
+            row[i] = a
+            for j in range(i):
+                support = count[min(a, row[j]) * n + max(a, row[j])]
+                if support < k:
+                    if exposed[r] == 0:
+                        exposed[r] = 2
+                    if support == 1 and unique[r] == 0:
+                        unique[r] = 2
 
 
 @nb.njit(cache=True, nogil=True)

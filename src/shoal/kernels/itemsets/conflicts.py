@@ -95,6 +95,7 @@ def rows_at_all_levels(
     at = room(len(offsets), np.int64)
     at[0] = 0
     np.cumsum(lengths, out=at[1:])
+    at.flags.writeable = False  # as the offsets of data are: kernels are compiled for either
     tails = room(int(at[-1]) + len(lengths), np.int32)
     counts = over_blocks(
         lambda a, b: _write_tokens(offsets, items, paths, at, tails, a, b), even_row_blocks(at, 16), threads, pulse
@@ -111,29 +112,22 @@ def conflicts(rows: Rows, first: int, last: int, k: int, m: int, relations: Rela
     """What the rare sets of up to m tokens say that begin in [first, last)."""
     gathered = gathered_tails(rows, first, last, m)
     found = relations.conflicts.copy()
-    clashes, steps = find_conflicts(gathered, rows.support, first, last, k, m, relations, found, MOST_CLASHES)
+    if m == 2:
+        steps = find_conflicting_pairs(gathered, rows.support, first, last, k, relations, found)
+        clashes = np.empty((0, m), np.int32)
+    else:
+        clashes, steps = find_conflicts(gathered, rows.support, first, last, k, m, relations, found, MOST_CLASHES)
     found &= ~relations.conflicts
     return Conflicts(_bits_set(found), clashes, len(clashes) < MOST_CLASHES, int(steps))
 
 
-@nb.njit(cache=True, nogil=True)
-def _bits_set(bits):
-    n, words = bits.shape
-    total = 0
-    for v in range(n):
-        for i in range(words):
-            word = bits[v, i]
-            while word:
-                word &= word - np.uint64(1)
-                total += 1
-    pairs = np.empty((total, 2), np.int64)
-    at = 0
-    for v in range(n):
-        for u in range(64 * words):
-            if has(bits[v], u):
-                pairs[at, 0], pairs[at, 1] = v, u
-                at += 1
-    return pairs
+def _bits_set(bits: Bits) -> npt.NDArray[np.int64]:
+    """Row and place of each bit, in order."""
+    rows, words = np.nonzero(bits)
+    of_word, place = np.nonzero(
+        np.unpackbits(bits[rows, words].astype("<u8").view(np.uint8), bitorder="little").reshape(-1, 64)
+    )
+    return np.stack((rows[of_word], 64 * words[of_word] + place), axis=1)
 
 
 @nb.njit(cache=True, nogil=True)
@@ -172,6 +166,34 @@ def _write_tokens(offsets, items, paths, at, tails, first, last):
             if stop - start <= LONG:
                 volume[tails[p]] += stop - p
     return support, volume
+
+
+@nb.njit(cache=True, nogil=True)
+def find_conflicting_pairs(gathered, support_of, first, last, k, relations, found):
+    """`find_conflicts` where m is 2: the steps."""
+    tails, entries = gathered.tails, gathered.entries
+    above = relations.above
+    count, touched = np.zeros(len(support_of), np.int32), np.empty(len(support_of) + 1, np.int32)
+    pair, said = np.empty(2, np.int32), np.empty(2, np.int32)
+    steps = np.int64(0)
+    for a in range(first, last):
+        if support_of[a] < max(k, 2) or above[a] < 0 or has(found[above[a]], above[a]):
+            continue
+        n_touched = 0
+        for i in range(gathered.starts[a - first], gathered.starts[a - first] + support_of[a]):
+            p = entries[i] + 1
+            while tails[p] >= 0:
+                touched[n_touched] = tails[p]
+                n_touched += count[tails[p]] == 0
+                count[tails[p]] += 1
+                p += 1
+            steps += p - entries[i]
+        for t in range(n_touched):
+            if count[touched[t]] < k:
+                pair[0], pair[1] = above[a], above[touched[t]]
+                what_it_says(pair, 1, relations.below, found, said)
+            count[touched[t]] = 0
+    return steps
 
 
 @nb.njit(cache=True, nogil=True)
@@ -228,7 +250,7 @@ def find_conflicts(gathered, support_of, first, last, k, m, relations, found, mo
     return clashes[:n_clashes], steps
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def open_free_frame(walk, depth, n_touched, k, support, prefix, above, found):
     """As `open_frame`, without tokens whose node above conflicts with one of the prefix."""
     child, top = walk.last[depth], walk.top[depth]
@@ -248,7 +270,7 @@ def open_free_frame(walk, depth, n_touched, k, support, prefix, above, found):
     return close_frame(walk, depth, child, top)
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def what_it_says(nodes, last, below, found, said):
     """Note what it means that nodes [0, last] are not all open, unless that is known; if three or more are left, they are in `said`.
 
@@ -282,16 +304,16 @@ def what_it_says(nodes, last, below, found, said):
     return n
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def set_bit(bits, v, u):
     bits[v, u >> 6] |= np.uint64(1) << np.uint64(u & 63)
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def put_clash(table, clashes, n_clashes, said, n_said):
     """Keep a clash unless it is there already: (table of places, clashes, how many)."""
     m = clashes.shape[1]
-    at = place_of(table, clashes, said, n_said)
+    at = place_of_clash(table, clashes, said, n_said)
     if table[at] >= 0:
         return table, clashes, n_clashes
     if n_clashes == len(clashes):
@@ -310,12 +332,12 @@ def put_clash(table, clashes, n_clashes, said, n_said):
             n = 0
             while n < m and clashes[c, n] >= 0:
                 n += 1
-            table[place_of(table, clashes, clashes[c], n)] = c
+            table[place_of_clash(table, clashes, clashes[c], n)] = c
     return table, clashes, n_clashes
 
 
-@nb.njit(cache=True, nogil=True)
-def place_of(table, clashes, said, n_said):
+@nb.step
+def place_of_clash(table, clashes, said, n_said):
     """Where the clash stands in the table, or the free place where it belongs."""
     key = np.uint64(n_said)
     for i in range(n_said):

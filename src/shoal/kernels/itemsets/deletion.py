@@ -104,7 +104,7 @@ class Asked(NamedTuple):
 
 def new_scratch(n_nodes: int, n_rows: int, m: int) -> Scratch:
     return Scratch(
-        walk=new_walk(n_nodes, m),
+        walk=new_walk.py_func(n_nodes, m),  # nothing to compile for a few arrays
         seen=np.zeros(n_rows + 1, np.int32),
         is_near=np.zeros(n_nodes + 1, np.int32),
         work=np.zeros(1, np.int64),
@@ -210,16 +210,6 @@ def _rows_under(rows, scratch, node):
             held[n] = row
             n += 1
     return n
-
-
-@nb.step
-def _put_occurrence(occ_row, occ, n_occ, m, row, members, size):
-    """One more occurrence: a row and m places for tokens, unused ones -1. The arrays, larger if need be."""
-    occ_row, occ = with_place(occ_row, n_occ), with_place(occ, (n_occ + 1) * m - 1)
-    occ_row[n_occ] = row
-    for j in range(m):
-        occ[n_occ * m + j] = members[j] if j < size else -1
-    return occ_row, occ
 
 
 @nb.step
@@ -366,45 +356,59 @@ def walk_rare(tails, entries, n_first, token, k, m, n_counted, report_from, walk
     return occ_row, occ, n_occ
 
 
-@nb.njit(cache=True, nogil=True)
-def find_rare(rows, scratch, asked, first, last, later_only):
+def find_rare(
+    rows: TokenRows, scratch: Scratch, asked: Asked, first: int, last: int, later_only: bool
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
     """Occurrences of rare itemsets that hold one of `asked.tokens[first:last]`, and what matters beside it: (rows, members).
 
     With `later_only` just those in which the token is the first, so that each itemset is met once when all tokens are asked for.
     """
+    occ_row, occ = (find_rare_pairs if rows.m <= 2 else find_rare_sets)(rows, scratch, asked, first, last, later_only)
+    return occ_row, occ
+
+
+@nb.njit(cache=True, nogil=True)
+def find_rare_pairs(rows, scratch, asked, first, last, later_only):
+    """`find_rare` where m is at most 2."""
+    m, work = rows.m, scratch.work
+    occ_row, occ = np.empty(256, np.int32), np.empty(256 * m, np.int32)
+    n_occ = 0
+    for i in range(first, last):
+        if _are_few(rows, asked, i):
+            occ_row, occ, n_occ = rare_near(rows, scratch.seen, asked, i, occ_row, occ, n_occ)
+            continue
+        token = asked.tokens[i]
+        n_living = _living(rows, scratch, token)
+        work[0] += n_living
+        if n_living < rows.k:
+            occ_row, occ, n_occ = _put_alone(scratch.held, n_living, m, token, occ_row, occ, n_occ)
+        elif m == 2:
+            _mark_near(asked, i, scratch.is_near)
+            occ_row, occ, n_occ = _rare_pairs(
+                rows, scratch, token, n_living, asked.near_from[i] >= 0, later_only, occ_row, occ, n_occ
+            )
+    return occ_row[:n_occ], occ[: n_occ * m]
+
+
+@nb.njit(cache=True, nogil=True)
+def find_rare_sets(rows, scratch, asked, first, last, later_only):
+    """`find_rare` where m is more than 2."""
     offsets, tok, alive, m = rows.offsets, rows.tok, rows.alive, rows.m
     is_near, work, held = scratch.is_near, scratch.work, scratch.held
     occ_row, occ = np.empty(256, np.int32), np.empty(256 * m, np.int32)
     n_occ = 0
     mini, entries = np.empty(1024, np.int32), np.empty(256, np.int64)
-    alone = np.empty(1, np.int32)
     for i in range(first, last):
-        token = asked.tokens[i]
-        few = asked.near_from[i] >= 0
-        if few:
-            subsets = 1.0
-            for j in range(1, m):
-                subsets = subsets * (asked.near_to[i] - asked.near_from[i]) / j
-            if subsets * LOOK_UP < width(rows.under, token):
-                occ_row, occ, n_occ = rare_near(rows, scratch.seen, asked, i, occ_row, occ, n_occ)
-                continue
+        if _are_few(rows, asked, i):
+            occ_row, occ, n_occ = rare_near(rows, scratch.seen, asked, i, occ_row, occ, n_occ)
+            continue
+        token, few = asked.tokens[i], asked.near_from[i] >= 0
         n_living = _living(rows, scratch, token)
         work[0] += n_living
         if n_living < rows.k:
-            alone[0] = token
-            for h in range(n_living):
-                occ_row, occ = _put_occurrence(occ_row, occ, n_occ, m, held[h], alone, 1)
-                n_occ += 1
+            occ_row, occ, n_occ = _put_alone(held, n_living, m, token, occ_row, occ, n_occ)
             continue
-        if m == 1:
-            continue
-        is_near[-1] += 1
-        if few:
-            for e in range(asked.near_from[i], asked.near_to[i]):
-                is_near[asked.near[e]] = is_near[-1]
-        if m == 2:
-            occ_row, occ, n_occ = _rare_pairs(rows, scratch, token, n_living, few, later_only, occ_row, occ, n_occ)
-            continue
+        _mark_near(asked, i, is_near)
         size = np.int64(1)
         for h in range(n_living):
             if h + AHEAD < n_living:
@@ -428,6 +432,36 @@ def find_rare(rows, scratch, asked, first, last, later_only):
             mini, entries, n_living, token, rows.k, m, len(offsets) - 1, 0, scratch.walk, work, occ_row, occ, n_occ
         )
     return occ_row[:n_occ], occ[: n_occ * m]
+
+
+@nb.step
+def _are_few(rows, asked, i):
+    """Whether the sets of token i that is asked for and what is near it are looked up faster than its rows are walked over."""
+    subsets = 1.0
+    for j in range(1, rows.m):
+        subsets = subsets * (asked.near_to[i] - asked.near_from[i]) / j
+    return asked.near_from[i] >= 0 and subsets * LOOK_UP < width(rows.under, asked.tokens[i])
+
+
+@nb.step
+def _put_alone(held, n_held, m, token, occ_row, occ, n_occ):
+    """Report the rows held, in which the token is rare by itself."""
+    if n_occ + n_held > len(occ_row):
+        occ_row, occ = larger(occ_row, n_occ + n_held), larger(occ, (n_occ + n_held) * m)
+    for h in range(n_held):
+        occ_row[n_occ] = held[h]
+        for j in range(m):
+            occ[n_occ * m + j] = token if j == 0 else -1
+        n_occ += 1
+    return occ_row, occ, n_occ
+
+
+@nb.step
+def _mark_near(asked, i, is_near):
+    """Give what is near token i that is asked for the last stamp, a new one."""
+    is_near[-1] += 1
+    for e in range(max(0, asked.near_from[i]), asked.near_to[i]):
+        is_near[asked.near[e]] = is_near[-1]
 
 
 @nb.step
@@ -473,8 +507,12 @@ def rare_near(rows, seen, asked, i, occ_row, occ, n_occ):
                 if support == k:
                     break
         if 0 < support < k:
+            if n_occ + support > len(occ_row):
+                occ_row, occ = larger(occ_row, n_occ + support), larger(occ, (n_occ + support) * m)
             for h in range(support):
-                occ_row, occ = _put_occurrence(occ_row, occ, n_occ, m, held[h], members, size)
+                occ_row[n_occ] = held[h]
+                for j in range(m):
+                    occ[n_occ * m + j] = members[j] if j < size else -1
                 n_occ += 1
         if support == k and size < m:
             at[size] = at[size - 1]
@@ -712,20 +750,27 @@ def _keep_distinct(values, n):
     return kept
 
 
-@nb.njit(cache=True, nogil=True)
-def put_back(rows, scratch, tokens, everywhere):
+def put_back(
+    rows: TokenRows, scratch: Scratch, tokens: npt.NDArray[np.int32], everywhere: bool
+) -> npt.NDArray[np.int64]:
     """Restore, token by token, every deleted occurrence whose return makes nothing rare; returns the places.
 
     Unless it is `everywhere`, only occurrences in wanted rows are tried. Returning only raises supports, so what can return alone can
     return together with all others of the same token.
     """
-    offsets, tok, alive, k, m = rows.offsets, rows.tok, rows.alive, rows.k, rows.m
-    is_near, work, held = scratch.is_near, scratch.work, scratch.held
-    occ_row, occ = np.empty(256, np.int32), np.empty(256 * m, np.int32)
-    mini, entries = np.empty(1024, np.int32), np.empty(256, np.int64)
+    places: npt.NDArray[np.int64] = (put_back_pairs if rows.m <= 2 else put_back_sets)(
+        rows, scratch, tokens, everywhere
+    )
+    return places
+
+
+@nb.njit(cache=True, nogil=True)
+def put_back_pairs(rows, scratch, tokens, everywhere):
+    """`put_back` where m is at most 2."""
+    offsets, tok, alive, k = rows.offsets, rows.tok, rows.alive, rows.k
+    work, tally, touched = scratch.work, scratch.walk.slot, scratch.walk.touched
     candidate, row_of = np.empty(256, np.int64), np.empty(256, np.int32)
     back = np.empty(64, np.int64)
-    refused = np.empty(256, np.bool_)
     n_back = 0
     for i in range(len(tokens)):
         token = tokens[i]
@@ -734,59 +779,83 @@ def put_back(rows, scratch, tokens, everywhere):
         )
         if n_candidates == 0 or n_living + 1 < k:
             continue
-        if n_candidates > len(refused):
-            refused = np.empty(2 * n_candidates, np.bool_)
-        for c in range(n_candidates):
-            refused[c] = False
-        if m == 2:
-            tally = scratch.walk.slot
+        n_touched = 0
+        if rows.m == 2:
             n_touched = _count_beside(rows, scratch, n_living, False)
             work[0] += n_living
             tally[token] = k
-            for c in range(n_candidates):
-                p = offsets[row_of[c]] + row_of[c]
-                while tok[p] >= 0 and not refused[c]:
-                    refused[c] = alive[p] and tally[tok[p]] + 1 < k
-                    p += 1
-            tally[token] = 0
-            for t in range(n_touched):
-                work[0] += tally[scratch.walk.touched[t]]
-                tally[scratch.walk.touched[t]] = 0
-        elif m > 2:
-            # Only what stands beside a candidate matters.
-            is_near[-1] += 1
-            for c in range(n_candidates):
-                p = offsets[row_of[c]] + row_of[c]
-                while tok[p] >= 0:
-                    is_near[tok[p]] = is_near[-1]
-                    p += 1
-            # Living rows are numbered first, then the candidates.
-            n_entries = 0
-            size = np.int64(1)
-            for h in range(n_living + n_candidates):
-                if h + AHEAD < n_living:
-                    nb.fetch(tok, scratch.spot[h + AHEAD])
-                row = held[h] if h < n_living else row_of[h - n_living]
-                size, n_entries, mini, entries = _with_row(rows, is_near, row, token, size, n_entries, mini, entries)
-            occ_row, occ, n_occ = walk_rare(
-                mini,
-                entries,
-                n_entries,
-                token,
-                k - 1,
-                m,
-                n_living,
-                n_living,
-                scratch.walk,
-                work,
-                occ_row,
-                occ,
-                np.int64(0),
-            )
-            for o in range(n_occ):
-                refused[occ_row[o] - n_living] = True
         for c in range(n_candidates):
-            if not refused[c]:
+            p = offsets[row_of[c]] + row_of[c]
+            refused = False
+            while rows.m == 2 and tok[p] >= 0 and not refused:
+                refused = alive[p] and tally[tok[p]] + 1 < k
+                p += 1
+            if not refused:
+                back = with_place(back, n_back)
+                back[n_back] = candidate[c]
+                n_back += 1
+                row_of[c] = -1
+        for c in range(n_candidates):
+            if row_of[c] < 0:
+                alive[candidate[c]] = True
+        tally[token] = 0
+        for t in range(n_touched):
+            work[0] += tally[touched[t]]
+            tally[touched[t]] = 0
+    return back[:n_back]
+
+
+@nb.njit(cache=True, nogil=True)
+def put_back_sets(rows, scratch, tokens, everywhere):
+    """`put_back` where m is more than 2."""
+    offsets, tok, alive, k, m = rows.offsets, rows.tok, rows.alive, rows.k, rows.m
+    is_near, held = scratch.is_near, scratch.held
+    occ_row, occ = np.empty(256, np.int32), np.empty(256 * m, np.int32)
+    mini, entries = np.empty(1024, np.int32), np.empty(256, np.int64)
+    candidate, row_of = np.empty(256, np.int64), np.empty(256, np.int32)
+    back = np.empty(64, np.int64)
+    n_back = 0
+    for i in range(len(tokens)):
+        token = tokens[i]
+        n_living, n_candidates, candidate, row_of = _living_and_dead(
+            rows, scratch, token, everywhere, candidate, row_of
+        )
+        if n_candidates == 0 or n_living + 1 < k:
+            continue
+        # Only what stands beside a candidate matters.
+        is_near[-1] += 1
+        for c in range(n_candidates):
+            p = offsets[row_of[c]] + row_of[c]
+            while tok[p] >= 0:
+                is_near[tok[p]] = is_near[-1]
+                p += 1
+        # Living rows are numbered first, then the candidates.
+        n_entries = 0
+        size = np.int64(1)
+        for h in range(n_living + n_candidates):
+            if h + AHEAD < n_living:
+                nb.fetch(tok, scratch.spot[h + AHEAD])
+            row = held[h] if h < n_living else row_of[h - n_living]
+            size, n_entries, mini, entries = _with_row(rows, is_near, row, token, size, n_entries, mini, entries)
+        occ_row, occ, n_occ = walk_rare(
+            mini,
+            entries,
+            n_entries,
+            token,
+            k - 1,
+            m,
+            n_living,
+            n_living,
+            scratch.walk,
+            scratch.work,
+            occ_row,
+            occ,
+            np.int64(0),
+        )
+        for o in range(n_occ):
+            row_of[occ_row[o] - n_living] = -1
+        for c in range(n_candidates):
+            if row_of[c] >= 0:
                 alive[candidate[c]] = True
                 back = with_place(back, n_back)
                 back[n_back] = candidate[c]
@@ -888,7 +957,10 @@ def try_move(rows, scratch, prices, top, parts, room, anew, quick, enough, at_mo
     n_more = 0
     asked = _with_tokens(neighbours(rows, revived), parts)
     while len(asked.tokens) > 0 and (not quick or loss <= enough):
-        occ_row, occ = find_rare(rows, scratch, asked, 0, len(asked.tokens), False)
+        if rows.m <= 2:
+            occ_row, occ = find_rare_pairs(rows, scratch, asked, 0, len(asked.tokens), False)
+        else:
+            occ_row, occ = find_rare_sets(rows, scratch, asked, 0, len(asked.tokens), False)
         if len(occ_row) == 0:
             break
         out = hitting_places(rows, scratch, occ_row, occ, prices.choice)
@@ -922,7 +994,8 @@ def try_move(rows, scratch, prices, top, parts, room, anew, quick, enough, at_mo
                 dead[n_dead] = tok[p]
                 n_dead += 1
             p += 1
-    back = put_back(rows, scratch, dead[: _keep_distinct(dead, n_dead)], False)
+    dead = dead[: _keep_distinct(dead, n_dead)]
+    back = put_back_pairs(rows, scratch, dead, False) if rows.m <= 2 else put_back_sets(rows, scratch, dead, False)
     for i in range(len(back)):
         p = back[i]
         loss -= weight[p] * lost - cost[p]

@@ -30,11 +30,22 @@ def width(under, node):
     return under.starts[under.span[node, 1]] - under.starts[under.span[node, 0]]
 
 
-@nb.njit(cache=True, nogil=True)
-def node_supports(offsets, items, leaf, parent, first, last):
+def node_supports(
+    offsets: npt.NDArray[np.int64],
+    items: npt.NDArray[np.int32],
+    leaf: npt.NDArray[np.int32],
+    parent: npt.NDArray[np.int32],
+    first: int,
+    last: int,
+) -> npt.NDArray[np.int64]:
     """Rows among [first, last) that hold anything under each node."""
-    support = np.zeros(len(parent), np.int64)
-    seen = np.full(len(parent), -1, np.int32)
+    support, seen = np.zeros(len(parent), np.int64), np.full(len(parent), -1, np.int32)
+    _count_rows(offsets, items, leaf, parent, first, last, support, seen)
+    return support
+
+
+@nb.njit(cache=True, nogil=True)
+def _count_rows(offsets, items, leaf, parent, first, last, support, seen):
     for row in range(first, last):
         for p in range(offsets[row], offsets[row + 1]):
             node = leaf[items[p]]
@@ -42,7 +53,6 @@ def node_supports(offsets, items, leaf, parent, first, last):
                 seen[node] = row
                 support[node] += 1
                 node = parent[node]
-    return support
 
 
 def rows_by_position(

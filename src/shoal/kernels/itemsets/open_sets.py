@@ -114,7 +114,7 @@ def bit_rows(flags: npt.NDArray[np.bool_]) -> Bits:
     return np.packbits(wide, axis=1, bitorder="little").view("<u8").astype(np.uint64).reshape(rows, words)
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def lowest(word):
     """The place of the lowest bit of a word that is not 0."""
     place = 0
@@ -136,17 +136,17 @@ def lowest(word):
     return place + (word & ONE == 0)
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def has(bits, v):
     return (bits[v >> 6] >> np.uint64(v & 63)) & ONE != 0
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def clear(bits, v):
     bits[v >> 6] &= ~(ONE << np.uint64(v & 63))
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def cover(candidates, conflicts, weight, most, outside):
     """(bound, steps): a cover with cliques that weighs no more than `most`; the candidates that did not fit are set in `outside`.
 
@@ -204,7 +204,7 @@ def cover(candidates, conflicts, weight, most, outside):
     return total, steps
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def connect(nodes, candidates, a, b, trail):
     """A conflict of two nodes and of all below them; what is changed is noted in the trail, (places, words, how many)."""
     places, olds, n = trail
@@ -227,8 +227,8 @@ def connect(nodes, candidates, a, b, trail):
     return places, olds, n
 
 
-@nb.njit(cache=True, nogil=True)
-def open_node(nodes, search, v, level, trail):
+@nb.step
+def open_candidate(nodes, search, v, level, trail):
     """Open a candidate, and before it whatever lies above it; returns the trail."""
     candidates = search.candidates[level]
     numbers = search.numbers
@@ -268,7 +268,7 @@ def open_node(nodes, search, v, level, trail):
     return trail
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def go_back(nodes, search, level, n_open, trail):
     """Close what was opened after the first `n_open` nodes, and take back the conflicts that the level has added."""
     places, olds, n = trail
@@ -284,7 +284,7 @@ def go_back(nodes, search, level, n_open, trail):
     return places, olds, n
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def clashes(nodes, search, v, candidates):
     """Whether a clash of the node may still come about."""
     for p in range(nodes.of_starts[v], nodes.of_starts[v + 1]):
@@ -301,7 +301,7 @@ def clashes(nodes, search, v, candidates):
     return False
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def open_the_safe(nodes, search, level, trail):
     """Open every candidate below an open node (or at the top) that weighs as much as all candidates in conflict with it together."""
     candidates = search.candidates[level]
@@ -326,11 +326,11 @@ def open_the_safe(nodes, search, level, trail):
                     break
             search.numbers[STEPS] += words
             if rest >= 0 and not clashes(nodes, search, v, candidates):
-                trail = open_node(nodes, search, v, level, trail)
+                trail = open_candidate(nodes, search, v, level, trail)
     return trail
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def undecided_branch(nodes, search, level, branches):
     """(a branch that may yet be dropped or not, or -1; what is dropped already; what is if the undecided ones are, too)."""
     candidates = search.candidates[level]
@@ -349,7 +349,7 @@ def undecided_branch(nodes, search, level, branches):
     return first, gone, gone + open_yet
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def note_best(nodes, search, level):
     """The open nodes are the best set so far."""
     search.numbers[BEST] = search.gain[level]
@@ -366,7 +366,7 @@ def try_order(nodes, search, order, trail):
     search.n_open[1], search.gain[1], search.n_changed[1] = 0, 0, trail[2]
     for v in order:
         if has(search.candidates[1], v):
-            trail = open_node(nodes, search, v, 1, trail)
+            trail = open_candidate(nodes, search, v, 1, trail)
     gone = np.int64(0)
     for v in range(len(nodes.dropped)):
         if not search.is_open[v]:
@@ -428,7 +428,7 @@ def search_on(nodes, search, branches, most_steps, trail):
             search.candidates[level + 1, i] = candidates[i]
             candidates[i] &= ~nodes.below[b, i]
         level += 1
-        trail = open_node(nodes, search, b, level, trail)
+        trail = open_candidate(nodes, search, b, level, trail)
         numbers[IS_NEW] = 1
         numbers[STEPS] += 2 * words
     numbers[LEVEL], numbers[CHANGES] = level, trail[2]

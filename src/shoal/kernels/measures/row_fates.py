@@ -5,6 +5,7 @@ cover an item of a tree, and they are tried one by one; an item of a thousand se
 """
 
 import numpy as np
+import numpy.typing as npt
 
 from shoal.kernels import compiler as nb
 
@@ -12,20 +13,27 @@ _LONG = 4
 """An item that more tokens cover than this times the row has tokens is looked for from the row."""
 
 
-@nb.njit(cache=True, nogil=True)
-def count_fates(offsets, items, published_offsets, tokens, starts, covers):
+def count_fates(
+    offsets: npt.NDArray[np.int64],
+    items: npt.NDArray[np.int32],
+    published_offsets: npt.NDArray[np.int64],
+    tokens: npt.NDArray[np.int32],
+    starts: npt.NDArray[np.int64],
+    covers: npt.NDArray[np.int32],
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """(occurrences per entry of `covers`, deleted occurrences per item).
 
     `covers[starts[i]:starts[i + 1]]` are the tokens that cover item i, ascending. Rows correspond.
     """
-    times = np.zeros(len(covers), np.int64)
-    deleted = np.zeros(len(starts) - 1, np.int64)
-    widest = -1
-    for i in range(len(covers)):
-        widest = max(widest, covers[i])
-    for i in range(len(tokens)):
-        widest = max(widest, tokens[i])
+    times, deleted = np.zeros(len(covers), np.int64), np.zeros(len(starts) - 1, np.int64)
+    widest = max(covers.max(initial=-1), tokens.max(initial=-1))
     stands_in = np.full(widest + 1, -1, np.int64)
+    _count_fates(offsets, items, published_offsets, tokens, starts, covers, times, deleted, stands_in)
+    return times, deleted
+
+
+@nb.njit(cache=True, nogil=True)
+def _count_fates(offsets, items, published_offsets, tokens, starts, covers, times, deleted, stands_in):
     for row in range(len(offsets) - 1):
         first, last = published_offsets[row], published_offsets[row + 1]
         for p in range(first, last):
@@ -54,7 +62,6 @@ def count_fates(offsets, items, published_offsets, tokens, starts, covers):
                 times[at] += 1
             else:
                 deleted[item] += 1
-    return times, deleted
 
 
 @nb.njit(cache=True, nogil=True)
