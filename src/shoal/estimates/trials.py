@@ -63,19 +63,23 @@ class Trials:
         if way not in self._warm:
             ground = self._read(plan, tell)
             if len(ground.whole) > WARM_UP:
+                tell.stage("Loading the algorithm", trying="algorithm")
                 with suppress(ShoalError):  # k may be more than so few rows can give
-                    self.trial(plan, tell, WARM_UP)
+                    self._trial(plan, tell, ground, WARM_UP)
             self._warm.add(way)
 
     def trial(self, plan: Plan, tell: Teller, rows: int = ROWS) -> Estimate:
         """Loss, classes and raw risk of a sample of at most `rows` rows."""
-        started = time.monotonic()
         ground = self._read(plan, tell)
+        tell.stage(f"Trying the promise on {min(rows, len(ground.whole)):,} rows", trying="promise")
+        return self._trial(plan, tell, ground, rows)
+
+    def _trial(self, plan: Plan, tell: Teller, ground: Ground, rows: int) -> Estimate:
+        started = time.monotonic()
         whole, promise, threads = ground.whole, plan.promise, plan.options.threads
         if ground.sensitive is not None:
             promise = replace(promise, sensitive=ground.sensitive)
         n = min(rows, len(whole))
-        tell.stage(f"Trying the promise on {n:,} rows", trying=True)
         asked = plan.request | {"hierarchy": self._hierarchy(plan, whole)}
         with plan.speaking():
             share = share_of_k(promise, n, len(whole))
@@ -87,8 +91,8 @@ class Trials:
                 raise Unreachable(
                     f"there is no estimate: {promise} cannot be reached on a sample of {n:,} rows; take a larger one"
                 ) from error
-            tell.stage("Checking it")
             proposal, source = found.proposal, found.source
+            tell.stage("Checking it")
             raw = raw_risk(source, promise, threads=threads)
             published = replace(source, records=Records.of(proposal.published))
             verdict = audited_source(published, proposal.guarantee, yes_or_no=True, threads=threads)
