@@ -236,7 +236,9 @@ def test_limits_are_of_computing_so_that_a_crowded_machine_ends_nothing():
     assert Moment(110.0, None).spent(begun) == 10.0
 
 
-@pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="the system does not tell what a process has computed")
+@pytest.mark.skipif(
+    not os.path.exists("/proc/self/stat"), reason="the system does not tell what a process has computed"
+)
 def test_a_process_that_gets_no_turn_is_not_given_up(bench):
     bench.ask(rows=500)
     until(lambda: bench.jobs.tick() or (bench.warm._current is not None and bench.warm._current.since is not None))

@@ -114,6 +114,7 @@ class Trials:
             "optimal": proposal.optimal,
             "groups": _groups(details),
             "by_column": details.get("ncp_by_column"),
+            "idle_trees": [tree.to_dict() for tree in proposal.idle_trees],
             "deleted": details.get("suppressed", {}).get("share", 0.0),
             "raw": [exposed.to_dict(self.columns) for exposed in raw],
             "seconds": round(time.monotonic() - started, 2),
