@@ -16,7 +16,7 @@ from typing import Any
 
 from shoal.errors import ShoalError, Unreachable
 from shoal.estimates.decision_map import risk_left
-from shoal.estimates.outlook import ROWS, WARM_UP, growing, propose, share_of_k, sides_kept, try_promise
+from shoal.estimates.outlook import ROWS, WARM_UP, Trial, growing, propose, share_of_k, sides_kept, try_promise
 from shoal.evaluation.raw_risk import COLUMNS, raw_risk
 from shoal.hierarchy.spec import Values, resolve
 from shoal.models.km import HIERARCHY, resolve_hierarchy
@@ -114,7 +114,7 @@ class Trials:
             "optimal": proposal.optimal,
             "groups": _groups(details),
             "by_column": details.get("ncp_by_column"),
-            "idle_trees": [tree.to_dict() for tree in proposal.idle_trees],
+            "idle_trees": [tree.to_dict() for tree in _idle_trees(found)],
             "deleted": details.get("suppressed", {}).get("share", 0.0),
             "raw": [exposed.to_dict(self.columns) for exposed in raw],
             "seconds": round(time.monotonic() - started, 2),
@@ -165,6 +165,12 @@ class Trials:
             self._tree = None
             self._tree = mark, make()
         return self._tree[1]
+
+
+def _idle_trees(found: Trial) -> Iterator[Any]:
+    """The trees that help little: on a sample those that do so even for its share of k, for a crowd is harder to find there."""
+    at_share = None if found.at_share is None else {tree.column for tree in found.at_share.idle_trees}
+    return (tree for tree in found.proposal.idle_trees if at_share is None or tree.column in at_share)
 
 
 def _mark(given: Any) -> Any:

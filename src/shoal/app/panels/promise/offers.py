@@ -20,9 +20,10 @@ from shoal.app.panels.promise import estimates
 from shoal.app.panels.promise.map_card import known_spot, range_words, runs_of, share_words
 from shoal.app.project import promises
 from shoal.app.project.knobs import KNOBS
+from shoal.app.project.wording import with_capital
 from shoal.app.server.shell import View
 from shoal.app.widgets import components as parts
-from shoal.estimates.decision_map import LUCK, Spot, figure_of, narrow
+from shoal.estimates.decision_map import LUCK, Spot, figure_of, is_trusted, narrow
 from shoal.estimates.outlook import Range
 from shoal.estimates.remedies import NOTHING, Remedy, remedies
 from shoal.models.km import HIERARCHY
@@ -59,11 +60,11 @@ def idle_words(document: Document, tree: Mapping[str, Any], sample: int | None =
     """That a tree did not help: in a trial on so many rows, or in a run."""
     column = _column_of(document, tree)
     spec = _trees_of(document, promises.kind_of(document) or "").get(column)
-    which = f"The tree {spec_words(spec) if spec else tree['source']}"
+    which = f"the tree {spec_words(spec) if spec else tree['source']} helps little"
     of_what = "items" if tree["of_items"] else f"rows of column “{column}”"
-    where = "" if sample is None else f" in the trial on {sample:,} rows"
     how = "at its root, which is anything, or left out" if tree["of_items"] else "at its root, which is anything"
-    return f"{which} helps little: {tree['share']:.0%} of the {of_what} are published {how}{where}."
+    where = "" if sample is None else f"in the trial on {sample:,} rows, "
+    return with_capital(f"{where}{which}: {tree['share']:.0%} of the {of_what} are published {how}.")
 
 
 def _column_of(document: Mapping[str, Any], tree: Mapping[str, Any]) -> str:
@@ -110,9 +111,12 @@ def price_words(spot: Spot, now: Range, how: str) -> str:
     """`keeps 82% instead of 3%`, with how each is known."""
     assert spot.kept is not None
     kept = share_words(spot.share) if spot.share is not None else range_words(spot.kept)
-    told = f"keeps {kept} of the information instead of {range_words(now)}"
     on = "run" if spot.how == "run" else f"estimated on {spot.sample:,} rows"
-    return f"{told} ({on}{'' if how == on else f'; now: {how}'})"
+    if not is_trusted(now):
+        known = f"what the plan keeps is not known so well ({range_words(now)}, {how})"
+        return f"keeps {kept} of the information ({on}); {known}"
+    same = "" if how == on else f"; now: {how}"
+    return f"keeps {kept} of the information instead of {share_words(figure_of(now))} ({on}{same})"
 
 
 def is_better(spot: Spot, now: Range) -> bool:
