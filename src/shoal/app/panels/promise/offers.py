@@ -20,7 +20,6 @@ from shoal.app.panels.promise import estimates
 from shoal.app.panels.promise.map_card import known_spot, range_words, runs_of, share_words
 from shoal.app.project import promises
 from shoal.app.project.knobs import KNOBS
-from shoal.app.project.wording import with_capital
 from shoal.app.server.shell import View
 from shoal.app.widgets import components as parts
 from shoal.estimates.decision_map import LUCK, Spot, figure_of, is_trusted, narrow
@@ -64,7 +63,8 @@ def idle_words(document: Document, tree: Mapping[str, Any], sample: int | None =
     of_what = "items" if tree["of_items"] else f"rows of column “{column}”"
     how = "at its root, which is anything, or left out" if tree["of_items"] else "at its root, which is anything"
     where = "" if sample is None else f"in the trial on {sample:,} rows, "
-    return with_capital(f"{where}{which}: {tree['share']:.0%} of the {of_what} are published {how}.")
+    said = f"{where}{which}: {tree['share']:.0%} of the {of_what} are published {how}."
+    return said[:1].upper() + said[1:]
 
 
 def _column_of(document: Mapping[str, Any], tree: Mapping[str, Any]) -> str:
