@@ -229,11 +229,11 @@ def test_an_estimate_that_takes_too_long_is_given_up_with_a_sentence(bench):
 def test_limits_are_of_computing_so_that_a_crowded_machine_ends_nothing():
     """On one, a process computes a tenth of the time: by the clock its limit is over before it has loaded what it needs."""
     begun = Moment(100.0, 5.0)
-    assert Moment(140.0, 8.0).spent(begun) == 4.0  # of 40 s it had 3, and a tenth of the clock is more
-    assert Moment(110.0, 8.0).spent(begun) == 3.0
-    assert Moment(110.0, 45.0).spent(begun) == 10.0  # several threads
-    assert Moment(400.0, 5.0).spent(begun) == 30.0  # it waits for something that never comes
-    assert Moment(110.0, None).spent(begun) == 10.0
+    assert Moment(140.0, 8.0).seconds_since(begun) == 4.0  # of 40 s it had 3, and a tenth of the clock is more
+    assert Moment(110.0, 8.0).seconds_since(begun) == 3.0
+    assert Moment(110.0, 45.0).seconds_since(begun) == 10.0  # several threads
+    assert Moment(400.0, 5.0).seconds_since(begun) == 30.0  # it waits for something that never comes
+    assert Moment(110.0, None).seconds_since(begun) == 10.0
 
 
 @pytest.mark.skipif(

@@ -56,7 +56,7 @@ class Moment:
     def of(cls, child: Child) -> Moment:
         return cls(time.monotonic(), child.computed)
 
-    def spent(self, since: Moment) -> float:
+    def seconds_since(self, since: Moment) -> float:
         """Seconds since another moment: of computing, or by the clock if that is less (threads compute side by side) or far more."""
         clock = self.clock - since.clock
         if self.computed is None or since.computed is None:
@@ -181,9 +181,9 @@ class Warm:
                     self.close()
                 return
             now, patience = Moment.of(self._started()), MAP_PATIENCE if current.asked.get("look") else PATIENCE
-            if current.unwanted is not None and now.spent(current.unwanted) > patience:
+            if current.unwanted is not None and now.seconds_since(current.unwanted) > patience:
                 self._end()
-            elif current.since is not None and now.spent(current.since) > current.limit:
+            elif current.since is not None and now.seconds_since(current.since) > current.limit:
                 if current.found:
                     estimates.finish(current.project, current.key)
                 else:

@@ -13,7 +13,7 @@ from nicegui import ui
 from shoal.app.panels import Panel, needs_data
 from shoal.app.panels.promise.estimating import OFTEN, Estimating
 from shoal.app.panels.promise.map_card import MapCard, put
-from shoal.app.panels.promise.offers import OffersCard, put_document
+from shoal.app.panels.promise.offers_card import OffersCard, put_document
 from shoal.app.panels.promise.promise_words import ALGORITHM_WORDS, DISTANCES, L_KINDS, MODELS, PRICES, Model
 from shoal.app.project import promises
 from shoal.app.project.knobs import KNOBS

@@ -14,7 +14,7 @@ from nicegui import ui
 from shoal.app.jobs.queue import Job
 from shoal.app.panels import Panel
 from shoal.app.panels.promise.estimating import OFTEN
-from shoal.app.panels.promise.offers import OffersCard, put_document
+from shoal.app.panels.promise.offers_card import OffersCard, put_document
 from shoal.app.panels.release.handover import made_name, out_of_date, table_of
 from shoal.app.panels.result.analyst_card import (
     QuestionCard,

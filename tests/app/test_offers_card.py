@@ -8,7 +8,14 @@ from types import SimpleNamespace
 import pytest
 
 from shoal.app.panels.promise import estimates
-from shoal.app.panels.promise.offers import OffersCard, idle_words, is_better, offers_for, price_words, put_document
+from shoal.app.panels.promise.offers_card import (
+    OffersCard,
+    idle_words,
+    is_better,
+    offers_for,
+    price_words,
+    put_document,
+)
 from shoal.app.project.drafts import begin
 from shoal.app.project.workspace import Workspace
 from shoal.estimates.decision_map import Spot, narrow
