@@ -194,6 +194,16 @@ class Child:
             self.busy = False
             yield Answer(said.get("result"), None if said.get("error") is None else _error_of(said["error"]))
 
+    def answer(self, seconds: float) -> Answer | None:
+        """What comes of the request that it has, waited for; None if that takes longer. Facts are not for whoever waits."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            for news in self.news():
+                if isinstance(news, Answer):
+                    return news
+            time.sleep(0.02)
+        return None
+
     def end(self) -> None:
         """Ends the process and whatever it started, and waits until it is gone: only then may its files be removed."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
