@@ -85,6 +85,17 @@ def test_an_estimate_on_all_rows_is_what_the_release_loses(sets):
     assert Trials().trial(plan, Noted(), 10_000)["loss"] == pytest.approx(dict(run(plan).loss))
 
 
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_what_hybrid_keeps_is_in_the_range_of_its_estimate(sets, tmp_path, seed):
+    """A narrow range that is off is worse than none: this one was, 25-fold in the loss."""
+    from shoal.release import run
+
+    (tmp_path / "sets.csv").write_text(baskets(5_000, items=300, seed=seed))
+    plan = km(sets, 10, algorithm="hybrid")
+    low, high = Trials().trial(plan, Noted(), 2_000)["kept"]["info"]
+    assert low <= 1 - run(plan).loss["info"] <= high
+
+
 def test_two_figures_stand_around_what_a_table_loses(tmp_path, monkeypatch):
     """The larger asks for k among the sample, the smaller for its share."""
     monkeypatch.chdir(tmp_path)
