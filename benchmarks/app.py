@@ -25,6 +25,10 @@ STEPS = ("open a node", "search", "rename", "move", "merge", "undo")
 ROWS = 150_000
 TRUST_ROWS = 10_000
 """Rows of a data set that are released for each point; the points are tried on 2,000 of them."""
+TRUST_TABLE_ROWS = 5_000
+TRUST_PROMISES = ("rt", "table")
+TRUST_WAYS = (*({"algorithm": "joint", "balance": balance} for balance in (0.25, 0.5, 0.75)), {"algorithm": "rfirst"})
+TRUST_CROWDS = tuple({"k": k} for k in (2, 5, 10, 25, 50))
 TRUST_GRID = tuple({"k": k, "m": m} for k in (2, 5, 20) for m in (1, 2))
 
 
@@ -332,3 +336,53 @@ def case_canvas(edits: int) -> Row:
         "blame": f"{blaming:.2f}",
         "what helps": f"{trying:.2f}",
     }
+
+
+def section_trust_tables() -> list[Row]:
+    from balance import TABLES
+
+    with_items = [name for name in TABLES if name != "Diabetes-130"]
+    return [{"data": name, "promise": promise} for promise in TRUST_PROMISES for name in with_items]
+
+
+def case_trust_tables(data_name: str, promise: str) -> Row:
+    """The decision map of tables: points tried on 2,000 rows, against releases of 5,000.
+
+    `rt`: ways to keep a promise for columns and items, shown where both sides are known; `table`: k of the columns alone.
+    """
+    import shoal
+    from balance import TABLES, records_of, tree_of
+    from measuring import cpu_seconds
+    from shoal.estimates import beforehand
+    from shoal.estimates.decision_map import figure_of, is_near
+    from shoal.estimates.outlook import Range
+
+    table = TABLES[data_name]
+    frame = records_of(table).head(TRUST_TABLE_ROWS)
+    beforehand.MOMENT = 0.0
+    known: dict[str, Any] = {"quasi": table.quasi}
+    if promise == "rt":
+        tree = tree_of(table, {item for row in frame["items"] for item in row})
+        known |= {"items": "items", "hierarchy": {"items": tree}}
+        guarantee, grid = shoal.RTAnonymity(5, 2), TRUST_WAYS
+    else:
+        frame = frame.drop(columns="items")
+        guarantee, grid = shoal.TableAnonymity(5), TRUST_CROWDS
+    began = cpu_seconds()
+    found = beforehand.explore(frame, guarantee, grid, **known)
+    took = cpu_seconds() - began
+    shown = near = inside = 0
+    for spot in found.spots:
+        asked = {name: value for name, value in spot.at.items() if name != "k"}
+        given = shoal.TableAnonymity(int(spot.at["k"])) if "k" in spot.at else guarantee
+        lost = shoal.anonymize(frame, given, **known, **asked).loss
+        truths = [lost["info"]] if spot.sides is None else [lost["info"], lost["info_columns"], lost["info_items"]]
+        ranges: list[Range] = [spot.kept, *(spot.sides or ())]
+        inside += all(one.low - 1e-9 <= 1 - true <= one.high + 1e-9 for one, true in zip(ranges, truths, strict=True))
+        if spot.share is not None:
+            shown += 1
+            near += all(is_near(1 - figure_of(one), true) for one, true in zip(ranges, truths, strict=True))
+    return {
+        "data": data_name, "promise": promise, "rows": f"{len(frame):,}", "points": len(found.spots), "shown": shown,
+        "within the factor": near, "in their range": inside, "map, CPU s": f"{took:.1f}",
+    }  # fmt: skip

@@ -5,16 +5,19 @@ from __future__ import annotations
 import ast
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import zipfile
+from pathlib import Path
 
 import nbformat
 import pytest
 
 from plan_cases import PLANS, published, write_data
 from shoal import InputError, read_plan, run, verify
+from shoal.certificate.checks import check_plan, differences
 from shoal.certificate.document import certificate_file
 from shoal.certificate.sign import new_key, signer
 from shoal.cli import main
@@ -130,3 +133,62 @@ def test_the_command_packs_what_it_verified(tmp_path, monkeypatch, capsys):
     (tmp_path / "x.csv").write_text("the items\n")
     assert main(["bundle", "my plan.json", "c.json", "x.csv", "-o", "other.zip"]) == 3
     assert not (tmp_path / "other.zip").exists()
+
+
+@pytest.fixture(scope="module")
+def certified(tmp_path_factory):
+    """(folder, certificate) of each plan, released."""
+    folder = tmp_path_factory.mktemp("certified")
+    write_data(folder)
+    before = os.getcwd()
+    os.chdir(folder)
+    try:
+        for number, plan in enumerate(PLANS.values()):
+            run(plan_of({"version": 1, **plan, "outputs": {"data": f"{number}.csv", "certificate": f"{number}.json"}}))
+        yield {name: json.loads((folder / f"{number}.json").read_text()) for number, name in enumerate(PLANS)}
+    finally:
+        os.chdir(before)
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_a_plan_is_that_of_its_own_release_and_of_no_other(certified, name):
+    plan = plan_of({"version": 1, **PLANS[name]})
+    assert list(differences(plan, certified[name])) == []
+    for other in PLANS:
+        if other != name:
+            assert list(differences(plan_of({"version": 1, **PLANS[other]}), certified[name])) != []
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "off"),
+    [
+        ("km", {"algorithm": "hybrid"}, "algorithm"),
+        ("km", {"options": {"suppress": 0.01}}, "suppress"),
+        ("km", {"hierarchies": "balanced:2"}, "hierarchy of the items"),
+        ("km", {"guarantee": {"model": "km", "k": 5, "m": 1}}, "promise (m)"),
+        ("table", {"guarantee": {"model": "k", "k": 4, "l": 2, "missing": "unknown"}}, "promise (missing)"),
+        ("table", {"options": {"weights": {"age": 3.0}}}, "weights"),
+        ("table", {"options": {"limits": {"age": 10}, "weights": {"age": 2.0}}}, "limits"),
+        ("table", {"columns": {"age": "quasi", 'se"x': "keep", "items": "drop", "ill": "sensitive", "na,me": "drop"}}, "columns"),
+        ("rt", {"keep_order": False}, "keep order"),
+        ("rt", {"options": {"delta": 0.7}}, "delta"),
+        ("diversity", {"algorithm": "anatomy"}, "algorithm"),
+        ("a path like a flag", {"input": {"path": "other.dat"}}, "original"),
+    ],
+)  # fmt: skip
+def test_a_plan_that_was_changed_is_told_from_the_one_of_the_release(certified, tmp_path, name, change, off):
+    Path("other.dat").write_text("a b\n" * 9)
+    plan = plan_of({"version": 1, **PLANS[name], **change})
+    assert list(differences(plan, certified[name])) == [off]
+    with pytest.raises(InputError, match=f"whose {re.escape(off)} is another"):
+        check_plan(plan, certified[name], "plan.yaml")
+
+
+def test_a_tree_that_was_edited_is_another(certified):
+    tree = Path("tree.csv")
+    before = tree.read_text()
+    try:
+        tree.write_text(before.replace("e;high", "e;low"))
+        assert list(differences(plan_of({"version": 1, **PLANS["km"]}), certified["km"])) == ["hierarchy of the items"]
+    finally:
+        tree.write_text(before)

@@ -156,6 +156,15 @@ class Child:
     def pid(self) -> int:
         return self._process.pid
 
+    @property
+    def computed(self) -> float | None:
+        """Seconds of computing that it has had so far, of all its threads; None where the system does not tell."""
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            with open(f"/proc/{self.pid}/stat", encoding="ascii", errors="replace") as file:
+                facts = file.read().rpartition(")")[2].split()  # its name, in brackets, may hold blanks
+            return (int(facts[11]) + int(facts[12])) / os.sysconf("SC_CLK_TCK")
+        return None
+
     def ask(self, request: Any) -> None:
         """Hands over a request."""
         self.busy = True
@@ -184,6 +193,16 @@ class Child:
                 continue
             self.busy = False
             yield Answer(said.get("result"), None if said.get("error") is None else _error_of(said["error"]))
+
+    def answer(self, seconds: float) -> Answer | None:
+        """What comes of the request that it has, waited for; None if that takes longer. Facts are not for whoever waits."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            for news in self.news():
+                if isinstance(news, Answer):
+                    return news
+            time.sleep(0.02)
+        return None
 
     def end(self) -> None:
         """Ends the process and whatever it started, and waits until it is gone: only then may its files be removed."""

@@ -189,6 +189,7 @@ def test_the_browser_changes_kinds_limits_and_missing_values(served, page):
     page.wait_for_selector("text=How far are two values from each other?")
     page.get_by_label("Rows that may be left out, as a number").fill("2")
     until(lambda: "suppress_rows: 0.02" in plan.read_text())
+    page.wait_for_selector("text=with 0.6-closeness by joint", timeout=240_000)
     for width in (900, 500):
         page.set_viewport_size({"width": width, "height": 800})
         assert page.evaluate("document.documentElement.scrollWidth") <= width

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import stat
 import sys
 import zipfile
@@ -12,6 +14,7 @@ from shoal.app.panels.data.data_panel import plain_copy
 from shoal.app.project.drafts import begin, bring, project_of, read_as_missing, set_role
 from shoal.app.project.workspace import Workspace
 from shoal.errors import InputError
+from shoal.records.formats import oddities
 from shoal.records.formats.oddities import Oddity, missing_header, missing_marks, oddity, sheet_names
 
 ROWS = [["name", "age", "place"], ["Jürgen, the elder", "31", "Köln"], ["Zoë", "44", "Orléans"], ["Ann", "", "Bonn"]]
@@ -135,6 +138,27 @@ def test_a_workbook_that_is_none_makes_no_project(workspace, monkeypatch):
     with pytest.raises(InputError, match=r"shoal\[excel\]"):
         project_of(workspace, path)
     assert workspace.projects() == []
+
+
+def test_a_workbook_that_breaks_its_reader_breaks_nothing_else(workspace, monkeypatch):
+    """The reader is in a process of its own: if that dies, or never ends, there is a sentence."""
+    path = workbook(workspace.folder / "people.xlsx", {"a": [["x"], [1]]})
+    monkeypatch.setattr(oddities, "WORKBOOK_SECONDS", 0.0)
+    with pytest.raises(InputError, match="takes too long"):
+        sheet_names(path)
+    monkeypatch.undo()
+    asked = []
+
+    class Dying(oddities.Child):
+        def ask(self, request):
+            asked.append(request)
+            super().ask(request)
+            os.kill(self.pid, signal.SIGKILL)
+
+    monkeypatch.setattr(oddities, "Child", Dying)
+    with pytest.raises(InputError, match="cannot be read as a workbook"):
+        sheet_names(path)
+    assert asked == [{"path": str(path)}]
 
 
 def test_a_missing_header_is_noticed_and_mended(workspace):

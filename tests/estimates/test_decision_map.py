@@ -108,7 +108,35 @@ def test_neighbours_narrow_a_range_and_never_lose_the_truth(shares, lots):
             assert before.kept.low <= after.kept.low <= after.kept.high <= before.kept.high
         weaker = [other for other in spots if other.kept and is_weaker(other.at, before.at)]
         assert all(after.kept.high <= max(after.kept.low, other.kept.high + LUCK) + 1e-9 for other in weaker)
-        assert after.how == ("estimated" if is_trusted(after.kept) else "unknown")
+        assert after.how == "unknown" or is_trusted(after.kept)
+
+
+@given(st.lists(st.tuples(SHARES, SHARES, st.booleans()), min_size=6, max_size=6))
+def test_a_map_never_shows_more_for_a_stronger_promise(ends):
+    """Unless two releases found it so; and what is shown stays near all that a point may keep."""
+    spots = []
+    for (k, m), (one, other, is_run) in zip([(k, m) for k in (2, 5, 20) for m in (1, 2)], ends, strict=True):
+        kept = Range(one, one) if is_run else Range(*sorted((one, 0.9 * one + 0.1 * other)))
+        spots.append(Spot({"k": k, "m": m}, kept, how="run" if is_run else "unknown"))
+    runs = [spot for spot in spots if spot.how == "run"]
+    in_order = all(
+        figure_of(one.kept) >= figure_of(other.kept) for one in runs for other in runs if is_weaker(one.at, other.at)
+    )
+    after = narrow(spots)
+    for one in after:
+        for other in after:
+            if one.share is not None and other.share is not None and is_weaker(one.at, other.at) and in_order:
+                assert one.share >= other.share - 1e-9
+        if one.how == "estimated":
+            assert all(is_near(1 - one.share, 1 - end) for end in (one.kept.low, one.kept.high))
+
+
+def test_the_figure_of_a_point_is_moved_between_its_neighbours():
+    """99% left for k = 2 and more than 99% for k = 5: both are shown as what lies between."""
+    weak, strong = Spot({"k": 2, "m": 1}, Range(0.985, 0.993)), Spot({"k": 5, "m": 1}, Range(0.99, 1.0))
+    first, second = narrow([weak, strong])
+    assert first.share == second.share
+    assert figure_of(weak.kept) < first.share < figure_of(strong.kept)
 
 
 def test_the_knee_is_where_the_fall_begins():

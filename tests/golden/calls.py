@@ -301,7 +301,7 @@ GROUPS: dict[str, list[str]] = {
         "profile quest.dat --k 2 --json",
         "profile baskets.csv --k 3 --plot risk.svg",
         "verify --new-key steward.key",
-        "anonymize baskets.csv --hierarchy tree.csv --k 3 --m 2 -o out.csv --sign steward.key",
+        "anonymize baskets.csv --hierarchy tree.csv --algorithm exact --k 3 --m 2 -o out.csv --sign steward.key",
         "verify out.csv.certificate.json out.csv --key steward.key.pub",
         "sign out.csv.certificate.json out.csv --key steward.key --acknowledge",
         "verify out.csv.certificate.json out.csv --key steward.key.pub --json",

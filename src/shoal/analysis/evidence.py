@@ -33,8 +33,9 @@ Ints = npt.NDArray[np.int64]
 
 FLATTEN = 0.25
 """How much the weights of items follow how often they stand as themselves: 0 not at all, 1 in proportion."""
-LOW, HIGH = 4.0, 1 / 3
-"""A chance p may be as small as p^LOW and as large as p^HIGH."""
+LOW, HIGH, HIDDEN = 4.0, 1 / 3, 1 / 8
+"""A chance p may be as small as p^LOW and as large as p^HIGH; as p^HIDDEN for an item that never stands as itself: all its rows went up,
+which those of its neighbours say little about."""
 _BLOCK = 256
 """Items whose pairs are counted at a time."""
 _BYTES = 1 << 28
@@ -123,7 +124,8 @@ class Evidence:
         n = max(1, len(self.rows))
         share = min(self.support[node] / n, 1 - 0.5 / n)
         guess = float(-np.expm1(np.log1p(-share) * self.weight[leaf] / self.weight[node]) / share)
-        return np.array([guess**LOW, guess, guess**HIGH if self.tells_apart[node] else 1.0])
+        high = HIGH if self.support[leaf] else HIDDEN
+        return np.array([guess**LOW, guess, guess**high if self.tells_apart[node] else 1.0])
 
     def tokens_of(self, leaf: int) -> list[int]:
         """The published tokens that an item may stand as, the lowest first."""

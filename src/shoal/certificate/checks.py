@@ -6,17 +6,24 @@ the raw file.
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from hmac import compare_digest
 from importlib.util import find_spec
 from typing import Any
 
-from shoal.certificate.facts import canonical, limits_of
+from shoal.algorithms import entry
+from shoal.certificate.facts import canonical, limits_of, tree_fingerprint
 from shoal.certificate.owner import has_key, hmac_of, key_id, owner_key
 from shoal.certificate.sign import is_weak, public_key, signature_holds
+from shoal.certificate.terms import roles_in
 from shoal.errors import InputError, Message, option
+from shoal.hierarchy.files import read_hierarchy
+from shoal.hierarchy.spec import is_made
+from shoal.plan.model import Plan
 from shoal.records.source import fingerprint
 
 Path = str | os.PathLike[str]
@@ -112,3 +119,98 @@ def original_check(content: Mapping[str, Any], original: Path) -> Check:
     if same:
         return Check("original", True, "the release was made from this very input")
     return Check("original", False, "the release was made from another input, or from one that was no file")
+
+
+# Whether a plan is the one that a release was made with.
+
+_NUMBERS = ("model", "k", "m", "l", "t", "l_kind", "distance", "missing")
+_LEFT_OPEN = ("delta", "limits", "missing_quasi", "shift", "suppress_rows", "weights")
+"""Options that a certificate says nothing of unless they were given; others stand there with what they are by themselves."""
+_TOLD_OTHERWISE = ("item_weights", "knowledge")
+"""Options that a certificate does not repeat as they were given."""
+
+
+def check_plan(plan: Plan, content: Mapping[str, Any], name: str) -> None:
+    """Raises if a plan is not the one that the release of a certificate was made with. `name` is what the plan is called."""
+    if off := list(dict.fromkeys(differences(plan, content))):
+        parts = off[0] if len(off) == 1 else f"{', '.join(off[:-1])} and {off[-1]}"
+        others = "is another" if len(off) == 1 else "are others"
+        raise InputError(
+            f"{name}: it is not the plan of this release, whose {parts} {others}; give the one it was made with"
+        )
+
+
+def differences(plan: Plan, content: Mapping[str, Any]) -> Iterator[str]:
+    """What a certificate says otherwise than the plan, of all that both say. Files and hashes of them count where they can be compared:
+    the files are there, and the owner's key is the one that was used."""
+    stated, promised = content["guarantee"], plan.promise.to_dict()
+    yield from (f"promise ({name})" for name in _NUMBERS if not _same(stated.get(name), promised.get(name)))
+    limited = plan.options.memory_limit is not None
+    with suppress(InputError):
+        name, _ = entry(plan.kind, plan.algorithm or ("exact" if limited and plan.kind == "km" else None))
+        if content.get("algorithm") not in (None, name):
+            yield "algorithm"
+    if "columns" in content.get("output", {}) and _other_roles(plan, roles_in(content)):
+        yield "columns"
+    yield from _other_options(plan, content.get("parameters") or {})
+    key = owner_key() if has_key() else None
+    keyed = key if key is not None and key_id(key) == content.get("key_id") else None
+    yield from _other_trees(plan, content.get("hierarchy") or {}, keyed)
+    stated_input = content.get("input", {}).get("hmac_sha256")
+    if keyed is not None and stated_input is not None and isinstance(plan.data, str) and os.path.isfile(plan.data):
+        with suppress(InputError):
+            if not compare_digest(hmac_of(fingerprint(plan.data), keyed), stated_input):
+                yield "original"
+
+
+def _other_options(plan: Plan, stated: Mapping[str, Any]) -> Iterator[str]:
+    given = plan.options.model_dump(exclude_none=True) | {"keep_order": plan.keep_order}
+    for name, value in stated.items():
+        if name in _TOLD_OTHERWISE:
+            continue
+        if name in given:
+            if not _same(value, given[name]):
+                yield name.replace("_", " ")
+        elif value is not None and name in _LEFT_OPEN:
+            yield name.replace("_", " ")
+
+
+def _other_roles(plan: Plan, stated: Mapping[str, str]) -> bool:
+    """Whether columns have other roles. What a release adds, such as the number of a bucket, is in no plan; a column of sensitive items
+    is called otherwise."""
+    named = {
+        role: {name for name, given in stated.items() if given == role and (name in plan.columns or role == "quasi")}
+        for role in ("quasi", "keep", "sensitive")
+    }
+    exact = any(named[role] != set(plan.of_role(role)) for role in ("quasi", "keep"))
+    return exact or not named["sensitive"] <= set(plan.of_role("sensitive"))
+
+
+def _other_trees(plan: Plan, stated: Mapping[str, Any], key: bytes | None) -> Iterator[str]:
+    given = plan.hierarchies
+    if isinstance(stated.get("source"), str):  # one tree, of the items
+        specs = {"the items": next(iter(given.values()), None) if isinstance(given, dict) else given}
+        stated = {"the items": stated}
+    else:
+        specs = {} if isinstance(given, str) or given is None else dict(given)
+    for name, tree in stated.items():
+        spec = specs.get(name)
+        if isinstance(tree, Mapping) and isinstance(tree.get("source"), str) and _is_other_tree(plan, spec, tree, key):
+            yield f"hierarchy of {name}"
+
+
+def _is_other_tree(plan: Plan, spec: str | None, stated: Mapping[str, Any], key: bytes | None) -> bool:
+    if spec is None or is_made(spec):
+        return bool(os.path.splitext(stated["source"])[1]) and not is_made(stated["source"])  # it was a file
+    if stated["source"] != os.path.basename(spec):
+        return True
+    if key is None or "hmac_sha256" not in stated or plan.options.unknown is not None:
+        return False
+    with suppress(InputError, OSError):
+        own = hmac_of(tree_fingerprint(read_hierarchy(plan.path_of(spec))), key)
+        return not compare_digest(own, str(stated["hmac_sha256"]))
+    return False
+
+
+def _same(one: Any, other: Any) -> bool:
+    return bool(json.loads(json.dumps(one)) == json.loads(json.dumps(other)))

@@ -261,7 +261,7 @@ def hierarchy_facts(tree: Hierarchy) -> dict[str, Any]:
     """What a certificate may say about a hierarchy: its name and its keyed hash. One made from the data has as many leaves as the data."""
     key = owner_key()
     named = {"source": os.path.basename(tree.source)}
-    return named | ({"hmac_sha256": hmac_of(_fingerprint(tree), key)} if key else {})
+    return named | ({"hmac_sha256": hmac_of(tree_fingerprint(tree), key)} if key else {})
 
 
 def _risk(before: tuple[Exposed, ...], file: Published) -> dict[str, Any]:
@@ -284,7 +284,7 @@ def _without_secrets(parameters: Mapping[str, Any]) -> dict[str, Any]:
     return public
 
 
-def _fingerprint(tree: Hierarchy) -> str:
+def tree_fingerprint(tree: Hierarchy) -> str:
     """The SHA-256 of a tree, whatever file or spec it came from."""
     digest = hashlib.sha256(b"shoal hierarchy 1\n")
     digest.update(json.dumps([tree.n_leaves, *tree.labels]).encode())

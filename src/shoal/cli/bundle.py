@@ -13,7 +13,6 @@ from shoal.cli import options
 from shoal.cli.first_use import prepare
 from shoal.cli.terminal import console, print_json, printable, progress, say
 from shoal.cli.verify import BROKEN, show_verification
-from shoal.errors import InputError
 
 
 def bundle(
@@ -33,6 +32,7 @@ def bundle(
 
     [bold]shoal bundle plan.yaml public.csv.certificate.json public.csv -o release.zip[/bold]
     """
+    from shoal.certificate.checks import check_plan
     from shoal.plan import read_plan
     from shoal.plan.bundle import write_bundle
     from shoal.release import verify
@@ -48,11 +48,7 @@ def bundle(
         else:
             show_verification(found, console())
         return BROKEN
-    stated, promised = found.certificate["guarantee"], made.guarantee.model_dump(exclude_none=True)
-    if off := [name for name in ("k", "l", "m") if name in stated and stated[name] != promised.get(name, stated[name])]:
-        raise InputError(
-            f"{plan}: it is not the plan of this release, whose {off[0]} is another; give the one it was made with"
-        )
+    check_plan(made, found.certificate, plan)
     options.check_apart_from(output, plan, certificate, data)
     papers: dict[str, str | bytes] = {os.path.basename(path): path for path in (data, certificate)}
     papers |= _other_forms(os.path.basename(certificate), found.certificate)

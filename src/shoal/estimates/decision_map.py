@@ -65,11 +65,15 @@ class Spot:
     risk: float | None = None
     sample: int = 0
     why: str = ""
+    figure: float | None = None
+    """What is shown for `kept`, where that is another figure than the one of the range alone: beside its neighbours."""
 
     @property
     def share(self) -> float | None:
         """The share of the information that is kept, as one figure; None where it is not known well enough."""
-        return None if self.kept is None or self.how == "unknown" else figure_of(self.kept)
+        if self.kept is None or self.how == "unknown":
+            return None
+        return figure_of(self.kept) if self.figure is None else self.figure
 
     def to_dict(self) -> dict[str, Any]:
         kept = None if self.kept is None else [self.kept.low, self.kept.high]
@@ -219,8 +223,31 @@ def narrow(spots: Sequence[Spot]) -> list[Spot]:
     """The same points, each with what the others tell about it, and how it is known.
 
     A release that keeps a promise keeps all weaker ones, so that nothing keeps more than a weaker promise does, nor less than a stronger.
+    The figures that are shown keep to that: a map never shows more for a stronger promise, unless releases found it so.
     """
-    return [_narrow_one(spot, spots) for spot in spots]
+    narrowed = [_narrow_one(spot, spots) for spot in spots]
+    return [_beside(spot, narrowed) for spot in narrowed]
+
+
+def _beside(spot: Spot, spots: Sequence[Spot]) -> Spot:
+    """A point with a figure that is in order with those of weaker and of stronger promises: midway between the least of the ones and the
+    most of the others. Unknown where that is too far from what it may keep."""
+    if spot.how != "estimated" or spot.kept is None or "algorithm" in spot.at:
+        return spot
+    known = [other for other in spots if other.share is not None and other is not spot]
+    weaker = [other for other in known if is_weaker(other.at, spot.at)]
+    stronger = [other for other in known if is_weaker(spot.at, other.at)]
+    own = figure_of(spot.kept)
+    most = min([own, *(other.share or 0.0 for other in weaker)])
+    least = max([own, *(other.share or 0.0 for other in stronger)])
+    figure = (most + least) / 2
+    figure = max([figure, *(other.share or 0.0 for other in stronger if other.how == "run")])
+    figure = min([figure, *(other.share or 0.0 for other in weaker if other.how == "run")])
+    if figure == own:
+        return spot
+    if all(is_near(1 - figure, 1 - end) for end in (spot.kept.low, spot.kept.high)):
+        return replace(spot, figure=figure)
+    return replace(spot, how="unknown")
 
 
 def _narrow_one(spot: Spot, spots: Sequence[Spot]) -> Spot:

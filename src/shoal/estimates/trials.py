@@ -16,7 +16,7 @@ from typing import Any
 
 from shoal.errors import ShoalError, Unreachable
 from shoal.estimates.decision_map import risk_left
-from shoal.estimates.outlook import ROWS, WARM_UP, growing, propose, share_of_k, sides_kept, try_promise
+from shoal.estimates.outlook import ROWS, WARM_UP, Trial, growing, propose, share_of_k, sides_kept, try_promise
 from shoal.evaluation.raw_risk import COLUMNS, raw_risk
 from shoal.hierarchy.spec import Values, resolve
 from shoal.models.km import HIERARCHY, resolve_hierarchy
@@ -63,19 +63,23 @@ class Trials:
         if way not in self._warm:
             ground = self._read(plan, tell)
             if len(ground.whole) > WARM_UP:
+                tell.stage("Loading the algorithm", trying="algorithm")
                 with suppress(ShoalError):  # k may be more than so few rows can give
-                    self.trial(plan, tell, WARM_UP)
+                    self._trial(plan, tell, ground, WARM_UP)
             self._warm.add(way)
 
     def trial(self, plan: Plan, tell: Teller, rows: int = ROWS) -> Estimate:
         """Loss, classes and raw risk of a sample of at most `rows` rows."""
-        started = time.monotonic()
         ground = self._read(plan, tell)
+        tell.stage(f"Trying the promise on {min(rows, len(ground.whole)):,} rows", trying="promise")
+        return self._trial(plan, tell, ground, rows)
+
+    def _trial(self, plan: Plan, tell: Teller, ground: Ground, rows: int) -> Estimate:
+        started = time.monotonic()
         whole, promise, threads = ground.whole, plan.promise, plan.options.threads
         if ground.sensitive is not None:
             promise = replace(promise, sensitive=ground.sensitive)
         n = min(rows, len(whole))
-        tell.stage(f"Trying the promise on {n:,} rows", trying=True)
         asked = plan.request | {"hierarchy": self._hierarchy(plan, whole)}
         with plan.speaking():
             share = share_of_k(promise, n, len(whole))
@@ -87,8 +91,8 @@ class Trials:
                 raise Unreachable(
                     f"there is no estimate: {promise} cannot be reached on a sample of {n:,} rows; take a larger one"
                 ) from error
-            tell.stage("Checking it")
             proposal, source = found.proposal, found.source
+            tell.stage("Checking it")
             raw = raw_risk(source, promise, threads=threads)
             published = replace(source, records=Records.of(proposal.published))
             verdict = audited_source(published, proposal.guarantee, yes_or_no=True, threads=threads)
@@ -110,6 +114,7 @@ class Trials:
             "optimal": proposal.optimal,
             "groups": _groups(details),
             "by_column": details.get("ncp_by_column"),
+            "idle_trees": [tree.to_dict() for tree in _idle_trees(found)],
             "deleted": details.get("suppressed", {}).get("share", 0.0),
             "raw": [exposed.to_dict(self.columns) for exposed in raw],
             "seconds": round(time.monotonic() - started, 2),
@@ -164,6 +169,12 @@ class Trials:
             self._tree = None
             self._tree = mark, make()
         return self._tree[1]
+
+
+def _idle_trees(found: Trial) -> Iterator[Any]:
+    """The trees that help little: on a sample those that do so even for its share of k, for a crowd is harder to find there."""
+    at_share = None if found.at_share is None else {tree.column for tree in found.at_share.idle_trees}
+    return (tree for tree in found.proposal.idle_trees if at_share is None or tree.column in at_share)
 
 
 def _mark(given: Any) -> Any:

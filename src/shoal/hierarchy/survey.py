@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from shoal.errors import VALUES, Message, option
 from shoal.hierarchy.spec import Values
-from shoal.hierarchy.tree import Hierarchy, count_of
+from shoal.hierarchy.tree import Hierarchy, count_of, them
 
 
 class Line(NamedTuple):
@@ -109,7 +109,7 @@ class Fit:
         missing = tuple(self.missing)
         text = (
             f"{count_of(missing, 'item is', 'items are')} in the data but not among the leaves{VALUES}; "
-            f"add them, or hang them under the root ({option('unknown', 'root')})"
+            f"add {them(missing)}, or hang {them(missing)} under the root ({option('unknown', 'root')})"
         )
         return Finding("missing", "error", missing, Message(text, missing)) if missing else None
 
@@ -132,7 +132,8 @@ def _rare(h: Hierarchy, occurrences: npt.NDArray[np.int64], k: int) -> Finding |
     share = sum(int(occurrences[v]) for v in rare) / max(1, int(occurrences[h.root]))
     text = (
         f"{count_of(labels, 'top-level node is', 'top-level nodes are')} rarer than k = {k}{VALUES}, "
-        f"so that every item must go to the root; merge them with others, or let {option('suppress')} drop them ({share:.2%} of all "
+        f"so that every item must go to the root; merge {them(labels)} with others, or let {option('suppress')} drop {them(labels)} "
+        f"({share:.2%} of all "
         "occurrences)"
     )
     return Finding("rare", "warning", labels, Message(text, labels)) if labels else None

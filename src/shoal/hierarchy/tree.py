@@ -231,7 +231,7 @@ class Hierarchy(Plotted):
                 hint += f" ({len(blank):,} of them a leaf there, but with blanks around its name)"
             raise InputError(
                 f"hierarchy {self.source}: {count_of(missing, 'item is', 'items are')} not among its leaves{VALUES}{hint}; "
-                f"add them, or hang them under the root ({option('unknown', 'root')})",
+                f"add {them(missing)}, or hang {them(missing)} under the root ({option('unknown', 'root')})",
                 values=missing,
             )
         return np.array([position[name] for name in vocabulary], np.int32)
@@ -269,6 +269,11 @@ class Hierarchy(Plotted):
 def count_of(names: Sequence[str], one: str, many: str) -> str:
     """How many they are, for a message: `1 item is`, `2,345 items are`."""
     return f"1 {one}" if len(names) == 1 else f"{len(names):,} {many}"
+
+
+def them(names: Sequence[str]) -> str:
+    """How a message speaks of them again: `it`, `them`."""
+    return "it" if len(names) == 1 else "them"
 
 
 def _path_sums(parent: npt.NDArray[np.integer], values: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:

@@ -67,6 +67,8 @@ class Proposal:
     """For readers of the certificate."""
     notes: tuple[str, ...] = ()
     """For the owner."""
+    idle_trees: tuple[Any, ...] = ()
+    """The hierarchies that help little (`shoal.models.empty_words.IdleTree`). For the owner."""
     advice: Callable[[], tuple[str, ...]] = tuple
     """For the owner, once the release is made: what else there is to try. It may take seconds to find out."""
     stay: npt.NDArray[np.int64] | None = None

@@ -5,7 +5,9 @@ The owner hears of it first, with what would keep more; readers of a certificate
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +23,46 @@ HARDLY = 0.5
 """A hierarchy that leaves more than this share at its root, or deleted, is of little help."""
 
 Trees = Mapping[str, Hierarchy | None]
+
+
+@dataclass(frozen=True)
+class IdleTree:
+    """A hierarchy that was given, and that helps little."""
+
+    column: str
+    """Its column; the name of the items' column for theirs."""
+    source: str
+    of_items: bool
+    share: float
+    """Of the rows, or of the items, that are published as nothing more than its root, or not at all."""
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def idle_trees(records: Records, published: Records, recoding: ClusterRecoding, trees: Trees) -> tuple[IdleTree, ...]:
+    """The hierarchies that help little with a table."""
+    found = []
+    for column in records.of_role("quasi"):
+        tree, after = trees[column.name], published[column.name]
+        if tree is not None and tree.source != FLAT:
+            share = 1.0 if is_uniform(after) and not is_uniform(column) else root_share(after, tree)
+            found.append(IdleTree(column.name, tree.source, False, share))
+    tree = trees.get(records.items_name) if records.items is not None else None
+    if tree is not None and tree.source != FLAT and recoding.facts.get("transaction") != "sets":
+        found.append(IdleTree(records.items_name, tree.source, True, _says_nothing(recoding, tree)))
+    return tuple(one for one in found if one.share > HARDLY)
+
+
+def idle_tree_of_items(
+    tree: Hierarchy, nodes: Any, counts: Sequence[int] | Any, name: str = ""
+) -> tuple[IdleTree, ...]:
+    """The same for sets, from how often each node is published; -1 is what is deleted."""
+    nodes, counts = np.asarray(nodes), np.asarray(counts)
+    if tree.n_nodes == 1 or not counts.sum():
+        return ()
+    share = float(counts[(nodes < 0) | (nodes == tree.root)].sum() / counts.sum())
+    return (IdleTree(name, tree.source, True, share),) if share > HARDLY else ()
 
 
 def first_notes(records: Records, published: Records, recoding: ClusterRecoding, trees: Trees) -> Iterator[str]:
@@ -44,15 +86,22 @@ def first_notes(records: Records, published: Records, recoding: ClusterRecoding,
 
 
 def _item_notes(recoding: ClusterRecoding, tree: Hierarchy | None) -> Iterator[str]:
-    if tree is None or recoding.tokens is None or not len(recoding.tokens.token):
+    if tree is None:
         return
-    says_nothing = np.array([*(name == tree.names[tree.root] for name in recoding.tokens.tokens), True], np.bool_)
-    share = float(np.mean(says_nothing[recoding.tokens.token]))
+    share = _says_nothing(recoding, tree)
     if share > HARDLY and recoding.facts.get("transaction") != "sets":
         yield Message(
             f"the hierarchy {tree.source} helps little here: {share:.0%} of the items are published as nothing more than its root, or not "
             f"at all, because few rows of a class share a category; fewer quasi columns, a smaller {option('balance')}, k or m keep more"
         )
+
+
+def _says_nothing(recoding: ClusterRecoding, tree: Hierarchy) -> float:
+    """The share of the items that are published as the root, or not at all."""
+    if recoding.tokens is None or not len(recoding.tokens.token):
+        return 0.0
+    says_nothing = np.array([*(name == tree.names[tree.root] for name in recoding.tokens.tokens), True], np.bool_)
+    return float(np.mean(says_nothing[recoding.tokens.token]))
 
 
 def empty_warnings(published: Records, trees: Trees) -> Iterator[str]:

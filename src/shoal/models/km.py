@@ -28,6 +28,7 @@ from shoal.loss.fates import Coverage, item_fates, row_fates
 from shoal.loss.readers_view import exact_pairs, exact_share, most_information_lost, published_nodes
 from shoal.loss.worth import Names, Worth, items_worth, worth_notes
 from shoal.models import Proposal, Roles, basket_details, basket_notes, basket_source
+from shoal.models.empty_words import IdleTree, idle_tree_of_items
 from shoal.numbers import whole_number
 from shoal.options import check_keywords
 from shoal.price.information import weighted_median
@@ -122,6 +123,7 @@ def proposal_of(baskets: Baskets, guarantee: KmAnonymity, request: Mapping[str, 
         ),
         warnings=tuple(warnings_of(recoding, options.suppress)),
         notes=basket_notes(baskets, empty_stay=True) + recoding.notes + worth_notes(loss, worth.kept),
+        idle_trees=_idle_tree(recoding, baskets),
         advice=partial(_advice, baskets, guarantee, recoding, options),
         rules=partial(_rules, recoding),
         rules_note="names every original item, rare ones too",
@@ -145,6 +147,13 @@ def _advice(baskets: Baskets, guarantee: KmAnonymity, recoding: Recoding, option
     if recoding.algorithm != "exact":
         return at_root
     return at_root + hybrid_advice(loss_of(recoding, baskets, options))
+
+
+def _idle_tree(recoding: Recoding, baskets: Baskets) -> tuple[IdleTree, ...]:
+    """The tree, if the cut leaves most items at its root or without a node."""
+    tree, supports = recoding.cut.hierarchy, baskets.supports()
+    deleted = recoding.deletions_by_leaf(baskets)[tree.leaves_of(recoding.vocabulary)]
+    return idle_tree_of_items(tree, np.append(recoding.node, -1), np.append(supports - deleted, deleted.sum()))
 
 
 def with_knowledge(guarantee: KmAnonymity, hierarchy: Any) -> LocalKmAnonymity:
@@ -219,6 +228,7 @@ def _local_proposal(
         + recoding.notes
         + worth_notes(loss, worth.kept)
         + ((f"one cut for all rows would lose {local['loss_of_cut']:.2%}",) if "loss_of_cut" in local else ()),
+        idle_trees=idle_tree_of_items(tree, nodes, times),
         rules=partial(_local_rules, recoding, baskets),
         rules_note="names every original item, rare ones too",
     )

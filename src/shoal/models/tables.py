@@ -35,7 +35,7 @@ from shoal.loss.readers_view import exact_pairs, exact_share
 from shoal.loss.relational import ANYTHING
 from shoal.loss.worth import Names, Worth, columns_worth, items_worth, table_worth, worth_notes
 from shoal.models import Proposal, Roles, basket_details, basket_notes
-from shoal.models.empty_words import empty_warnings, first_notes
+from shoal.models.empty_words import empty_warnings, first_notes, idle_trees
 from shoal.models.km import BY_CATEGORY, ONE_BY_ONE, deletion_warnings, with_defaults
 from shoal.price.information import weighted_median
 from shoal.price.ncp import published_ncp
@@ -260,6 +260,7 @@ def proposal(source: Source, guarantee: Any, request: Mapping[str, Any], options
         + _bound_advice(recoding, rt)
         + ((row_note(all_rows - len(records), all_rows),) if share else ())
         + warnings,
+        idle_trees=idle_trees(records, published, recoding, trees),
         stay=stay,
         rules=partial(_rules, recoding, sizes),
         rules_note="names every original item of every cluster, rare ones too",

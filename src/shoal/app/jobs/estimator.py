@@ -46,7 +46,7 @@ def work(request: Mapping[str, Any], tell: Teller) -> None:
 
 def _answer(run: Path, question: Mapping[str, Any], tell: Teller) -> dict[str, Any]:
     """Both answers to a question about a run's release. The files that were last asked about stay read."""
-    tell.stage("Reading the original and the release", trying=True)
+    tell.stage("Reading the original and the release", trying="question")
     if str(run) not in _PAIRS:
         _PAIRS.clear()
         content = read_json(run / "out" / CERTIFICATE)

@@ -1,6 +1,9 @@
 """The process that estimates (`shoal.app.jobs.estimator`), as the server sees it: one, started when somebody asks, and kept warm.
 
 One request of a project counts, the last: a new one ends the one before, which is given a moment to notice and then ended by force.
+Such limits are of computing, not of waiting: on a crowded machine a process that is ended by the clock has only begun to load, and so
+has the next, which would be ended as well.
+
 Estimates are kept in the project's folder, so that a page that asks for the same again has it at once. Points of the decision map are
 tried while nobody asks for anything else. Questions about a release are answered here too, for the process has loaded what counts them.
 """
@@ -26,17 +29,39 @@ from shoal.errors import ShoalError
 from shoal.processes import Answer, Child, Crash
 
 LIMIT = 25.0
-"""Seconds after which an estimate that is not there yet is given up; reading the file is not counted."""
+"""Seconds of computing after which an estimate that is not there yet is given up. Reading the file is not counted; loading the algorithm
+has as many for itself."""
 QUESTION_LIMIT = 300.0
 """The same for a question about a release: it is counted on all rows."""
 PATIENCE = 1.0
-"""Seconds that an estimate nobody waits for has to end by itself."""
+"""Seconds of computing that an estimate nobody waits for has to end by itself."""
 LOOK_PATIENCE = 3.0
 """The same for a point of the map, or a look at a tree: one look is short, and a process that is ended has to load and read again."""
+CROWDED = 10.0
+"""So many times as long by the clock as in computing is as much: a process that waits for something else does not compute."""
 IDLE = 900.0
 """Seconds without a request after which the process is ended."""
 NO_MEMORY = "There is not enough memory for this; take a smaller sample."
 _MOST_FAILED = 64
+
+
+@dataclass(frozen=True)
+class Moment:
+    """By the clock, and by what the process has computed, where the system tells that."""
+
+    clock: float
+    computed: float | None
+
+    @classmethod
+    def of(cls, child: Child) -> Moment:
+        return cls(time.monotonic(), child.computed)
+
+    def seconds_since(self, since: Moment) -> float:
+        """Seconds since another moment: of computing, or by the clock if that is less (threads compute side by side) or far more."""
+        clock = self.clock - since.clock
+        if self.computed is None or since.computed is None:
+            return clock
+        return max(min(clock, self.computed - since.computed), clock / CROWDED)
 
 
 @dataclass(eq=False)
@@ -52,9 +77,11 @@ class Request:
     limit: float = LIMIT
     phase: str = ""
     found: bool = False
-    since: float | None = None
-    """When it began to be tried, its data being read."""
-    unwanted: float | None = None
+    trying: str = ""
+    """What is tried: the algorithm, on a few rows that load it, or the promise."""
+    since: Moment | None = None
+    """When that began, its data being read."""
+    unwanted: Moment | None = None
     """Since when nobody waits for it."""
 
 
@@ -148,15 +175,16 @@ class Warm:
         """Takes in what the process has said; ends what takes too long, and a process that nobody has asked for long."""
         with self._lock:
             self._hear()
-            now, current = time.monotonic(), self._current
+            current = self._current
             if current is None:
-                if self._child is not None and now - self._asked > IDLE:
+                if self._child is not None and time.monotonic() - self._asked > IDLE:
                     self.close()
-            elif current.unwanted is not None and now - current.unwanted > (
-                LOOK_PATIENCE if current.asked.get("look") or "tree" in current.asked else PATIENCE
-            ):
+                return
+            looks = current.asked.get("look") or "tree" in current.asked
+            now, patience = Moment.of(self._started()), LOOK_PATIENCE if looks else PATIENCE
+            if current.unwanted is not None and now.seconds_since(current.unwanted) > patience:
                 self._end()
-            elif current.since is not None and now - current.since > current.limit:
+            elif current.since is not None and now.seconds_since(current.since) > current.limit:
                 if current.found:
                     estimates.finish(current.project, current.key)
                 else:
@@ -172,8 +200,9 @@ class Warm:
     def _give_up_current(self, project: Project) -> None:
         current = self._current
         if current is not None and current.unwanted is None and current.project.id == project.id:
-            current.unwanted = time.monotonic()
-            self._started().give_up()
+            child = self._started()
+            current.unwanted = Moment.of(child)
+            child.give_up()
 
     def _dispatch(self) -> None:
         if self._current is None and self._waiting:
@@ -213,8 +242,8 @@ class Warm:
                         self._fail(current.key, _reason(news.error), getattr(news.error, "remedy", {}))
                 continue
             current.phase = str(news.get("phase", current.phase))
-            if "trying" in news and current.since is None:
-                current.since = time.monotonic()
+            if news.get("trying", current.trying) != current.trying:
+                current.trying, current.since = str(news["trying"]), Moment.of(child)
             if "found" in news:
                 current.found = True
                 current.keep(news["found"])

@@ -6,6 +6,7 @@ What is odd is told from the first lines. The remedy is a copy; the file itself 
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import zipfile
 from collections import Counter
@@ -16,8 +17,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from shoal.errors import InputError
+from shoal.errors import InputError, ShoalError
 from shoal.limits import input_limit
+from shoal.processes import Child, Teller
 from shoal.records.values import is_number
 
 WORKBOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
@@ -25,6 +27,10 @@ GAPS = ("?", "NA", "N/A", "n/a", "NULL", "null", "NaN", "nan", "None", "#N/A", "
 """What stands for a missing value in files of other programs. Here an empty cell does."""
 _HELD = 16
 """How many bytes of memory a byte of an unpacked workbook may take."""
+_ITSELF = 1 << 30
+"""Bytes that the process that reads workbooks needs for itself, at most."""
+WORKBOOK_SECONDS = 300.0
+"""By the clock; a machine may be crowded."""
 A_WORKBOOK = "This is a workbook of a spreadsheet program. Save the sheet as CSV there (in Excel: CSV UTF-8), and bring that file."
 _BYTES, _LINES = 1 << 16, 60
 _USUAL, _UNUSUAL = ";,\t", "|^~¦"
@@ -161,23 +167,62 @@ def empty_marks(path: Path, marks: Mapping[str, str], target: Path) -> None:
 
 def sheet_names(path: Path) -> list[str]:
     """The sheets of a workbook that hold something, in its order."""
-    with _workbook(path) as book:
-        return [name for name in book.sheet_names if book.get_sheet_by_name(name).height > 0]
+    names: list[str] = _of_workbook(path, {})
+    return names
 
 
 def write_sheet(path: Path, sheet: str, target: Path) -> None:
     """Writes a sheet of a workbook as CSV: each cell as its text, dates as 2024-05-31, whole numbers without a point."""
-    with _workbook(path) as book, target.open("w", encoding="utf-8", newline="") as written:
-        rows = book.get_sheet_by_name(sheet).to_python(skip_empty_area=True)
-        csv.writer(written, lineterminator="\n").writerows([_cell_text(cell) for cell in row] for row in rows)
+    _of_workbook(path, {"sheet": sheet, "target": str(target.absolute())})
+
+
+def _of_workbook(path: Path, asked: Mapping[str, str]) -> Any:
+    """What a process of its own says of a workbook: one that is made to break its reader ends that process alone."""
+    try:
+        import python_calamine  # noqa: F401 - a word on how to get it, before a process is started
+    except ImportError:
+        raise InputError(A_WORKBOOK + " With pip install 'shoal[excel]' it is read as it is.") from None
+    child = Child("shoal.records.formats.oddities:read_workbook", background=True)
+    try:
+        child.ask({"path": str(path.absolute()), **asked})
+        answer = child.answer(WORKBOOK_SECONDS)
+    finally:
+        child.end()
+    if answer is None:
+        raise InputError(f"{path.name} takes too long to read as a workbook; save the sheet as CSV")
+    if isinstance(answer.error, ShoalError):
+        raise answer.error
+    if answer.error is not None:
+        raise InputError(f"{path.name} cannot be read as a workbook; save the sheet as CSV, without a password")
+    return answer.result
+
+
+def read_workbook(request: Mapping[str, str], tell: Teller) -> list[str] | None:
+    """The work of that process: names the sheets that hold something, or writes one as CSV."""
+    path = Path(request["path"])
+    _limit_memory()
+    with _workbook(path) as book:
+        if "sheet" not in request:
+            return [name for name in book.sheet_names if book.get_sheet_by_name(name).height > 0]
+        with open(request["target"], "w", encoding="utf-8", newline="") as written:
+            rows = book.get_sheet_by_name(request["sheet"]).to_python(skip_empty_area=True)
+            csv.writer(written, lineterminator="\n").writerows([_cell_text(cell) for cell in row] for row in rows)
+    return None
+
+
+def _limit_memory() -> None:
+    """Lets the system keep this process to what may be read of a file, however much a workbook claims to hold."""
+    with contextlib.suppress(ImportError, ValueError, OSError):
+        import resource
+
+        most = _ITSELF + input_limit()
+        resource.setrlimit(resource.RLIMIT_DATA, (most, most))
 
 
 def _workbook(path: Path) -> Any:
     """A workbook, opened; refused where it would unpack to more than memory should hold."""
-    try:
-        import python_calamine
-    except ImportError:
-        raise InputError(A_WORKBOOK + " With pip install 'shoal[excel]' it is read as it is.") from None
+    import python_calamine
+
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as packed:
             if sum(part.file_size for part in packed.infolist()) > input_limit() // _HELD:

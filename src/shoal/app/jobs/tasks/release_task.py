@@ -58,6 +58,7 @@ def work(
         "checked": checked.to_dict() | {"plan": plan.origin.name},
         "release": _facts(plan, release, folder, data.name),
         "kind": plan.kind,
+        "idle_trees": [tree.to_dict() for tree in release.proposal.idle_trees],
         "promise": list(release.guarantee.promise()),
         "limits": list(release.guarantee.limits()),
         "guarantee": str(release.guarantee),

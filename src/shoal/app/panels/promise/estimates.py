@@ -139,17 +139,13 @@ def protection_words(found: Mapping[str, Any]) -> str | None:
 
 
 def advice(found: Mapping[str, Any]) -> str | None:
-    """What to try where much is lost."""
-    loss, kind, algorithm = found["loss"], found["kind"], found["algorithm"]
-    if loss.get("info_columns", next(iter(loss.values()))) <= MUCH:
+    """What to try where much is lost, and nothing that can be tried for the user."""
+    loss, kind = found["loss"], found["kind"]
+    if kind not in ("rt", "lm", "table") or loss.get("info_columns", next(iter(loss.values()))) <= MUCH:
         return None
-    if kind == "km" and algorithm != "hybrid" and algorithm != "lra":
-        return "A few rare items may cost all others their detail. hybrid deletes some of them instead, lra decides row by row: try one."
-    if kind in ("rt", "lm") and algorithm.startswith("rmerge"):
-        return "The columns lose this much because delta allows it, in favour of the items: try a smaller delta."
-    if kind in ("rt", "lm", "table"):
-        return "Many columns, or columns with many values, are hard to hide in a crowd: leave out in Data what nobody needs."
-    return None
+    return (
+        "Many columns, or columns with many values, are hard to hide in a crowd: leave out in Data what nobody needs."
+    )
 
 
 def _between(shares: Sequence[float], digits: int = 1) -> str:

@@ -14,6 +14,7 @@ from shoal.app.project.wording import as_sentence, with_capital
 from shoal.app.server.shell import View
 from shoal.app.widgets import components as parts
 from shoal.errors import InputError
+from shoal.estimates.outlook import Range
 
 PATIENCE = 0.25
 """Seconds without a change after which an estimate is begun."""
@@ -49,11 +50,28 @@ class Estimating:
         return int(self.view.project.settings.get("sample") or AUTO) or None
 
     @property
+    def state(self) -> tuple[Any, ...]:
+        """What the page depends on."""
+        found = None if self.found is None else (self.found["sample"], self.found.get("final"))
+        return self.problem, self.failed, self.doing, self.key, found, self.is_old
+
+    @property
     def is_settled(self) -> bool:
         """Whether nothing more is to come about the plan as it stands."""
         if self.due is not None or self.problem is not None:
             return False
         return self.failed is not None or (self.found is not None and not self.is_old and bool(self.found.get("final")))
+
+    @property
+    def told(self) -> tuple[dict[str, Any], Range | None, str, list[dict[str, Any]], int] | None:
+        """The plan as it stands, what it keeps, how that is known, its trees that help little and on how many rows they were tried; None
+        while more is to come."""
+        if not self.is_settled or self.found is None:
+            return None
+        info, sample = (self.found.get("kept") or {}).get("info"), int(self.found["sample"])
+        kept = None if info is None else Range(*info)
+        document = estimates.asked_document(self.view.project)
+        return document, kept, f"estimated on {sample:,} rows", list(self.found.get("idle_trees") or ()), sample
 
     def want(self) -> None:
         """Says that the plan has changed."""
@@ -77,10 +95,8 @@ class Estimating:
         self._show()
 
     def _show(self) -> None:
-        found = None if self.found is None else (self.found["sample"], self.found.get("final"))
-        state = (self.problem, self.failed, self.doing, self.key, found, self.is_old)
-        if state != self.shown:
-            self.shown = state
+        if self.state != self.shown:
+            self.shown = self.state
             self.panel.refresh()
 
     async def _begin(self) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 from nicegui import ui
 
+from shoal.app.jobs.queue import Job
 from shoal.app.panels.promise import estimates
 from shoal.app.panels.result.results import asked_again
 from shoal.app.project import promises
@@ -88,6 +89,28 @@ def spot_of_run(at: At, result: Mapping[str, Any]) -> Spot | None:
     return Spot(at, kept, sides, "run", risk, int(result["release"]["rows"]))
 
 
+def runs_of(view: View) -> dict[str, Job]:
+    """The runs of the project that are done, by their plans; of several with one plan, the newest."""
+    return {
+        _text({name: part for name, part in asked_again(view.project, job).items() if name != "outputs"}): job
+        for job in reversed(view.jobs.of(view.project, "release"))
+        if job.status == "done"
+    }
+
+
+def known_spot(
+    view: View, at: At, document: Document, key: str, found: Mapping[str, Any] | None, runs: Mapping[str, Job]
+) -> Spot:
+    """What the project knows about a plan: by a run of it, else by the estimate of its key (`found`), or why there is none."""
+    job = runs.get(_text(document))
+    spot = None if job is None or not job.result else spot_of_run(at, job.result)
+    if spot is not None:
+        return spot
+    standing = view.jobs.warm.standing(key)
+    why = standing[1] if standing is not None and standing[0] == "failed" else ""
+    return Spot(at, why=why) if found is None else spot_of_estimate(at, found)
+
+
 class MapCard:
     """The map of the plan as it stands: made once for a grid, then told what to say, so that the focus stays where it is."""
 
@@ -115,24 +138,20 @@ class MapCard:
             self.document = document
             self.points = points_of(document)
             self.keys = [estimates.estimate_key(project, there) for _, there in self.points]
-        runs = {
-            _text({name: part for name, part in asked_again(project, job).items() if name != "outputs"}): job
-            for job in reversed(self.view.jobs.of(project, "release"))
-            if job.status == "done"
-        }
-        spots, kept = [], [estimates.kept_estimate(project, key) for key in self.keys]
-        for (at, there), key, found in zip(self.points, self.keys, kept, strict=True):
-            job = runs.get(_text(there))
-            spot = None if job is None or not job.result else spot_of_run(at, job.result)
-            if spot is None:
-                standing = self.view.jobs.warm.standing(key)
-                why = standing[1] if standing is not None and standing[0] == "failed" else ""
-                spot = Spot(at, why=why) if found is None else spot_of_estimate(at, found)
-            spots.append(spot)
+        runs, kept = runs_of(self.view), [estimates.kept_estimate(project, key) for key in self.keys]
+        spots = [
+            known_spot(self.view, at, there, key, found, runs)
+            for (at, there), key, found in zip(self.points, self.keys, kept, strict=True)
+        ]
         self.spots = narrow(spots)
         self.waiting = self._still_to_try(kept)
 
-    def look(self) -> None:
+    @property
+    def comes_first(self) -> bool:
+        """Whether there is a point that nobody has looked at."""
+        return bool(self.waiting) and self.waiting[0][0] == "first"
+
+    def look(self, may_ask: bool = True) -> None:
         """Shows what has come, and asks for the next point. Files are only read where something has changed."""
         project, warm = self.view.project, self.view.jobs.warm
         busy = warm.is_busy(project)
@@ -141,7 +160,7 @@ class MapCard:
             return
         self.read()
         self.stamp = stamp
-        if not busy and self.is_settled():
+        if may_ask and not busy and self.is_settled():
             self._ask_next()
         state = (self.layer, place_of(self.document or {}), bool(self.waiting), [spot.to_dict() for spot in self.spots])
         if state != self.shown:
@@ -311,7 +330,7 @@ class MapCard:
         self._say_standing(knee)
 
     def _way(self, spot: Spot, knee: Spot | None, now: At) -> tuple[parts.Cell, ...]:
-        sides = ("–", "–") if spot.sides is None else tuple(_range_words(side) for side in spot.sides)
+        sides = ("–", "–") if spot.sides is None else tuple(range_words(side) for side in spot.sides)
 
         def build_take() -> None:
             if spot.at == now:
@@ -380,7 +399,7 @@ def cell_words(spot: Spot, layer: str) -> tuple[str, str]:
         return ("?" if spot.risk is None else f"{spot.risk:.1%}"), ("run" if spot.how == "run" else "est.")
     if spot.share is None:
         return "?", "…" if spot.kept is None else "unknown"
-    return _whole(spot.share), "run" if spot.how == "run" else "est."
+    return share_words(spot.share), "run" if spot.how == "run" else "est."
 
 
 def spot_words(spot: Spot, is_now: bool, is_knee: bool) -> str:
@@ -400,15 +419,15 @@ def spot_words(spot: Spot, is_now: bool, is_knee: bool) -> str:
 
 
 def _percent(spot: Spot) -> str:
-    return "?" if spot.share is None else _whole(spot.share) if spot.how == "estimated" else f"{spot.share:.1%}"
+    return "?" if spot.share is None else share_words(spot.share) if spot.how == "estimated" else f"{spot.share:.1%}"
 
 
-def _whole(share: float) -> str:
+def share_words(share: float) -> str:
     """A share in percent; what is not all does not read as if it were."""
     return ">99%" if 0.995 <= share < 1 else f"{share:.0%}"
 
 
-def _range_words(side: Range) -> str:
+def range_words(side: Range) -> str:
     low, high = f"{side.low:.0%}", f"{side.high:.0%}"
     return low if low == high else f"{low} to {high}"
 

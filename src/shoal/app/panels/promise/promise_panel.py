@@ -13,6 +13,7 @@ from nicegui import ui
 from shoal.app.panels import Panel, needs_data
 from shoal.app.panels.promise.estimating import OFTEN, Estimating
 from shoal.app.panels.promise.map_card import MapCard, put
+from shoal.app.panels.promise.offers_card import OffersCard, put_document
 from shoal.app.panels.promise.promise_words import ALGORITHM_WORDS, DISTANCES, L_KINDS, MODELS, PRICES, Model
 from shoal.app.project import promises
 from shoal.app.project.knobs import KNOBS
@@ -28,6 +29,9 @@ class Desk:
         self.view = view
         self.estimate = Estimating(view, self.turn)
         self.map = MapCard(view, self.go_to, lambda: self.estimate.is_settled)
+        self.offers = OffersCard(view, self.take)
+        self.offered: Any = None
+        """The state of the estimate that the offers are about."""
         self.models = ui.refreshable(self._models)
         self.unfit = ui.refreshable(self._unfit)
         self.strength = ui.refreshable(self._strength)
@@ -67,10 +71,24 @@ class Desk:
         """Sets the plan to a point of the map."""
         self.change(lambda document: put(document, at), all_of_it=True)
 
+    def take(self, offered: dict[str, Any]) -> None:
+        """Sets the plan to one that was offered."""
+        self.change(lambda document: put_document(document, offered), all_of_it=True)
+
     async def look(self) -> None:
-        """Follows the estimate, and then the map."""
+        """Follows the estimate, then what would keep more, and then the map."""
         await self.estimate.look()
-        self.map.look()
+        state = self.estimate.state
+        if state != self.offered:
+            self.offered, told = state, self.estimate.told
+            if told is None:
+                self.offers.clear()
+            else:
+                self.offers.about(*told)
+        # First a look at every offer and at every point of the map; then more of those that are not known well.
+        offers_first = self.offers.comes_first or not self.map.comes_first
+        self.offers.look(offers_first)
+        self.map.look(not (offers_first and self.offers.waiting))
 
     def choose(self, kind: str) -> None:
         aside: dict[str, Any] = {}
@@ -300,6 +318,7 @@ def build(view: View) -> None:
             desk.strength()
         with ui.element("div"), ui.element("div").classes("sh-main sh-beside"):
             desk.estimate.panel()
+            desk.offers.panel()
             desk.words()
     desk.unfit()
     ui.timer(OFTEN, desk.look)

@@ -15,6 +15,7 @@ from shoal.app.panels.release.handover import stem_of
 from shoal.app.project.own_files import own_folder, read_json, safe_name, write_own
 from shoal.app.project.project import Project
 from shoal.app.project.workspace import CERTIFICATES, Workspace
+from shoal.certificate.checks import check_plan
 from shoal.certificate.document import acknowledge, certificate_file
 from shoal.certificate.facts import limits_of
 from shoal.certificate.sign import new_key, public_pem, signer
@@ -82,13 +83,16 @@ def forget_bundle(job: Job, name: str) -> None:
 
 def make_bundle(run: Job, job: Job, name: str) -> Path:
     """Packs a file of a run, as `job` wrote it, with its certificates and all that makes it again."""
-    _check_data(job, name, certificate_of(job))
+    content = certificate_of(job)
+    _check_data(job, name, content)
+    plan = Project(run.folder).plan()
+    check_plan(plan, content, "the plan")
     out = job.folder / "out"
     papers: dict[str, str | bytes] = {file: str(out / file) for file in (name, *CERTIFICATES) if (out / file).is_file()}
-    if "signature" in certificate_of(job):
+    if "signature" in content:
         papers[SIGNED_BY] = str(out / SIGNED_BY)
     target = out / bundle_name(name)
-    write_bundle(Project(run.folder).plan(), papers, str(target), force=True)
+    write_bundle(plan, papers, str(target), force=True)
     return target
 
 

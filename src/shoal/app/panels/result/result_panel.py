@@ -13,6 +13,8 @@ from nicegui import ui
 
 from shoal.app.jobs.queue import Job
 from shoal.app.panels import Panel
+from shoal.app.panels.promise.estimating import OFTEN
+from shoal.app.panels.promise.offers_card import OffersCard, put_document
 from shoal.app.panels.release.handover import made_name, out_of_date, table_of
 from shoal.app.panels.result.analyst_card import (
     QuestionCard,
@@ -26,6 +28,7 @@ from shoal.app.panels.result.cut_browser import build_cut
 from shoal.app.panels.result.results import (
     NCP,
     algorithm_words,
+    asked_again,
     class_chart,
     column_losses,
     commonest_rows,
@@ -48,6 +51,7 @@ from shoal.app.widgets.figures import figure
 from shoal.app.widgets.leafing import Leaf, leaves, rows_of
 from shoal.app.widgets.preview import Preview
 from shoal.errors import InputError
+from shoal.estimates.outlook import Range
 
 ROWS, LINES = 10, 15
 """Rows of data, and lines of other tables, that are shown at a time."""
@@ -97,6 +101,7 @@ async def build(view: View) -> None:
     _build_file_line(view, run, result)
     first, measured = ui.refreshable(_build_analyst), ui.refreshable(_build_measured)
     first(view, run.id)
+    _build_offers(view, run)
     QuestionCard(view, run).build()
     if result.get("records"):
         RecordCard(result["records"]).build()
@@ -137,6 +142,26 @@ def _build_analyst(view: View, id: str) -> None:
         build_measuring(run, result)
         build_answers(result)
     build_distributions(result)
+
+
+def _build_offers(view: View, run: Job) -> None:
+    """What else there is to try, with what it would keep; tried while the page is open."""
+    result = run.result
+    lost = result["release"]["loss"].get("info")
+    if lost is None:
+        return
+
+    def take(offered: dict[str, Any]) -> None:
+        view.project.change(lambda document: put_document(document, offered))
+        view.project.set(promise_chosen=True)
+        view.go("promise")
+
+    card = OffersCard(view, take)
+    document = {name: part for name, part in asked_again(view.project, run).items() if name != "outputs"}
+    card.about(document, Range(1 - lost, 1 - lost), "run", result.get("idle_trees") or ())
+    card.panel()
+    if card.offers:
+        ui.timer(OFTEN, lambda: card.look(not run.is_measuring))
 
 
 async def _build_measured(view: View, id: str) -> None:
