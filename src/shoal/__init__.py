@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from shoal.estimates.raw_profile import Profile, profile
     from shoal.evaluation.evaluation import Evaluation, evaluate
     from shoal.guarantees.audit import Audit, Witness
+    from shoal.guarantees.constraints.policy import Policy
+    from shoal.guarantees.constraints.promise import ConstraintAnonymity
     from shoal.guarantees.diversity import MatchingDiversity, PlainDiversity
     from shoal.guarantees.k import KAnonymity
     from shoal.guarantees.km import KmAnonymity
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from shoal.models.km import build_hierarchy, learn_hierarchy
     from shoal.plan import Plan, read_plan
     from shoal.plan.draft import Draft, draft
+    from shoal.plan.policy_file import read_policy
     from shoal.records.baskets import Baskets
     from shoal.records.formats.frames import to_arrow, to_pandas, to_polars
     from shoal.records.knowledge import Rules
@@ -59,6 +62,7 @@ __all__ = [
     "Attack",
     "Audit",
     "Baskets",
+    "ConstraintAnonymity",
     "CountEstimate",
     "Draft",
     "Evaluation",
@@ -72,6 +76,7 @@ __all__ = [
     "Outlook",
     "PlainDiversity",
     "Plan",
+    "Policy",
     "Profile",
     "RTAnonymity",
     "Range",
@@ -103,6 +108,7 @@ __all__ = [
     "read",
     "read_hierarchy",
     "read_plan",
+    "read_policy",
     "resolve_hierarchy",
     "rules",
     "run",
@@ -146,6 +152,8 @@ _HOMES = {
     ),
     "shoal.errors": ("InputError", "ShoalError", "Unreachable"),
     "shoal.guarantees.audit": ("Audit", "Witness"),
+    "shoal.guarantees.constraints.policy": ("Policy",),
+    "shoal.guarantees.constraints.promise": ("ConstraintAnonymity",),
     "shoal.guarantees.diversity": ("MatchingDiversity", "PlainDiversity"),
     "shoal.guarantees.k": ("KAnonymity",),
     "shoal.guarantees.km": ("KmAnonymity",),
@@ -156,6 +164,7 @@ _HOMES = {
     "shoal.hierarchy.files": ("read_hierarchy", "write_hierarchy"),
     "shoal.hierarchy.tree": ("Hierarchy",),
     "shoal.plan": ("Plan", "read_plan"),
+    "shoal.plan.policy_file": ("read_policy",),
     "shoal.records.baskets": ("Baskets",),
     "shoal.records.source": ("load_records", "read"),
     "shoal.records.records": ("Records",),
