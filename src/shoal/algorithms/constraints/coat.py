@@ -79,4 +79,5 @@ def joined_ul(grouping: Grouping, token: int, mates: Ints) -> Floats:
     sizes = len(grouping.members[token]) + np.array(
         [len(grouping.members[mate]) for mate in mates.tolist()], np.float64
     )
-    return np.asarray(sizes + np.log1p(-np.exp2(-sizes)) / np.log(2) + np.log2(np.maximum(rows, 1)))
+    exact = sizes + np.log1p(-np.exp2(-sizes)) / np.log(2) + np.log2(np.maximum(rows, 1))
+    return np.asarray(np.round(exact, 9))  # so that what costs the same is the same
