@@ -107,43 +107,44 @@ def tokens_of(sets, state, s, one, other, every, tokens):
 
 
 @nb.step
-def word_of(state, token, w, one, other):
-    word = state.rows[token, w]
-    if token == one and other >= 0:
-        word |= state.rows[other, w]
-    return word
-
-
-@nb.step
-def common_rows(state, tokens, n, one, other):
-    """The rows that hold all n tokens."""
+def common_rows(rows, tokens, n):
+    """The rows that hold all n tokens; `rows` has their bits."""
     support = 0
-    for w in range(state.rows.shape[1]):
-        word = word_of(state, tokens[0], w, one, other)
-        for q in range(1, n):
-            if word == np.uint64(0):
-                break
-            word &= word_of(state, tokens[q], w, one, other)
-        if word != np.uint64(0):
-            support += bits_in(word)
+    if n == 1:
+        own = rows[tokens[0]]
+        for w in range(len(own)):
+            support += bits_in(own[w])
+    elif n == 2:  # the most sets are pairs
+        own, other = rows[tokens[0]], rows[tokens[1]]
+        for w in range(len(own)):
+            support += bits_in(own[w] & other[w])
+    else:
+        for w in range(rows.shape[1]):
+            word = rows[tokens[0], w]
+            for q in range(1, n):
+                if word == np.uint64(0):
+                    break
+                word &= rows[tokens[q], w]
+            if word != np.uint64(0):
+                support += bits_in(word)
     return support
 
 
 @nb.step
-def traces_of(state, tokens, n, one, other, traces, at):
+def traces_of(rows, tokens, n, traces, at):
     """The trace of each row that holds any of the tokens into `traces`, its row into `at` if there is room; how many rows."""
     found = 0
-    for w in range(state.rows.shape[1]):
+    for w in range(rows.shape[1]):
         union = np.uint64(0)
         for q in range(n):
-            union |= word_of(state, tokens[q], w, one, other)
+            union |= rows[tokens[q], w]
         bit = 0
         while union != np.uint64(0):
             low = union & (~union + np.uint64(1))
             bit = bits_in(low - np.uint64(1))
             trace = np.int64(0)
             for q in range(n):
-                if word_of(state, tokens[q], w, one, other) & low:
+                if rows[tokens[q], w] & low:
                     trace |= np.int64(1) << np.int64(q)
             traces[found] = trace
             if len(at) > 0:
@@ -154,13 +155,13 @@ def traces_of(state, tokens, n, one, other, traces, at):
 
 
 @nb.step
-def _bad_among_few(state, tokens, n, k, one, other, room):
+def _bad_among_few(rows, tokens, n, k, room):
     """As `bad_rows`, from how many rows hold each part of the set."""
     counts, words = room.counts, room.words
     counts[: 1 << n] = 0
-    for w in range(state.rows.shape[1]):
+    for w in range(rows.shape[1]):
         for q in range(n):
-            words[1 << q] = word_of(state, tokens[q], w, one, other)
+            words[1 << q] = rows[tokens[q], w]
         for part in range(1, 1 << n):
             rest = part & (part - 1)
             if rest:
@@ -181,11 +182,12 @@ def _bad_among_few(state, tokens, n, k, one, other, room):
 
 
 @nb.step
-def bad_rows(state, tokens, n, k, one, other, room):
+def bad_rows(state, tokens, n, k, room):
     """Rows whose trace on the tokens stands in fewer than k rows."""
     if n == 0:
         return 0
-    whole = common_rows(state, tokens, n, one, other)
+    rows = state.rows
+    whole = common_rows(rows, tokens, n)
     if whole >= k:
         return 0
     if n == 1:
@@ -194,14 +196,12 @@ def bad_rows(state, tokens, n, k, one, other, room):
         bad = whole
         for q in range(2):
             support = state.support[tokens[q]]
-            if tokens[q] == one and other >= 0:
-                support = common_rows(state, tokens[q : q + 1], 1, one, other)
             if support < k:
                 bad += support - whole
         return bad
     if n <= FEW:
-        return _bad_among_few(state, tokens, n, k, one, other, room)
-    found = traces_of(state, tokens, n, one, other, room.traces, room.traces[:0])
+        return _bad_among_few(rows, tokens, n, k, room)
+    found = traces_of(rows, tokens, n, room.traces, room.traces[:0])
     if n <= SMALL:
         counts = room.counts[: 1 << n]
         counts[:] = 0
@@ -240,10 +240,10 @@ def bad_rows_of_sets(sets, state, k, which, room):
     whole = np.zeros(len(which), np.int64)
     for i in range(len(which)):
         n = tokens_of(sets, state, which[i], -1, -1, False, room.tokens)
-        bad[i] = bad_rows(state, room.tokens, n, k, -1, -1, room)
+        bad[i] = bad_rows(state, room.tokens, n, k, room)
         n = tokens_of(sets, state, which[i], -1, -1, True, room.tokens)
         if n > 0:
-            whole[i] = common_rows(state, room.tokens, n, -1, -1)
+            whole[i] = common_rows(state.rows, room.tokens, n)
     return bad, whole
 
 
@@ -265,8 +265,13 @@ def relief(sets, state, k, bad, one, others, own, bounds, theirs, room):
     each set now.
     """
     found = np.zeros(len(others), np.int64)
+    alone, support = state.rows[one].copy(), state.support[one]
     for i in range(len(others)):
         room.stamp[own] = i
+        state.support[one] = 0
+        for w in range(len(alone)):  # as if they were one
+            state.rows[one, w] = alone[w] | state.rows[others[i], w]
+            state.support[one] += bits_in(state.rows[one, w])
         for p in range(len(own) + bounds[i + 1] - bounds[i]):
             if p < len(own):
                 s = own[p]
@@ -275,7 +280,8 @@ def relief(sets, state, k, bad, one, others, own, bounds, theirs, room):
                 if room.stamp[s] == i:
                     continue
             n = tokens_of(sets, state, s, one, others[i], False, room.tokens)
-            found[i] += bad[s] - bad_rows(state, room.tokens, n, k, one, others[i], room)
+            found[i] += bad[s] - bad_rows(state, room.tokens, n, k, room)
+    state.rows[one], state.support[one] = alone, support
     room.stamp[:] = -1
     return found
 
@@ -302,9 +308,9 @@ def bad_traces(sets, state, k, which, room):
     at = np.empty(len(room.traces), np.int64)
     for i in range(len(which)):
         n = tokens_of(sets, state, which[i], -1, -1, False, room.tokens)
-        if n == 0 or bad_rows(state, room.tokens, n, k, -1, -1, room) == 0:
+        if n == 0 or bad_rows(state, room.tokens, n, k, room) == 0:
             continue
-        there = traces_of(state, room.tokens, n, -1, -1, room.traces, at)
+        there = traces_of(state.rows, room.tokens, n, room.traces, at)
         seen = np.sort(room.traces[:there])
         for p in range(there):
             trace = room.traces[p]
@@ -393,7 +399,7 @@ def put_back(sets, state, k, rows, tokens, bounds, of_token, room):
                 if state.rows[room.tokens[q], w] & bit:
                     room.tokens[held] = room.tokens[q]
                     held += 1
-            if common_rows(state, room.tokens, held, -1, -1) < k:
+            if common_rows(state.rows, room.tokens, held) < k:
                 safe = False
                 break
         if safe:
