@@ -30,7 +30,10 @@ ELSEWHERE = {
 """Pages outside of docs, and their places in the site. The site has a first screen of its own instead of the README."""
 FIRST = {
     "Start": (".", ("installation", "cookbook", "coming-from", "faq")),
-    "Guides": ("guide", ("km", "hybrid", "transactions", "tables", "buckets", "local", "learned", "codes")),
+    "Guides": (
+        "guide",
+        ("km", "hybrid", "transactions", "tables", "buckets", "constraints", "local", "learned", "codes"),
+    ),
     "Working with it": (
         "guide",
         (
@@ -51,7 +54,7 @@ FIRST = {
             "reproduce",
         ),
     ),
-    "Papers": ("papers", ("km-2008", "pta-2017", "rt-2013", "injector-2008")),
+    "Papers": ("papers", ("km-2008", "pta-2017", "rt-2013", "injector-2008", "coat-2011")),
 }
 """Pages in the best order to read them; others follow by name, guides under Guides."""
 TITLES = {
@@ -60,6 +63,7 @@ TITLES = {
     "guide/transactions.md": "k-anonymous transactions",
     "guide/tables.md": "Tables with items",
     "guide/buckets.md": "Buckets",
+    "guide/constraints.md": "Constraints",
     "guide/local.md": "Local recoding",
     "guide/learned.md": "Learned hierarchies",
     "guide/codes.md": "Trees of code systems",
@@ -82,6 +86,7 @@ TITLES = {
     "papers/pta-2017.md": "PTA (2017)",
     "papers/rt-2013.md": "RT (2013)",
     "papers/injector-2008.md": "Injector (2008)",
+    "papers/coat-2011.md": "COAT and PCTA (2011)",
     "decisions/README.md": "Decisions",
     "index.md": "Shoal",
     "installation.md": "Installation",

@@ -145,7 +145,7 @@ def test_paths_are_relative_to_the_plan(folder):
         ("[1, 2]", "a list, not the keys of a plan"),
         ("version: 1\nversion: 1\n", "version (line 2): it stands there twice"),
         ("input: {path: a, path: b}", "input.path (line 1): it stands there twice"),
-        ("a: &x 1\nb: *x\n", "line 2 is not YAML (an alias (*) has no place in a plan)"),
+        ("a: &x 1\nb: *x\n", "line 2 is not YAML (an alias (*) has no place here)"),
         ("a: !!python/object:os.system {}\n", "has the tag"),
         ("a: !!python/name:os.system x\n", "is not YAML"),
         ("a: [\n", "is not YAML"),

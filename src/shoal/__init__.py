@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from shoal.evaluation.evaluation import Evaluation, evaluate
     from shoal.gates.inspection import Inspection, gate
     from shoal.guarantees.audit import Audit, Witness
+    from shoal.guarantees.constraints.policy import Policy
+    from shoal.guarantees.constraints.promise import ConstraintAnonymity
     from shoal.guarantees.diversity import MatchingDiversity, PlainDiversity
     from shoal.guarantees.k import KAnonymity
     from shoal.guarantees.km import KmAnonymity
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     from shoal.models.km import build_hierarchy, learn_hierarchy
     from shoal.plan import Plan, read_plan
     from shoal.plan.draft import Draft, draft
+    from shoal.plan.policy_file import read_policy
     from shoal.records.baskets import Baskets
     from shoal.records.formats.frames import to_arrow, to_pandas, to_polars
     from shoal.records.knowledge import Rules
@@ -60,6 +63,7 @@ __all__ = [
     "Attack",
     "Audit",
     "Baskets",
+    "ConstraintAnonymity",
     "CountEstimate",
     "Draft",
     "Evaluation",
@@ -74,6 +78,7 @@ __all__ = [
     "Outlook",
     "PlainDiversity",
     "Plan",
+    "Policy",
     "Profile",
     "RTAnonymity",
     "Range",
@@ -106,6 +111,7 @@ __all__ = [
     "read",
     "read_hierarchy",
     "read_plan",
+    "read_policy",
     "resolve_hierarchy",
     "rules",
     "run",
@@ -150,6 +156,8 @@ _HOMES = {
     "shoal.errors": ("InputError", "ShoalError", "Unreachable"),
     "shoal.gates.inspection": ("Inspection", "gate"),
     "shoal.guarantees.audit": ("Audit", "Witness"),
+    "shoal.guarantees.constraints.policy": ("Policy",),
+    "shoal.guarantees.constraints.promise": ("ConstraintAnonymity",),
     "shoal.guarantees.diversity": ("MatchingDiversity", "PlainDiversity"),
     "shoal.guarantees.k": ("KAnonymity",),
     "shoal.guarantees.km": ("KmAnonymity",),
@@ -160,6 +168,7 @@ _HOMES = {
     "shoal.hierarchy.files": ("read_hierarchy", "write_hierarchy"),
     "shoal.hierarchy.tree": ("Hierarchy",),
     "shoal.plan": ("Plan", "read_plan"),
+    "shoal.plan.policy_file": ("read_policy",),
     "shoal.records.baskets": ("Baskets",),
     "shoal.records.source": ("load_records", "read"),
     "shoal.records.records": ("Records",),

@@ -324,7 +324,8 @@ class Keywords(Auditing, total=False):
             "under one objective), or of the 2013 paper "
             f"rmerge-r, -t or -rt (relational loss within {option('delta')}), tmerge-r, -t or -rt "
             "(item loss within it), rfirst, tfirst. diversity: injector, balanced (smaller buckets) or anatomy (ignores rules, "
-            "takes several sensitive columns).",
+            "takes several sensitive columns). constraints: `weigh` (sets of items and single deletions, by what they cost), or "
+            "coat or pcta of the papers of 2011.",
             "NAME",
             "the first of each",
             place=("algorithm",),
@@ -335,10 +336,10 @@ class Keywords(Auditing, total=False):
         Option(
             SEARCH,
             Share("0.02"),
-            "Up to this share of item occurrences may be deleted: single ones (local, hybrid) or whole top-level categories (exact). "
-            "With 0, nothing is.",
+            "Up to this share of item occurrences may be deleted: single ones (local, hybrid, weigh), whole items (coat, pcta) or "
+            "whole top-level categories (exact). With 0, nothing is.",
             "SHARE",
-            "local: 0.1 (in tables 0.05), hybrid: 0.05, else 0",
+            "local, constraints: 0.1 (in tables 0.05), hybrid: 0.05, else 0",
         ),
     ]
     suppress_rows: Annotated[
@@ -558,11 +559,12 @@ class _Promise(TypedDict, total=False):
         str,
         Option(
             PROMISE,
-            Choice(("km", "k", "rt", "lm", "diversity")),
+            Choice(("km", "k", "rt", "lm", "diversity", "constraints")),
             "What is promised. `km`: whoever knows up to m items faces k rows. `k`: whoever knows all items (in a table, all "
             f"{option('quasi')} columns) faces k equal rows. `rt`: whoever knows all {option('quasi')} columns and up to m items faces k "
             "rows. `lm`: the same, and is never surer than 1/l of a sensitive item or value. `diversity`: sensitive values are in buckets, "
-            f"and whoever knows the {option('quasi')} columns and rules about the values faces l of them.",
+            f"and whoever knows the {option('quasi')} columns and rules about the values faces l of them. `constraints`: whoever knows "
+            f"items that the {option('policy')} protects together faces k rows.",
             default="km",
             place=("guarantee", "model"),
         ),
@@ -622,6 +624,16 @@ class _Promise(TypedDict, total=False):
             "than 1/l of the rows of a class. With lm it is always by frequency.",
             default="distinct",
             place=("guarantee", "l_kind"),
+        ),
+    ]
+    policy: Annotated[
+        "File | None",
+        Option(
+            PROMISE,
+            Text(),
+            "constraints: the file (YAML or JSON) that says which sets of items are protected, and which items may be put together.",
+            "FILE",
+            place=("guarantee", "policy"),
         ),
     ]
     t: Annotated[

@@ -25,6 +25,7 @@ from shoal.certificate.verification import Subject, Verification, verification
 from shoal.errors import InputError, ShoalError, option
 from shoal.evaluation.raw_risk import Exposed, raw_risk
 from shoal.guarantees.audit import Audit
+from shoal.guarantees.constraints.policy import Policy
 from shoal.guarantees.registry import Guarantee
 from shoal.hierarchy.tree import Hierarchy
 from shoal.limits import limited_inputs
@@ -35,6 +36,7 @@ from shoal.options import KEYWORDS, Auditing, Keywords, Reading, check_keywords,
 from shoal.plan.ask import plan_from
 from shoal.plan.model import Plan
 from shoal.plan.parse import read_plan
+from shoal.plan.policy_file import read_policy
 from shoal.publish import Targets, Written, check_files, check_hash, row_certificate, write, write_stream
 from shoal.records.baskets import Baskets
 from shoal.records.database.address import address_of, is_address, with_query, without_password
@@ -175,7 +177,7 @@ def release_of(plan: Plan, progress: Progress | None = None, read: Read | None =
         f"{len(published):,}",
         time.monotonic() - started,
     )
-    inputs = (without_password(data), *specs, plan.sensitive, asked["knowledge"])
+    inputs = (without_password(data), *specs, plan.sensitive, asked["knowledge"], _policy_path(guarantee))
     return Release(
         published=published,
         proposal=proposal,
@@ -195,6 +197,11 @@ def release_of(plan: Plan, progress: Progress | None = None, read: Read | None =
         origin=source.origin,
         request=_way_of(plan, proposal),
     )
+
+
+def _policy_path(guarantee: Any) -> str | None:
+    policy = getattr(guarantee, "policy", None)
+    return None if policy is None else policy.path
 
 
 def _way_of(plan: Plan, proposal: Proposal) -> dict[str, Any]:
@@ -323,6 +330,7 @@ def verify(
     sensitive: str | Collection[str] | None = None,
     knowledge: Path | None = None,
     hierarchy: Mapping[str, Hierarchy | Path] | None = None,
+    policy: Path | Policy | None = None,
     threads: int | None = None,
     progress: Progress | bool | None = None,
 ) -> Verification:
@@ -332,7 +340,8 @@ def verify(
     (see `shoal.spark.verify` for those that are elsewhere); so is one in a data frame, by the certificate of `Release.certificate`.
     `original` is the raw input, of which only the owner's key tells whether the release was made from it. `sensitive` names the
     sensitive items of the release, which its certificate does not; `knowledge` (and `hierarchy`, where its rules speak of categories) what
-    an attacker is taken to know of a release in buckets, which is otherwise audited without.
+    an attacker is taken to know of a release in buckets, which is otherwise audited without. `policy` is what a promise under constraints
+    protects, which its certificate does not hold.
 
     Args:
         certificate: The certificate: the path of its file (JSON, page or PDF), the bytes of one, or its facts.
@@ -371,7 +380,10 @@ def verify(
         return Published(guarantee, found, len(source), sha256, sensitive_items=len(marked), **held)
 
     found = certificate if isinstance(certificate, str | os.PathLike) else given_certificate(certificate)
-    subject = Subject(auditor, data if is_file else None, sensitive=sensitive, knows_rules=knowledge is not None)
+    if isinstance(policy, str | os.PathLike):
+        policy = read_policy(policy)
+    path, knows = (data if is_file else None), knowledge is not None
+    subject = Subject(auditor, path, sensitive=sensitive, policy=policy, knows_rules=knows)
     return verification(found, subject, key=key, original=original)
 
 

@@ -20,7 +20,34 @@ CODES = {
 }
 DISEASES = ["asthma", "flu", "gout", "anaemia", "migraine"]
 
+POLICIES = {
+    "policy.yaml": """\
+protect:
+  - [brie, soil, rake]
+  - [gouda, wine]
+  - {all: 2, of: [milk, beer, cake]}
+generalize:
+  - [brie, gouda, milk, butter]
+  - [soil, rake]
+""",
+    "levels.yaml": """\
+protect:
+  - {all: 1, of: '*'}
+generalize: {hierarchy: tree.csv, level: 1}
+""",
+    "two-groups.yaml": """\
+protect: [[brie]]
+generalize: [[brie, milk], [brie, beer]]
+""",
+}
 PLANS = {
+    "constraints.yaml": """\
+version: 1
+input: {path: baskets.csv}
+columns: {items: items}
+guarantee: {model: constraints, k: 3, policy: policy.yaml}
+outputs: {data: constraints-public.csv}
+""",
     "km.yaml": """\
 version: 1
 input: {path: baskets.csv}
@@ -108,7 +135,7 @@ def lay_out(folder: Path) -> None:
     _write(folder / "knowledge.jsonl", '{"if": {"sex": "m"}, "never": "anaemia"}\n')
     _write(folder / "wrong-knowledge.jsonl", '{"if": {"sex": "m"}, "never": "plague"}\n')
     _write(folder / "sensitive.txt", "wine\nbeer\n")
-    for name, text in PLANS.items():
+    for name, text in (PLANS | POLICIES).items():
         _write(folder / name, text)
     _disrepair(folder)
     _database(folder / "clinic.db", folder / "patients.csv")

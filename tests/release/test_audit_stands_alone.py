@@ -145,6 +145,7 @@ TORN = (KERNELS + "classes.groups", "classes_of_nodes", first_class_torn)
 CHANGED = ("shoal.algorithms.transactions.classes", "Classes.apply", one_row_changed)
 KINDS = (KERNELS + "buckets.impossible", "impossible_kinds", nothing_excluded)
 
+RARE_SETS = (KERNELS + "constraints.protected_sets", "bad_rows_of_sets", lenient("k"))
 FAULTS = {
     "km": {
         "exact": [LEVELS, CONFLICTS, BLOCKS],
@@ -177,6 +178,7 @@ FAULTS = {
         "balanced": [(KERNELS + "buckets.grouping", "evenly_grouped_cells", lenient("l")), KINDS],
         "anatomy": [(KERNELS + "buckets.grouping", "anatomy_groups", lenient("l"))],
     },
+    "constraints": {name: [RARE_SETS] for name in ALGORITHMS["constraints"]},
 }
 """Per kind of promise and algorithm, where the fault is put and what it is."""
 CASES = [
@@ -186,6 +188,7 @@ CASES = [
     for fault in own
 ]
 ASKED = {
+    "constraints": ("sets.dat", "--model", "constraints", "--k", 3, "--policy", "policy.yaml", "--suppress", 0.3),
     "km": ("sets.dat", "--model", "km", "--k", 3, "--m", 2, "--hierarchy", "balanced:3"),
     "k": ("sets.dat", "--model", "k", "--k", 3),
     "table": ("people.csv", "--model", "k", "--k", 3, "--quasi", "age,zip", "--drop", "codes,ill"),
@@ -272,6 +275,9 @@ def data(tmp_path, monkeypatch):
     Path("people.csv").write_text("\n".join(lines) + "\n")
     rules = [{"if": {"zip": zip}, "never": ill} for zip, ill in NEVER]
     Path("rules.jsonl").write_text("".join(json.dumps(rule) + "\n" for rule in rules))
+    Path("policy.yaml").write_text(
+        "protect: [[0, 1, 2], {all: 2, of: [3, 4, 5, 6]}]\ngeneralize: [[0, 1, 8], [2, 3, 4, 5]]\n"
+    )
     return tmp_path
 
 
@@ -303,7 +309,7 @@ def test_the_audit_refuses_what_a_broken_search_proposes(kind, name, fault, data
     before = sorted(data.iterdir())
     put_in(monkeypatch, fault)
     code, shown, said = run(
-        "anonymize", *asked(kind, name, fault), "-o", f"out.{'dat' if kind in ('km', 'k') else 'csv'}"
+        "anonymize", *asked(kind, name, fault), "-o", f"out.{'dat' if kind in ('km', 'k', 'constraints') else 'csv'}"
     )
     assert f"the audit refuses what {name} proposed" in said
     assert (code, shown) == (1, "")
@@ -312,7 +318,9 @@ def test_the_audit_refuses_what_a_broken_search_proposes(kind, name, fault, data
 
 @pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, names in ALGORITHMS.items() for name in names])
 def test_without_a_fault_the_same_is_published(kind, name, data, run):
-    code, _, said = run("anonymize", *asked(kind, name, None), "-o", f"out.{'dat' if kind in ('km', 'k') else 'csv'}")
+    code, _, said = run(
+        "anonymize", *asked(kind, name, None), "-o", f"out.{'dat' if kind in ('km', 'k', 'constraints') else 'csv'}"
+    )
     assert code == 0, said
 
 

@@ -59,6 +59,11 @@ ALGORITHMS: dict[str, dict[str, Entry]] = {
         "balanced": Entry("shoal.algorithms.buckets.balanced", _KNOWING),
         "anatomy": Entry("shoal.algorithms.buckets.anatomy", ("seed",)),
     },
+    "constraints": {
+        "weigh": Entry("shoal.algorithms.constraints.weigh", ("suppress",)),
+        "coat": Entry("shoal.algorithms.constraints.coat", ("suppress",)),
+        "pcta": Entry("shoal.algorithms.constraints.pcta", ("suppress",)),
+    },
     "table": {
         "better-of-two": Entry("shoal.algorithms.rt.clusters", ("seed", *_ROWS)),
         "cluster": Entry("shoal.algorithms.rt.clusters", ("seed", *_ROWS)),

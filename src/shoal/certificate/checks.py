@@ -107,6 +107,18 @@ def limits_check(content: Mapping[str, Any]) -> Check | None:
     return Check("limits", True, f"it says that the owner acknowledged {which} that it states")
 
 
+def policy_check(content: Mapping[str, Any], policy: Any) -> Check | None:
+    """Whether this is the policy that was certified, which who has the owner's key can tell; None for others, and without a policy."""
+    stated = content.get("policy")
+    key = (owner_key() if has_key() else None) if policy is not None and isinstance(stated, Mapping) else None
+    if key is None or not isinstance(stated, Mapping) or key_id(key) != content.get("key_id"):
+        return None
+    found = hmac_of(policy.fingerprint(), key).encode()
+    if compare_digest(found, str(stated.get("hmac_sha256")).encode("utf-8", "replace")):
+        return Check("policy", True, "it is the policy that was certified")
+    return Check("policy", False, "it is not the policy that was certified")
+
+
 def original_check(content: Mapping[str, Any], original: Path) -> Check:
     """Whether the release was made from this file: only who has the owner's key can tell."""
     key, used = (owner_key() if has_key() else None), content.get("key_id")

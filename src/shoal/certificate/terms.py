@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from shoal.errors import InputError
+from shoal.errors import InputError, option
 from shoal.guarantees.km_local import LocalKmAnonymity
 from shoal.guarantees.registry import GUARANTEES, MODELS, guarantee_from, kind_for
 from shoal.records.storage.digest import DIGEST
 
 
-def guarantee_of(content: Mapping[str, Any]) -> Any:
-    """The guarantee that a certificate is about."""
+def guarantee_of(content: Mapping[str, Any], policy: Any = None) -> Any:
+    """The guarantee that a certificate is about; one under constraints takes the policy, which the certificate does not hold."""
     facts = content["guarantee"]
     if facts.get("model") not in MODELS:
         raise InputError(
@@ -24,8 +24,30 @@ def guarantee_of(content: Mapping[str, Any]) -> Any:
         raise InputError("the certificate lacks a number of its promise; give the file that shoal wrote")
     if kind == "km" and facts.get("local"):
         return LocalKmAnonymity(**numbers)
+    if needs_policy(content):
+        return _under(policy, facts, numbers)
     # A certificate that does not say how missing values were read is held to the safe reading.
     return guarantee_from(kind, numbers | {name: facts[name] for name in GUARANTEES[kind].settings if name in facts})
+
+
+def needs_policy(content: Mapping[str, Any]) -> bool:
+    """Whether the promise is about a policy."""
+    return bool(content["guarantee"].get("model") == "constraints")
+
+
+def _under(policy: Any, facts: Mapping[str, Any], numbers: Mapping[str, Any]) -> Any:
+    """The guarantee under a policy, which must be as large as the one that was certified."""
+    if policy is None:
+        raise InputError(
+            f"the certificate is about a policy, which it does not hold; ask the owner for it, and give it with {option('policy')}"
+        )
+    guarantee = guarantee_from("constraints", {**numbers, "policy": policy})
+    for name in ("sets", "families", "groups"):
+        if guarantee.to_dict()[name] != facts.get(name):
+            raise InputError(
+                f"the policy is not the one of the certificate: their numbers of {name} differ; give that one"
+            )
+    return guarantee
 
 
 def reading_of(content: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO, Any
 
-from shoal.certificate.checks import Check, NotChecked, limits_check, original_check, signature_check
+from shoal.certificate.checks import Check, NotChecked, limits_check, original_check, policy_check, signature_check
 from shoal.certificate.document import CertificateFile, read_certificate
 from shoal.certificate.facts import Published
 from shoal.certificate.statements import Comparison, stated_rules
-from shoal.certificate.terms import guarantee_of, known_by_rows, reading_of, sensitive_items_of
+from shoal.certificate.terms import guarantee_of, known_by_rows, needs_policy, reading_of, sensitive_items_of
 from shoal.errors import InputError, Message, Unreachable, option
 from shoal.guarantees.audit import Audit
 from shoal.records.database.address import is_address
@@ -52,6 +52,8 @@ class Subject:
     """What was found beside them on Spark."""
     sensitive: Any = None
     """The sensitive items, which a certificate must not name."""
+    policy: Any = None
+    """The policy, for a promise under constraints: a certificate must not hold it."""
     knows_rules: bool = False
     """Whether they are audited with rules that an attacker knows."""
 
@@ -146,7 +148,10 @@ def verification(
         )
     sha256 = None if data is None else _file_sha256(data, by_rows)
     folder = folder_check(entries_of(path)) if path is not None and by_rows and os.path.isdir(path) else subject.folder
-    guarantee, reading = guarantee_of(content), reading_of(content) | ({"format": "parquet"} if by_rows else {})
+    guarantee, reading = (
+        guarantee_of(content, subject.policy),
+        reading_of(content) | ({"format": "parquet"} if by_rows else {}),
+    )
     needed = sensitive_items_of(content)
     if needed and subject.sensitive is None:
         raise InputError(
@@ -155,6 +160,8 @@ def verification(
         )
     if subject.sensitive is not None and not needed:
         raise InputError(f"the certificate needs no {option('sensitive')} to be verified; leave it out")
+    if subject.policy is not None and not needs_policy(content):
+        raise InputError(f"the certificate needs no {option('policy')} to be verified; leave it out")
     signature = signature_check(content, key)
     checks = [
         *([] if file.page is None else [file.page]),
@@ -162,6 +169,7 @@ def verification(
         *([] if (limits := limits_check(content)) is None else [limits]),
         *([] if original is None else [original_check(content, original)]),
         *([] if folder is None else [folder]),
+        *([] if (asked := policy_check(content, subject.policy)) is None else [asked]),
     ]
     try:
         if data is not None:

@@ -146,6 +146,8 @@ def _counted(release: Release) -> str:
     if release.guarantee.model in ("rt", "lm"):
         what = number_of(checked, "class and itemset", "classes and itemsets")
         return f"{what} counted in the published table, none in fewer than {k} rows"
+    if release.guarantee.model == "constraints":
+        return f"{number_of(checked, 'part')} of protected sets counted in the published rows, none in fewer than {k}"
     return f"{number_of(checked, 'itemset')} counted in the published rows, none of them in fewer than {k}"
 
 
@@ -307,7 +309,23 @@ def _bucketized(facts: dict[str, Any]) -> Any:
     return _ended(lines, facts)
 
 
+def _put_together(facts: dict[str, Any]) -> Any:
+    loss, sets, dropped = facts["loss"], facts["sets"], facts["suppressed"]
+    lines = _lines()
+    lines.add_row("lost (NCP)", f"{loss['ncp']:.2%}", f"UL {loss['ul']:.4f}")
+    if dropped["occurrences"]:
+        how = "one by one" if facts["algorithm"] == "weigh" else "whole items"
+        lines.add_row(
+            "  dropped", f"{dropped['share']:.2%}", f"{number_of(dropped['occurrences'], 'occurrence')}, {how}"
+        )
+    told = f"of {sets['items']:,} items, {sets['largest']:,} in the largest" if sets["count"] else ""
+    lines.add_row("sets", f"{sets['count']:,}", told)
+    lines.add_row("algorithm", facts["algorithm"], "")
+    return _ended(lines, facts)
+
+
 _FIGURES = {
+    "constraints": _put_together,
     "diversity": _bucketized,
     "km": _generalized,
     "k": _grouped,

@@ -58,7 +58,8 @@ def audit(
 
     --model km: every itemset of up to m items occurs in at least k rows. --model k: every row is equal to k - 1 others (in a table: in its
     --quasi columns). --model rt: both, the itemsets inside each class of equal values. --model lm: and no sensitive item in more than 1/l
-    of them. --model diversity: every row has l possible sensitive values, even for somebody who knows the --knowledge rules.
+    of them. --model diversity: every row has l possible sensitive values, even for somebody who knows the --knowledge rules. --model
+    constraints: every part of every set that --policy protects matches at least k rows, or none.
 
     It needs only the file: no hierarchy, no original, whichever tool made it. Where items are published at several levels (local
     recoding), --hierarchy with the file of the tree counts more exactly: a known item then matches whatever it may be published as.
@@ -102,7 +103,7 @@ def show_audit(verdict: Audit, rows: int | None, out: Console) -> None:
         out.print(f"{name} does not hold", style="bold red", end="")
         at_least = "" if verdict.complete else "at least "
         broken = f"{number_of(verdict.violations, 'itemset')} in fewer than {k} rows"
-        if verdict.guarantee["model"] != "km":
+        if verdict.guarantee["model"] not in ("km", "constraints"):
             broken = (
                 f"{verdict.violations:,} of {number_of(verdict.checked, 'class and itemset', 'classes and itemsets')}"
             )
@@ -110,6 +111,8 @@ def show_audit(verdict: Audit, rows: int | None, out: Console) -> None:
             broken = f"{verdict.violations:,} of {verdict.checked:,} " + (
                 "buckets" if "kind" in verdict.guarantee else "rows"
             )
+        if verdict.guarantee["model"] == "constraints":
+            broken = f"{number_of(verdict.violations, 'part')} of protected sets in fewer than {k} rows, or sets outside a group"
         if verdict.guarantee["model"] == "k":
             broken = f"{verdict.violations:,} of {number_of(verdict.checked, 'class', 'classes')} of equal rows"
         out.print(f": {at_least}{broken}")

@@ -23,7 +23,7 @@ SETS = ("items", "id", "drop", "separator", "format")
 """How a file of sets is read."""
 TABLES = ("quasi", "items", "one_hot", "keep", "numeric", "id", "drop", "separator", "format", "query")
 """How sets and tables are read."""
-PROMISE = ("model", "k", "m", "l", "sensitive", "missing", "l_kind", "t", "distance")
+PROMISE = ("model", "k", "m", "l", "policy", "sensitive", "missing", "l_kind", "t", "distance")
 KNOWN = ("min_exp", "min_conf", "max_length", "fuzzy", "knowledge")
 
 _ADDRESSED = frozenset({"data", "output", "raw", "original"})
@@ -201,6 +201,10 @@ def promise(given: dict[str, Any], kind: str | None = None) -> Any:
 
     facts = {name: given.pop(name, None) for name in PROMISE if name not in ("model", "sensitive")}
     model = given.pop("model", "km")
+    if facts["policy"] is not None:
+        from shoal.plan.policy_file import read_policy
+
+        facts["policy"] = read_policy(facts["policy"])
     if isinstance(facts["missing"], dict) and model in ("k", "rt", "lm"):
         # The same flag speaks of columns that are known, of which the promise says nothing.
         known = ",".join(given.get("quasi") or ()).split(",")

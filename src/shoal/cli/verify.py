@@ -23,11 +23,14 @@ _SIGNATURE = "The signature"
 
 
 @options.takes(
-    *("sensitive", "knowledge", "hierarchy", "engine", "threads"),
+    *("sensitive", "policy", "knowledge", "hierarchy", "engine", "threads"),
     sensitive=options.option_with(
         "sensitive",
         "The sensitive items, where they stand among the others: a certificate does not name them.",
         metavar="ITEM,ITEM|FILE",
+    ),
+    policy=options.option_with(
+        "policy", "constraints: the policy of the release, from its owner: a certificate does not hold it."
     ),
     knowledge=options.option_with(
         "knowledge",
@@ -135,7 +138,7 @@ def _told(found: Verification, certificate: str, data: str, as_json: bool) -> in
 def _verified_on_spark(engine: str, certificate: str, data: str, given: dict[str, Any]) -> Verification:
     from shoal.spark.frame_verification import verify_place
 
-    for flag in ("original", "threads"):
+    for flag in ("original", "policy", "threads"):
         if given.pop(flag, None) is not None:
             raise InputError(f"--{flag} has no use with --engine spark; leave it out")
     with progress() as tell:

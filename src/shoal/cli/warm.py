@@ -15,7 +15,7 @@ from shoal.errors import InputError
 def warm(
     models: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[MODEL]...", help="km, k, rt, lm, diversity.", show_default="all of them"),
+        typer.Argument(metavar="[MODEL]...", help="km, k, rt, lm, diversity, constraints.", show_default="all of them"),
     ] = None,
     json: options.Json = False,
     **given: Any,

@@ -149,13 +149,15 @@ def exposures(
     examples: int = 3,
     threads: int | None = None,
     known: npt.NDArray[np.int64] | None = None,
+    marks: tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]] | None = None,
 ) -> list[Exposure]:
     """For m = 1, 2, ..., `up_to`: rare itemsets, and transactions that they give away.
 
-    `known` says to how many rows an attacker who knows no item has narrowed each row down already, where that is not all.
+    `known` says to how many rows an attacker who knows no item has narrowed each row down already, where that is not all. `marks` are
+    rows that are exposed, and unique, for other reasons, and take those that are found.
     """
     walk = _Walk(baskets, k, threads, None)
-    exposed, unique = np.zeros(len(baskets), np.uint8), np.zeros(len(baskets), np.uint8)
+    exposed, unique = marks or (np.zeros(len(baskets), np.uint8), np.zeros(len(baskets), np.uint8))
     if known is not None:
         exposed[known < k] = unique[known < min(k, 2)] = 1
     found = []

@@ -30,6 +30,7 @@ _HOMES = {
     "rt": "shoal.models.tables",
     "lm": "shoal.models.tables",
     "diversity": "shoal.models.buckets",
+    "constraints": "shoal.models.constraints",
 }
 
 Rules = Callable[[Callable[[str], str]], Iterator[tuple[str, ...]]]

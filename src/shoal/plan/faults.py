@@ -10,11 +10,18 @@ from pydantic import BaseModel
 
 from shoal.errors import near_miss, option
 from shoal.options import Place
-from shoal.plan.model import Diversity, Input, K, Km, Lm, Outputs, Plan, Rt, RunOptions
+from shoal.plan.model import Constraints, Diversity, Input, K, Km, Lm, Outputs, Plan, Rt, RunOptions
 from shoal.plan.places import short_form
 
 _PARTS: dict[str, type[BaseModel]] = {"input": Input, "options": RunOptions, "outputs": Outputs}
-_PROMISES: dict[str, type[BaseModel]] = {"km": Km, "k": K, "rt": Rt, "lm": Lm, "diversity": Diversity}
+_PROMISES: dict[str, type[BaseModel]] = {
+    "km": Km,
+    "k": K,
+    "rt": Rt,
+    "lm": Lm,
+    "diversity": Diversity,
+    "constraints": Constraints,
+}
 _EXAMPLES = {
     "version": "version: 1",
     "input": "input: {path: data.csv}",
@@ -25,6 +32,7 @@ _EXAMPLES = {
     "k": "k: 5",
     "m": "m: 2",
     "l": "l: 2",
+    "policy": "policy: policy.yaml",
 }
 
 
@@ -54,7 +62,7 @@ def _reason(found: Any, place: Place, document: Mapping[str, Any]) -> str:
         return (
             f"its model is {short_form(model)}; {near_miss(str(model), _PROMISES)}choose one of {', '.join(_PROMISES)}"
             if model is not None
-            else "its model is missing; add model: km, k, rt, lm or diversity"
+            else "its model is missing; add model: km, k, rt, lm, diversity or constraints"
         )
     if kind == "literal_error":
         if place == ("version",):

@@ -38,6 +38,7 @@ from shoal.options import (
     help_of,
 )
 from shoal.plan.places import Asked, Origin, in_plan
+from shoal.plan.policy_file import read_policy
 from shoal.records.database.address import is_address, with_path, with_query
 from shoal.records.formats.one_hot import ITEMS, OneHot
 from shoal.records.roles import NO_COLUMN
@@ -152,6 +153,14 @@ class Diversity(_Part):
     missing: Missing | dict[str, Missing] | None = Field(default=None, description=plan_help("missing"))
 
 
+class Constraints(_Part):
+    """Whoever knows items that a policy protects together faces at least k rows."""
+
+    model: Literal["constraints"]
+    k: Crowd
+    policy: Text = Field(description=plan_help("policy"))
+
+
 def _type_of(kind: Kind) -> Any:
     match kind:
         case Whole(least, most):
@@ -208,7 +217,7 @@ class Outputs(_Part):
     )
 
 
-Promise = Annotated[Km | K | Rt | Lm | Diversity, Field(discriminator="model")]
+Promise = Annotated[Km | K | Rt | Lm | Diversity | Constraints, Field(discriminator="model")]
 
 
 class Plan(_Part):
@@ -309,7 +318,10 @@ class Plan(_Part):
         """The guarantee that it asks for."""
         if ("guarantee",) in self._memory:
             return self._memory["guarantee",]
-        return guarantee_from(self.kind, self.guarantee.model_dump(exclude={"model"}))
+        facts = self.guarantee.model_dump(exclude={"model"})
+        if isinstance(self.guarantee, Constraints):
+            facts["policy"] = read_policy(self.path_of(self.guarantee.policy))
+        return guarantee_from(self.kind, facts)
 
     @property
     def hierarchy(self) -> Any:

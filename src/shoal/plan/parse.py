@@ -1,31 +1,24 @@
-"""Reading a plan: YAML or JSON text, safely, with the line of each key.
-
-Keys are texts however YAML would read them, so that a column may be called `no` or `2019` without quotes. Aliases are refused: a plan has
-no use for them, and a few lines of them can stand for gigabytes.
-"""
+"""Reading a plan: a document of YAML or JSON becomes a plan, or a sentence about what is wrong, with its line."""
 
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Mapping
 from typing import Any
 
-import yaml
 from pydantic import ValidationError
 
 from shoal.errors import InputError
 from shoal.options import Place
 from shoal.passwords import holds_password
 from shoal.plan.combinations import check_combinations
+from shoal.plan.documents import read_text_document
 from shoal.plan.faults import fault
 from shoal.plan.model import Plan
-from shoal.plan.places import Origin, dotted_path, line_of, sentence, short_form
-from shoal.records.storage.journal import settle
-from shoal.records.storage.streams import display_name, reading_errors
+from shoal.plan.places import Origin, line_of, sentence, short_form
+from shoal.records.storage.streams import display_name
 
-MOST_BYTES = 1_000_000
 _ADDRESSED = (("input", "path"), ("outputs", "data"))  # whose addresses are looked at when all else is right
 
 
@@ -49,21 +42,11 @@ def read_plan(path: str | os.PathLike[str]) -> Plan:
 
 def read_document(path: str | os.PathLike[str]) -> tuple[Any, Origin]:
     """What stands in a file of YAML or JSON, and where it stood."""
-    name = display_name(path)
-    settle(path)
-    with reading_errors(path), open(path, "rb") as file:
-        data = file.read(MOST_BYTES + 1)
-    if len(data) > MOST_BYTES:
-        raise InputError(
-            f"{name}: it has more than {MOST_BYTES:,} bytes; a plan holds paths, not data: is it another file?"
-        )
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise InputError(f"{name}: it is not UTF-8 text; save it as UTF-8") from None
     lines: dict[Place, int] = {}
-    document = _json_document(text, name) if name.lower().endswith(".json") else _yaml_document(text, name, lines)
-    return document, Origin(name, os.path.dirname(os.fspath(path)), lines, hashlib.sha256(data).hexdigest())
+    document, data = read_text_document(path, lines=lines)
+    return document, Origin(
+        display_name(path), os.path.dirname(os.fspath(path)), lines, hashlib.sha256(data).hexdigest()
+    )
 
 
 def plan_of(document: Any, origin: Origin | None = None, memory: Mapping[Place, Any] | None = None) -> Plan:
@@ -107,83 +90,3 @@ def _refuse_passwords(part: Any, place: Place, origin: Origin) -> None:
                 origin, place, "a plan is no place for a password; leave it out, and give it in PGPASSWORD or ~/.pgpass"
             )
         )
-
-
-class _Loader(yaml.SafeLoader):
-    """YAML without aliases."""
-
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.check_event(yaml.AliasEvent):
-            mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
-            raise yaml.MarkedYAMLError(problem="an alias (*) has no place in a plan", problem_mark=mark)
-        return super().compose_node(parent, index)
-
-
-def _yaml_document(text: str, name: str, lines: dict[Place, int]) -> Any:
-    """What stands in YAML text, and on which line each key."""
-    try:
-        loader = _Loader(text)
-        try:
-            node = loader.get_single_node()
-            return None if node is None else _node_value(loader, node, (), name, lines)
-        finally:
-            loader.dispose()
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        where = f"line {mark.line + 1}" if mark else "somewhere"
-        what = (error.problem or error.context or "it cannot be parsed").splitlines()[0]
-        raise InputError(f"{name}: {where} is not YAML ({what}); correct it, or put the text in quotes") from None
-    except yaml.YAMLError:
-        raise InputError(f"{name}: it is not YAML; save it as plain text") from None
-    except RecursionError:
-        raise InputError(f"{name}: it is nested too deeply; a plan has at most three levels") from None
-
-
-def _node_value(loader: _Loader, node: Any, place: Place, name: str, lines: dict[Place, int]) -> Any:
-    line = node.start_mark.line + 1
-    if isinstance(node, yaml.MappingNode) and node.tag == "tag:yaml.org,2002:map":
-        found: dict[str, Any] = {}
-        for key_node, value_node in node.value:
-            at = key_node.start_mark.line + 1
-            if not isinstance(key_node, yaml.ScalarNode):
-                raise InputError(f"{name}: line {at} has a list or a mapping as a key; give a text")
-            key = key_node.value
-            if key in found:
-                raise InputError(
-                    f"{name}: {dotted_path((*place, key))} (line {at}): it stands there twice; leave one of them out"
-                )
-            lines[(*place, key)] = at
-            found[key] = _node_value(loader, value_node, (*place, key), name, lines)
-        return found
-    if isinstance(node, yaml.SequenceNode) and node.tag == "tag:yaml.org,2002:seq":
-        return [_node_value(loader, part, (*place, i), name, lines) for i, part in enumerate(node.value)]
-    if not isinstance(node, yaml.ScalarNode):
-        raise InputError(
-            f"{name}: line {line} has the tag {node.tag}; a plan has texts, numbers, lists and mappings alone"
-        )
-    try:
-        return loader.construct_object(node)
-    except yaml.YAMLError:
-        raise
-    except Exception:  # a date in month 13, a number of 5,000 digits: whatever the constructors stumble over
-        raise InputError(f"{name}: line {line} holds what is no value; put it in quotes") from None
-
-
-def _json_document(text: str, name: str) -> Any:
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
-            keys = [key for key, _ in pairs]
-            twice = next(key for key in found if keys.count(key) > 1)
-            raise InputError(f"{name}: the key {short_form(twice)} stands there twice; leave one of them out")
-        return found
-
-    def refuse(constant: str) -> Any:
-        raise InputError(f"{name}: it holds {constant}, which is no number; give one, or leave the key out")
-
-    try:
-        return json.loads(text, object_pairs_hook=unique, parse_constant=refuse) if text.strip() else None
-    except json.JSONDecodeError as error:
-        raise InputError(f"{name}: line {error.lineno} is not JSON ({error.msg}); correct it") from None
-    except (ValueError, RecursionError):
-        raise InputError(f"{name}: it is not JSON; correct it") from None

@@ -12,7 +12,8 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from shoal.guarantees.registry import settings_of
+from shoal.guarantees.constraints.policy import Policy
+from shoal.guarantees.registry import OF_SETS, settings_of
 from shoal.options import OPTIONS, Texts
 from shoal.plan.model import Plan
 from shoal.records.roles import NO_COLUMN
@@ -45,10 +46,11 @@ def script_of(plan: Plan) -> str:
     name = type(promise).__name__
     numbers = ", ".join(f"{key}={getattr(promise, key)!r}" for key in ("k", "l", "m") if hasattr(promise, key))
     numbers += "".join(f", {key}={_literal(value)}" for key, value in settings_of(promise).items())
+    reads = ("read_policy",) if "policy" in settings_of(promise) else ()
     asked = [repr(plan.data), f"{name}({numbers})"]
     asked += [f"{key}={_literal(value)}" for key, value in plan.keywords().items()]
     lines = [
-        f"from shoal import {', '.join(sorted((name, 'anonymize'), key=str.lower))}",
+        f"from shoal import {', '.join(sorted((name, 'anonymize', *reads), key=str.lower))}",
         "",
         "release = anonymize(",
         *(f"    {argument}," for argument in asked),
@@ -88,7 +90,7 @@ def notebook_of(plan: Plan, plan_file: str) -> str:
     keywords = plan.keywords()
     known = ("quasi", "sensitive", "keep", "hierarchy", "unknown", *plan.reading())
     asked |= {name: keywords[name] for name in known if name in keywords}
-    if "hierarchy" not in asked and plan.kind in ("km", "k") and plan.outputs.rules is not None:
+    if "hierarchy" not in asked and plan.kind in OF_SETS and plan.outputs.rules is not None:
         asked["rules"] = plan.outputs.rules
     sensitive = ", sensitive=plan.sensitive" if plan.sensitive_items or plan.sensitive_file else ""
     proof = plan.outputs.certificate
@@ -124,6 +126,8 @@ def _cell(number: int, text: str) -> dict[str, Any]:
 
 def _literal(value: Any) -> str:
     """A value as Python reads it back."""
+    if isinstance(value, Policy):
+        return f"read_policy({value.path!r})"
     if isinstance(value, dict):
         return "{" + ", ".join(f"{key!r}: {_literal(inner)}" for key, inner in value.items()) + "}"
     return repr(list(value) if isinstance(value, tuple | list) else value)
@@ -145,6 +149,8 @@ def _flags(plan: Plan) -> Iterator[str]:
     promise = plan.guarantee.model_dump(exclude_none=True)
     if promise["model"] == "k" and promise["l"] == 1:
         del promise["l"]
+    if "policy" in promise:
+        promise["policy"] = plan.path_of(promise["policy"])
     papers = {name: path for name, path in _outputs(plan).items() if name != "output"}
     for name, value in {**papers, **promise, **plan.keywords()}.items():
         flag = OPTIONS[name].flag

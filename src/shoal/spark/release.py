@@ -73,6 +73,7 @@ def run(plan: Plan, *, force: bool = False, progress: Progress | None = None) ->
             raise InputError(
                 "Spark reads and writes Parquet folders and tables; standard input and output are for the local engine"
             )
+        check_auditable(plan.promise)
         targets = None if plan.outputs is None else _targets(plan, plan.outputs, master, force)
         release = release_of(plan, frame_at(plan.data, master), progress)
     check_hash(plan, release.input_sha256)
@@ -421,6 +422,7 @@ def _check_replaceable(folder: str, proof: str) -> None:
 def audit_place(engine: str, data: str, guarantee: Any, keywords: Mapping[str, Any]) -> Audit:
     """Whether Parquet or `table:NAME` keeps the guarantee. The keywords are those of `audit`."""
     check_given(keywords, tuple(inspect.signature(audit).parameters))
+    check_auditable(guarantee)
     return audit(frame_at(data, cast(str, master_of(engine))), guarantee, **keywords)
 
 

@@ -24,13 +24,26 @@ _ROLES: dict[str, dict[str, Any]] = {
     "rt": _TABLE | {"items": "codes", "drop": "disease"},
     "lm": _TABLE | {"items": "codes", "drop": "disease", "sensitive": ("c1",)},
     "km": _SETS,
+    "constraints": _SETS,
     "diversity": _TABLE | {"drop": "codes", "sensitive": "disease"},
     "k": _SETS,
     "table": _TABLE | {"drop": "codes", "keep": "disease"},
 }
 """Per kind of promise, those that take longest first: the roles of the made-up columns."""
 
-KINDS = {"km": ("km",), "k": ("k", "table"), "rt": ("rt",), "lm": ("lm",), "diversity": ("diversity",)}
+_FACTS: dict[str, dict[str, Any]] = {
+    "constraints": {"policy": {"protect": [["c1", "c2", "c30"], {"all": 2, "of": "*"}], "generalize": "*"}}
+}
+"""What a promise cannot be made without."""
+
+KINDS = {
+    "km": ("km",),
+    "k": ("k", "table"),
+    "rt": ("rt",),
+    "lm": ("lm",),
+    "diversity": ("diversity",),
+    "constraints": ("constraints",),
+}
 """Per model, the kinds of data that have kernels of their own."""
 
 
@@ -63,7 +76,7 @@ def warm_kind(kind: str, tell: Teller | None = None) -> float:
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "rows.csv")
         _write_rows(path)
-        anonymize(path, guarantee_from(kind, {}), **_ROLES[kind])
+        anonymize(path, guarantee_from(kind, _FACTS.get(kind, {})), **_ROLES[kind])
     return time.monotonic() - begun
 
 

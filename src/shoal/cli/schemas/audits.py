@@ -40,11 +40,15 @@ class DiversityAudit(Audit, parts.BucketFacts):
     guarantee: parts.Diversity
 
 
+class ConstraintsAudit(Audit):
+    guarantee: parts.Constraints
+
+
 class PlainDiversityAudit(Audit):
     guarantee: parts.PlainDiversity
 
 
-Verdict = KmAudit | KAudit | TableAudit | RtAudit | LmAudit | DiversityAudit | PlainDiversityAudit
+Verdict = KmAudit | KAudit | TableAudit | RtAudit | LmAudit | DiversityAudit | ConstraintsAudit | PlainDiversityAudit
 KINDS = Verdict.__args__
 
 
@@ -81,7 +85,16 @@ class Verification(Document):
 
     holds: bool
     verdict: str
-    guarantee: parts.Km | parts.K | parts.Table | parts.Rt | parts.Lm | parts.CertifiedDiversity | parts.PlainDiversity
+    guarantee: (
+        parts.Km
+        | parts.K
+        | parts.Table
+        | parts.Rt
+        | parts.Lm
+        | parts.CertifiedDiversity
+        | parts.Constraints
+        | parts.PlainDiversity
+    )
     checks: list[Check]
     not_checked: list[NotChecked]
     vouched: bool

@@ -141,6 +141,18 @@ class CertifiedDiversity(Diversity):
     knowledge: Found = absent()  # type: ignore[assignment]
 
 
+class Constraints(Document):
+    """Anonymity under the constraints of a policy: how many sets and families it protects, and how many groups it has."""
+
+    model: Literal["constraints"]
+    k: Count
+    sets: Count
+    families: Count
+    groups: Count | None
+    """None where any items may be put together."""
+    name: str
+
+
 class PlainDiversity(Document):
     """l-diversity of buckets, as others define it."""
 

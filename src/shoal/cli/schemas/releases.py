@@ -188,6 +188,35 @@ class Km(KmOnSpark):
     audit: Counts
 
 
+class PutTogether(Document):
+    """Published sets of items."""
+
+    count: Count
+    items: Count
+    largest: Count
+
+
+class Dropped(Document):
+    share: Share
+    occurrences: Count
+
+
+class ConstraintsLoss(CutLoss):
+    ul: Share
+
+
+class Constraints(Sets):
+    guarantee: parts.Constraints
+    loss: ConstraintsLoss
+    suppressed: Dropped
+    kept: CutKept
+    deleted_shares: dict[str, Share]
+    """Per published item, the share of its occurrences that was deleted."""
+    sets: PutTogether
+    facts: Figures
+    audit: Counts
+
+
 class Edits(Document):
     added: Count
     removed: Count
@@ -335,7 +364,7 @@ class Greedy(Document):
     kept: SetsKept
 
 
-_HERE = tuple(join(kind, Here) for kind in (Km, K, Table, Rt, Lm, Diversity))
+_HERE = tuple(join(kind, Here) for kind in (Km, K, Table, Rt, Lm, Diversity, Constraints))
 _ON_SPARK = (KmOnSpark, KOnSpark, TableOnSpark, RtOnSpark, LmOnSpark, DiversityOnSpark)
 RELEASES = (*_HERE, *(join(kind, OnSpark) for kind in _ON_SPARK))
 

@@ -87,6 +87,8 @@ def warm_up(plan: Plan, threads: int) -> bool:
     small: dict[str, Any] = {
         name: min(getattr(guarantee, name), 2) for name in ("k", "m", "l") if hasattr(guarantee, name)
     }
+    if plan.kind == "constraints":
+        small["policy"] = {"protect": [{"all": 2, "of": "*"}], "generalize": "*"}
     options = {
         name: value for name, value in plan.options.model_dump(exclude_none=True).items() if name not in _OF_THE_DATA
     }
@@ -115,7 +117,7 @@ def warm_up(plan: Plan, threads: int) -> bool:
 def _roles(plan: Plan, l: int) -> dict[str, Any]:  # noqa: E741
     if plan.kind == "km":
         return {"hierarchy": "balanced:2", "items": "codes", "drop": ("age", "sex", "disease")}
-    if plan.kind == "k":
+    if plan.kind in ("k", "constraints"):
         return {"items": "codes", "drop": ("age", "sex", "disease")} | ({"sensitive": ("e", "f")} if l > 1 else {})
     tree = {"age": "intervals:5,10"}
     table: dict[str, Any] = {"quasi": ("age", "sex"), "hierarchy": tree}

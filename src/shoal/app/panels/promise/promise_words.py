@@ -84,6 +84,16 @@ MODELS = (
         "Li, Li: Injector, Mining Background Knowledge for Data Anonymization, CERIAS Tech Report 2008-29",
         "papers/injector-2008",
     ),
+    Model(
+        "constraints",
+        "The sets that a policy names never single anyone out",
+        "anonymity under constraints",
+        "Somebody who knows items of a person that the policy protects together, and looks for the row.",
+        "Somebody who knows items that the policy does not protect, or not together.",
+        "Items are put together within the groups that the policy allows, and single ones are left out.",
+        "Loukides, Gkoulalas-Divanis, Malin: COAT, Constraint-based Anonymization of Transactions, 2011",
+        "guide/constraints",
+    ),
 )
 """In the order in which they are shown."""
 
@@ -127,6 +137,11 @@ ALGORITHM_WORDS: dict[str, dict[str, str]] = {
         "injector": "The paper's buckets, made with the rules that an attacker may know.",
         "balanced": "The same promise with smaller buckets.",
         "anatomy": "Knows no rules: whoever knows some learns more.",
+    },
+    "constraints": {
+        "weigh": "Puts items together where that costs less than leaving single ones out. Ours.",
+        "coat": "Constraint by constraint, the rarest item is put together with others, or left out; of 2011.",
+        "pcta": "Clusters of items, merged by the least loss until every constraint holds; of 2011.",
     },
 }
 """Per kind and algorithm, one line."""
