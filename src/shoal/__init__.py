@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from shoal.estimates.raw_profile import Profile, profile
     from shoal.evaluation.evaluation import Evaluation, evaluate
     from shoal.guarantees.audit import Audit, Witness
+    from shoal.guarantees.chunks import ChunkAnonymity
     from shoal.guarantees.diversity import MatchingDiversity, PlainDiversity
     from shoal.guarantees.k import KAnonymity
     from shoal.guarantees.km import KmAnonymity
@@ -59,6 +60,7 @@ __all__ = [
     "Attack",
     "Audit",
     "Baskets",
+    "ChunkAnonymity",
     "CountEstimate",
     "Draft",
     "Evaluation",
@@ -146,6 +148,7 @@ _HOMES = {
     ),
     "shoal.errors": ("InputError", "ShoalError", "Unreachable"),
     "shoal.guarantees.audit": ("Audit", "Witness"),
+    "shoal.guarantees.chunks": ("ChunkAnonymity",),
     "shoal.guarantees.diversity": ("MatchingDiversity", "PlainDiversity"),
     "shoal.guarantees.k": ("KAnonymity",),
     "shoal.guarantees.km": ("KmAnonymity",),

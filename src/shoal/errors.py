@@ -34,6 +34,7 @@ _GUARANTEES = {
     "rt": "RTAnonymity",
     "lm": "LmDiversity",
     "diversity": "MatchingDiversity",
+    "chunks": "ChunkAnonymity",
 }
 _MOST, _LONGEST, _LOOKED = 5, 60, 200
 

@@ -57,6 +57,9 @@ ALGORITHMS: dict[str, dict[str, Entry]] = {
         "balanced": Entry("shoal.algorithms.buckets.balanced", _KNOWING),
         "anatomy": Entry("shoal.algorithms.buckets.anatomy", ("seed",)),
     },
+    "chunks": {
+        "disassociation": Entry("shoal.algorithms.chunks.disassociation", ("cluster_size",)),
+    },
     "table": {
         "better-of-two": Entry("shoal.algorithms.rt.clusters", ("seed", *_ROWS)),
         "cluster": Entry("shoal.algorithms.rt.clusters", ("seed", *_ROWS)),

@@ -58,7 +58,8 @@ def audit(
 
     --model km: every itemset of up to m items occurs in at least k rows. --model k: every row is equal to k - 1 others (in a table: in its
     --quasi columns). --model rt: both, the itemsets inside each class of equal values. --model lm: and no sensitive item in more than 1/l
-    of them. --model diversity: every row has l possible sensitive values, even for somebody who knows the --knowledge rules.
+    of them. --model diversity: every row has l possible sensitive values, even for somebody who knows the --knowledge rules. --model
+    chunks: the rows are pieces of records, and whoever knows up to m items of one is left with k records.
 
     It needs only the file: no hierarchy, no original, whichever tool made it. Where items are published at several levels (local
     recoding), --hierarchy with the file of the tree counts more exactly: a known item then matches whatever it may be published as.
@@ -110,6 +111,9 @@ def show_audit(verdict: Audit, rows: int | None, out: Console) -> None:
             broken = f"{verdict.violations:,} of {verdict.checked:,} " + (
                 "buckets" if "kind" in verdict.guarantee else "rows"
             )
+        if verdict.guarantee["model"] == "chunks":
+            what = number_of(verdict.checked, "itemset, chunk and cluster", "itemsets, chunks and clusters")
+            broken = f"{verdict.violations:,} of {what}"
         if verdict.guarantee["model"] == "k":
             broken = f"{verdict.violations:,} of {number_of(verdict.checked, 'class', 'classes')} of equal rows"
         out.print(f": {at_least}{broken}")

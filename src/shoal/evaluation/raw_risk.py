@@ -16,6 +16,7 @@ import numpy.typing as npt
 from shoal.algorithms import kind_of
 from shoal.guarantees.k import open_and_sensitive, twins
 from shoal.guarantees.km import exposures
+from shoal.guarantees.registry import OF_SETS
 from shoal.guarantees.rt import known_items, told_apart
 from shoal.guarantees.table import canonical, classes
 from shoal.records.baskets import Baskets
@@ -70,7 +71,7 @@ def raw_risk(source: Source, guarantee: Any, *, threads: int | None = None) -> t
     kind = kind_of(guarantee)
     if not len(source):
         return ()
-    if kind in ("km", "k"):
+    if kind in OF_SETS:
         return _of_baskets(source.baskets, guarantee, threads)
     records = source.records
     of_row, sizes = classes(records)
@@ -87,7 +88,7 @@ def raw_risk(source: Source, guarantee: Any, *, threads: int | None = None) -> t
 
 
 def _of_baskets(baskets: Baskets, guarantee: Any, threads: int | None) -> tuple[Exposed, ...]:
-    if guarantee.model == "km":
+    if guarantee.model in ("km", "chunks"):
         return tuple(_by_items(baskets, guarantee, threads))
     quasi, _ = open_and_sensitive(baskets, guarantee.sensitive)
     _, bounds = twins(quasi)

@@ -53,8 +53,11 @@ GUARANTEES = {
     "rt": Entry("rt", "RTAnonymity", {"k": 5, "m": 2}, ("quasi", "items", "sensitive", "keep"), BESIDE_ITEMS),
     "lm": Entry("lm", "LmDiversity", {"k": 5, "l": 2, "m": 2}, ("quasi", "items", "sensitive", "keep"), BESIDE_ITEMS),
     "diversity": Entry("diversity", "MatchingDiversity", {"l": 3}, ("quasi", "sensitive", "keep"), ("missing",)),
+    "chunks": Entry("chunks", "ChunkAnonymity", {"k": 5, "m": 2}, ("items", "id")),
 }
 MODELS = tuple(kind for kind in GUARANTEES if kind != "table")
+OF_SETS = ("km", "k", "chunks")
+"""The kinds that are about sets alone."""
 
 
 def kind_of(guarantee: Any) -> str:

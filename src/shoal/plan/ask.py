@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from shoal.errors import InputError, option
-from shoal.guarantees.registry import GUARANTEES, kind_of, settings_of
+from shoal.guarantees.registry import GUARANTEES, OF_SETS, kind_of, settings_of
 from shoal.hierarchy.formats.objects import trees_of
 from shoal.hierarchy.spec import is_made
 from shoal.numbers import check_value
@@ -49,7 +49,7 @@ def plan_from(data: Any, guarantee: Any, *, folder: str = "", to_save: bool = Tr
         raise InputError(f"the guarantee is {guarantee!r}; give for example shoal.KmAnonymity(k=5, m=2)")
     given = {name: _names(value) if name in _NAMING else value for name, value in asked.items() if value is not None}
     if "hierarchy" in given:
-        given["hierarchy"] = trees_of(given["hierarchy"], per_column=kind_of(guarantee) not in ("km", "k"))
+        given["hierarchy"] = trees_of(given["hierarchy"], per_column=kind_of(guarantee) not in OF_SETS)
     given = {name: value for name, value in given.items() if name == "numeric" or not _is_empty(value)}
     memory: dict[Place, Any] = {}
     if not to_save:
@@ -142,7 +142,7 @@ def _header(data: Any, kind: str, given: Mapping[str, Any], to_save: bool) -> li
     if not to_save and not any(name in given for name in _NAMING):
         return []
     form = given.get("format") or (format_of(os.fspath(data))[0] if is_path else None)
-    if kind in ("km", "k") and form == "jsonl" and not any(given.get(n) for n in ("items", "id", "drop", "sensitive")):
+    if kind in OF_SETS and form == "jsonl" and not any(given.get(n) for n in ("items", "id", "drop", "sensitive")):
         return []
     try:
         return column_names(data, given.get("format"))
@@ -169,7 +169,7 @@ def _roles(
 
     give(given.get("quasi"), "quasi")
     items = texts_of(given.get("items"))
-    if kind in ("km", "k"):
+    if kind in OF_SETS:
         columns |= dict.fromkeys(items, "items")
     elif kind != "diversity" or items != texts_of(given.get("sensitive")):  # where the cells hold sets of one value
         give(items, "items")
@@ -211,7 +211,7 @@ def _complete(columns: dict[str, str], names: Sequence[str], kind: str, source: 
     if kind in ("rt", "lm"):
         if "items" in names and "items" not in columns:
             columns["items"] = "items"
-    elif kind in ("km", "k"):
+    elif kind in OF_SETS:
         id = next((name for name, role in columns.items() if role == "id"), None)
         apart = tuple(name for name, role in columns.items() if role in ("drop", "sensitive"))
         with contextlib.suppress(InputError):

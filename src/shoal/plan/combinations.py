@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shoal.algorithms import ALGORITHMS
 from shoal.errors import InputError, near_miss, option
-from shoal.guarantees.registry import GUARANTEES
+from shoal.guarantees.registry import GUARANTEES, OF_SETS
 from shoal.options import Place
 from shoal.plan.model import K, Lm, Plan, Rt
 from shoal.plan.places import dotted_path, short_form
@@ -82,7 +82,7 @@ def _check_columns(plan: Plan) -> None:
         for name in ("separator", "numeric"):
             if getattr(plan.input, name) is not None:
                 raise plan.refusal(("input", name), "FIMI text has no columns; leave it out")
-        if kind not in ("km", "k"):
+        if kind not in OF_SETS:
             raise plan.refusal(
                 ("guarantee", "model"), f"{kind} is about tables, and FIMI text has no columns; take km or k"
             )
@@ -97,7 +97,7 @@ def _check_columns(plan: Plan) -> None:
             raise plan.refusal(
                 ("columns", name), f"{_words(plan)} has no use for {option(role)}; give it one of {taken}{hint}"
             )
-    for role in ("id", *(("items",) if kind in ("km", "k") else ())):
+    for role in ("id", *(("items",) if kind in OF_SETS else ())):
         if len(several := plan.of_role(role)) > 1:
             raise plan.refusal(
                 ("columns", several[1]),
@@ -123,7 +123,7 @@ def _check_columns(plan: Plan) -> None:
     if plan.of_role("id") and (plan.input.separator is not None or plan.of_role("sensitive")):
         what = ("input", "separator") if plan.input.separator is not None else ("columns", plan.of_role("sensitive")[0])
         raise plan.refusal(what, f"a long table ({option('id')}) has one item per row; leave it out, or the id")
-    if plan.input.numeric is not None and kind in ("km", "k"):
+    if plan.input.numeric is not None and kind in OF_SETS:
         raise plan.refusal(("input", "numeric"), "a file of sets has no columns of numbers; leave it out")
     for i, name in enumerate(plan.input.numeric or ()) if _knows_columns(plan) else ():
         if columns.get(name) not in ("quasi", "sensitive", "keep"):
@@ -138,7 +138,7 @@ def _check_sensitive(plan: Plan) -> None:
     ways += [(name,) for name in ("sensitive_items", "sensitive_file") if getattr(plan, name) is not None]
     for place in ways:
         if place[0] != "columns" and kind not in ("k", "rt", "lm"):
-            what = "has no sensitive items" if kind == "km" else "has sensitive columns, not items"
+            what = "has no sensitive items" if kind in ("km", "chunks") else "has sensitive columns, not items"
             raise plan.refusal(place, f"{_words(plan)} {what}; leave it out")
     if len(ways) > 1:
         raise plan.refusal(ways[1], f"{dotted_path(ways[0])} says already what is sensitive; leave one of them out")
@@ -208,6 +208,11 @@ def _check_hierarchies(plan: Plan) -> None:
     if kind == "k" and (given is not None or plan.options.unknown is not None):
         place = ("hierarchies",) if given is not None else ("options", "unknown")
         raise plan.refusal(place, f"{option('model', 'k')} adds and removes items and has no use for it; leave it out")
+    if kind == "chunks" and (given is not None or plan.options.unknown is not None):
+        place = ("hierarchies",) if given is not None else ("options", "unknown")
+        raise plan.refusal(
+            place, f"{option('model', 'chunks')} publishes items as they are and has no use for it; leave it out"
+        )
     if isinstance(given, str) and kind in ("table", "diversity"):
         raise plan.refusal(
             ("hierarchies",), f"a hierarchy needs its column here; give {option('hierarchy', 'COL=SPEC')}"
@@ -260,6 +265,11 @@ def _check_weights(plan: Plan) -> None:
 
 
 def _check_algorithm(plan: Plan) -> None:
+    if plan.kind == "chunks" and plan.keep_order:
+        raise plan.refusal(
+            ("keep_order",),
+            "in the order of the input, the pieces of a record could be put together again; leave it out",
+        )
     known = ALGORITHMS[plan.kind]
     name = plan.algorithm or next(iter(known))
     if name not in known:

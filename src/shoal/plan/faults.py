@@ -10,11 +10,11 @@ from pydantic import BaseModel
 
 from shoal.errors import near_miss, option
 from shoal.options import Place
-from shoal.plan.model import Diversity, Input, K, Km, Lm, Outputs, Plan, Rt, RunOptions
+from shoal.plan.model import Chunks, Diversity, Input, K, Km, Lm, Outputs, Plan, Rt, RunOptions
 from shoal.plan.places import short_form
 
 _PARTS: dict[str, type[BaseModel]] = {"input": Input, "options": RunOptions, "outputs": Outputs}
-_PROMISES: dict[str, type[BaseModel]] = {"km": Km, "k": K, "rt": Rt, "lm": Lm, "diversity": Diversity}
+_PROMISES: dict[str, type[BaseModel]] = {"km": Km, "k": K, "rt": Rt, "lm": Lm, "diversity": Diversity, "chunks": Chunks}
 _EXAMPLES = {
     "version": "version: 1",
     "input": "input: {path: data.csv}",

@@ -152,6 +152,14 @@ class Diversity(_Part):
     missing: Missing | dict[str, Missing] | None = Field(default=None, description=plan_help("missing"))
 
 
+class Chunks(_Part):
+    """In chunks of items: up to m known items leave k records of a cluster possible."""
+
+    model: Literal["chunks"]
+    k: Positive
+    m: Positive
+
+
 def _type_of(kind: Kind) -> Any:
     match kind:
         case Whole(least, most):
@@ -208,7 +216,7 @@ class Outputs(_Part):
     )
 
 
-Promise = Annotated[Km | K | Rt | Lm | Diversity, Field(discriminator="model")]
+Promise = Annotated[Km | K | Rt | Lm | Diversity | Chunks, Field(discriminator="model")]
 
 
 class Plan(_Part):

@@ -26,11 +26,19 @@ _ROLES: dict[str, dict[str, Any]] = {
     "km": _SETS,
     "diversity": _TABLE | {"drop": "codes", "sensitive": "disease"},
     "k": _SETS,
+    "chunks": _SETS,
     "table": _TABLE | {"drop": "codes", "keep": "disease"},
 }
 """Per kind of promise, those that take longest first: the roles of the made-up columns."""
 
-KINDS = {"km": ("km",), "k": ("k", "table"), "rt": ("rt",), "lm": ("lm",), "diversity": ("diversity",)}
+KINDS = {
+    "km": ("km",),
+    "k": ("k", "table"),
+    "rt": ("rt",),
+    "lm": ("lm",),
+    "diversity": ("diversity",),
+    "chunks": ("chunks",),
+}
 """Per model, the kinds of data that have kernels of their own."""
 
 

@@ -26,6 +26,7 @@ _MODELS = {
     "rt": "(k,k^m)-anonymity",
     "lm": "(k,l^m)-diversity",
     "diversity": "matching l-diversity",
+    "chunks": "k^m-anonymity in chunks",
 }
 _FIELDS = {
     "separator": "“Items inside a cell are separated by” in Data",

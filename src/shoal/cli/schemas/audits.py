@@ -40,11 +40,15 @@ class DiversityAudit(Audit, parts.BucketFacts):
     guarantee: parts.Diversity
 
 
+class ChunkAudit(Audit, parts.ChunkFacts):
+    guarantee: parts.Chunks
+
+
 class PlainDiversityAudit(Audit):
     guarantee: parts.PlainDiversity
 
 
-Verdict = KmAudit | KAudit | TableAudit | RtAudit | LmAudit | DiversityAudit | PlainDiversityAudit
+Verdict = KmAudit | KAudit | TableAudit | RtAudit | LmAudit | DiversityAudit | ChunkAudit | PlainDiversityAudit
 KINDS = Verdict.__args__
 
 
@@ -81,7 +85,16 @@ class Verification(Document):
 
     holds: bool
     verdict: str
-    guarantee: parts.Km | parts.K | parts.Table | parts.Rt | parts.Lm | parts.CertifiedDiversity | parts.PlainDiversity
+    guarantee: (
+        parts.Km
+        | parts.K
+        | parts.Table
+        | parts.Rt
+        | parts.Lm
+        | parts.CertifiedDiversity
+        | parts.Chunks
+        | parts.PlainDiversity
+    )
     checks: list[Check]
     not_checked: list[NotChecked]
     vouched: bool

@@ -37,7 +37,7 @@ class Draft(Document):
     """That were looked at."""
     complete: bool
     columns: dict[str, Guess]
-    model: Literal["km", "k", "rt", "lm", "diversity"]
+    model: Literal["km", "k", "rt", "lm", "diversity", "chunks"]
     reason: str
 
 

@@ -27,7 +27,7 @@ from shoal.errors import InputError, near_miss
 from shoal.options import Place
 from shoal.plan import Origin, Plan, json_schema, plan_of
 from shoal.plan.faults import fault
-from shoal.plan.model import Diversity, K, Km, Lm, Positive, Rt, RunOptions, Text
+from shoal.plan.model import Chunks, Diversity, K, Km, Lm, Positive, Rt, RunOptions, Text
 from shoal.plan.parse import read_document
 from shoal.plan.places import line_of, short_form
 from shoal.studies.compare.cell import Cell, distinguish
@@ -200,7 +200,7 @@ def _kind(document: Mapping[str, Any], origin: Origin) -> str:
 
 
 def _has(model: Any, parameter: str) -> bool:
-    known: dict[str, type[BaseModel]] = {"km": Km, "k": K, "rt": Rt, "lm": Lm, "diversity": Diversity}
+    known: dict[str, type[BaseModel]] = {"km": Km, "k": K, "rt": Rt, "lm": Lm, "diversity": Diversity, "chunks": Chunks}
     return isinstance(model, str) and model in known and parameter in known[model].model_fields
 
 

@@ -84,6 +84,16 @@ MODELS = (
         "Li, Li: Injector, Mining Background Knowledge for Data Anonymization, CERIAS Tech Report 2008-29",
         "papers/injector-2008",
     ),
+    Model(
+        "chunks",
+        "Items stay as they are, in pieces",
+        "k^m-anonymity in chunks",
+        "Somebody who knows up to m items of a person and looks for the record they belong to.",
+        "Somebody who wants to know whether anybody has an item, or what all records of a cluster share.",
+        "Records are cut into pieces, and it is not published which belong together.",
+        "Terrovitis, Liagouris, Mamoulis, Skiadopoulos: Privacy Preservation by Disassociation, PVLDB 5(10), 2012",
+        "guide/disassociation",
+    ),
 )
 """In the order in which they are shown."""
 
@@ -124,6 +134,9 @@ ALGORITHM_WORDS: dict[str, dict[str, str]] = {
         "injector": "The paper's buckets, made with the rules that an attacker may know.",
         "balanced": "The same promise with smaller buckets.",
         "anatomy": "Knows no rules: whoever knows some learns more.",
+    },
+    "chunks": {
+        "disassociation": "Clusters of similar records, their items in chunks, and what is rare in several clusters counted in all.",
     },
 }
 """Per kind and algorithm, one line."""
