@@ -105,6 +105,7 @@ __all__ = [
     "read",
     "read_hierarchy",
     "read_plan",
+    "reconstruct",
     "resolve_hierarchy",
     "rules",
     "run",
@@ -138,6 +139,7 @@ _HOMES = {
         "compare",
     ),
     "shoal.studies.rule_study": ("rules",),
+    "shoal.analysis.reconstruction": ("reconstruct",),
     "shoal.analysis.counts": (
         "CountEstimate",
         "Range",

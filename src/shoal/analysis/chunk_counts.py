@@ -25,6 +25,9 @@ from shoal.guarantees.chunks import Chunks
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
+LISTED, BESIDE = 2.0, 1.0
+"""An item of a rest is taken to stand in x records with a chance of 1 / x to this power, by itself and beside other items: items that are
+together in a cluster are together in its records more often than independent ones would be."""
 ROUNDS = 60
 """Of finding z, which each brings closer."""
 
@@ -34,10 +37,17 @@ class Found:
     """In how many records some items are together: the estimate, and what is certain."""
 
     value: float
+    exact: int
+    """Of these, in records that were counted: all items stand in one chunk there."""
     least: int
     most: int
     spread: float
     """About how far chance alone takes the number from the estimate: its standard deviation."""
+
+    @property
+    def guess(self) -> float:
+        """The part of the estimate that is not counted."""
+        return self.value - self.exact
 
 
 class ChunkCounts:
@@ -45,8 +55,8 @@ class ChunkCounts:
 
     def __init__(self, chunks: Chunks, k: int | None = None) -> None:
         self.chunks = chunks
-        self.listed = 1.0 if k is None else usual_times(k)
-        """In how many records an item of a rest stands, by the estimate."""
+        self.alone, self.listed = (1.0, 1.0) if k is None else (usual_times(k, LISTED), usual_times(k, BESIDE))
+        """In how many records an item of a rest stands, by the estimate, by itself and beside others."""
         self.code = {name: code for code, name in enumerate(chunks.items.vocabulary)}
         self.records = int(chunks.sizes[chunks.leaves].sum())
 
@@ -113,7 +123,7 @@ class ChunkCounts:
         """In how many records these items are together."""
         wanted = sorted({self.code[name] for name in items if name in self.code})
         if len(wanted) < len(set(items)):
-            return Found(0.0, 0, 0, 0.0)
+            return Found(0.0, 0, 0, 0, 0.0)
         chunks = self.chunks
         places: dict[int, dict[int, int]] = {item: {} for item in wanted}
         """Per item and cluster without parts, the entry of its chunk there, -1 for the rest."""
@@ -152,7 +162,8 @@ class ChunkCounts:
                     own_least += held - n
                 else:
                     shared = True
-            share *= min(1.0, self.listed / n) ** listed
+            times = self.alone if len(wanted) == 1 else self.listed
+            share *= min(1.0, times / n) ** listed
             several = len(entries) + listed - 1
             share *= float(self.meeting[leaf]) ** several
             sure = 1 if listed == 1 and not entries else 0 if listed or shared else max(0, own_least + n)
@@ -163,16 +174,18 @@ class ChunkCounts:
         value += sum(whole.values())
         least += sum(whole.values())
         most = min(most + sum(whole.values()), self.records)
-        return Found(min(max(value, least), most), least, most, sqrt(variance))
+        exact = sum(whole.values())
+        return Found(min(max(value, least), most), exact, least, most, sqrt(variance))
 
 
-def usual_times(k: int) -> float:
-    """In how many records an item stands on average that stands in 1 to k - 1: one in x records is taken to be 1/x as common as one in one.
+def usual_times(k: int, power: float) -> float:
+    """In how many records an item stands on average that stands in 1 to k - 1.
 
-    >>> usual_times(2), round(usual_times(5), 2)
-    (1.0, 1.92)
+    >>> usual_times(2, 1.0), round(usual_times(5, 1.0), 2), round(usual_times(5, 2.0), 2)
+    (1.0, 1.92, 1.46)
     """
-    return (k - 1) / sum(1 / times for times in range(1, k)) if k > 1 else 1.0
+    times = np.arange(1.0, max(2, k))
+    return float((times ** (1 - power)).sum() / (times**-power).sum())
 
 
 def _meeting(shares: Floats) -> float:

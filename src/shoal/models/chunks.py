@@ -15,25 +15,18 @@ import numpy as np
 from shoal.algorithms import algorithm, entry
 from shoal.algorithms.recoding import Options
 from shoal.analysis.chunk_worth import chunk_worth
+from shoal.analysis.reconstruction import is_in_chunks, read_chunks
 from shoal.certificate.disclosure import Figure, disclose
 from shoal.errors import InputError, option
-from shoal.guarantees.chunks import CHUNK, CLUSTER, COLUMNS, ChunkAnonymity, Chunks, chunks_of
+from shoal.guarantees.chunks import CHUNK, CLUSTER, ChunkAnonymity, Chunks, chunks_of
 from shoal.models import Proposal, Roles, basket_details, basket_notes, basket_source
-from shoal.records.formats.peek import column_names
 from shoal.records.records import Records
-from shoal.records.source import Source, load_records
+from shoal.records.source import Source
 
 PIECES = (
     "A row is a piece of a record, not a record: shoal reconstruct draws sets of records that may have been the original, and a count of "
     "items that stand in different chunks is an estimate."
 )
-
-
-def is_in_chunks(data: Any, form: str | None = None) -> bool:
-    """Whether data have the columns of a release in chunks."""
-    if isinstance(data, Records):
-        return set(COLUMNS) <= set(data.names)
-    return set(COLUMNS) <= set(column_names(data, form))
 
 
 def read(data: Any, guarantee: ChunkAnonymity, roles: Roles, reading: Mapping[str, Any]) -> tuple[Source, Any]:
@@ -44,17 +37,6 @@ def read(data: Any, guarantee: ChunkAnonymity, roles: Roles, reading: Mapping[st
             roles.refuse(guarantee.model, "keep")
         return basket_source(data, reading), guarantee
     return read_chunks(data, reading), guarantee
-
-
-def read_chunks(data: Any, reading: Mapping[str, Any]) -> Source:
-    """A table of chunks. Its columns are texts: no spelling of a number is taken for another."""
-    given = {name: value for name, value in reading.items() if value is not None and name != "memory_limit"}
-    if given.pop("id", None) is not None:
-        raise InputError(f"{option('id')} is for long tables of items; a release in chunks has its items in one column")
-    if isinstance(data, Records):
-        return load_records(data)
-    items = given.pop("items", None) or "items"
-    return load_records(data, items=items, keep=COLUMNS, **{**given, "numeric": ()})
 
 
 def proposal(source: Source, guarantee: ChunkAnonymity, request: Mapping[str, Any], options: Options) -> Proposal:
@@ -86,7 +68,6 @@ def proposal(source: Source, guarantee: ChunkAnonymity, request: Mapping[str, An
         parameters={option: getattr(options, option) for option in home.options},
         details={
             **basket_details(baskets, published.items),
-            "empty": 0,  # of the published rows: records without items have no piece
             "chunks": {
                 "clusters": len(chunks.leaves),
                 "shared": int(np.count_nonzero(shared)),

@@ -265,6 +265,8 @@ def _check_weights(plan: Plan) -> None:
 
 
 def _check_algorithm(plan: Plan) -> None:
+    if plan.kind == "chunks" and plan.on_spark:
+        raise plan.refusal(("engine",), f"{option('model', 'chunks')} is made on one machine; leave it out")
     if plan.kind == "chunks" and plan.keep_order:
         raise plan.refusal(
             ("keep_order",),
