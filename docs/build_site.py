@@ -30,7 +30,7 @@ ELSEWHERE = {
 """Pages outside of docs, and their places in the site. The site has a first screen of its own instead of the README."""
 FIRST = {
     "Start": (".", ("installation", "cookbook", "coming-from", "faq")),
-    "Guides": ("guide", ("km", "hybrid", "transactions", "tables", "buckets", "local", "learned")),
+    "Guides": ("guide", ("km", "hybrid", "transactions", "tables", "buckets", "disassociation", "local", "learned")),
     "Working with it": (
         "guide",
         (
@@ -59,6 +59,7 @@ TITLES = {
     "guide/transactions.md": "k-anonymous transactions",
     "guide/tables.md": "Tables with items",
     "guide/buckets.md": "Buckets",
+    "guide/disassociation.md": "Chunks",
     "guide/local.md": "Local recoding",
     "guide/learned.md": "Learned hierarchies",
     "guide/steward.md": "Raw file to signed certificate",
