@@ -32,7 +32,18 @@ FIRST = {
     "Start": (".", ("installation", "cookbook", "coming-from", "faq")),
     "Guides": (
         "guide",
-        ("km", "hybrid", "transactions", "tables", "buckets", "constraints", "local", "learned", "codes"),
+        (
+            "km",
+            "hybrid",
+            "transactions",
+            "tables",
+            "buckets",
+            "constraints",
+            "disassociation",
+            "local",
+            "learned",
+            "codes",
+        ),
     ),
     "Working with it": (
         "guide",
@@ -64,6 +75,7 @@ TITLES = {
     "guide/tables.md": "Tables with items",
     "guide/buckets.md": "Buckets",
     "guide/constraints.md": "Constraints",
+    "guide/disassociation.md": "Chunks",
     "guide/local.md": "Local recoding",
     "guide/learned.md": "Learned hierarchies",
     "guide/codes.md": "Trees of code systems",

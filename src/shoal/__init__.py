@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from shoal.evaluation.evaluation import Evaluation, evaluate
     from shoal.gates.inspection import Inspection, gate
     from shoal.guarantees.audit import Audit, Witness
+    from shoal.guarantees.chunks import ChunkAnonymity
     from shoal.guarantees.constraints.policy import Policy
     from shoal.guarantees.constraints.promise import ConstraintAnonymity
     from shoal.guarantees.diversity import MatchingDiversity, PlainDiversity
@@ -63,6 +64,7 @@ __all__ = [
     "Attack",
     "Audit",
     "Baskets",
+    "ChunkAnonymity",
     "ConstraintAnonymity",
     "CountEstimate",
     "Draft",
@@ -112,6 +114,7 @@ __all__ = [
     "read_hierarchy",
     "read_plan",
     "read_policy",
+    "reconstruct",
     "resolve_hierarchy",
     "rules",
     "run",
@@ -145,6 +148,7 @@ _HOMES = {
         "compare",
     ),
     "shoal.studies.rule_study": ("rules",),
+    "shoal.analysis.reconstruction": ("reconstruct",),
     "shoal.analysis.counts": (
         "CountEstimate",
         "Range",
@@ -158,6 +162,7 @@ _HOMES = {
     "shoal.guarantees.audit": ("Audit", "Witness"),
     "shoal.guarantees.constraints.policy": ("Policy",),
     "shoal.guarantees.constraints.promise": ("ConstraintAnonymity",),
+    "shoal.guarantees.chunks": ("ChunkAnonymity",),
     "shoal.guarantees.diversity": ("MatchingDiversity", "PlainDiversity"),
     "shoal.guarantees.k": ("KAnonymity",),
     "shoal.guarantees.km": ("KmAnonymity",),

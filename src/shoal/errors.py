@@ -35,6 +35,7 @@ _GUARANTEES = {
     "lm": "LmDiversity",
     "diversity": "MatchingDiversity",
     "constraints": "ConstraintAnonymity",
+    "chunks": "ChunkAnonymity",
 }
 _MOST, _LONGEST, _LOOKED = 5, 60, 200
 

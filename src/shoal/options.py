@@ -390,6 +390,17 @@ class Keywords(Auditing, total=False):
     generations: Annotated[
         int | None, Option(SEARCH, Whole(0, 1_000_000), "gray-tsp: rounds of evolution.", "N", "100")
     ]
+    cluster_size: Annotated[
+        int | None,
+        Option(
+            SEARCH,
+            Whole(2, LARGEST),
+            "disassociation: the records that a cluster may have, 2k or more. Larger clusters have fewer items in their rests and say less "
+            "of which items were together.",
+            "N",
+            "30, or 2k if that is more",
+        ),
+    ]
     seed: Annotated[
         int | None,
         Option(
@@ -559,12 +570,13 @@ class _Promise(TypedDict, total=False):
         str,
         Option(
             PROMISE,
-            Choice(("km", "k", "rt", "lm", "diversity", "constraints")),
+            Choice(("km", "k", "rt", "lm", "diversity", "constraints", "chunks")),
             "What is promised. `km`: whoever knows up to m items faces k rows. `k`: whoever knows all items (in a table, all "
             f"{option('quasi')} columns) faces k equal rows. `rt`: whoever knows all {option('quasi')} columns and up to m items faces k "
             "rows. `lm`: the same, and is never surer than 1/l of a sensitive item or value. `diversity`: sensitive values are in buckets, "
             f"and whoever knows the {option('quasi')} columns and rules about the values faces l of them. `constraints`: whoever knows "
-            f"items that the {option('policy')} protects together faces k rows.",
+            f"items that the {option('policy')} protects together faces k rows. "
+            "`chunks`: items as they are, but in pieces, and whoever knows up to m items of a record is left with k that may be it.",
             default="km",
             place=("guarantee", "model"),
         ),
@@ -584,7 +596,7 @@ class _Promise(TypedDict, total=False):
         Option(
             PROMISE,
             Whole(1),
-            "km, rt, lm: how many items of a person an attacker may know.",
+            "km, rt, lm, chunks: how many items of a person an attacker may know.",
             default="2",
             place=("guarantee", "m"),
         ),

@@ -137,7 +137,7 @@ def checked_plan(plan: Plan, *, force: bool = False, progress: Progress | None =
 def _hierarchies(plan: Plan, source: Source) -> dict[str, Hierarchy | None]:
     """The hierarchies, with a leaf for every value and item that occurs; a file of rules is read against them, too."""
     given, unknown = plan.hierarchy, plan.options.unknown
-    if plan.kind == "k":
+    if plan.kind in ("k", "chunks"):
         return {}
     if plan.kind == "km":
         name = next(iter(_columns(source)), "items")

@@ -156,7 +156,7 @@ def release_of(plan: Plan, progress: Progress | None = None, read: Read | None =
         source = replace(source, records=source.records.take(proposal.stay))
     options.tell("counting what the raw data gives away", 0.0)
     risk = raw_risk(source, guarantee, threads=options.threads)
-    published = proposal.published if plan.keep_order else shuffle(proposal.published)
+    published = proposal.published if plan.keep_order else shuffle(proposal.published, proposal.together)
     try:
         verdict = _audit(published, proposal.guarantee, threads=options.threads, progress=progress)
     except InputError as error:
@@ -164,8 +164,11 @@ def release_of(plan: Plan, progress: Progress | None = None, read: Read | None =
     if not verdict.holds:
         why = f"{guarantee} does not hold ({verdict.violations:,} of {verdict.checked:,} counted break it)"
         raise _refused(proposal, why)
-    if len(published) != len(source):
-        raise _refused(proposal, f"of {len(source):,} rows it has {len(published):,}")
+    records = verdict.facts.get(
+        "records", len(published)
+    )  # where the rows are pieces of records, the audit says of how many
+    if records != len(source):
+        raise _refused(proposal, f"of {len(source):,} rows it has {records:,}")
     advice = proposal.advice()
     proposal = replace(proposal, advice=tuple)  # it holds the raw data, and has said its word
     data, trees = plan.data, plan.hierarchy
@@ -387,12 +390,15 @@ def verify(
     return verification(found, subject, key=key, original=original)
 
 
-def shuffle(rows: Baskets | Records) -> Baskets | Records:
-    """The rows in an order drawn from the system's randomness, of which nothing is kept: the order of the input gives people away."""
+def shuffle(rows: Baskets | Records, together: tuple[str, ...] = ()) -> Baskets | Records:
+    """The rows in an order drawn from the system's randomness, of which nothing is kept: the order of the input gives people away.
+
+    Rows that are equal in the columns `together` stay side by side.
+    """
     if isinstance(rows, Baskets):
         return rows.shuffle()
     keys = np.frombuffer(os.urandom(8 * len(rows)), np.uint64)
-    return rows.take(np.argsort(keys))
+    return rows.take(np.lexsort([keys, *(rows[name].codes.astype(np.uint64) for name in reversed(together))]))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -62,7 +62,7 @@ def test_the_documentation_has_the_pages_that_cards_name(request):
 @pytest.mark.parametrize("roles", list(product(("quasi", "items", "sensitive", "keep", "drop"), repeat=3)))
 def test_a_model_that_fits_gives_a_plan_and_one_that_does_not_is_refused(roles):
     """Whatever the roles are, cards and plans agree."""
-    for kind in ALGORITHMS:
+    for kind in set(ALGORITHMS) - set(promises.ELSEWHERE):
         document = document_with(age=roles[0], codes=roles[1], pay=roles[2])
         why = promises.misfit(kind, document)
         if "items" not in roles:

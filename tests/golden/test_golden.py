@@ -113,6 +113,11 @@ def _sorted(text: str) -> str:
     if first.endswith(",bucket"):
         columns = zip(*(row.split(",") for row in rest), strict=True)
         return "\n".join([first, *map(",".join, zip(*map(sorted, columns), strict=True))])
+    if first == "cluster,records,chunk,items":  # clusters and chunks are numbered by lot
+        pieces = (row.split(",", 3) for row in rest)
+        return "\n".join(
+            [first, *sorted(f"c,{n},{'rest' if chunk == 'rest' else '#'},{items}" for _, n, chunk, items in pieces)]
+        )
     has_header = any(not c.isdigit() and c != " " for c in first)
     return "\n".join([first, *sorted(rest)] if has_header else sorted([first, *rest]))
 

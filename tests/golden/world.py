@@ -137,6 +137,16 @@ def lay_out(folder: Path) -> None:
     _write(folder / "sensitive.txt", "wine\nbeer\n")
     for name, text in (PLANS | POLICIES).items():
         _write(folder / name, text)
+    chunks = [
+        "c1.1,3,1,milk|wine",
+        "c1.1,3,1,milk|wine",
+        "c1.1,3,rest,beer",
+        "c1.2,2,1,tea",
+        "c1.2,2,1,tea",
+        "c1.2,2,rest,",
+    ]
+    _write(folder / "chunks.csv", "cluster,records,chunk,items\n" + "\n".join([*chunks, *["c1,5,1,rice"] * 2]) + "\n")
+    _write(folder / "unsound-chunks.csv", "cluster,records,chunk,items\n" + "\n".join([*chunks, "c1,6,1,rice"]) + "\n")
     _disrepair(folder)
     _database(folder / "clinic.db", folder / "patients.csv")
 

@@ -121,6 +121,16 @@ def one_row_changed(apply):
     return broken
 
 
+def one_row_alone(horizontal_parts):
+    """Clusters of which one has a single row."""
+
+    def broken(*asked):
+        first, *others = horizontal_parts(*asked)
+        return [first[:1], first[1:], *others]
+
+    return broken
+
+
 def together(rows, names):
     """(offsets, items, names) of rows of names."""
     codes = [sorted(names.index(name) for name in row) for row in rows]
@@ -179,6 +189,13 @@ FAULTS = {
         "anatomy": [(KERNELS + "buckets.grouping", "anatomy_groups", lenient("l"))],
     },
     "constraints": {name: [RARE_SETS] for name in ALGORITHMS["constraints"]},
+    "chunks": {
+        "disassociation": [
+            ("shoal.algorithms.chunks.vertical", "vertical_parts", lenient("k")),
+            ("shoal.algorithms.chunks.refining", "joint_of", lenient("k")),
+            ("shoal.algorithms.chunks.horizontal", "horizontal_parts", one_row_alone),
+        ]
+    },
 }
 """Per kind of promise and algorithm, where the fault is put and what it is."""
 CASES = [
@@ -189,6 +206,7 @@ CASES = [
 ]
 ASKED = {
     "constraints": ("sets.dat", "--model", "constraints", "--k", 3, "--policy", "policy.yaml", "--suppress", 0.3),
+    "chunks": ("sets.dat", "--model", "chunks", "--k", 3, "--m", 2, "--cluster-size", 6),
     "km": ("sets.dat", "--model", "km", "--k", 3, "--m", 2, "--hierarchy", "balanced:3"),
     "k": ("sets.dat", "--model", "k", "--k", 3),
     "table": ("people.csv", "--model", "k", "--k", 3, "--quasi", "age,zip", "--drop", "codes,ill"),

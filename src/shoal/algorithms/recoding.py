@@ -69,6 +69,8 @@ class Options:
     """Loops that the genetic algorithm of Gray-TSP keeps."""
     generations: int = 100
     """Rounds of its evolution."""
+    cluster_size: int | None = None
+    """The records that a cluster of disassociation may have; chosen from k when None."""
 
     def __post_init__(self) -> None:
         if self.price not in PRICES:
@@ -76,7 +78,14 @@ class Options:
         share("suppress", self.suppress, "0.02")
         if self.time_limit is not None:
             seconds("the time limit", self.time_limit)
-        for name, least in (("threads", 1), ("seed", 0), ("segments", 1), ("population", 1), ("generations", 0)):
+        for name, least in (
+            ("threads", 1),
+            ("seed", 0),
+            ("segments", 1),
+            ("population", 1),
+            ("generations", 0),
+            ("cluster_size", 2),
+        ):
             if getattr(self, name) is not None:
                 whole_number(name, getattr(self, name), least)
 

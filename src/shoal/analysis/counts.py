@@ -12,22 +12,31 @@ how the rows of a category divide (`evidence`) and from what deletion takes (`ga
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from math import ceil, floor, prod, sqrt
 from typing import Any
 
+import numpy as np
+
+from shoal.analysis.chunk_counts import ChunkCounts
 from shoal.analysis.evidence import Evidence, Rows
 from shoal.analysis.gaps import Gaps, Losses, gaps_of_certificate, gaps_of_release, gaps_of_share
-from shoal.errors import InputError
+from shoal.analysis.reconstruction import drawn_records, is_in_chunks, release_in_chunks
+from shoal.errors import VALUES, InputError
+from shoal.guarantees.chunks import Chunks
 from shoal.hierarchy.files import read_hierarchy
 from shoal.hierarchy.tree import Hierarchy
+from shoal.loss.common_pairs import common_pairs
 from shoal.numbers import whole_number
 from shoal.records.baskets import Baskets
 from shoal.records.source import load_sets
 
 TOP = 100
+LESS, MORE = 0.5, 2.0
+"""By how much an estimate of what stands in different chunks may be too high or too low."""
 MOST_ITEMS = 62
 """Of a set: each has a bit."""
 Path = str | os.PathLike[str]
@@ -118,9 +127,10 @@ def estimate_counts(
 ) -> list[CountEstimate]:
     """How many rows of the original hold each of these items, or sets of items; all items of the tree unless some are named.
 
-    `release` is what was published under model km: a path, a data frame, Baskets, or the owner's Release, which knows its tree and its
-    deletions. Others give the `hierarchy` it was made with, and the `certificate`, or the share of occurrences that was `deleted`;
-    without either, nothing was. A file that needs a word on how to be read goes through `shoal.read` first.
+    `release` is what was published under model km, or in chunks: a path, a data frame, Baskets, or the owner's Release, which knows its
+    tree and its deletions. One in chunks needs no more; its certificate says k, which makes estimates better. Of model km, others
+    give the `hierarchy` it was made with, and the `certificate`, or the share of occurrences that was `deleted`; without either, nothing
+    was. A file that needs a word on how to be read goes through `shoal.read` first.
 
     Args:
         release: What was published.
@@ -140,7 +150,7 @@ def estimate_counts(
     (2, 3, 2.6)
     """
     estimator = _estimator(release, hierarchy, certificate, deleted)
-    wanted = estimator.evidence.tree.labels[: estimator.evidence.tree.n_leaves] if items is None else items
+    wanted = estimator.names if items is None else items
     return [estimator.count(_names(one)) for one in _listed(wanted, "items")]
 
 
@@ -218,7 +228,74 @@ def estimate_rules(
     return [estimator.rule(given, then) for given, then in wanted]
 
 
-class _Estimator:
+class _Reader(ABC):
+    """Whoever estimates from a release."""
+
+    rows: int
+
+    @property
+    @abstractmethod
+    def names(self) -> Iterable[str]:
+        """All items."""
+
+    @abstractmethod
+    def count(self, items: tuple[str, ...]) -> CountEstimate:
+        """The estimate of a set."""
+
+    @abstractmethod
+    def common_pairs(self, top: int) -> list[tuple[str, ...]]:
+        """The pairs that are likely to be the commonest."""
+
+    def rule(self, given: tuple[str, ...], then: tuple[str, ...]) -> RuleEstimate:
+        n = max(1, self.rows)
+        both, first, second = (self.count(items) for items in (given + then, given, then))
+        support = Range(*(part / n for part in (both.value, both.low, both.high, both.least, both.most)))
+        confidence = Range(
+            min(1.0, _ratio(both.value, first.value)),
+            _ratio(both.low, first.high),
+            min(1.0, _ratio(both.high, first.low, above=1.0)),
+            _ratio(both.least, first.most),
+            min(1.0, _ratio(both.most, first.least, above=1.0)),
+        )
+        lift = Range(
+            n * _ratio(both.value, first.value * second.value),
+            n * _ratio(both.low, first.high * second.high),
+            _most_lift(n, both.high, first.low, second.low),
+            n * _ratio(both.least, first.most * second.most),
+            _most_lift(n, both.most, first.least, second.least),
+        )
+        return RuleEstimate(given, then, support, confidence, lift)
+
+
+class _ChunkEstimator(_Reader):
+    """A release in chunks."""
+
+    def __init__(self, chunks: Chunks, k: int | None) -> None:
+        self.chunks, self.k = chunks, k
+        self.counts = ChunkCounts(chunks, k)
+        self.rows = self.counts.records
+
+    @property
+    def names(self) -> Iterable[str]:
+        return self.chunks.items.vocabulary
+
+    def count(self, items: tuple[str, ...]) -> CountEstimate:
+        strange = [name for name in items if name not in self.counts.code]
+        if strange:
+            raise InputError(f"the release does not hold {len(strange):,} of the items{VALUES}", values=strange)
+        found = self.counts.count(items)
+        low = max(found.least, floor(found.exact + LESS * found.guess - 2 * found.spread))
+        high = min(found.most, ceil(found.exact + MORE * found.guess + 2 * found.spread))
+        return CountEstimate(found.value, low, high, found.least, found.most, items)
+
+    def common_pairs(self, top: int) -> list[tuple[str, ...]]:
+        drawn = drawn_records(self.chunks, self.k, np.random.default_rng(0))
+        pairs = common_pairs(drawn, top)
+        names = drawn.vocabulary
+        return [(names[a], names[b]) for a, b in zip(pairs.one.tolist(), pairs.other.tolist(), strict=True)]
+
+
+class _Estimator(_Reader):
     """A release, and what is known about it."""
 
     def __init__(self, evidence: Evidence, gaps: Gaps) -> None:
@@ -228,6 +305,14 @@ class _Estimator:
         self.deleted = self.losses.occurrences(evidence.tree.leaf_count[published])
         self.rows = len(evidence.rows)
         self._alone = lru_cache(1 << 16)(self._of_item)
+
+    @property
+    def names(self) -> Iterable[str]:
+        return self.evidence.tree.labels[: self.evidence.tree.n_leaves]
+
+    def common_pairs(self, top: int) -> list[tuple[str, ...]]:
+        names = self.evidence.tree.names
+        return [(names[one], names[other]) for one, other in self.evidence.common_pairs(top)]
 
     def _of_item(self, leaf: int) -> tuple[CountEstimate, float, float]:
         """The estimate of one item, and by which factors its count is too low: by the guess, and at the most."""
@@ -265,26 +350,6 @@ class _Estimator:
         low = max(rows.sure, floor(min(low, value)))
         return CountEstimate(value, low, high, rows.sure, possible, tuple(self.evidence.tree.names[v] for v in leaves))
 
-    def rule(self, given: tuple[str, ...], then: tuple[str, ...]) -> RuleEstimate:
-        n = max(1, self.rows)
-        both, first, second = (self.count(items) for items in (given + then, given, then))
-        support = Range(*(part / n for part in (both.value, both.low, both.high, both.least, both.most)))
-        confidence = Range(
-            min(1.0, _ratio(both.value, first.value)),
-            _ratio(both.low, first.high),
-            min(1.0, _ratio(both.high, first.low, above=1.0)),
-            _ratio(both.least, first.most),
-            min(1.0, _ratio(both.most, first.least, above=1.0)),
-        )
-        lift = Range(
-            n * _ratio(both.value, first.value * second.value),
-            n * _ratio(both.low, first.high * second.high),
-            _most_lift(n, both.high, first.low, second.low),
-            n * _ratio(both.least, first.most * second.most),
-            _most_lift(n, both.most, first.least, second.least),
-        )
-        return RuleEstimate(given, then, support, confidence, lift)
-
 
 def _ratio(part: float, whole: float, above: float = 0.0) -> float:
     """`above` is what a part of nothing, or of perhaps nothing, may be."""
@@ -303,7 +368,9 @@ def _most_lift(n: int, both: float, first: float, second: float) -> float:
 
 def _estimator(
     release: Any, hierarchy: Any, certificate: Path | Mapping[str, Any] | None, deleted: float | None
-) -> _Estimator:
+) -> _Reader:
+    if is_in_chunks(getattr(release, "published", release)):
+        return _chunk_estimator(release, hierarchy, certificate, deleted)
     if certificate is not None and deleted is not None:
         raise InputError("the certificate says what was deleted; give either of the two")
     given = gaps_of_share(deleted) if deleted is not None else None
@@ -324,6 +391,13 @@ def _estimator(
     return _Estimator(Evidence(rows, tree), given or gaps)
 
 
+def _chunk_estimator(release: Any, hierarchy: Any, certificate: Any, deleted: float | None) -> _ChunkEstimator:
+    for name, given in (("hierarchy", hierarchy), ("deleted", deleted)):
+        if given is not None:
+            raise InputError(f"{name} has no use for a release in chunks, where items are as they are; leave it out")
+    return _ChunkEstimator(*release_in_chunks(release, certificate=certificate))
+
+
 def _tree_of(recoding: Any) -> Hierarchy:
     tree = getattr(recoding, "hierarchy", None) or getattr(getattr(recoding, "cut", None), "hierarchy", None)
     if tree is None:
@@ -331,11 +405,10 @@ def _tree_of(recoding: Any) -> Hierarchy:
     return tree  # type: ignore[no-any-return]
 
 
-def _pairs(estimator: _Estimator, pairs: Iterable[Iterable[str]] | None, top: int) -> list[tuple[str, ...]]:
+def _pairs(estimator: _Reader, pairs: Iterable[Iterable[str]] | None, top: int) -> list[tuple[str, ...]]:
     if pairs is None:
         whole_number("top", top, 1)
-        names = estimator.evidence.tree.names
-        return [(names[one], names[other]) for one, other in estimator.evidence.common_pairs(top)]
+        return estimator.common_pairs(top)
     wanted = [_names(pair) for pair in _listed(pairs, "pairs")]
     if any(len(pair) != 2 for pair in wanted):
         raise InputError("a pair has two different items; estimate_counts takes sets of any size")

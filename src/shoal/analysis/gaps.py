@@ -49,11 +49,7 @@ def gaps_of_release(release: Any) -> Gaps:
 
 def gaps_of_certificate(certificate: Any, sha256: str | None) -> Gaps:
     """What a certificate tells: a share that is rounded, or only what was allowed. `sha256` is that of the file it should be about."""
-    facts = given_certificate(certificate).content
-    known_by_rows = {"sha256_of", "digest"} & set(facts["output"])
-    if sha256 is not None and not known_by_rows and facts["output"]["sha256"] != sha256:
-        name = os.fspath(certificate) if isinstance(certificate, str | os.PathLike) else "it"
-        raise InputError(f"{name} is the certificate of another file; give the one of this release")
+    facts = _facts_about(certificate, sha256)
     asked = _number((facts.get("parameters") or {}).get("suppress")) or 0.0
     told = _number((facts.get("loss") or {}).get("deleted"))
     k = facts["guarantee"].get("k")
@@ -103,3 +99,19 @@ class Losses:
 
 def _odds(share: float) -> float:
     return share / (1 - share) if share < 1 else float("inf")
+
+
+def k_of_certificate(certificate: Any, sha256: str | None) -> int | None:
+    """The k that a certificate states."""
+    stated = _facts_about(certificate, sha256)["guarantee"].get("k")
+    return stated if type(stated) is int else None
+
+
+def _facts_about(certificate: Any, sha256: str | None) -> Mapping[str, Any]:
+    """The facts of a certificate. Raises if it is about another file than that with this hash."""
+    facts = given_certificate(certificate).content
+    known_by_rows = {"sha256_of", "digest"} & set(facts["output"])
+    if sha256 is not None and not known_by_rows and facts["output"]["sha256"] != sha256:
+        name = os.fspath(certificate) if isinstance(certificate, str | os.PathLike) else "it"
+        raise InputError(f"{name} is the certificate of another file; give the one of this release")
+    return facts

@@ -162,6 +162,11 @@ class Published:
     """Different items in them, where rows have items."""
     sensitive_items: int = 0
 
+    @property
+    def records(self) -> int:
+        """The rows of the input: as many as are published, unless these are pieces, of which the audit counts the records."""
+        return int(self.audit.facts.get("records", self.rows))
+
     def facts(self) -> dict[str, Any]:
         """As much of its certificate as whoever has the file can write."""
         return {
@@ -172,7 +177,7 @@ class Published:
             "holds": self.audit.holds,
             "audit": self._audit(),
             "output": {"sha256": self.sha256, "rows": self.rows, "empty": self.empty or 0},
-            "input": {"rows": self.rows},
+            "input": {"rows": self.records},
         }
 
     def risk_left(self, *, certain: bool) -> dict[str, Any]:
@@ -282,9 +287,9 @@ def _risk(before: tuple[Exposed, ...], file: Published) -> dict[str, Any]:
     """What the attacker of this promise gets from the raw and from the published data; what the audit has passed has none."""
     if not before:
         return {}
-    stated, step = disclose_risk(before, file.rows, file.guarantee)
+    stated, step = disclose_risk(before, file.records, file.guarantee)
     after = file.risk_left(certain=before[0].alone is not None)
-    return {"rows": file.rows, "before": stated, "after": after} | ({} if step is None else {"in_steps_of": step})
+    return {"rows": file.records, "before": stated, "after": after} | ({} if step is None else {"in_steps_of": step})
 
 
 def _without_secrets(parameters: Mapping[str, Any]) -> dict[str, Any]:

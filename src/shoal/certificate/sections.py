@@ -63,7 +63,10 @@ def title(content: Mapping[str, Any]) -> str:
 def verdict(content: Mapping[str, Any]) -> str:
     """The one sentence on top."""
     name = plain_text(content["guarantee"]["name"])
-    return f"{name} {'holds' if content['holds'] else 'does not hold'} for all {content['output']['rows']:,} rows"
+    what = f"{content['output']['rows']:,} rows"
+    if "records" in content["audit"]:  # its rows are pieces of them
+        what = f"{plain_text(content['audit']['records'])} records, in {what}"
+    return f"{name} {'holds' if content['holds'] else 'does not hold'} for all {what}"
 
 
 def sections(content: Mapping[str, Any]) -> tuple[Section, ...]:
@@ -160,6 +163,12 @@ _FACTS = {
     "certain_rows": "rows of which one value is certain",
     "contradicted_rows": "rows that the rules contradict",
     "largest_share": "largest share of one value in a bucket",
+    "records": "records that the rows are pieces of",
+    "clusters": "clusters of records",
+    "smallest_cluster": "records of the smallest cluster",
+    "largest_cluster": "records of the largest cluster",
+    "chunks": "chunks",
+    "covered_clusters": "clusters in which an item stands in every record",
     "rare": "itemsets and classes that are too rare",
     "inferences": "sensitive items that are too likely",
 }

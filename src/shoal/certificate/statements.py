@@ -127,7 +127,7 @@ class Comparison:
         risk = content.get("risk")
         if risk:
             after = file.risk_left(certain=_in(_in(risk, "after"), "value_certain") is not None)
-            expected["risk"] = {"rows": file.rows} | ({"after": after} if known or "fewer_than_k" in after else {})
+            expected["risk"] = {"rows": file.records} | ({"after": after} if known or "fewer_than_k" in after else {})
         if file.tokens is not None and _in(content.get("changes"), "tokens") is not None:
             expected["changes"] = {"tokens": file.tokens}
         if "buckets" in content:

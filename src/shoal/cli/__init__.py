@@ -40,6 +40,7 @@ _HOMES = {
     "sign": "sign",
     "bundle": "bundle",
     "evaluate": "evaluate",
+    "reconstruct": "reconstruct",
     "compare": "compare",
     "reproduce": "reproduce",
     "rules": "rules",

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         "segments",
         "population",
         "generations",
+        "cluster_size",
         "seed",
     ),
     *("balance", "delta", "formation", "transaction", "ordering", "weights", "limits", "shift", "item_weights"),
@@ -143,6 +144,9 @@ def _counted(release: Release) -> str:
     k = release.guarantee.k
     if release.guarantee.model == "k":
         return f"{number_of(checked, 'class', 'classes')} of equal rows counted, none of fewer than {k}"
+    if release.guarantee.model == "chunks":
+        counted = number_of(checked, "itemset, chunk and cluster", "itemsets, chunks and clusters")
+        return f"{counted} looked at in the published table"
     if release.guarantee.model in ("rt", "lm"):
         what = number_of(checked, "class and itemset", "classes and itemsets")
         return f"{what} counted in the published table, none in fewer than {k} rows"
@@ -324,8 +328,20 @@ def _put_together(facts: dict[str, Any]) -> Any:
     return _ended(lines, facts)
 
 
+def _in_chunks(facts: dict[str, Any]) -> Any:
+    loss, chunks, audit = facts["loss"], facts["chunks"], facts["audit"]
+    lines = _lines()
+    lines.add_row("listed", f"{loss['listed']:.2%}", "of the occurrences, in rests, which do not say how many they are")
+    of_records = f"of {audit['smallest_cluster']:,} to {audit['largest_cluster']:,} records"
+    lines.add_row("clusters", f"{chunks['clusters']:,}", of_records)
+    lines.add_row("chunks", f"{chunks['chunks']:,}", f"{chunks['shared']:,} of them shared by several clusters")
+    lines.add_row("algorithm", facts["algorithm"], f"clusters of up to {facts['facts']['cluster_size']:,} records")
+    return _ended(lines, facts)
+
+
 _FIGURES = {
     "constraints": _put_together,
+    "chunks": _in_chunks,
     "diversity": _bucketized,
     "km": _generalized,
     "k": _grouped,

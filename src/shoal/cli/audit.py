@@ -60,6 +60,7 @@ def audit(
     --quasi columns). --model rt: both, the itemsets inside each class of equal values. --model lm: and no sensitive item in more than 1/l
     of them. --model diversity: every row has l possible sensitive values, even for somebody who knows the --knowledge rules. --model
     constraints: every part of every set that --policy protects matches at least k rows, or none.
+    chunks: the rows are pieces of records, and whoever knows up to m items of one is left with k records.
 
     It needs only the file: no hierarchy, no original, whichever tool made it. Where items are published at several levels (local
     recoding), --hierarchy with the file of the tree counts more exactly: a known item then matches whatever it may be published as.
@@ -113,6 +114,9 @@ def show_audit(verdict: Audit, rows: int | None, out: Console) -> None:
             )
         if verdict.guarantee["model"] == "constraints":
             broken = f"{number_of(verdict.violations, 'part')} of protected sets in fewer than {k} rows, or sets outside a group"
+        if verdict.guarantee["model"] == "chunks":
+            what = number_of(verdict.checked, "itemset, chunk and cluster", "itemsets, chunks and clusters")
+            broken = f"{verdict.violations:,} of {what}"
         if verdict.guarantee["model"] == "k":
             broken = f"{verdict.violations:,} of {number_of(verdict.checked, 'class', 'classes')} of equal rows"
         out.print(f": {at_least}{broken}")

@@ -13,6 +13,7 @@ from shoal.cli.anonymize import fate_table
 from shoal.cli.first_use import prepare
 from shoal.cli.plots import Plot, check_plot, write_plot
 from shoal.cli.terminal import console, print_json, printable, progress, share, table
+from shoal.errors import InputError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -139,6 +140,8 @@ def evaluate(
         )
     if plan is not None:
         check_hash(written_down, found.original.sha256)
+    if plot is not None and found["risk.uniqueness"] is None:
+        raise InputError("there are no rows in a release in chunks to plot the risk of; leave out --plot")
     write_plot(plot, before_after_plot(found))
     if json:
         print_json(found.to_dict())
@@ -170,7 +173,7 @@ def show_evaluation(found: Evaluation, out: Console) -> None:
     classes = table(
         "classes", ">number", ">smallest", ">average", ">largest", ">discernibility", title="Rows that are equal"
     )
-    for which, figures in found["loss.classes"].items():
+    for which, figures in (found["loss.classes"] or {}).items():
         classes.add_row(
             which,
             f"{figures['classes']:,}",
@@ -179,8 +182,10 @@ def show_evaluation(found: Evaluation, out: Console) -> None:
             f"{figures['largest']:,}",
             f"{figures['discernibility']:,}",
         )
-    out.print(classes)
-    show_risk(found, out)
+    if classes.row_count:
+        out.print(classes)
+    if found["risk.uniqueness"] is not None:
+        show_risk(found, out)
     for note in found.notes:
         out.print(f"note: {printable(note)}", style="yellow", soft_wrap=True)
     for title, reason in found.surprises():

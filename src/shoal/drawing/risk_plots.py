@@ -43,7 +43,7 @@ def before_after_plot(found: Evaluation) -> str:
                 dashed=side == "before",
                 tone=side,
             )
-            for side, curve in found["risk.uniqueness"].items()
+            for side, curve in (found["risk.uniqueness"] or {}).items()
         ],
         percent=True,
     )

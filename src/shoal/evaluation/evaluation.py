@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Unpack
 
+from shoal.analysis.reconstruction import is_in_chunks
 from shoal.evaluation.measures import MEASURES, Line, Undefined
-from shoal.evaluation.pair import Pair, Side, read_pair
+from shoal.evaluation.pair import Pair, Side, read_chunked_pair, read_pair
 from shoal.evaluation.request import Request, with_own_words, with_standards
 from shoal.records.database.address import with_query
 from shoal.records.formats.one_hot import ITEMS, OneHot
@@ -125,7 +126,9 @@ def evaluate(original: Any, published: Any, **asked: Unpack[Request]) -> Evaluat
     with watching(request.get("progress")) as watch:
         tell = watch or (lambda doing, share: None)
         tell("reading", 0.0)
-        return evaluate_pair(read_pair(original, published, request), tell)
+        in_chunks = is_in_chunks(getattr(published, "published", published)) and not is_in_chunks(original)
+        pair = read_chunked_pair if in_chunks else read_pair
+        return evaluate_pair(pair(original, published, request), tell)
 
 
 def evaluate_pair(pair: Pair, tell: Callable[[str, float], None]) -> Evaluation:
@@ -158,6 +161,11 @@ def evaluate_pair(pair: Pair, tell: Callable[[str, float], None]) -> Evaluation:
 
 
 def _notes(pair: Pair) -> Iterator[str]:
+    if pair.chunks is not None:
+        yield (
+            "the release is in chunks: what is kept is measured on it, all else on one set of records that it may have come from, drawn "
+            f"with the seed {pair.asked['seed']} for k = {pair.asked['k']}"
+        )
     difference = len(pair.original) - len(pair.published)
     if difference:
         rows = "1 row" if abs(difference) == 1 else f"{abs(difference):,} rows"

@@ -95,6 +95,7 @@ COLUMNS = Need(
 )
 BUCKETS = Need(lambda pair: bool(pair.buckets), "not defined for releases without buckets")
 WORTH = (Need(lambda pair: pair.meanings.tokens is not None or bool(pair.meanings.cells), ""),)
+ROWS = Need(lambda pair: pair.chunks is None, "not defined for releases in chunks: no row is published")
 QUERY_ITEMS = Need(ITEMS.is_met, "not defined: there are no items")
 QUERY_COLUMNS = Need(lambda pair: bool(_query_columns(pair)), "not defined: there are no quasi-identifier columns")
 WORKLOAD = Need(lambda pair: pair.workload is not None, "")
@@ -439,12 +440,12 @@ MEASURES = (
     Measure("kept.columns", _remains("columns"), WORTH, _KEEPING, _columns_remain_lines),
     Measure("kept.estimated", lambda pair: pair.worth[1], WORTH, _KEEPING, _estimated_lines),
     *(Measure(f"loss.{name}", _lost(name), WORTH, _KEEPING) for name in ("info", "info_columns", "info_items")),
-    Measure("loss.items", _items, (ITEMS,), lines=_items_lines, title="NCP of the items"),
+    Measure("loss.items", _items, (ITEMS, ROWS), lines=_items_lines, title="NCP of the items"),
     Measure("loss.columns", _columns, (COLUMNS,), lines=_columns_lines),
-    Measure("loss.edits", _edits, (ITEMS,), lines=_edits_lines, title="items added and removed"),
-    Measure("loss.ul", _ul, (ITEMS,), _LAST, _ul_lines, beside="loss.columns"),
+    Measure("loss.edits", _edits, (ITEMS, ROWS), lines=_edits_lines, title="items added and removed"),
+    Measure("loss.ul", _ul, (ITEMS, ROWS), _LAST, _ul_lines, beside="loss.columns"),
     Measure("loss.ambiguity", _ambiguity, (BUCKETS,), _LAST, _ambiguity_lines),
-    Measure("loss.classes", _classes, (), _CLASSES),
+    Measure("loss.classes", _classes, (ROWS,), _CLASSES),
     Measure("utility.frequencies", _frequencies, (ITEMS,), _COUNTING, _frequencies_lines),
     Measure("utility.pairs", _pairs, (ITEMS,), _COUNTING, _pairs_lines, "pairs"),
     Measure("utility.rules", _rules, (ITEMS,), _COUNTING, _rules_lines),
@@ -458,9 +459,9 @@ MEASURES = (
         )
     ),
     Measure("utility.queries.workload", _workload, (WORKLOAD,), _ASKING, _queries_lines("your queries")),
-    Measure("risk.prosecutor", _prosecutor, (), _CLASSES),
-    Measure("risk.prosecutor_m", _prosecutor_m, (), _ITEMSETS),
-    Measure("risk.uniqueness", _uniqueness, (), _ITEMSETS),
-    Measure("risk.linkage", _linkage, (), _LINKING),
+    Measure("risk.prosecutor", _prosecutor, (ROWS,), _CLASSES),
+    Measure("risk.prosecutor_m", _prosecutor_m, (ROWS,), _ITEMSETS),
+    Measure("risk.uniqueness", _uniqueness, (ROWS,), _ITEMSETS),
+    Measure("risk.linkage", _linkage, (ROWS,), _LINKING),
 )
 """In the order of `to_dict`; they are computed stage by stage."""

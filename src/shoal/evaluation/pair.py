@@ -14,10 +14,13 @@ from typing import Any
 import numpy as np
 
 from shoal.algorithms.km.learning import learner
+from shoal.analysis.chunk_worth import chunk_worth
+from shoal.analysis.reconstruction import drawing, read_chunks, release_in_chunks
 from shoal.errors import VALUES, InputError, option
 from shoal.evaluation.between import RulesFile, rules_file, with_blanks, without_guards, workload_file
 from shoal.evaluation.request import Request
 from shoal.evaluation.shuffled_fates import shuffled_column_fates, shuffled_item_fates
+from shoal.guarantees.chunks import Chunks
 from shoal.guarantees.diversity import BUCKET
 from shoal.guarantees.k import open_and_sensitive
 from shoal.guarantees.km import KmAnonymity
@@ -232,6 +235,8 @@ class Pair:
     meanings: Meanings
     asked: Request
     workload: tuple[Query, ...] | None
+    chunks: Chunks | None = None
+    """The release, where it is in chunks; `published` is then a set of records that were drawn from it."""
 
     @property
     def sides(self) -> dict[str, Records]:
@@ -261,6 +266,8 @@ class Pair:
     @cached_property
     def worth(self) -> tuple[Worth, bool]:
         """(what the release is worth, whether that is estimated from counts)."""
+        if self.chunks is not None:
+            return chunk_worth(self.sets[0], self.chunks, self.asked["k"]), False
         items, columns, guesses = None, None, list[bool]()
         if self.meanings.tokens is not None:
             fates, guessed = self.item_fates
@@ -362,6 +369,22 @@ def read_pair(original: Any, published: Any, asked: Request) -> Pair:
         raise first_fault
     _check_pair(pair)
     return pair
+
+
+def read_chunked_pair(original: Any, published: Any, asked: Request) -> Pair:
+    """An original and its release in chunks, by a set of records that may have been the original."""
+    if asked["same_order"]:
+        raise InputError(f"a release in chunks has no rows that could correspond; leave out {option('same_order')}")
+    if asked.get("rules") is not None or asked.get("hierarchy") is not None:
+        raise InputError(
+            f"items are as they are in a release in chunks; leave out {option('rules')} and {option('hierarchy')}"
+        )
+    chunks, k = release_in_chunks(published, asked["k"])
+    drawn = drawing(chunks, k, asked["seed"])
+    pair = read_pair(original, drawn, asked)
+    data = getattr(published, "published", published)
+    own = read_chunks(data, {})
+    return replace(pair, chunks=chunks, second=replace(pair.second, source=own.name, sha256=own.sha256))
 
 
 def _check_pair(pair: Pair) -> None:

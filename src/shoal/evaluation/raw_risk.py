@@ -88,7 +88,7 @@ def raw_risk(source: Source, guarantee: Any, *, threads: int | None = None) -> t
 
 
 def _of_baskets(baskets: Baskets, guarantee: Any, threads: int | None) -> tuple[Exposed, ...]:
-    if guarantee.model == "km":
+    if guarantee.model in ("km", "chunks"):
         return tuple(_by_items(baskets, guarantee, threads))
     if guarantee.model == "constraints":
         few, single = guarantee.exposure(baskets, affordable)

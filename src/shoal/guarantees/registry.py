@@ -54,8 +54,9 @@ GUARANTEES = {
     "lm": Entry("lm", "LmDiversity", {"k": 5, "l": 2, "m": 2}, ("quasi", "items", "sensitive", "keep"), BESIDE_ITEMS),
     "diversity": Entry("diversity", "MatchingDiversity", {"l": 3}, ("quasi", "sensitive", "keep"), ("missing",)),
     "constraints": Entry("constraints.promise", "ConstraintAnonymity", {"k": 5}, ("items", "id"), ("policy",)),
+    "chunks": Entry("chunks", "ChunkAnonymity", {"k": 5, "m": 2}, ("items", "id")),
 }
-OF_SETS = ("km", "k", "constraints")
+OF_SETS = ("km", "k", "constraints", "chunks")
 """The kinds of promise about sets without columns beside them."""
 MODELS = tuple(kind for kind in GUARANTEES if kind != "table")
 

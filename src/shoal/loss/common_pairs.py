@@ -109,7 +109,7 @@ def pairs_kept(original: Baskets, published: Baskets, token: Ints | None = None)
     return share_kept(pairs, published_rows(pairs, published, token))
 
 
-def share_kept(pairs: CommonPairs, rows: Ints) -> float | None:
+def share_kept(pairs: CommonPairs, rows: Ints | npt.NDArray[np.float64]) -> float | None:
     """The share of pairs that are published in about as many rows, `rows` being those of each; None where there is no pair."""
     off = np.abs(rows - pairs.rows)
     return int(np.count_nonzero(off <= NEAR * pairs.rows)) / len(pairs) if len(pairs) else None

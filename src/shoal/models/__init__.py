@@ -31,6 +31,7 @@ _HOMES = {
     "lm": "shoal.models.tables",
     "diversity": "shoal.models.buckets",
     "constraints": "shoal.models.constraints",
+    "chunks": "shoal.models.chunks",
 }
 
 Rules = Callable[[Callable[[str], str]], Iterator[tuple[str, ...]]]
@@ -74,6 +75,8 @@ class Proposal:
     """For the owner, once the release is made: what else there is to try. It may take seconds to find out."""
     stay: npt.NDArray[np.int64] | None = None
     """The rows of the input that are published, where some are left out."""
+    together: tuple[str, ...] = ()
+    """Columns by which rows that are alike in them stand together, in an order that is drawn."""
     rules: Rules = _no_rules
     rules_note: str = ""
     """What the owner must know about the rules file."""

@@ -215,6 +215,11 @@ def _check_hierarchies(plan: Plan) -> None:
             place,
             f"{option('model', 'constraints')} goes by the groups of its policy, and has no use for it; leave it out",
         )
+    if kind == "chunks" and (given is not None or plan.options.unknown is not None):
+        place = ("hierarchies",) if given is not None else ("options", "unknown")
+        raise plan.refusal(
+            place, f"{option('model', 'chunks')} publishes items as they are and has no use for it; leave it out"
+        )
     if isinstance(given, str) and kind in ("table", "diversity"):
         raise plan.refusal(
             ("hierarchies",), f"a hierarchy needs its column here; give {option('hierarchy', 'COL=SPEC')}"
@@ -267,6 +272,13 @@ def _check_weights(plan: Plan) -> None:
 
 
 def _check_algorithm(plan: Plan) -> None:
+    if plan.kind == "chunks" and plan.on_spark:
+        raise plan.refusal(("engine",), f"{option('model', 'chunks')} is made on one machine; leave it out")
+    if plan.kind == "chunks" and plan.keep_order:
+        raise plan.refusal(
+            ("keep_order",),
+            "in the order of the input, the pieces of a record could be put together again; leave it out",
+        )
     known = ALGORITHMS[plan.kind]
     name = plan.algorithm or next(iter(known))
     if name not in known:

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from shoal.errors import near_miss, option
 from shoal.options import Place
-from shoal.plan.model import Constraints, Diversity, Input, K, Km, Lm, Outputs, Plan, Rt, RunOptions
+from shoal.plan.model import Chunks, Constraints, Diversity, Input, K, Km, Lm, Outputs, Plan, Rt, RunOptions
 from shoal.plan.places import short_form
 
 _PARTS: dict[str, type[BaseModel]] = {"input": Input, "options": RunOptions, "outputs": Outputs}
@@ -21,6 +21,7 @@ _PROMISES: dict[str, type[BaseModel]] = {
     "lm": Lm,
     "diversity": Diversity,
     "constraints": Constraints,
+    "chunks": Chunks,
 }
 _EXAMPLES = {
     "version": "version: 1",

@@ -161,6 +161,14 @@ class Constraints(_Part):
     policy: Text = Field(description=plan_help("policy"))
 
 
+class Chunks(_Part):
+    """In chunks of items: up to m known items leave k records of a cluster possible."""
+
+    model: Literal["chunks"]
+    k: Positive
+    m: Positive
+
+
 def _type_of(kind: Kind) -> Any:
     match kind:
         case Whole(least, most):
@@ -217,7 +225,7 @@ class Outputs(_Part):
     )
 
 
-Promise = Annotated[Km | K | Rt | Lm | Diversity | Constraints, Field(discriminator="model")]
+Promise = Annotated[Km | K | Rt | Lm | Diversity | Constraints | Chunks, Field(discriminator="model")]
 
 
 class Plan(_Part):

@@ -54,7 +54,7 @@ Names = str | Sequence[str]
 _PART = re.compile(r"part-.*\.parquet")
 ON_SPARK = frozenset(KEYWORDS) - {
     *("format", "separator", "id", "one_hot", "query", "input_limit", "threads", "memory_limit", "keep_order"),
-    *("segments", "population", "generations"),
+    *("segments", "population", "generations", "cluster_size"),
 }
 """The keywords of `shoal.anonymize` that Spark has a use for."""
 _FILES = {".csv", ".tsv", ".dat", ".json", ".jsonl", ".arrow", ".gz", ".zst"}

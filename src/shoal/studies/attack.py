@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Unpack
 
 from shoal.algorithms.recoding import Options, Progress, listener
+from shoal.analysis.reconstruction import is_in_chunks
 from shoal.attacks.background import BackgroundAttack, background_attack
 from shoal.attacks.homogeneity import Homogeneity, homogeneity
 from shoal.drawing.risk_plots import before_after_plot, confidence_plot, values_left_plot
@@ -126,6 +127,11 @@ def _attack(
 ) -> Attack:
     """The attack that fits what is asked: what is given, what a release knows of how it was made, and whom to look for."""
     given, own, people = asked
+    if is_in_chunks(getattr(data, "published", data), given.get("format")):
+        raise InputError(
+            f"{source_name(data)} is a release in chunks, in which no row is a person's, so that none can be found; shoal audit says what "
+            "can be concluded from it"
+        )
     if BUCKET in column_names(data, given.get("format")):
         why = f"is for linkage, and {source_name(data)} has buckets; leave it out"
         _refuse(why, given, "items", "m", "rules", "id", "one_hot")

@@ -27,6 +27,7 @@ _ROLES: dict[str, dict[str, Any]] = {
     "constraints": _SETS,
     "diversity": _TABLE | {"drop": "codes", "sensitive": "disease"},
     "k": _SETS,
+    "chunks": _SETS,
     "table": _TABLE | {"drop": "codes", "keep": "disease"},
 }
 """Per kind of promise, those that take longest first: the roles of the made-up columns."""
@@ -43,6 +44,7 @@ KINDS = {
     "lm": ("lm",),
     "diversity": ("diversity",),
     "constraints": ("constraints",),
+    "chunks": ("chunks",),
 }
 """Per model, the kinds of data that have kernels of their own."""
 

@@ -11,6 +11,7 @@ from shoal.studies.compare.cell_work import warm_up
 SETS = {"version": 1, "input": {"path": "sets.dat"}}
 TABLE = {"version": 1, "input": {"path": "people.csv"}}
 PLANS = {
+    "chunks": SETS | {"guarantee": {"model": "chunks", "k": 50, "m": 3}},
     "km": SETS | {"guarantee": {"model": "km", "k": 50, "m": 3}},
     "k": SETS | {"guarantee": {"model": "k", "k": 50}},
     "table": TABLE | {"columns": {"zip": "quasi"}, "guarantee": {"model": "k", "k": 50}},

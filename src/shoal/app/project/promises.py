@@ -51,10 +51,17 @@ def usual_kind(document: Mapping[str, Any]) -> str:
     return "table" if "quasi" in roles else "k"
 
 
+ELSEWHERE = {
+    "constraints": "It goes by a policy, a file that the command line and Python take, and the app does not.",
+    "chunks": "The app shows rows, and this publishes pieces of them; the command line makes such releases (model chunks).",
+}
+"""Promises that are not made here, and where they are."""
+
+
 def misfit(kind: str, document: Mapping[str, Any], aside: Mapping[str, Any] = {}) -> str | None:
     """Why a kind cannot be had with the roles of a draft, in a sentence with the remedy; None if it can."""
-    if kind == "constraints":
-        return "It goes by a policy, a file that the command line and Python take, and the app does not."
+    if kind in ELSEWHERE:
+        return ELSEWHERE[kind]
     takes, columns = GUARANTEES[kind].roles, document.get("columns")
     if "quasi" in takes and not of_role(document, "quasi"):
         return "It is about columns that others may know, and no column has that role."

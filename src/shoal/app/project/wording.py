@@ -27,6 +27,7 @@ _MODELS = {
     "lm": "(k,l^m)-diversity",
     "diversity": "matching l-diversity",
     "constraints": "anonymity under constraints",
+    "chunks": "k^m-anonymity in chunks",
 }
 _FIELDS = {
     "separator": "“Items inside a cell are separated by” in Data",

@@ -44,11 +44,25 @@ class ConstraintsAudit(Audit):
     guarantee: parts.Constraints
 
 
+class ChunkAudit(Audit, parts.ChunkFacts):
+    guarantee: parts.Chunks
+
+
 class PlainDiversityAudit(Audit):
     guarantee: parts.PlainDiversity
 
 
-Verdict = KmAudit | KAudit | TableAudit | RtAudit | LmAudit | DiversityAudit | ConstraintsAudit | PlainDiversityAudit
+Verdict = (
+    KmAudit
+    | KAudit
+    | TableAudit
+    | RtAudit
+    | LmAudit
+    | DiversityAudit
+    | ConstraintsAudit
+    | ChunkAudit
+    | PlainDiversityAudit
+)
 KINDS = Verdict.__args__
 
 
@@ -93,6 +107,7 @@ class Verification(Document):
         | parts.Lm
         | parts.CertifiedDiversity
         | parts.Constraints
+        | parts.Chunks
         | parts.PlainDiversity
     )
     checks: list[Check]

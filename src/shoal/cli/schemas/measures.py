@@ -129,7 +129,7 @@ class Loss(Document):
     edits: EditsLoss | None
     ul: UlLoss | None
     ambiguity: Share | None
-    classes: ClassesLoss
+    classes: ClassesLoss | None
 
 
 class FrequencyErrors(Document):
@@ -237,10 +237,12 @@ class Linkage(Document):
 
 
 class Risk(Document):
-    prosecutor: Prosecutors
-    prosecutor_m: Prosecutors
-    uniqueness: Curves
-    linkage: Linkage
+    """Null for releases in chunks, of which no row is published."""
+
+    prosecutor: Prosecutors | None
+    prosecutor_m: Prosecutors | None
+    uniqueness: Curves | None
+    linkage: Linkage | None
 
 
 class Evaluation(Document):

@@ -164,6 +164,15 @@ class PlainDiversity(Document):
     c: float = absent()
 
 
+class Chunks(Document):
+    """k^m-anonymity of chunks."""
+
+    model: Literal["chunks"]
+    k: Count
+    m: Count
+    name: str
+
+
 class Shown(Document):
     """What breaks the promise: items, how many rows hold them, and which."""
 
@@ -232,6 +241,19 @@ class Buckets(Document):
     smallest_bucket: Count
     largest_bucket: Count
     average_bucket: float
+
+
+class ChunkFacts(Document):
+    """Of a release in chunks."""
+
+    records: Count
+    """What its rows are pieces of."""
+    clusters: Count
+    smallest_cluster: Count
+    largest_cluster: Count
+    chunks: Count
+    covered_clusters: Count
+    """Those in which an item stands in every record."""
 
 
 class BucketFacts(Buckets):

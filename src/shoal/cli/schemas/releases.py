@@ -329,6 +329,34 @@ class Diversity(DiversityOnSpark):
     audit: BucketCounts
 
 
+class ChunkLoss(Document):
+    info: Share
+    """The share of the information that is lost: what rests list, and which pieces belong together."""
+    listed: Share
+    """Of the item occurrences, those that rests list without their numbers."""
+
+
+class ChunkCounts(Counts, parts.ChunkFacts):
+    pass
+
+
+class ChunkFigures(Document):
+    clusters: Count
+    shared: Count
+    """Chunks over the records of several clusters."""
+    chunks: Count
+    covered_clusters: Count
+
+
+class Chunks(Sets):
+    guarantee: parts.Chunks
+    loss: ChunkLoss
+    kept: SetsKept
+    chunks: ChunkFigures
+    facts: Figures
+    audit: ChunkCounts
+
+
 class Planned(Document):
     plan: str
     plan_sha256: Sha256
@@ -364,7 +392,7 @@ class Greedy(Document):
     kept: SetsKept
 
 
-_HERE = tuple(join(kind, Here) for kind in (Km, K, Table, Rt, Lm, Diversity, Constraints))
+_HERE = tuple(join(kind, Here) for kind in (Km, K, Table, Rt, Lm, Diversity, Constraints, Chunks))
 _ON_SPARK = (KmOnSpark, KOnSpark, TableOnSpark, RtOnSpark, LmOnSpark, DiversityOnSpark)
 RELEASES = (*_HERE, *(join(kind, OnSpark) for kind in _ON_SPARK))
 

@@ -37,7 +37,7 @@ class Draft(Document):
     """That were looked at."""
     complete: bool
     columns: dict[str, Guess]
-    model: Literal["km", "k", "rt", "lm", "diversity"]
+    model: Literal["km", "k", "rt", "lm", "diversity", "chunks"]
     reason: str
 
 
@@ -132,6 +132,19 @@ class MadeDataSet(Document):
     seed: int
 
 
+class Reconstruction(Document):
+    """Records that a release in chunks may have come from."""
+
+    input: str
+    output: str
+    rows: Count
+    items: Count
+    occurrences: Count
+    k: Count | None
+    """That of the promise; null where items of rests were dealt to one record each."""
+    seed: Count
+
+
 class Warmth(Document):
     """How long each model took to compile."""
 
@@ -162,5 +175,6 @@ OUTPUTS: dict[str, tuple[Any, ...]] = {
     "datasets list": (DataSets,),
     "datasets get": (FoundDataSet,),
     "datasets make": (MadeDataSet,),
+    "reconstruct": (Reconstruction,),
     "warm": (Warmth,),
 }

@@ -117,6 +117,8 @@ def warm_up(plan: Plan, threads: int) -> bool:
 def _roles(plan: Plan, l: int) -> dict[str, Any]:  # noqa: E741
     if plan.kind == "km":
         return {"hierarchy": "balanced:2", "items": "codes", "drop": ("age", "sex", "disease")}
+    if plan.kind == "chunks":
+        return {"items": "codes", "drop": ("age", "sex", "disease")}
     if plan.kind in ("k", "constraints"):
         return {"items": "codes", "drop": ("age", "sex", "disease")} | ({"sensitive": ("e", "f")} if l > 1 else {})
     tree = {"age": "intervals:5,10"}

@@ -27,7 +27,7 @@ from shoal.errors import InputError, near_miss
 from shoal.options import Place
 from shoal.plan import Origin, Plan, json_schema, plan_of
 from shoal.plan.faults import fault
-from shoal.plan.model import Constraints, Diversity, K, Km, Lm, Positive, Rt, RunOptions, Text
+from shoal.plan.model import Chunks, Constraints, Diversity, K, Km, Lm, Positive, Rt, RunOptions, Text
 from shoal.plan.parse import read_document
 from shoal.plan.places import line_of, short_form
 from shoal.studies.compare.cell import Cell, distinguish
@@ -207,6 +207,7 @@ def _has(model: Any, parameter: str) -> bool:
         "lm": Lm,
         "diversity": Diversity,
         "constraints": Constraints,
+        "chunks": Chunks,
     }
     return isinstance(model, str) and model in known and parameter in known[model].model_fields
 

@@ -94,6 +94,16 @@ MODELS = (
         "Loukides, Gkoulalas-Divanis, Malin: COAT, Constraint-based Anonymization of Transactions, 2011",
         "guide/constraints",
     ),
+    Model(
+        "chunks",
+        "Items stay as they are, in pieces",
+        "k^m-anonymity in chunks",
+        "Somebody who knows up to m items of a person and looks for the record they belong to.",
+        "Somebody who wants to know whether anybody has an item, or what all records of a cluster share.",
+        "Records are cut into pieces, and it is not published which belong together.",
+        "Terrovitis, Liagouris, Mamoulis, Skiadopoulos: Privacy Preservation by Disassociation, PVLDB 5(10), 2012",
+        "guide/disassociation",
+    ),
 )
 """In the order in which they are shown."""
 
@@ -142,6 +152,9 @@ ALGORITHM_WORDS: dict[str, dict[str, str]] = {
         "weigh": "Puts items together where that costs less than leaving single ones out. Ours.",
         "coat": "Constraint by constraint, the rarest item is put together with others, or left out; of 2011.",
         "pcta": "Clusters of items, merged by the least loss until every constraint holds; of 2011.",
+    },
+    "chunks": {
+        "disassociation": "Clusters of similar records, their items in chunks, and what is rare in several clusters counted in all.",
     },
 }
 """Per kind and algorithm, one line."""
