@@ -1,5 +1,5 @@
 """Rum-bound and Tum-bound, the two frameworks of the RT paper (section 4): form clusters, merge them, generalize their items; and RFIRST
-(section 3), which merges none.
+(section 3), which merges none. Where nothing is known but items, `one_class` is all there is.
 
 Rum-bound keeps the loss of relational columns (NCP) at delta or below and merges as long as that allows, for the sake of the items.
 Tum-bound merges until the loss of the items (UL) is at delta or below, and no further, for the sake of the columns.
@@ -132,6 +132,19 @@ def rfirst(
     task = task_of(records, guarantee, hierarchies, options, rt)
     merging, joined = initial_clusters(task)
     return recoding_of("rfirst", task, *number_groups(merging.of_row()), notes=joining_notes(joined))
+
+
+def one_class(
+    name: str,
+    records: Records,
+    guarantee: Guarantee,
+    hierarchies: Hierarchies,
+    options: Options,
+    rt: RTOptions | None = None,
+) -> ClusterRecoding:
+    """Where no column is a quasi-identifier all rows are one class, and whatever forms or merges classes has nothing to do."""
+    task = task_of(records, guarantee, hierarchies, options, rt)
+    return recoding_of(name, task, np.zeros(len(task), np.int32), 1)
 
 
 def initial_clusters(task: Task) -> tuple[Merging, int]:

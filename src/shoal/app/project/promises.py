@@ -54,7 +54,7 @@ def usual_kind(document: Mapping[str, Any]) -> str:
 def misfit(kind: str, document: Mapping[str, Any], aside: Mapping[str, Any] = {}) -> str | None:
     """Why a kind cannot be had with the roles of a draft, in a sentence with the remedy; None if it can."""
     takes, columns = GUARANTEES[kind].roles, document.get("columns")
-    if "quasi" in takes and not of_role(document, "quasi"):
+    if "quasi" in takes and "items" not in takes and not of_role(document, "quasi"):
         return "It is about columns that others may know, and no column has that role."
     if "items" in takes and columns and not of_role(document, "items"):
         return "It is about sets, and no column is a set of items."
