@@ -111,6 +111,7 @@ _LABELS = {
     "share": "delta, as a share of UL",
     "merge": "merges",
     "megabytes": "MB",
+    "nodes": "nodes of the count-tree",
     "ncp": "NCP",
     "items_ncp": "NCP of the items",
     "ul": "UL",
