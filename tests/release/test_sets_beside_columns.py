@@ -95,6 +95,21 @@ def test_any_release_keeps_the_promise(rows, k, m, transaction):
     assert naive_audits.lm_breaches(published, k, 2, m, (), ills) == 0
 
 
+def test_sets_alone_may_hold_sensitive_items(tmp_path):
+    path, public = str(tmp_path / "sets.csv"), str(tmp_path / "public.csv")
+    with open(path, "w") as file:
+        file.write("codes\n" + "\n".join(["A|B|HIV", "A|B|HIV", "A|B", "A|C", "A|C", "B|C", "B|C"]) + "\n")
+    promise, roles = shoal.LmDiversity(2, 2, 2), {"items": "codes", "sensitive": ["HIV"]}
+    release = shoal.anonymize(path, promise, **roles)
+    release.write(public)
+    with open(public, newline="") as file:
+        rows = [{"codes": row["codes"].split("|")} for row in csv.DictReader(file)]
+    assert naive_audits.lm_breaches(rows, 2, 2, 2, (), {"HIV"}) == 0
+    assert shoal.audit(public, promise, **roles).holds
+    assert not shoal.audit(path, promise, **roles).holds
+    assert shoal.verify(f"{public}.certificate.json", public, sensitive="HIV").verdict == "verified"
+
+
 def test_what_forms_classes_has_nothing_to_do(patients):
     with pytest.raises(InputError, match=r"all rows are one class, and rmerge-r has none to form"):
         shoal.anonymize(
