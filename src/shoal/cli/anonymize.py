@@ -44,7 +44,7 @@ if TYPE_CHECKING:
         "generations",
         "seed",
     ),
-    *("balance", "delta", "formation", "transaction", "ordering", "weights", "limits", "shift", "item_weights"),
+    *("balance", "delta", "formation", "transaction", "ordering", "rum", "weights", "limits", "shift", "item_weights"),
     *options.KNOWN,
     *("threads", "memory_limit"),
     *options.TABLES,

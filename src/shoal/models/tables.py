@@ -59,7 +59,7 @@ ITEMS_ALONE = (
     "are published as they are."
 )
 """For readers of a certificate."""
-RT = ("delta", "formation", "transaction", "ordering", "weights", "limits", "item_weights", "balance")
+RT = ("delta", "formation", "transaction", "ordering", "rum", "weights", "limits", "item_weights", "balance")
 
 
 def read(data: Any, guarantee: Any, roles: Roles, reading: Mapping[str, Any]) -> tuple[Source, Any]:

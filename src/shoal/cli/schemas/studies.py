@@ -120,6 +120,10 @@ class Figure(Document):
     title: str
     sweep: str
     verdict: Verdict
+    """On what ran."""
+    measurements: Count
+    unmeasured: Count
+    """Of them, those that did not run: no data, stopped, or not possible."""
     claims: list[Claim]
     differs: list[str]
     not_run: list[str]
