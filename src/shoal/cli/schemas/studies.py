@@ -29,6 +29,8 @@ class Row(Settings):
     """A cell of the grid that was computed."""
 
     row: Count
+    rank: Count | None = absent()
+    """Of the rows with the same promise, with --field: 1 keeps most of the information, then most items and pairs as they are."""
     repeat: Count
     status: Literal[tuple(WORDS)]  # type: ignore[valid-type]
     holds: bool | None
