@@ -15,7 +15,7 @@ from shoal.studies.compare import comparison_of, csv_text, rows_of
 from shoal.studies.compare.cell import Outcome
 from shoal.studies.compare.comparison import CellTask, Results
 from shoal.studies.compare.comparison_page import page_of, table_columns
-from shoal.studies.compare.field import MEASURES, field_charts, kept_of, ranked
+from shoal.studies.compare.field import MEASURES, by_rank, field_charts, kept_of
 
 BASE = {"version": 1, "input": {"path": "sets.dat"}, "guarantee": {"model": "km", "k": 5, "m": 2}}
 
@@ -96,7 +96,7 @@ def test_nobody_ranks_above_one_that_keeps_more(figures):
         }
         for i, (lost, exact, k) in enumerate(figures)
     ]
-    found = ranked(rows, ["k"])
+    found = by_rank(rows, ["k"])
     assert sorted(row["row"] for row in found) == list(range(len(rows)))
     done = [row for row in found if row["rank"] is not None]
     for one in done:

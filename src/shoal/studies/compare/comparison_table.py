@@ -18,7 +18,7 @@ from shoal.errors import Message, option
 from shoal.records.formats.text import csv_cell, guard
 from shoal.studies.compare.cell import DONE, WORDS
 from shoal.studies.compare.comparison import Results
-from shoal.studies.compare.field import ranked
+from shoal.studies.compare.field import by_rank
 
 Row = dict[str, Any]
 
@@ -59,7 +59,7 @@ def rows_of(results: Results) -> list[Row]:
         row["front"] = row["row"] in front if row["status"] == DONE else None
         sides = sides_of(row)
         row["frontier"] = None if sides is None else sides in frontiers[_promise(row)]
-    return ranked(rows, [*PROMISE, "repeat"]) if results.comparison.is_field else rows
+    return by_rank(rows, [*PROMISE, "repeat"]) if results.comparison.is_field else rows
 
 
 def losses_of(rows: Sequence[Row]) -> list[str]:

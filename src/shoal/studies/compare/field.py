@@ -35,7 +35,7 @@ def kept_of(row: Row, measure: str) -> float | None:
     return None if lost is None else 1 - lost
 
 
-def ranked(rows: Sequence[Row], promise: Sequence[str]) -> list[Row]:
+def by_rank(rows: Sequence[Row], promise: Sequence[str]) -> list[Row]:
     """The rows with their rank among those of one promise, the best first; rows without a release come last."""
     groups: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
