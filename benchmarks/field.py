@@ -21,9 +21,7 @@ _ADULT = {
     **dict.fromkeys(("age", "workclass", "education", "marital-status", "race", "sex"), "quasi"),
     "occupation": "sensitive",
 }
-_TREES = {
-    name: f"adult/hierarchies_arx/adult_hierarchy_{name}.csv" for name in ("age", "workclass", "education", "sex")
-}
+_TREES = {name: f"adult/hierarchies_arx/adult_hierarchy_{name}.csv" for name in ("age", "education", "sex")}
 PLANS: dict[tuple[str, str], Mapping[str, Any]] = {
     ("groceries", "5^2-anonymity"): {
         "input": "groceries/groceries.dat.gz",
