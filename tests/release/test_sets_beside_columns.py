@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from tests import naive_audits
 
 import shoal
-from shoal.errors import InputError, Unreachable
+from shoal.algorithms.rt import transaction
+from shoal.errors import InputError, ShoalError, Unreachable
 
 CODES, ILLS = "ABCDEF", ("flu", "hiv", "asthma", "gout")
 
@@ -93,6 +94,19 @@ def test_any_release_keeps_the_promise(rows, k, m, transaction):
         for own, ill in zip(release.published.items.rows(), release.published["ill"].texts(), strict=True)
     ]
     assert naive_audits.lm_breaches(published, k, 2, m, (), ills) == 0
+
+
+def test_the_audit_refuses_what_a_search_left_as_it_was(patients, tmp_path, monkeypatch):
+    def untouched(task, part, of_row, threads):
+        return task.leaf[part.items]
+
+    monkeypatch.setattr(transaction, "_local", untouched)
+    release = tmp_path / "public.csv"
+    with pytest.raises(ShoalError, match="audit"):
+        shoal.anonymize(patients, shoal.RTAnonymity(4, 3), items="codes", keep="ill,ward", drop="id").write(
+            str(release)
+        )
+    assert not release.exists()
 
 
 def test_sets_alone_may_hold_sensitive_items(tmp_path):
