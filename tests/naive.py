@@ -220,6 +220,22 @@ def aa(tree, rows, k, m):
     return cut
 
 
+def count_tree_nodes(tree, rows, k, m, algorithm):
+    """Nodes but the top of the count-tree that AA holds in its last round, or the others all the time."""
+    order, cut = tree_order(tree, rows), frozenset(range(tree.n_leaves))
+    rows = [expanded(tree, row) for row in rows]
+    sizes = [m] if algorithm == "aa" else range(1, m + 1)
+    for size in range(1, m) if algorithm == "aa" else ():
+        kept = [{v for v in row if not below_cut(tree, cut, v)} for row in rows]
+        cut = direct(tree, rows, k, populate(tree, kept, order, [size]), order, cut)
+    kept = [{v for v in row if not below_cut(tree, cut, v)} for row in rows]
+
+    def nodes(node):
+        return sum(1 + nodes(child) for child in node.children.values())
+
+    return nodes(populate(tree, kept, order, sizes))
+
+
 def vpa(tree, rows, k, m, parts):
     """AA on what each part of the domain (a set of nodes) has of the rows, one after the other, then on all of it."""
     order = tree_order(tree, rows)

@@ -52,9 +52,17 @@ class Table:
             total += weight * value_ncp([self.tuples[r][j] for r in rows], self.domains[j], tree)
         return total
 
+    measure = "ncp"
+
+    def cost(self, rows):
+        """What a record costs in a cluster of these rows, by the measure."""
+        return self.ncp(rows) if self.measure == "ncp" else len(rows) / len(self.tuples)
+
     def rum(self, clusters):
-        """NCP of the table, from every record of it."""
-        return sum(len(c) * self.ncp(c) for c in clusters) / len(self.tuples)
+        """The loss of the table, from every record of it."""
+        if self.measure == "c-avg":
+            return (len(self.tuples) / len(clusters)) / len(self.tuples)
+        return sum(len(c) * self.cost(c) for c in clusters) / len(self.tuples)
 
     def published(self, rows):
         """Something that is equal for clusters that are published alike."""
@@ -105,7 +113,7 @@ class Table:
         """RMERGE_R, _T and _RT as printed, with the corrections of the reading notes; Rum is measured afresh each time."""
         clusters = [list(c) for c in clusters]
         while len(clusters) > 1:
-            c = min(range(len(clusters)), key=lambda i: self.ncp(clusters[i]))
+            c = min(range(len(clusters)), key=lambda i: self.cost(clusters[i]))
             candidates = self.ordered(way, clusters, c)
             for i in candidates[:1] if way == "r" else candidates:
                 merged = [m for j, m in enumerate(clusters) if j not in (c, i)]
@@ -121,7 +129,7 @@ class Table:
         """TMERGE: merges are kept until `ul(clusters)` is at delta or below."""
         clusters = [list(c) for c in clusters]
         while len(clusters) > 1 and ul(clusters) > delta + 1e-12:
-            c = min(range(len(clusters)), key=lambda i: self.ncp(clusters[i]))
+            c = min(range(len(clusters)), key=lambda i: self.cost(clusters[i]))
             i = self.ordered(way, clusters, c)[0]
             clusters[c] += clusters[i]
             del clusters[i]
@@ -129,7 +137,7 @@ class Table:
 
     def ordered(self, way, clusters, c):
         others = [i for i in range(len(clusters)) if i != c]
-        joint = {i: self.ncp(clusters[c] + clusters[i]) for i in others}
+        joint = {i: self.cost(clusters[c] + clusters[i]) for i in others}
         by_rows = sorted(others, key=lambda i: joint[i])
         if way == "r":
             return by_rows

@@ -257,7 +257,6 @@ BAD = [
     (KM, {"hierarchies": 5}, "hierarchies (line 8): it is 5; give a text"),
     (KM, {"outputs": {"rules": "r.csv"}}, "outputs.data (line 8): it is missing; add data: public.csv"),
     (KM, {"outputs": {"data": "a.csv", "rules": "-"}}, "outputs.rules (line 10): rules go to a file of their own"),
-    (RT, {"columns__sex": None, "columns__age": "keep"}, "columns (line 5): no column is quasi"),
     (RT, {"columns__codes": "drop"}, "no column holds items"),
     (RT, {"hierarchies": {"weight": "mask"}}, "hierarchies.weight (line 12): there is no such column"),
     (RT, {"options__weights": {"weight": 2.0}}, "options.weights.weight"),

@@ -461,6 +461,17 @@ class Keywords(Auditing, total=False):
             default="btd",
         ),
     ]
+    rum: Annotated[
+        str | None,
+        Option(
+            SEARCH,
+            Choice(("ncp", "discernibility", "c-avg")),
+            f"rmerge and tmerge: what counts as the loss of the quasi columns, for the order of merges and rmerge's {option('delta')}. "
+            "`ncp`: how coarse values are. `discernibility`: rows of every class squared, over all rows squared. `c-avg`: the average "
+            "class, as a share of all rows.",
+            default="ncp",
+        ),
+    ]
     weights: Annotated[
         Mapping[str, float] | None,
         Option(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import naive
 from shoal.algorithms import ALGORITHMS, algorithm
-from shoal.algorithms.km.apriori import aa, da, domain_parts, tree_order, vpa
+from shoal.algorithms.km.apriori import aa, count_tree_nodes, da, domain_parts, tree_order, vpa
 from shoal.algorithms.km.exact import exact
 from shoal.algorithms.km.oa import number_of_cuts, oa
 from shoal.algorithms.km.problem import Problem, rare_categories
@@ -64,6 +64,13 @@ def test_figure_5_counts():
     )
     assert top.children[A1].count == 2
     assert top.children[A].children[B2].count == 3
+
+
+@given(worlds(), st.sampled_from(["aa", "da"]))
+def test_count_trees_have_as_many_nodes_as_if_they_were_built(world, name):
+    hierarchy, rows, k, m = world
+    wanted = naive.count_tree_nodes(naive_tree(hierarchy), rows, k, min(m, max(map(len, rows))), name)
+    assert count_tree_nodes(name, baskets_of(rows, hierarchy), KmAnonymity(k, m), hierarchy) == wanted
 
 
 def test_figure_6_expands_transactions():

@@ -173,6 +173,34 @@ def test_rmerge_is_what_its_naive_twin_says(rows, k, way, share):
 
 
 @settings(max_examples=60)
+@given(
+    tables(min_rows=4, max_rows=14, empty=False),
+    st.integers(2, 3),
+    st.sampled_from(["r", "t", "rt"]),
+    st.sampled_from(["discernibility", "c-avg"]),
+    st.floats(0, 1),
+)
+def test_rmerge_by_the_sizes_of_classes_is_what_its_naive_twin_says(rows, k, way, measure, share):
+    table, hierarchies = as_records(rows)
+    naive_table = as_naive(rows)
+    naive_table.measure = measure
+    start = clusters(task_of(table, RTAnonymity(1, 1), hierarchies, Options(), as_printed()).space, k, 0)[0]
+    first = [np.flatnonzero(start == c).tolist() for c in range(start.max() + 1)]
+    least = naive_table.rum(first)
+    delta = min(1.0, least + share * (1 - least))
+    expected = naive_table.rmerge(way, first, delta)
+    assert naive_table.rum(expected) <= delta + 1e-9
+    alike = {}
+    for c in expected:
+        alike.setdefault(naive_table.published(c), []).extend(c)
+    found = RMERGE[way](table, RTAnonymity(k, 1), hierarchies, Options(), as_printed(delta=delta, rum=measure))
+    assert parts(found.of_row) == sorted(sorted(c) for c in alike.values())
+    assert found.facts["rum_published"] == pytest.approx(naive_table.rum(list(alike.values())), abs=1e-12)
+    told = any("clusters that came out alike" in note for note in found.notes)
+    assert told == (found.facts["rum_published"] > delta + 1e-12)
+
+
+@settings(max_examples=60)
 @given(tables(min_rows=4, max_rows=12, empty=False), st.sampled_from(["r", "t", "rt"]), st.floats(0.1, 1))
 def test_tmerge_is_what_its_naive_twin_says(rows, way, delta):
     k = 2
@@ -420,8 +448,8 @@ class TestRefusals:
     def test_no_items_and_no_quasi_identifiers(self):
         with pytest.raises(InputError, match="no items"):
             rfirst(Records(example().columns), RTAnonymity(2, 2), {}, Options())
-        with pytest.raises(InputError, match="quasi-identifier"):
-            rfirst(Records((), Baskets.from_rows([["A"], ["A"]])), RTAnonymity(2, 2), {}, Options())
+        alone = rfirst(Records((), Baskets.from_rows([["A"], ["A"]])), RTAnonymity(2, 2), {}, Options())
+        assert alone.of_row.tolist() == [0, 0]  # nothing parts rows where nothing is known of them
 
     def test_a_cut_without_a_hierarchy(self):
         with pytest.raises(InputError, match="give one for 'items'"):
@@ -437,7 +465,8 @@ class TestRefusals:
             )
 
     @pytest.mark.parametrize(
-        "bad", [{"delta": 1.5}, {"formation": "kmeans"}, {"transaction": "coat"}, {"ordering": "random"}]
+        "bad",
+        [{"delta": 1.5}, {"formation": "kmeans"}, {"transaction": "coat"}, {"ordering": "random"}, {"rum": "size"}],
     )
     def test_unknown_options(self, bad):
         with pytest.raises(InputError):

@@ -145,6 +145,8 @@ GROUPS: dict[str, list[str]] = {
         f"anonymize {TABLE} --model rt --k 4 --m 1 --transaction aa",
         f"anonymize {TABLE} --model rt --k 200 --m 1",
         "anonymize patients.csv --model rt --k 4 --items codes --drop patient,age,sex,town,ward,disease",
+        "anonymize patients.csv --model lm --k 4 --m 1 --items codes --sensitive disease --keep ward --drop patient,age,sex,town --json",
+        "anonymize patients.csv --model rt --k 4 --items codes --keep ward --drop patient,age,sex,town,disease --algorithm tfirst",
         f"anonymize {TABLE} --model rt --k 4 --m 1 --numeric sex",
     ],
     "lm": [

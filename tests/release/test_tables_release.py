@@ -127,7 +127,6 @@ def test_a_table_without_items(patients, tmp_path, algorithm):
 @pytest.mark.parametrize(
     ("promise", "asked", "complaint"),
     [
-        (shoal.RTAnonymity(5, 2), {"items": "diagnoses", "drop": "id,age,sex"}, "no column is quasi"),
         (shoal.RTAnonymity(5, 2), {"quasi": "age", "items": "diagnoses", "drop": "id"}, "column 'sex' has no role"),
         (shoal.RTAnonymity(5, 2), {"quasi": "age,sex", "drop": "id,diagnoses"}, "no column holds items"),
         (shoal.LmDiversity(5, 2, 2), {"quasi": "age,sex", "items": "diagnoses", "drop": "id"}, "needs sensitive items"),

@@ -23,7 +23,7 @@ class Entry:
 _OF_ITEMS = ("seed", "formation", "transaction", "price", "suppress", "item_weights")
 _ROWS = ("weights", "limits", "missing_quasi", "shift", "suppress_rows")
 _ITEMS = (*_OF_ITEMS, *_ROWS)
-_MERGE = ("delta", "ordering", *_ITEMS)
+_MERGE = ("delta", "ordering", "rum", *_ITEMS)
 _KNOWING = ("seed", "min_exp", "min_conf", "max_length", "fuzzy", "knowledge")
 
 ALGORITHMS: dict[str, dict[str, Entry]] = {

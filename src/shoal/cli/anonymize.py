@@ -45,7 +45,7 @@ if TYPE_CHECKING:
         "cluster_size",
         "seed",
     ),
-    *("balance", "delta", "formation", "transaction", "ordering", "weights", "limits", "shift", "item_weights"),
+    *("balance", "delta", "formation", "transaction", "ordering", "rum", "weights", "limits", "shift", "item_weights"),
     *options.KNOWN,
     *("threads", "memory_limit"),
     *options.TABLES,
@@ -158,12 +158,13 @@ def _counted(release: Release) -> str:
 def worth_lines(facts: dict[str, Any]) -> Any:
     """What the release is worth, as an analyst would ask; nothing where nobody measured it."""
     loss, kept, lines = facts["loss"], facts["kept"], _lines()
+    sets_alone = facts.get("ncp_by_column") == {}  # columns beside them are published as they are
     if "info" in loss:
-        both = [f"{what} {1 - loss[name]:.1%}" for what, name in _SIDES.items() if name in loss]
+        both = [f"{what} {1 - loss[name]:.1%}" for what, name in _SIDES.items() if name in loss and not sets_alone]
         told = "of the sensitive values; all other columns are exact" if "ambiguity" in loss else ", ".join(both)
         lines.add_row("information kept", f"{1 - loss['info']:.1%}", told)
     for name, (what, told) in _KEPT.items():
-        if name in kept and "ambiguity" not in loss:
+        if name in kept and "ambiguity" not in loss and not (name == "cells" and sets_alone):
             lines.add_row(what, f"{kept[name]:.1%}", told)
     return lines
 
@@ -267,7 +268,8 @@ def _clustered(facts: dict[str, Any]) -> Any:
     loss, classes = facts["loss"], facts["classes"]
     lines = _lines()
     by_column = ", ".join(f"{column} {lost:.1%}" for column, lost in facts["ncp_by_column"].items())
-    lines.add_row("columns lost", f"{loss['ncp']:.2%}", f"NCP ({by_column})")
+    if by_column:
+        lines.add_row("columns lost", f"{loss['ncp']:.2%}", f"NCP ({by_column})")
     if "ul" in loss:
         lines.add_row("items lost", f"{loss['items_ncp']:.2%}", f"NCP; UL {loss['ul']:.4f}")
     lines.add_row(

@@ -62,6 +62,13 @@ def compare(
         typer.Option(metavar="SECONDS", help="Stop a cell that takes longer.", show_default="none"),
     ] = None,
     repeats: Annotated[int, typer.Option(min=1, help="How often each cell is computed, for times.")] = 1,
+    field: Annotated[
+        bool,
+        options.flag(
+            "--field",
+            "Every algorithm that there is for the promise, whichever the plan names, ranked by what is kept.",
+        ),
+    ] = False,
     retry: Annotated[bool, options.flag("--retry", "Compute cells again that failed.")] = False,
     check: Annotated[
         bool, options.flag("--check", "Show the cells and which of them are there; compute nothing.")
@@ -83,12 +90,13 @@ def compare(
     be computed is a row with its reason. No release and no value of the data is written.
 
     [bold]shoal compare plan.yaml -o comparison[/bold]
+    [bold]shoal compare plan.yaml --field --limit 60[/bold]
     """
     from shoal.studies.compare import compare as run
     from shoal.studies.compare import read_comparison, rows_of, write_files
     from shoal.studies.compare.comparison_table import document_of
 
-    wanted = read_comparison(plan)
+    wanted = read_comparison(plan, field=field)
     if print_plan is not None:
         _print_plan(wanted, print_plan, repeats, json)
         return

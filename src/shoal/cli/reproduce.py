@@ -64,7 +64,7 @@ def reproduce(
     from shoal.studies.papers import PAPERS, paper_page
     from shoal.studies.papers import paper as module
     from shoal.studies.papers.figure import Mode
-    from shoal.studies.papers.reproduction import Reproduction, machine, tasks_of
+    from shoal.studies.papers.reproduction import Reproduction, machine, seconds_ahead, tasks_of
     from shoal.studies.papers.sources import SEED
 
     names = PAPERS if paper == "all" else (paper,)
@@ -77,7 +77,7 @@ def reproduce(
     left = study.missing(figures)
     known = len(tasks_of(figures)) - len(left)
     say(
-        f"{number_of(len(left), 'measurement')} to make, about {duration(sum(task.cost or 0.0 for task in left) / jobs)}"
+        f"{number_of(len(left), 'measurement')} to make, about {duration(seconds_ahead(left, jobs))}"
         + (f"; {known:,} are in {folder} already" if known else "")
     )
     try:
@@ -98,7 +98,7 @@ def reproduce(
     out = console()
     shown = table("figure", "what", "the paper's statements")
     for outcome in outcomes:
-        words = ", ".join(outcome.words())
+        words = ", ".join(outcome.words()) + (f"; {gap}" if (gap := outcome.gap()) else "")
         shown.add_row(outcome.figure.name, printable(outcome.figure.title), words)
     out.print(shown)
     for note in dict.fromkeys(note for outcome in outcomes for note in outcome.stand_ins):

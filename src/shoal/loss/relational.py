@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import InputError, option
+from shoal.errors import InputError
 from shoal.hierarchy.build import flat_tree
 from shoal.hierarchy.kinds.stretches import Stretches, stretches_of
 from shoal.hierarchy.tree import Hierarchy
@@ -125,9 +125,7 @@ def space(
     """The quasi-identifier columns laid out, each with its tree (a flat one for a category without) or its domain of numbers."""
     columns = records.of_role("quasi")
     if not columns:
-        raise InputError(
-            f"no column is a quasi-identifier; say with {option('quasi')} which columns an attacker may know"
-        )
+        return _nothing(len(records))
     laid = [_laid_out(column, hierarchies.get(column.name)) for column in columns]
     width = np.array([len(one.parent) for one in laid], np.int64)
     start = np.concatenate(([0], np.cumsum(width)[:-1]))
@@ -147,6 +145,16 @@ def space(
         np.ascontiguousarray(np.repeat(distinct[:, :, None], 2, axis=2)),
         tuple_of.reshape(-1).astype(np.int64),
         tuple(one.stretches for one in laid),
+    )
+
+
+def _nothing(rows: int) -> Space:
+    """The space of no columns: a single point, where all rows are."""
+    none, number = np.empty(0, np.int32), np.empty(0, np.float64)
+    point = np.zeros((1, 0, 2), np.int32)
+    everybody = np.zeros(rows, np.int64)
+    return Space(
+        (), (), (), none, np.empty(0, np.int64), number, number, none, number, number, point, everybody, stretches=()
     )
 
 

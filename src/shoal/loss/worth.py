@@ -193,6 +193,8 @@ def columns_worth(
     cells: Mapping[str, CellMeanings] | None = None,
 ) -> Worth:
     """Of quasi-identifier columns alone: what they lose together of what they say together, each by its weight."""
+    if not fates:
+        return Worth({"info": 0.0}, {"cells": 1.0}, {"columns": {}})
     shares = column_shares(list(fates), weights or {}).tolist()
     lost, said = (
         sum(share * getattr(one, bits) for share, one in zip(shares, fates.values(), strict=True))

@@ -20,6 +20,7 @@ from shoal.algorithms.km.learning import learner
 from shoal.algorithms.recoding import Options
 from shoal.algorithms.rt.blocks import within_limits
 from shoal.algorithms.rt.cluster_recoding import ClusterRecoding, ItemTokens, RTOptions
+from shoal.algorithms.rt.merges import one_class
 from shoal.algorithms.rt.weighing.outliers import without_outliers
 from shoal.certificate.disclosure import Figure, disclose, disclose_columns, tells_widths, untold_leaves
 from shoal.certificate.facts import hierarchy_facts
@@ -51,7 +52,14 @@ WORTH_A_LOOK = 0.2
 """Columns that lose more than this by a bound that nobody asked for are worth a word."""
 SUPPRESS = {"local": 0.05, "hybrid": 0.05}
 """The share of occurrences that may be deleted inside classes when nobody says otherwise, by transaction function; 0 for the others."""
-RT = ("delta", "formation", "transaction", "ordering", "weights", "limits", "item_weights", "balance")
+WITHOUT_COLUMNS = ("joint", "rfirst")
+"""Algorithms that a table without quasi-identifier columns may name: with one class of all rows they come to the same."""
+ITEMS_ALONE = (
+    "No column is a quasi-identifier: an attacker is taken to know items of a person, and of the columns nothing. Columns beside the items "
+    "are published as they are."
+)
+"""For readers of a certificate."""
+RT = ("delta", "formation", "transaction", "ordering", "rum", "weights", "limits", "item_weights", "balance")
 
 
 def read(data: Any, guarantee: Any, roles: Roles, reading: Mapping[str, Any]) -> tuple[Source, Any]:
@@ -77,7 +85,7 @@ def read(data: Any, guarantee: Any, roles: Roles, reading: Mapping[str, Any]) ->
     if not len(source.records):
         raise InputError(f"{source.name} has no rows; there is nothing to publish")
     records = source.records
-    if not records.of_role("quasi"):
+    if not with_items and not records.of_role("quasi"):
         raise InputError(
             f"{source.name}: no column is named as quasi-identifier; name what an attacker may know with {option('quasi')}"
         )
@@ -189,7 +197,7 @@ def proposal(source: Source, guarantee: Any, request: Mapping[str, Any], options
         options = with_defaults(rt.transaction, request, options, SUPPRESS)
     trees = hierarchies(records, request["hierarchy"], request["unknown"], guarantee, options)
     share, all_rows, everybody = request["suppress_rows"] or 0.0, len(records), records
-    run = algorithm(kind, name)
+    run = algorithm(kind, name) if records.of_role("quasi") else _alone(name)
     stay: Ints | None
     if home.uniform:
         recoding = run(records, guarantee, trees, options, replace(rt, suppress_rows=share))
@@ -237,6 +245,8 @@ def proposal(source: Source, guarantee: Any, request: Mapping[str, Any], options
         warnings += tuple(item_warnings(rt, options))
     if share:
         warnings += (row_warning(share),)
+    if not records.of_role("quasi"):
+        warnings += (ITEMS_ALONE,)
 
     return Proposal(
         guarantee=guarantee,
@@ -343,7 +353,7 @@ def worth_of(
         every = everybody.items.split_off(records.sensitive_items)[0]
         of_items = of_items.with_deleted(every.supports() - before.supports())
         before = every
-    return table_worth(columns, items_worth(of_items, pairs_kept(before, after), names), rt.balance)
+    return table_worth(columns, items_worth(of_items, pairs_kept(before, after), names), rt.balance if quasi else 0.0)
 
 
 def _among_all(loss: Mapping[str, float], records: Records, everybody: Records) -> dict[str, float]:
@@ -370,6 +380,16 @@ def parameters_of(request: Mapping[str, Any], used: Collection[str], options: Op
         | {name: getattr(options, name) for name in used if hasattr(options, name)}
         | {"unknown": request["unknown"]}
     )
+
+
+def _alone(name: str) -> Callable[..., ClusterRecoding]:
+    """What is run where an attacker knows items alone."""
+    if name not in WITHOUT_COLUMNS:
+        raise InputError(
+            f"without a quasi-identifier column all rows are one class, and {name} has none to form or to merge; take "
+            f"{option('algorithm', WITHOUT_COLUMNS[0])}, or name what else an attacker may know with {option('quasi')}"
+        )
+    return partial(one_class, name)
 
 
 def hierarchies(

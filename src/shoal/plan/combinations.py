@@ -93,6 +93,9 @@ def _check_columns(plan: Plan) -> None:
             hint = ""
             if kind in ("km", "constraints", "table") and role in ("quasi", "items"):
                 hint = f"; for tables with items take {option('model', 'rt')}"
+            elif kind == "km":
+                model = "lm" if role == "sensitive" else "rt"
+                hint = f"; for sets beside columns take {option('model', model)}, also without {option('quasi')}"
             elif plan.is_asked and kind == "k" and role == "quasi":  # in Python: elsewhere a quasi column makes it one
                 hint = "; for tables without items take TableAnonymity"
             raise plan.refusal(
@@ -111,7 +114,7 @@ def _check_columns(plan: Plan) -> None:
             f"it has no role{f' (nor have {len(without) - 1} more)' if len(without) > 1 else ''}; "
             f"give it one of {', '.join((*GUARANTEES[kind].roles, 'drop'))}",
         )
-    if kind in ("rt", "lm", "diversity") and not plan.of_role("quasi"):
+    if (kind == "diversity" or (kind in ("rt", "lm") and plan.on_spark)) and not plan.of_role("quasi"):
         raise plan.refusal(
             ("columns",),
             f"no column is quasi, and {_words(plan)} is about what an attacker knows; name one with {option('quasi')}",

@@ -16,9 +16,11 @@ from shoal.records.database.address import DATABASES, address_of, is_address
 TEXT_FORMATS = ("dat", "csv", "tsv", "long", "jsonl")
 FORMATS = (*TEXT_FORMATS, "parquet", "arrow")
 FORMATS_WITH_COLUMNS = ("csv", "tsv", "jsonl", "parquet", "arrow")
+TWO_TABLES = "zip"
+"""What a release in buckets may be written as (`shoal.records.bucketed`)."""
 CELLED = ("csv", "tsv", "sqlite")
 """Where a set is a text in a cell."""
-GUARDED = ("csv", "tsv", "long")
+GUARDED = ("csv", "tsv", "long", TWO_TABLES)
 """What spreadsheets open."""
 SEPARATORS = ("|", ";", ",", "\t")
 """What may separate the items of a cell besides blanks, in the order in which it is looked for."""
@@ -34,6 +36,7 @@ _SUFFIXES = {
     ".arrow": "arrow",
     ".feather": "arrow",
     ".ipc": "arrow",
+    ".zip": TWO_TABLES,
 }
 _COMPRESSIONS = {".gz": "gz", ".zst": "zst"}
 
@@ -43,8 +46,8 @@ class Layout:
     """How sets stand in a file."""
 
     format: str
-    """`dat` (FIMI and SPMF), `csv` and `tsv` (a set in a cell), `long` (a row per id and item), `jsonl`, `parquet` or `arrow`; for a
-    table of a database `postgresql` or `sqlite`."""
+    """`dat` (FIMI and SPMF), `csv` and `tsv` (a set in a cell), `long` (a row per id and item), `jsonl`, `parquet` or `arrow`; `zip` for
+    the two tables of a release in buckets; for a table of a database `postgresql` or `sqlite`."""
     items: str = "items"
     """The column or field that holds the sets; empty for JSON lines that are bare lists."""
     separator: str = " "
@@ -59,7 +62,7 @@ class Layout:
     """Of columns that came in a format with types: their names, and what they held there, to be written back in."""
 
     def __post_init__(self) -> None:
-        if self.format not in (*FORMATS, *DATABASES):
+        if self.format not in (*FORMATS, TWO_TABLES, *DATABASES):
             raise InputError(f"format {self.format!r} is not known; take one of {', '.join(FORMATS)}")
         if self.compression not in (None, "gz", "zst"):
             raise InputError(f"compression {self.compression!r} is not known; take gz or zst")

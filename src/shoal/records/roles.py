@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
 from shoal.errors import InputError, near_miss, option
-from shoal.records.layout import FORMATS, FORMATS_WITH_COLUMNS
+from shoal.records.layout import FORMATS, FORMATS_WITH_COLUMNS, TWO_TABLES
 from shoal.records.values import is_number
 
 SENSITIVE_MARKS = ("|", ";", ",")
@@ -54,7 +54,7 @@ class Roles:
     """At most one: the column with a set of sensitive items per row, which joins the items."""
     keep: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
-    formats: ClassVar = FORMATS_WITH_COLUMNS
+    formats: ClassVar = (*FORMATS_WITH_COLUMNS, TWO_TABLES)
     """What such data can stand in."""
     noun: ClassVar = "rows"
     """What there must be some of."""

@@ -18,6 +18,7 @@ from shoal.errors import VALUES, InputError, option
 from shoal.limits import limited_inputs
 from shoal.records.assemble import Assembled, SetRows, Table, assemble
 from shoal.records.baskets import Baskets
+from shoal.records.bucketed.two_tables import two_tables
 from shoal.records.database.address import is_address, refuse_format, with_query
 from shoal.records.database.read import DatabaseInput, Identity
 from shoal.records.formats.columnar import columnar_table
@@ -27,7 +28,7 @@ from shoal.records.formats.frames import object_rows, object_table
 from shoal.records.formats.jsonl import jsonl_table
 from shoal.records.formats.one_hot import OneHot
 from shoal.records.formats.tabular import Tabular
-from shoal.records.layout import FORMATS, FORMATS_WITH_COLUMNS, Layout, format_of
+from shoal.records.layout import FORMATS, FORMATS_WITH_COLUMNS, TWO_TABLES, Layout, format_of
 from shoal.records.records import Records
 from shoal.records.roles import Roles, SetRoles, comma_parts, texts_of
 from shoal.records.storage.scratch import Scratch, reading_into
@@ -227,7 +228,7 @@ def _load(data: Any, reading: Reading) -> Source:
             return _of_database(opened, reading)
     if isinstance(data, DatabaseInput):  # it was opened already
         return _of_database(data, reading)
-    if reading.format not in (None, *FORMATS):
+    if reading.format not in (None, *FORMATS, TWO_TABLES):
         raise InputError(f"format {reading.format!r} is not known; take one of {', '.join(reading.roles.formats)}")
     if isinstance(data, str | os.PathLike) or is_stream(data):
         with Input(data) as file:
@@ -288,8 +289,10 @@ def _format(opened: Input, reading: Reading) -> str:
             f"{opened.name}: its name does not tell a format; pass {option('format')} with one of {formats}"
         )
     if form not in reading.roles.formats:
-        reason = "FIMI text has no columns" if form == "dat" else "a long table has several rows about one person"
-        raise InputError(f"{opened.name}: {reason}, so that they cannot have roles; give one of {formats}")
+        reasons = {"dat": "FIMI text has no columns", TWO_TABLES: "a .zip holds a release in buckets, and no sets"}
+        reason = reasons.get(form, "a long table has several rows about one person")
+        so = "" if form == TWO_TABLES else ", so that they cannot have roles"
+        raise InputError(f"{opened.name}: {reason}{so}; give one of {formats}")
     return form
 
 
@@ -299,6 +302,8 @@ def file_table(opened: Input, form: str, roles: SetRoles | Roles) -> Table | Set
         return dat_rows(opened)
     if form == "jsonl":
         return jsonl_table(opened, roles)
+    if form == TWO_TABLES:
+        return two_tables(opened)
     if form in ("parquet", "arrow"):
         if opened.compression:
             raise InputError(f"{opened.name}: {form} packs its own columns; unpack the .{opened.compression} first")

@@ -16,6 +16,7 @@ from typing import BinaryIO
 
 from shoal.errors import VALUES, InputError, ShoalError, Unavailable
 from shoal.records.baskets import Baskets
+from shoal.records.bucketed.two_tables import dealt_again, write_two_tables
 from shoal.records.database.address import DATABASES
 from shoal.records.database.read import DatabaseInput
 from shoal.records.formats.columnar import write_columnar
@@ -23,7 +24,7 @@ from shoal.records.formats.dat import dat_text
 from shoal.records.formats.delimited import cutting_test, delimited_text, is_looked_for_first, long_text
 from shoal.records.formats.jsonl import jsonl_text
 from shoal.records.formats.text import guard, guard_in_set, packed_output
-from shoal.records.layout import CELLED, FORMATS_WITH_COLUMNS, GUARDED, SEPARATORS, Layout, layout_for
+from shoal.records.layout import CELLED, FORMATS_WITH_COLUMNS, GUARDED, SEPARATORS, TWO_TABLES, Layout, layout_for
 from shoal.records.records import Column, Records, same_records, same_sets
 from shoal.records.roles import SENSITIVE_MARKS, Roles, SetRoles, flag_of
 from shoal.records.source import Reading, load, mark_sensitive
@@ -86,6 +87,9 @@ def write_to(
     if layout.format in ("parquet", "arrow"):
         write_columnar(file, written, layout)
         return layout
+    if layout.format == TWO_TABLES:
+        file.write(write_two_tables(written, target))
+        return layout
     with packed_output(file, layout.compression) as packed:
         for block in _TEXT[layout.format](written, layout):
             packed.write(block)
@@ -97,7 +101,7 @@ def settled_layout(rows: Baskets | Records, layout: Layout, target: Target = "th
     records = _named(rows, layout)
     if not records.holds_sets_alone:
         layout = replace(layout, id=None)
-        if layout.format not in (*FORMATS_WITH_COLUMNS, *DATABASES):
+        if layout.format not in (*FORMATS_WITH_COLUMNS, TWO_TABLES, *DATABASES):
             raise InputError(
                 f"{display_name(target)}: {layout.format} has no columns; write one of {', '.join(FORMATS_WITH_COLUMNS)}"
             )
@@ -185,7 +189,7 @@ def written_records(rows: Baskets | Records, layout: Layout, target: Target = "t
     Text has no place for blanks around the names of columns and items, and what a spreadsheet would run has an apostrophe in front.
     """
     records = _named(rows, layout)
-    if layout.format not in ("dat", "long", *CELLED):
+    if layout.format not in ("dat", "long", TWO_TABLES, *CELLED):
         return records
     form = guard if layout.format in GUARDED else str
     names = {name: form(name.strip(BLANKS)) for name in records.names}
@@ -200,6 +204,8 @@ def written_records(rows: Baskets | Records, layout: Layout, target: Target = "t
                 f"{display_name(target)}: a name or a value holds a NUL, which {layout.format} text cannot; write .jsonl or .parquet"
             )
     columns = tuple(_written_column(column, names[column.name], form, target) for column in records.columns)
+    if layout.format == TWO_TABLES:
+        return dealt_again(replace(records, columns=columns), target)
     if records.items is None:
         return replace(records, columns=columns)
     items = records.items

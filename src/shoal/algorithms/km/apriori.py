@@ -18,7 +18,7 @@ from shoal.algorithms.recoding import Options, Recoding
 from shoal.guarantees.km import KmAnonymity
 from shoal.hierarchy.cut import Cut
 from shoal.hierarchy.tree import Hierarchy
-from shoal.kernels.itemsets.count_tree import Tree, expanded_rows, generalize_breaches
+from shoal.kernels.itemsets.count_tree import Tree, count_nodes, expanded_rows, generalize_breaches
 from shoal.kernels.itemsets.nodes import rows_by_position
 from shoal.records.baskets import Baskets
 
@@ -69,6 +69,15 @@ def domain_parts(
         inside[hierarchy.root] = False
         parts.append(inside)
     return parts
+
+
+def count_tree_nodes(algorithm: str, baskets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarchy) -> int:
+    """Nodes of the count-tree that the paper's AA holds in its last round, or OA and DA all the time: its measure of memory."""
+    tree = CountTree(Problem(baskets, guarantee, hierarchy, price="ncp"))
+    m = tree.problem.m
+    for size in range(1, m) if algorithm == "aa" else ():
+        tree.generalize(size, any_depth=False)
+    return tree.nodes(m, any_depth=algorithm != "aa")
 
 
 def da(baskets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarchy, options: Options) -> Recoding:
@@ -128,6 +137,14 @@ class CountTree(RisingCut):
         tree = Tree(g.parent, g.cost, g.leaf_rows, self.gone, self.under)
         repaired: int = generalize_breaches(offsets, tails, row_offsets, rows, self.order, g.k, size, any_depth, tree)
         return repaired
+
+    def nodes(self, size: int, *, any_depth: bool) -> int:
+        """How many nodes the paper's count-tree has for paths of `size` nodes on the cut as it is, with `any_depth` for shorter ones, too.
+        The walk needs none of them; the paper measures memory by them."""
+        g = self.problem
+        offsets, tails = expanded_rows(g.baskets.offsets, g.baskets.items, g.leaf, g.parent, self.rank, self.gone)
+        counted: int = count_nodes(offsets, tails, self.order, g.leaf_rows.span, size, any_depth)
+        return counted
 
 
 def tree_order(hierarchy: Hierarchy, support: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:

@@ -34,6 +34,8 @@ class RTOptions:
     """How much the information of columns counts for `joint`; that of items counts the rest."""
     ordering: Literal["btd", "ul"] = "btd"
     """How clusters are ordered by their items: by BTD, or by UL itself, the paper's slow baseline."""
+    rum: Literal["ncp", "discernibility", "c-avg"] = "ncp"
+    """What RMERGE takes for the loss of relational columns, and merges go by (`shoal.algorithms.rt.merging`)."""
     weights: Mapping[str, float] = field(default_factory=dict)
     """Per relational column, how much its NCP counts; 1 where not given."""
     limits: Mapping[str, str | float] = field(default_factory=dict)
@@ -52,6 +54,7 @@ class RTOptions:
             ("formation", self.formation, ("cluster", "mondrian")),
             ("transaction", self.transaction, TRANSACTIONS),
             ("ordering", self.ordering, ("btd", "ul")),
+            ("rum", self.rum, ("ncp", "discernibility", "c-avg")),
         ):
             if value not in known:
                 raise InputError(f"{name} {value!r} is not known; choose one of {', '.join(known)}")

@@ -1,7 +1,8 @@
 """Rum-bound and Tum-bound, the two frameworks of the RT paper (section 4): form clusters, merge them, generalize their items; and RFIRST
-(section 3), which merges none.
+(section 3), which merges none. Where nothing is known but items, `one_class` is all there is.
 
-Rum-bound keeps the loss of relational columns (NCP) at delta or below and merges as long as that allows, for the sake of the items.
+Rum-bound keeps the loss of relational columns (NCP, or what `rum` names) at delta or below and merges as long as that allows, for the
+sake of the items.
 Tum-bound merges until the loss of the items (UL) is at delta or below, and no further, for the sake of the columns.
 
 One thing comes before both: a cluster in which some rows hold items, but fewer than k, cannot be published by itself, whatever is
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +23,7 @@ import numpy.typing as npt
 from shoal.algorithms.recoding import Options
 from shoal.algorithms.rt.cluster_recoding import ClusterRecoding, RTOptions
 from shoal.algorithms.rt.clusters import cluster_facts, cluster_values, form_clusters, joined_alike, number_groups
-from shoal.algorithms.rt.merging import SLACK, ItemOrder, Merging, nearest_candidate
+from shoal.algorithms.rt.merging import C_AVG, DISCERNIBILITY, NCP, SLACK, ItemOrder, Merging, nearest_candidate
 from shoal.algorithms.rt.task import Guarantee, Hierarchies, Task, task_of
 from shoal.algorithms.rt.transaction import Piece, generalize, generalize_all, item_tokens
 from shoal.errors import Unreachable
@@ -44,7 +46,7 @@ def rum_bound(
     delta, start = task.rt.bound, merging.rum
     if start > delta + SLACK:
         raise Unreachable(
-            f"delta = {delta:g} cannot be kept: in clusters of k = {task.k:,} rows the columns already lose {start:.4f} of their detail; "
+            f"delta = {delta:g} cannot be kept: in clusters of k = {task.k:,} rows {_LOST[task.rt.rum].format(f'{start:.4f}')}; "
             f"the smallest delta that works is {rounded_up(start):.4f}",
             remedy={"delta": rounded_up(start)},
         )
@@ -68,9 +70,19 @@ def rum_bound(
             merging.merge(c, other, float(joint[other]))
             order.merge(c, other, apart)
         left -= 1
-    facts = {"delta": delta, "ncp_before_merging": start, "merges": merging.merges - before}
+    measure = task.rt.rum
+    facts: dict[str, Any] = {"delta": delta, f"{measure}_before_merging".replace("-", "_"): start}
+    facts |= {"merges": merging.merges - before}
     of_row, n = joined_alike(task.space, *number_groups(merging.of_row()))
-    return recoding_of(f"rmerge-{way}", task, of_row, n, facts=facts, notes=joining_notes(joined))
+    notes = joining_notes(joined)
+    if measure != NCP:
+        facts |= {"rum": measure, "rum_published": (rum := Merging(task.space, of_row, n, measure).rum)}
+        if rum > delta + SLACK:
+            notes += (
+                f"clusters that came out alike are one class: as published, {_LOST[measure].format(f'{rum:.4f}')}, more than "
+                f"delta = {delta:g}",
+            )
+    return recoding_of(f"rmerge-{way}", task, of_row, n, facts=facts, notes=notes)
 
 
 def tum_bound(
@@ -120,6 +132,14 @@ def tum_bound(
     return recoding_of(f"tmerge-{way}", task, of_row, count, pieces, facts=facts, notes=joining_notes(joined))
 
 
+_LOST = {
+    NCP: "the columns already lose {} of their detail",
+    DISCERNIBILITY: "discernibility is {} of what one class of all rows has",
+    C_AVG: "the average class has {} of all rows",
+}
+"""What the relational side loses, by the measure, for sentences."""
+
+
 rmerge_r, rmerge_t, rmerge_rt = (partial(rum_bound, way) for way in ("r", "t", "rt"))
 tmerge_r, tmerge_t, tmerge_rt = (partial(tum_bound, way) for way in ("r", "t", "rt"))
 
@@ -134,10 +154,23 @@ def rfirst(
     return recoding_of("rfirst", task, *number_groups(merging.of_row()), notes=joining_notes(joined))
 
 
+def one_class(
+    name: str,
+    records: Records,
+    guarantee: Guarantee,
+    hierarchies: Hierarchies,
+    options: Options,
+    rt: RTOptions | None = None,
+) -> ClusterRecoding:
+    """Where no column is a quasi-identifier all rows are one class, and whatever forms or merges classes has nothing to do."""
+    task = task_of(records, guarantee, hierarchies, options, rt)
+    return recoding_of(name, task, np.zeros(len(task), np.int32), 1)
+
+
 def initial_clusters(task: Task) -> tuple[Merging, int]:
     """Clusters of at least k rows, each of which can be published, and how many had to be joined for that."""
     formed = form_clusters(task.space, task.k, task.rt.formation, task.options, task.forming)
-    merging = Merging(task.space, *formed)
+    merging = Merging(task.space, *formed, task.rt.rum)
     for c in range(len(merging.alive)):
         while merging.alive[c] and not publishable(task, merging.rows(c)):
             merging.join_nearest(c)
@@ -170,7 +203,7 @@ def recoding_of(
     n: int,
     pieces: list[Piece] | None = None,
     *,
-    facts: dict[str, float] | None = None,
+    facts: dict[str, Any] | None = None,
     notes: tuple[str, ...] = (),
 ) -> ClusterRecoding:
     """The recoding that a partition of the rows amounts to, with its losses."""

@@ -2,6 +2,10 @@
 
 A merge changes two clusters, so the NCP of the whole table (Rum) changes by the two that go and the one that comes: nothing
 else is looked at. What two clusters would cost together is asked for one seed against all others at a time.
+
+Rum may also be one of the measures that the paper names beside NCP (section 3), as shares of 1. Discernibility: the sum over classes of
+rows squared (Bayardo and Agrawal 2005), divided by all rows squared. C_AVG: the average class over k (LeFevre and others 2006), here over
+all rows. Both look at sizes alone, so that the smallest cluster is the seed, and the next smallest its nearest.
 """
 
 from __future__ import annotations
@@ -24,6 +28,8 @@ from shoal.kernels.tables.btd import (
 )
 from shoal.loss.relational import Space
 
+NCP, DISCERNIBILITY, C_AVG = RUMS = ("ncp", "discernibility", "c-avg")
+"""What may be the loss of the relational side."""
 SLACK = 1e-12
 """A sum that is kept up to date differs from a fresh one in its last digits: so much may a bound be passed by."""
 
@@ -31,21 +37,23 @@ SLACK = 1e-12
 class Merging:
     """Clusters under way. A merged one keeps the place of the cluster that was the seed."""
 
-    def __init__(self, space: Space, of_row: npt.NDArray[np.int32], n: int) -> None:
-        self.space = space
+    def __init__(self, space: Space, of_row: npt.NDArray[np.int32], n: int, measure: str = NCP) -> None:
+        self.space, self.measure = space, measure
         self.boxes = space.boxes(of_row, n)
-        self.ncp = space.costs(self.boxes)
         self.size = np.bincount(of_row, minlength=n).astype(np.int64)
+        self.cost = space.costs(self.boxes) if measure == NCP else self.size / max(1, len(space))
+        """What a record of each cluster costs."""
         self.alive = np.ones(n, np.bool_)
-        self.total = float((self.size * self.ncp).sum())
+        self.left = n
+        self.total = float((self.size * self.cost).sum())
         self.merges = 0
         order = np.argsort(of_row, kind="stable").astype(np.int64)
         self._parts = [[rows] for rows in np.split(order, np.cumsum(self.size)[:-1])]
 
     @property
     def rum(self) -> float:
-        """NCP of the table."""
-        return self.total / max(1, len(self.space))
+        """What the table costs."""
+        return 1 / self.left if self.measure == C_AVG else self.total / max(1, len(self.space))
 
     def rows(self, c: int) -> npt.NDArray[np.int64]:
         """The rows of a cluster, ascending."""
@@ -65,37 +73,49 @@ class Merging:
         return of_row
 
     def seed(self) -> int:
-        """The cluster with the least NCP, the first among equals (RMERGE, step 2)."""
-        return int(np.argmin(np.where(self.alive, self.ncp, np.inf)))
+        """The cluster that costs least, the first among equals (RMERGE, step 2)."""
+        return int(np.argmin(np.where(self.alive, self.cost, np.inf)))
 
     def beside(self, c: int) -> npt.NDArray[np.float64]:
-        """Rum(G(C and C_i)) for every other cluster: the NCP of a record in both together."""
+        """Rum(G(C and C_i)) for every other cluster: what a record costs in both together; infinite for those that are gone, and c."""
+        if self.measure != NCP:
+            sizes = np.where(self.alive, (self.size[c] + self.size) / max(1, len(self.space)), np.inf)
+            sizes[c] = np.inf
+            return sizes
         costs: npt.NDArray[np.float64] = costs_beside(self.space.metric, self.boxes, c, self.alive)
         return costs
 
     def nearest(self, c: int) -> tuple[int, float]:
         """The cluster that minimizes Rum(G(C and C')), the first among equals, and that value (RMERGE_R, step 3)."""
+        if self.measure != NCP:
+            sizes = self.beside(c)
+            return int(np.argmin(sizes)), float(sizes.min())
         other, joint = nearest_box(self.space.metric, self.boxes, c, self.alive)
         return int(other), float(joint)
 
     def rum_with(self, c: int, other: int, joint: float) -> float:
-        """NCP of the table after merging c with one other cluster."""
-        gone = self.size[c] * self.ncp[c] + self.size[other] * self.ncp[other]
+        """What the table costs after merging c with one other cluster."""
+        if self.measure == C_AVG:
+            return 1 / (self.left - 1)
+        gone = self.size[c] * self.cost[c] + self.size[other] * self.cost[other]
         return float(self.total - gone + (self.size[c] + self.size[other]) * joint) / max(1, len(self.space))
 
     def rum_after(self, c: int, joint: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """NCP of the table after merging c with each other cluster, given `beside(c)`; from the two clusters alone."""
-        gone = self.size[c] * self.ncp[c] + self.size * self.ncp
+        """What the table costs after merging c with each other cluster, given `beside(c)`; from the two clusters alone."""
+        if self.measure == C_AVG:
+            return np.where(np.isfinite(joint), 1 / max(1, self.left - 1), np.inf)
+        gone = self.size[c] * self.cost[c] + self.size * self.cost
         after: npt.NDArray[np.float64] = self.total - gone + (self.size[c] + self.size) * joint
         return after / max(1, len(self.space))
 
     def merge(self, c: int, other: int, joint: float) -> None:
         """Cluster `other` goes into c, whose records then cost `joint` each."""
         self.total += (self.size[c] + self.size[other]) * joint - (
-            self.size[c] * self.ncp[c] + self.size[other] * self.ncp[other]
+            self.size[c] * self.cost[c] + self.size[other] * self.cost[other]
         )
         extend_box(self.space.metric, self.boxes, c, self.boxes, other)
-        self.ncp[c] = joint
+        self.cost[c] = joint
+        self.left -= 1
         self.size[c] += self.size[other]
         self.alive[other] = False
         self._parts[c] += self._parts[other]

@@ -1,5 +1,7 @@
 """GSC, a baseline of the PTA paper (after Wang, Tsai, Kao, Hong 2014): Gray sort, then every k consecutive transactions are
-a class, published as its majority centre; the last class takes the rest."""
+a class, published as its majority centre; the last class takes the rest.
+
+That is a guess. The PTA paper does not print the procedure; it says that similar transactions are replaced by their centre."""
 
 from __future__ import annotations
 

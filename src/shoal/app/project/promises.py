@@ -63,7 +63,7 @@ def misfit(kind: str, document: Mapping[str, Any], aside: Mapping[str, Any] = {}
     if kind in ELSEWHERE:
         return ELSEWHERE[kind]
     takes, columns = GUARANTEES[kind].roles, document.get("columns")
-    if "quasi" in takes and not of_role(document, "quasi"):
+    if "quasi" in takes and "items" not in takes and not of_role(document, "quasi"):
         return "It is about columns that others may know, and no column has that role."
     if "items" in takes and columns and not of_role(document, "items"):
         return "It is about sets, and no column is a set of items."

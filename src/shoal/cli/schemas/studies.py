@@ -29,6 +29,8 @@ class Row(Settings):
     """A cell of the grid that was computed."""
 
     row: Count
+    rank: Count | None = absent()
+    """Of the rows with the same promise, with --field: 1 keeps most of the information, then most items and pairs as they are."""
     repeat: Count
     status: Literal[tuple(WORDS)]  # type: ignore[valid-type]
     holds: bool | None
@@ -120,6 +122,10 @@ class Figure(Document):
     title: str
     sweep: str
     verdict: Verdict
+    """On what ran."""
+    measurements: Count
+    unmeasured: Count
+    """Of them, those that did not run: no data, stopped, or not possible."""
     claims: list[Claim]
     differs: list[str]
     not_run: list[str]

@@ -293,3 +293,73 @@ def _repair(path, n, k, tree, stamp, clock):
         for v in range(top - 1, -1, -1):
             if not gone[v] and covers(span, top, v):
                 gone[v] = True
+
+
+@nb.njit(cache=True, nogil=True)
+def count_nodes(offsets, tails, node_of, span, size, any_depth):
+    """How many nodes the count-tree has over these rows, were it built: one for each path on the way to `size` nodes that occurs, none with
+    a node and its ancestor; with `any_depth` also for paths that nothing extends to that size."""
+    n_ranks = len(node_of)
+    count, slot = np.zeros(n_ranks, np.int64), np.full(n_ranks, -1, np.int64)
+    path = np.empty(size, np.int32)
+    return _nodes_below(
+        tails, offsets[:-1] - 1, offsets[1:].copy(), path, 0, size, any_depth, node_of, span, count, slot
+    )
+
+
+@nb.njit(cache=True, nogil=True)
+def _nodes_below(tails, places, ends, path, length, size, any_depth, node_of, span, count, slot):
+    """Nodes below a path, whose last node stands at these places."""
+    touched = np.empty(len(count), np.int32)
+    n_touched = _count_ranks(tails, places, ends, 0, len(places), count, touched)
+    ranks, total = np.empty(n_touched, np.int32), 0
+    n = 0
+    for t in range(n_touched):
+        rank = touched[t]
+        apart = True
+        for d in range(length):
+            if covers(span, path[d], node_of[rank]):
+                apart = False
+        if apart:
+            slot[rank] = n
+            ranks[n] = rank
+            total += count[rank]
+            n += 1
+    starts = np.zeros(n + 1, np.int64)
+    for i in range(n):
+        starts[i + 1] = starts[i] + count[ranks[i]]
+    for t in range(n_touched):
+        count[touched[t]] = 0
+    if length + 1 == size:
+        for i in range(n):
+            slot[ranks[i]] = -1
+        return n
+    at, to = np.empty(total, np.int64), np.empty(total, np.int64)
+    free = starts[:n].copy()
+    for row in range(len(places)):
+        for p in range(places[row] + 1, ends[row]):
+            i = slot[tails[p]]
+            if i >= 0:
+                at[free[i]], to[free[i]] = p, ends[row]
+                free[i] += 1
+    for i in range(n):
+        slot[ranks[i]] = -1
+    nodes = 0
+    for i in range(n):
+        path[length] = node_of[ranks[i]]
+        below = _nodes_below(
+            tails,
+            at[starts[i] : starts[i + 1]],
+            to[starts[i] : starts[i + 1]],
+            path,
+            length + 1,
+            size,
+            any_depth,
+            node_of,
+            span,
+            count,
+            slot,
+        )
+        if below > 0 or any_depth:
+            nodes += 1 + below
+    return nodes

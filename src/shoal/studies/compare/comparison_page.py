@@ -28,6 +28,7 @@ from shoal.studies.compare.comparison_table import (
     frame_of,
     measure_of,
     notes_of,
+    numbers_of,
     reasons_of,
     settings_in,
     shares_of,
@@ -110,7 +111,7 @@ def table_columns(results: Results, rows: Sequence[Row]) -> list[str]:
     others = [name for name in ("frontier", "above_optimum", "classes") if any(row[name] is not None for row in rows)]
     telling = telling_losses(rows)
     shares = [name for name in shares_of(rows) if name.startswith(KEPT) or name in telling]
-    return ["row", *shown, *repeat, "status", *shares, *others, "seconds", "peak_mb"]
+    return [*numbers_of(rows), *shown, *repeat, "status", *shares, *others, "seconds", "peak_mb"]
 
 
 def shown_cell(row: Row, column: str) -> str:

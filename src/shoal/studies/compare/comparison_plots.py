@@ -14,6 +14,7 @@ from typing import Any
 from shoal.drawing.charts import Series, line_chart, scatter_chart
 from shoal.studies.compare.cell import DONE
 from shoal.studies.compare.comparison_table import PROMISE, SIDES, Row, main_loss, sides_of, telling_losses
+from shoal.studies.compare.field import field_charts
 
 MOST_PANELS = 12
 """Plots of one measure against one parameter that a reader can take in."""
@@ -50,7 +51,7 @@ class Plots:
 def plots_of(rows: Sequence[Row], axes: Sequence[str]) -> list[Plots]:
     """All plots, by parameter, then the fronts."""
     done = [row for row in rows if row["status"] == DONE]
-    found = []
+    found = list(_field(done))
     for axis in axes:
         if axis == "algorithm":
             continue
@@ -59,6 +60,19 @@ def plots_of(rows: Sequence[Row], axes: Sequence[str]) -> list[Plots]:
             if plots.charts:
                 found.append(plots)
     return [*found, *_frontier(done, axes), *_trade_offs(done, axes)]
+
+
+def _field(rows: Sequence[Row]) -> Iterator[Plots]:
+    """What each algorithm keeps, in the order of their ranks, for each promise; nothing where rows are not ranked."""
+    if not any("rank" in row for row in rows):
+        return
+    first = [row for row in rows if row["repeat"] == 1]
+    for fixed, inside in _fixed(first, PROMISE):
+        promise = ", ".join(
+            f"{name} = {place}" for name, place in zip(PROMISE, fixed, strict=True) if place is not None
+        )
+        for title, chart in field_charts(inside, promise):
+            yield Plots(title, (chart,))
 
 
 def _against(rows: Sequence[Row], axes: Sequence[str], axis: str, measure: str) -> Plots:

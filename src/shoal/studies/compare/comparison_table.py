@@ -18,6 +18,7 @@ from shoal.errors import Message, option
 from shoal.records.formats.text import csv_cell, guard
 from shoal.studies.compare.cell import DONE, WORDS
 from shoal.studies.compare.comparison import Results
+from shoal.studies.compare.field import by_rank
 
 Row = dict[str, Any]
 
@@ -36,7 +37,7 @@ BELOW = {
     "local": "local may publish an item as itself or as a category, row by row, and delete some, which the optimum among cuts may not",
 }
 """Why an algorithm can lose less than the optimum that it stands beside."""
-_WHOLE = {"row", "k", "m", "l", "repeat", "rows", "classes", "checked", "threads", "jobs"}
+_WHOLE = {"row", "rank", "k", "m", "l", "repeat", "rows", "classes", "checked", "threads", "jobs"}
 _TRUTHS = {"holds", "optimal", "front", "frontier", "warm"}
 _TEXTS = {"algorithm", "hierarchies", "status", "guarantee", "reason", "key"}
 
@@ -58,7 +59,7 @@ def rows_of(results: Results) -> list[Row]:
         row["front"] = row["row"] in front if row["status"] == DONE else None
         sides = sides_of(row)
         row["frontier"] = None if sides is None else sides in frontiers[_promise(row)]
-    return rows
+    return by_rank(rows, [*PROMISE, "repeat"]) if results.comparison.is_field else rows
 
 
 def losses_of(rows: Sequence[Row]) -> list[str]:
@@ -90,13 +91,18 @@ def main_loss(rows: Sequence[Row]) -> str | None:
 
 def settings_in(rows: Sequence[Row]) -> list[str]:
     """The names of settings, in the order of the table."""
-    apart = {"row", "repeat", "status", "holds", "loss", "kept", "price_of_search", *FIGURES, *LAST}
+    apart = {"row", "rank", "repeat", "status", "holds", "loss", "kept", "price_of_search", *FIGURES, *LAST}
     return list(dict.fromkeys(name for row in rows for name in row if name not in apart))
 
 
 def columns_of(rows: Sequence[Row]) -> list[str]:
     """The columns of the files."""
-    return ["row", *settings_in(rows), "repeat", "status", "holds", *shares_of(rows), *FIGURES, *LAST]
+    return [*numbers_of(rows), *settings_in(rows), "repeat", "status", "holds", *shares_of(rows), *FIGURES, *LAST]
+
+
+def numbers_of(rows: Sequence[Row]) -> list[str]:
+    """The number of a row, and its rank where rows are ranked."""
+    return ["row", *(["rank"] if any("rank" in row for row in rows) else [])]
 
 
 def cell_of(row: Row, column: str) -> Any:

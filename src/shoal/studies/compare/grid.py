@@ -52,6 +52,8 @@ class Comparison:
     axes: tuple[str, ...]
     """What differs between cells, in the order in which it was named; `algorithm` first where there are several."""
     notes: tuple[str, ...] = ()
+    is_field: bool = False
+    """Whether it is between all algorithms, ranked by what they keep."""
 
     @property
     def origin(self) -> Origin:
@@ -94,13 +96,14 @@ def comparison_schema() -> dict[str, Any]:
     return schema | {"title": "Comparison"}
 
 
-def read_comparison(path: str | os.PathLike[str]) -> Comparison:
+def read_comparison(path: str | os.PathLike[str], *, field: bool = False) -> Comparison:
     """The comparison in a file, YAML or (by its name, `.json`) JSON. Raises `InputError` for whatever is none."""
-    return comparison_of(*read_document(path))
+    return comparison_of(*read_document(path), field=field)
 
 
-def comparison_of(document: Any, origin: Origin | None = None) -> Comparison:
-    """The comparison that a document (a dict of dicts, as YAML and JSON give it) stands for."""
+def comparison_of(document: Any, origin: Origin | None = None, *, field: bool = False) -> Comparison:
+    """The comparison that a document (a dict of dicts, as YAML and JSON give it) stands for; with `field`, between all algorithms that
+    there are for its promise, whichever it names."""
     origin = origin or Origin()
     if not isinstance(document, Mapping):
         plan_of(document, origin)  # which says what is wrong
@@ -110,6 +113,8 @@ def comparison_of(document: Any, origin: Origin | None = None) -> Comparison:
     kind = _kind({**first, "outputs": document.get("outputs")}, origin)
     if "compare" not in document:
         axes = {(): {"algorithm": tuple(ALGORITHMS[kind])}}
+    elif field:
+        axes = {place: {**one, "algorithm": tuple(ALGORITHMS[kind])} for place, one in axes.items()}
     grids = [_Grid.of(place, one, base, origin) for place, one in axes.items()]
     cells, left_out = _cells(grids, base, origin)
     sound = next((cell for cell in cells if cell.refused is None), None)
@@ -125,7 +130,7 @@ def comparison_of(document: Any, origin: Origin | None = None) -> Comparison:
         f"{option} is left out for {', '.join(names)}, which {'has' if len(names) == 1 else 'have'} no use for it"
         for option, names in left_out.items()
     )
-    return Comparison(plan, tuple(cells), _axes(cells), notes)
+    return Comparison(plan, tuple(cells), _axes(cells), notes, field)
 
 
 Axes = Mapping[str, tuple[Any, ...]]

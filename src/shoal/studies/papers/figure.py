@@ -111,6 +111,7 @@ _LABELS = {
     "share": "delta, as a share of UL",
     "merge": "merges",
     "megabytes": "MB",
+    "nodes": "nodes of the count-tree",
     "ncp": "NCP",
     "items_ncp": "NCP of the items",
     "ul": "UL",
@@ -220,6 +221,8 @@ class Outcome:
     """Data sets that are not here, each with its remedy."""
     stand_ins: tuple[str, ...] = ()
     """Data that were made up in place of those of the paper."""
+    unmeasured: int = 0
+    """Measurements that did not come to an end: their data are not here, they were stopped or they cannot be made."""
 
     @property
     def ran(self) -> bool:
@@ -233,6 +236,16 @@ class Outcome:
         if not words:
             return NOT_RUN
         return words.pop() if len(words) == 1 else IN_PART
+
+    def gap(self) -> str:
+        """What a verdict is not about; nothing where all was measured."""
+        if not self.unmeasured or not self.ran:
+            return ""
+        return f"{self.unmeasured:,} of {len(self.figure.cells):,} measurements did not run"
+
+    def told_verdict(self) -> str:
+        """The verdict, with what it is not about."""
+        return self.verdict() + (f" ({gap})" if (gap := self.gap()) else "")
 
     def words(self) -> list[str]:
         """The verdict on each statement."""
@@ -254,6 +267,8 @@ class Outcome:
             "title": self.figure.title,
             "sweep": self.figure.sweep,
             "verdict": self.verdict(),
+            "measurements": len(self.figure.cells),
+            "unmeasured": self.unmeasured,
             "claims": [
                 {
                     "paper": claim.statement,

@@ -16,6 +16,8 @@ from shoal.guarantees.diversity import MatchingDiversity, kinds_of_rows
 from shoal.loss.associations import associations, confidence_error, identification_error
 from shoal.loss.queries import relative_errors
 from shoal.loss.workloads import subset_workload
+from shoal.records.knowledge import Rules
+from shoal.records.records import Records
 from shoal.studies.papers import measure, sources
 from shoal.studies.papers.figure import Cell, Claim, Figure, Finding, Judge, Mode, Panel, Row, axis_label, claim
 from shoal.studies.papers.findings import below, of_all, pairs, runs, share_of, spread
@@ -27,6 +29,8 @@ LS = (3, 4, 5, 6)
 DEFAULT_L, DEFAULT_EXP = 6, 0.9
 MIN_SUPPORT, MIN_CONVICTION, MAX_LENGTH = 0.01, 1.02, 3
 DIM, SEL = 2, 0.5
+RUNS = 10
+"""That the paper averages."""
 FIGURE_3 = {
     0.75: (45, 80.4, 15.9, 2.3, 1.2, 0.2),
     0.80: (39, 84.6, 12.2, 2.1, 1.0, 0.1),
@@ -39,7 +43,12 @@ FIGURE_3 = {
 _PLACE = ("l", "min_exp", "dim", "sel")
 _DATA = (
     "The paper does not say which rows of Adult it took: ours are the 30,718 training rows that are complete in its seven columns. "
-    "It gives heights of hierarchies only: ours are ARX's for age, education and sex, and flatter public ones for the rest."
+    "It gives heights of hierarchies only: ours are ARX's for age, education and sex, and flatter public ones for the rest. Race has "
+    "height 3 in the paper's Table III, and 2 in both public hierarchies."
+)
+_GROUPS = (
+    "Where remaining rows join groups, and these are merged (lines 18 to 23 of the algorithm), ours looks at 64 of the groups in turn, not "
+    "at all of them."
 )
 _RULES = "Negative rules have one condition: with two there would be thousands, not the tens that Figure 3 prints."
 _POSITIVE = (
@@ -61,10 +70,23 @@ def mine_rules(data: str, rows: int | None, min_exps: list[float]) -> list[Row]:
         kind, excluded = kinds_of_rows(records, rules, records["occupation"].values)
         shares = np.bincount(excluded.sum(axis=1)[kind], minlength=8) / len(records)
         row: Row = {"transactions": len(records), "min_exp": min_exp, "rules": len(rules)}
+        row["distinct"] = _distinct(records, rules)
         row |= {f"n{number}": float(shares[number]) for number in range(5)} | {"n5": float(shares[5:].sum())}
         printed = FIGURE_3[min_exp]
         measured.append(row | {"rules_printed": printed[0], "n1_printed": printed[1] / 100})
     return measured
+
+
+def _distinct(records: Records, rules: Rules) -> int:
+    """Rules about different rows or values: nodes above one another may have the same rows, and the same rule is then found twice."""
+    held = set()
+    for place, value in zip(rules.nodes, rules.value.tolist(), strict=True):
+        a = int(np.flatnonzero(place >= 0)[0])
+        column, tree = list(rules.hierarchies.items())[a]
+        there = np.isin(tree.leaf_order[slice(*tree.span[place[a]])], tree.leaves_of(records[column].values))
+        below = tree.leaf_order[slice(*tree.span[place[a]])][there]
+        held.add((column, frozenset(below.tolist()), value))
+    return len(held)
 
 
 def make_buckets(
@@ -130,7 +152,10 @@ MEASURES = {"ruled": mine_rules, "bucketized": make_buckets}
 
 @claim("|R| is 45, 39, 32, 22 and 15 rules.")
 def rules_printed(rows: list[Row]) -> Finding | None:
-    texts = [f"{row['rules']} (printed {row['rules_printed']}) at {row['min_exp']:.2f}" for row in runs(rows)]
+    texts = [
+        f"{row['rules']} ({row['distinct']} about different rows; printed {row['rules_printed']}) at {row['min_exp']:.2f}"
+        for row in runs(rows)
+    ]
     return of_all([row["rules"] == row["rules_printed"] for row in runs(rows)], f"Rules: {', '.join(texts)}.")
 
 
@@ -170,9 +195,13 @@ def same_time(rows: list[Row]) -> Finding | None:
 
 @claim("Mining the rules is the larger part.")
 def rules_are_larger(rows: list[Row]) -> Finding | None:
-    both = [(row["rules_to_3_seconds"], row["seconds"]) for row in runs(rows, "injector")]
+    both = [(row["rules_seconds"], row["seconds"]) for row in runs(rows, "injector")]
     rules, buckets = (spread([one[part] for one in both], ".2g", " s") for part in (0, 1))
-    return of_all([mining > making for mining, making in both], f"Rules take {rules}, Injector's buckets {buckets}.")
+    longer = spread([row["rules_to_3_seconds"] for row in runs(rows, "injector")], ".2g", " s")
+    ours = f"The rules that buckets are made by, of one condition, take {rules}, Injector's buckets {buckets}"
+    return of_all(
+        [mining > making for mining, making in both], f"{ours}; rules of up to three conditions would take {longer}."
+    )
 
 
 def smaller(error: str) -> Judge:
@@ -198,7 +227,13 @@ def figures(mode: Mode) -> list[Figure]:
     places = [(l, DEFAULT_EXP) for l in ls] + [(DEFAULT_L, min_exp) for min_exp in min_exps]  # noqa: E741
     sweep = tuple(_cell(mode, *place, plain + more if place == usual else plain) for place in places)
     both = f"l = {ls[0]} to {ls[-1]} with minExp = 0.9, and minExp from 0.75 with l = 6"
-    shared = (_DATA, _RULES, _BALANCED)
+    attacks, few = _repeats(mode)
+    averaged = (
+        f"Rows below l are averages of {attacks} runs, errors of {few}; the paper's are of ten."
+        if (attacks, few) != (RUNS, RUNS)
+        else f"Figures are averages of {RUNS} runs, as the paper's."
+    )
+    shared = (_DATA, _RULES, _GROUPS, _BALANCED, averaged)
     at_default = {"l": DEFAULT_L, "min_exp": DEFAULT_EXP}
     return [
         Figure(
@@ -210,6 +245,8 @@ def figures(mode: Mode) -> list[Figure]:
             (
                 _DATA,
                 "The paper does not say how long rules may be; tens of rules mean one condition.",
+                "Nodes above one another may have the same rows, and then give the same rule twice: both counts are given. The printed "
+                "ones are compared with all rules.",
                 "Met is a share within one point.",
             ),
             (Cell("injector", "ruled", {"data": "adult", "rows": mode.rows(None), "min_exps": list(MIN_EXP)}, cost=3),),
@@ -236,16 +273,16 @@ def figures(mode: Mode) -> list[Figure]:
             (
                 *shared,
                 _MACHINE,
-                "About the same is taken as within a factor of 3; the rules are those of up to three conditions.",
+                "About the same is taken as within a factor of 3.",
             ),
             sweep,
             (
                 *_panels("seconds", "seconds for buckets"),
                 Panel(
                     "rules",
-                    "Seconds for rules of up to three conditions",
+                    "Seconds for rules of one condition",
                     "min_exp",
-                    "rules_to_3_seconds",
+                    "rules_seconds",
                     (),
                     {"l": DEFAULT_L, "algorithm": "injector", "dim": DIM, "sel": SEL},
                     y_label="seconds",
@@ -295,10 +332,16 @@ def figures(mode: Mode) -> list[Figure]:
     ]
 
 
+def _repeats(mode: Mode) -> tuple[int, int]:
+    """How often buckets are made to be attacked, and how many of these are asked for errors, which take longer."""
+    return mode.of(3, RUNS), mode.of(1, RUNS)
+
+
 def _cell(mode: Mode, l: int, min_exp: float, queries: list[list[float]]) -> Cell:  # noqa: E741
     params: dict[str, Any] = {"data": "adult", "rows": mode.rows(None), "l": l, "min_exp": min_exp}
-    params |= {"attacks": mode.of(3, 10), "runs": mode.of(1, 3), "queries": queries}
-    cost = mode.of(5, 12) + 2 * len(queries) * mode.of(1, 3)
+    attacks, few = _repeats(mode)
+    params |= {"attacks": attacks, "runs": few, "queries": queries}
+    cost = mode.of(5, 20) + 2 * len(queries) * few
     return Cell("injector", "bucketized", params, limit=mode.of(90, 600), cost=cost)
 
 

@@ -1,4 +1,4 @@
-"""What was reproduced, as files: one page, a CSV and SVGs for every figure, and all figures' numbers as JSON.
+"""What was reproduced, as files: one page (also as text), a CSV and SVGs for every figure, and all figures' numbers as JSON.
 
 On the page, what the paper states stands beside what came out here, statement by statement.
 """
@@ -20,7 +20,7 @@ from shoal.studies.papers import PAPERS, paper
 from shoal.studies.papers.figure import NOT_RUN, Outcome, Row
 from shoal.studies.study import Folder
 
-PAGE, NUMBERS, PLOTS = "page.html", "figures.json", "figures"
+PAGE, TEXT, NUMBERS, PLOTS = "page.html", "page.md", "figures.json", "figures"
 
 
 def write_results(folder: Path, outcomes: Sequence[Outcome], facts: Mapping[str, Any]) -> dict[str, Any]:
@@ -36,19 +36,61 @@ def write_results(folder: Path, outcomes: Sequence[Outcome], facts: Mapping[str,
     numbers = dict(facts) | {"figures": [_finite(outcome.to_dict()) for outcome in outcomes]}
     contents[NUMBERS] = json.dumps(numbers, indent=1, allow_nan=False) + "\n"
     files = {name: text.encode() for name, text in contents.items()}
-    Folder(os.fspath(folder)).write(files | {PAGE: page_of(outcomes, facts, plots)})
+    pages = {PAGE: page_of(outcomes, facts, plots), TEXT: text_of(outcomes, facts).encode()}
+    Folder(os.fspath(folder)).write(files | pages)
     return numbers
+
+
+def text_of(outcomes: Sequence[Outcome], facts: Mapping[str, Any]) -> str:
+    """The page without plots and numbers, in Markdown: every figure, every statement, and its verdict."""
+    lines = [f"# {_title(outcomes)}", "", _how(facts), "", "| figure | | here |", "|---|---|---|"]
+    lines += [
+        f"| {_cell(f'{one.figure.paper}, {one.figure.heading}')} | {_cell(one.figure.title)} | {_cell(one.told_verdict())} |"
+        for one in outcomes
+    ]
+    for name in _papers(outcomes):
+        lines += ["", f"## {paper(name).TITLE}"]
+        for one in outcomes:
+            if one.figure.paper == name:
+                lines += _figure_text(one)
+    return "\n".join(lines) + "\n"
+
+
+def _figure_text(outcome: Outcome) -> list[str]:
+    figure = outcome.figure
+    lines = ["", f"### {figure.heading}: {figure.title}", "", figure.sweep, ""]
+    lines += ["| the paper states | here | |", "|---|---|---|"]
+    for claim, finding in outcome.findings():
+        ours, word = ("", NOT_RUN) if finding is None else (finding.ours, finding.word)
+        lines.append(f"| {_cell(claim.statement)} | {_cell(ours)} | {word} |")
+    lists = {"What differs from the paper": (*figure.differs, *outcome.stand_ins), "Not run": outcome.why_not()}
+    for title, texts in lists.items():
+        if texts:
+            lines += ["", f"{title}:", "", *(f"- {text}" for text in texts)]
+    return lines
+
+
+def _cell(text: str) -> str:
+    """In a table of Markdown a bar would end the cell."""
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def _papers(outcomes: Sequence[Outcome]) -> list[str]:
+    return list(dict.fromkeys(outcome.figure.paper for outcome in outcomes))
+
+
+def _title(outcomes: Sequence[Outcome]) -> str:
+    names = _papers(outcomes)
+    return "The four papers and Shoal" if len(names) > 1 else f"Reproducing {names[0]}"
 
 
 def page_of(outcomes: Sequence[Outcome], facts: Mapping[str, Any], plots: Mapping[str, Mapping[str, str]]) -> bytes:
     """The page."""
-    names = list(dict.fromkeys(outcome.figure.paper for outcome in outcomes))
-    title = "The four papers and Shoal" if len(names) > 1 else f"Reproducing {names[0]}"
     parts = [f"<p>{escape(_how(facts))}</p>\n", _overview(outcomes)]
-    for name in names:
+    for name in _papers(outcomes):
         parts.append(f'<h2 id="{name}">{escape(paper(name).TITLE)}</h2>\n')
         parts += [_figure(one, plots[one.figure.name]) for one in outcomes if one.figure.paper == name]
-    return web_page(title, parts)
+    return web_page(_title(outcomes), parts)
 
 
 def _how(facts: Mapping[str, Any]) -> str:
@@ -65,7 +107,7 @@ def _how(facts: Mapping[str, Any]) -> str:
 def _overview(outcomes: Sequence[Outcome]) -> str:
     rows = "".join(
         f'<tr><td><a href="#{one.figure.name}">{escape(f"{one.figure.paper}, {one.figure.heading}")}</a></td>'
-        f'<td>{escape(one.figure.title)}</td><td class="word">{escape(one.verdict())}</td></tr>\n'
+        f'<td>{escape(one.figure.title)}</td><td class="word">{escape(one.told_verdict())}</td></tr>\n'
         for one in outcomes
     )
     return f"<table><thead><tr><th>figure</th><th></th><th>here</th></tr></thead><tbody>\n{rows}</tbody></table>\n"

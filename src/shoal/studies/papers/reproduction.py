@@ -116,15 +116,30 @@ def _code(name: str) -> str:
 
 def _outcome(figure: Figure, rows: Mapping[str, list[Row]]) -> Outcome:
     names = list(dict.fromkeys(cell.params["data"] for cell in figure.cells))
-    measured = []
+    measured: list[Row] = []
+    unmeasured = 0
     for cell in figure.cells:
         # What was a list is told apart in the rows themselves.
         plain = {name: value for name, value in cell.params.items() if not isinstance(value, list)}
         where = {"data": sources.label(cell.params["data"])}
-        measured += [plain | {"status": RAN} | row | where for row in rows.get(identity(cell), ())]
+        found = [plain | {"status": RAN} | row | where for row in rows.get(identity(cell), ())]
+        unmeasured += not any(row["status"] == RAN for row in found)
+        measured += found
     return Outcome(
         figure,
         figure.derive(measured),
         tuple(reason for name in names if (reason := sources.absence(name)) is not None),
         tuple(sources.stand_in_note(name) for name in names if sources.is_stand_in(name)),
+        unmeasured,
     )
+
+
+def seconds_ahead(tasks: Iterable[Task], jobs: int) -> float:
+    """How long measurements will take, about, on a machine as busy as this one is now: what they cost where nothing else runs, times the
+    processes that want each core."""
+    alone = sum(task.cost or 0.0 for task in tasks) / jobs
+    try:
+        busy = os.getloadavg()[0]
+    except (AttributeError, OSError):  # the system does not tell
+        return alone
+    return alone * max(1.0, (busy + jobs) / (os.cpu_count() or 1))

@@ -1,0 +1,1 @@
+"""The published forms of a release in buckets that are no single table."""
