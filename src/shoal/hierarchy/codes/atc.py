@@ -6,9 +6,8 @@ import re
 from collections.abc import Collection, Sequence
 
 from shoal.errors import InputError
-from shoal.hierarchy.codes.code_files import only_file, text_of
+from shoal.hierarchy.codes.code_files import name_of, only_file, text_of
 from shoal.hierarchy.codes.vocabulary import Vocabulary
-from shoal.records.storage.streams import display_name
 
 GROUPS = "ABCDGHJLMNPRSV"
 """The anatomical main groups."""
@@ -22,7 +21,7 @@ def read_atc(paths: Sequence[str], wanted: Collection[str] | None = None) -> Voc
     path = only_file(paths, "ATC")
     codes = set(_CODE.findall(text_of(path)))
     if not codes:
-        raise InputError(f"{display_name(path)}: it holds no ATC codes such as A10BA02; is it another file?")
+        raise InputError(f"{name_of(path)}: it holds no ATC codes such as A10BA02; is it another file?")
     parent: dict[str, str] = {}
     for code in sorted(codes):
         for length, shorter in zip(LEVELS[1:], LEVELS, strict=False):
@@ -34,7 +33,7 @@ def read_atc(paths: Sequence[str], wanted: Collection[str] | None = None) -> Voc
         notes.append(
             f"{len(missing)} of {len(GROUPS)} main groups have none ({', '.join(missing)}); the file may be cut off"
         )
-    return Vocabulary("atc", "ATC", display_name(path), parent, spell_atc, by_prefix=True, notes=tuple(notes))
+    return Vocabulary("atc", "ATC", name_of(path), parent, spell_atc, by_prefix=True, notes=tuple(notes))
 
 
 def spell_atc(value: str) -> str:

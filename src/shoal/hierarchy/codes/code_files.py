@@ -10,7 +10,6 @@ import pyarrow.csv as pacsv
 
 from shoal.errors import InputError
 from shoal.hierarchy.files import read_unpacked
-from shoal.records.storage.streams import display_name
 
 BLOCK = 1 << 24
 """Bytes of a table that are read at a time."""
@@ -25,6 +24,11 @@ def text_of(path: str) -> str:
         return data.decode("latin-1")
 
 
+def name_of(path: str | os.PathLike[str]) -> str:
+    """A file as messages and sources of trees call it."""
+    return os.path.basename(path)
+
+
 def only_file(paths: Sequence[str], title: str) -> str:
     if len(paths) != 1:
         raise InputError(f"{title} is built from one file; give one, not {len(paths):,}")
@@ -33,7 +37,7 @@ def only_file(paths: Sequence[str], title: str) -> str:
 
 def columns_of(path: str, wanted: Sequence[str]) -> Iterator[list[list[str]]]:
     """Columns of a table with tabs between its cells and a line of names, block by block: the file may be larger than memory."""
-    name = display_name(path)
+    name = name_of(path)
     try:
         reader = pacsv.open_csv(
             os.fspath(path),
@@ -61,5 +65,5 @@ def header_of(path: str) -> list[str]:
         with open(path, "rb") as file:
             first = file.readline(1 << 16)
     except OSError as error:
-        raise InputError(f"{display_name(path)}: it cannot be read ({error.strerror}); check the path") from None
+        raise InputError(f"{name_of(path)}: it cannot be read ({error.strerror}); check the path") from None
     return first.decode("utf-8-sig", "replace").rstrip("\r\n").split("\t")

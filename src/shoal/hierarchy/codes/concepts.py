@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from shoal.errors import InputError
-from shoal.hierarchy.codes.code_files import columns_of, header_of
+from shoal.hierarchy.codes.code_files import columns_of, header_of, name_of
 from shoal.hierarchy.codes.vocabulary import Vocabulary, furthest_parents
-from shoal.records.storage.streams import display_name
 
 IS_A = "116680003"
 """The relationship of SNOMED CT that makes a hierarchy."""
@@ -115,7 +114,7 @@ def _by_columns(
         kind = next((columns for columns in (first, second) if set(columns) <= set(names)), None)
         if kind is None or kind in found:
             raise InputError(
-                f"{display_name(path)}: its columns are not those of another file of {title} ({', '.join(first)})"
+                f"{name_of(path)}: its columns are not those of another file of {title} ({', '.join(first)})"
             )
         found[kind] = path
     if first not in found:
@@ -142,5 +141,5 @@ def _vocabulary(
         )
     if paths[1] is None:
         notes.append("without its list of concepts nobody knows which are retired")
-    source = ",".join(display_name(path) for path in paths if path is not None)
+    source = ",".join(name_of(path) for path in paths if path is not None)
     return Vocabulary(system, title, source, parent, spell_id, retired=frozenset(retired), notes=tuple(notes))

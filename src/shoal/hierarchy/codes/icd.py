@@ -12,9 +12,8 @@ from collections.abc import Collection, Sequence
 from xml.etree import ElementTree
 
 from shoal.errors import InputError
-from shoal.hierarchy.codes.code_files import only_file, text_of
+from shoal.hierarchy.codes.code_files import name_of, only_file, text_of
 from shoal.hierarchy.codes.vocabulary import Vocabulary
-from shoal.records.storage.streams import display_name
 
 
 def _borders(text: str) -> list[str]:
@@ -58,18 +57,18 @@ def read_icd10cm(paths: Sequence[str], wanted: Collection[str] | None = None) ->
     path = only_file(paths, "ICD-10-CM")
     text = text_of(path)
     if text.lstrip()[:1] == "<":
-        parent, groups, notes = _tabular(text, display_name(path))
+        parent, groups, notes = _tabular(text, name_of(path))
     else:
-        parent, groups, notes = _ordered(text, display_name(path))
+        parent, groups, notes = _ordered(text, name_of(path))
     return Vocabulary(
-        "icd10cm", "ICD-10-CM", display_name(path), parent, spell_icd10, groups, by_prefix=True, notes=tuple(notes)
+        "icd10cm", "ICD-10-CM", name_of(path), parent, spell_icd10, groups, by_prefix=True, notes=tuple(notes)
     )
 
 
 def read_icd9cm(paths: Sequence[str], wanted: Collection[str] | None = None) -> Vocabulary:
     """From the list of diagnoses, which has no categories of its own: they are what several codes begin with."""
     path = only_file(paths, "ICD-9-CM")
-    name = display_name(path)
+    name = name_of(path)
     codes = set()
     for number, line in enumerate(text_of(path).splitlines(), 1):
         if not line.strip():
