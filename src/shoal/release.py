@@ -47,6 +47,7 @@ from shoal.records.storage.digest import row_digest
 from shoal.records.storage.memory import peak_bytes
 from shoal.records.storage.scratch import Scratch
 from shoal.records.storage.streams import is_stream
+from shoal.records.stores.once import one_copy
 from shoal.showing import Plotted, log, watching
 
 __all__ = ["Release", "Targets", "Written", "anonymize", "audit", "resolve_hierarchy", "run", "shuffle", "verify"]
@@ -87,8 +88,8 @@ def run(
     plan = read_plan(plan) if isinstance(plan, str | os.PathLike) else plan
     if plan.on_spark:
         raise plan.refusal(("engine",), "this plan is for Spark: run it with shoal run, or take engine: local")
-    targets = check_files(plan, force=force)
-    with watching(progress) as watch:
+    with one_copy(), watching(progress) as watch:
+        targets = check_files(plan, force=force)
         with plan.speaking():
             release = release_of(plan, watch, read)
         check_hash(plan, release.input_sha256)
@@ -129,9 +130,10 @@ def anonymize(
     (True, 4)
     """
     check_keywords(keywords, KEYWORDS, "anonymize")
-    plan = plan_from(data, guarantee, to_save=False, **keywords)
-    with plan.speaking(), watching(progress) as watch:
-        return release_of(plan, watch)
+    with one_copy():
+        plan = plan_from(data, guarantee, to_save=False, **keywords)
+        with plan.speaking(), watching(progress) as watch:
+            return release_of(plan, watch)
 
 
 anonymize.__signature__ = signature_of(anonymize, KEYWORDS)  # type: ignore[attr-defined]
@@ -372,7 +374,8 @@ def verify(
 
     found = certificate if isinstance(certificate, str | os.PathLike) else given_certificate(certificate)
     subject = Subject(auditor, data if is_file else None, sensitive=sensitive, knows_rules=knowledge is not None)
-    return verification(found, subject, key=key, original=original)
+    with one_copy():
+        return verification(found, subject, key=key, original=original)
 
 
 def shuffle(rows: Baskets | Records) -> Baskets | Records:

@@ -31,6 +31,7 @@ from shoal.records.layout import FORMATS, SEPARATORS, format_of
 from shoal.records.roles import check_repeats
 from shoal.records.source import fingerprint
 from shoal.records.storage.streams import Input, display_name
+from shoal.records.stores.remote import is_remote, remote_of
 from shoal.records.tokens import as_text, cell_tokens
 from shoal.records.values import Kind, is_number, kind_of
 from shoal.showing import Shown
@@ -171,6 +172,11 @@ def draft(data: Any, *, format: str | None = None, query: str | None = None, bin
     path = os.fspath(data)
     if query is not None or is_address(path):
         return _database_draft(path, format, query, bind)
+    if is_remote(path) and remote_of(path).query:
+        raise InputError(
+            f"{remote_of(path).shown}: what follows the '?' may be a token, and a plan is no place for it; "
+            "save the file to this machine first"
+        )
     if path == "-":
         raise InputError("standard input is read once, and a plan needs a path; save the data to a file first")
     if format is not None and format not in FORMATS:

@@ -18,6 +18,7 @@ from urllib.parse import quote, unquote, urlencode, urlsplit
 
 from shoal.errors import InputError, option
 from shoal.passwords import is_foreign_address
+from shoal.records.stores.remote import is_remote, without_token
 
 DATABASES = ("postgresql", "sqlite")
 """What an address stands for instead of a file's name: tables of databases."""
@@ -104,7 +105,9 @@ class Address:
 def is_address(source: Any) -> bool:
     """Whether a source is the address of a database."""
     # Addresses of other databases, or in other spellings, are known so that nothing takes them for a path.
-    return isinstance(source, str) and (_ADDRESS.match(source) is not None or is_foreign_address(source))
+    return isinstance(source, str) and (
+        _ADDRESS.match(source) is not None or (is_foreign_address(source) and not is_remote(source))
+    )
 
 
 def address_of(text: str) -> Address:
@@ -154,7 +157,9 @@ def address_of(text: str) -> Address:
 
 
 def without_password(text: Any) -> Any:
-    """The same address without a password; whatever is no address, as it is."""
+    """The same address without a password or what may be a token; whatever is no address, as it is."""
+    if is_remote(text):
+        return without_token(text)
     if not is_address(text):
         return text
     return address_of(text).shown
