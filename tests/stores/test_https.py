@@ -127,7 +127,7 @@ def test_a_redirection_leads_to_https_alone(server):
     }
     assert len(shoal.read(f"{server.address}/there.csv")) == 30
     for path in ("clear", "file"):
-        with pytest.raises(InputError, match="not https|nowhere"):
+        with pytest.raises(InputError, match=r"not https|nowhere"):
             shoal.read(f"{server.address}/{path}.csv")
     server.asked.clear()
     with pytest.raises(Unavailable, match="sends on and on"):
