@@ -31,7 +31,7 @@ from shoal.limits import limited_inputs
 from shoal.options import Place
 from shoal.plan.model import Plan
 from shoal.plan.places import short_form
-from shoal.records.database.address import DATABASES, file_of, is_address
+from shoal.records.database.address import DATABASES, address_of, file_of, is_address
 from shoal.records.database.write import TableTarget, check_table, same_file, table_rows
 from shoal.records.formats.peek import column_names
 from shoal.records.formats.text import csv_cell, escape_guard
@@ -114,6 +114,10 @@ class Targets:
     def check_files(self, *, force: bool = False, inputs: tuple[str, ...] = ()) -> None:
         """As `check`, without a look into a database."""
         check_writable(self.objects, filter(is_remote, inputs))
+        if is_address(self.data) and address_of(self.data).kind == "duckdb":
+            raise InputError(
+                f"{display_name(self.data)}: files of DuckDB are for reading; write to a file, such as release.parquet, which DuckDB reads"
+            )
         if self.data != "-":
             layout_for(self.data)
         if is_address(self.data) and self.certificate is None:

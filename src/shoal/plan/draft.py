@@ -637,6 +637,12 @@ def _output_lines(path: str, found: Draft) -> list[str]:
         name = "release" if address.table is None else f"{address.parts[-1]}_public"
         parts = [*(() if address.table is None else address.parts[:-1]), name]
         plain = all(re.fullmatch(r"[a-z_][a-z0-9_]*", part) for part in parts)
+        if address.kind == "duckdb":  # which is only read
+            return [
+                "outputs:",
+                f"  data: {_scalar(f'{name}.parquet')}  # and its certificate beside it",
+                "# The rows are shuffled: their order can give people away.",
+            ]
         table = ".".join(parts if plain else ('"' + part.replace('"', '""') + '"' for part in parts))
         return [
             "outputs:",
