@@ -33,7 +33,7 @@ VERBS = {"cut", "put", "read", "set", "split"}
 NOUNS = {"seed", "speed", "need", "feed", "bound", "balanced"}
 """Not participles, or, like balanced, the name of an algorithm."""
 
-LATE = ("shoal.kernels", "scipy", "pyarrow", "polars")
+LATE = ("shoal.kernels", "shoal.records.stores.copies", "scipy", "pyarrow", "polars")
 """What takes long to import, which an error in a request should not have to wait for."""
 PLATFORM = {"resource", "fcntl", "ctypes"}
 """What some systems lack."""

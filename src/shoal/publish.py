@@ -31,7 +31,7 @@ from shoal.limits import limited_inputs
 from shoal.options import Place
 from shoal.plan.model import Plan
 from shoal.plan.places import short_form
-from shoal.records.database.address import DATABASES, file_of, is_address
+from shoal.records.database.address import DATABASES, address_of, file_of, is_address
 from shoal.records.database.write import TableTarget, check_table, same_file, table_rows
 from shoal.records.formats.peek import column_names
 from shoal.records.formats.text import csv_cell, escape_guard
@@ -49,6 +49,8 @@ from shoal.records.storage.publication import (
     display_name,
     writing_errors,
 )
+from shoal.records.stores.remote import has_scheme, is_remote
+from shoal.records.stores.upload import Upload, check_stored, check_writable
 from shoal.records.writing import Told, flags_to_read, write_to, written_records, written_tokens
 
 if TYPE_CHECKING:
@@ -90,7 +92,12 @@ class Targets:
     def files(self) -> tuple[str, ...]:
         """In the order in which they are put in place: whoever finds the data finds its certificate."""
         named = (self.certificate, self.rules, self.report, None if is_address(self.data) else self.data)
-        return tuple(name for name in named if name not in (None, "-"))
+        return tuple(name for name in named if name not in (None, "-") and not is_remote(name))
+
+    @property
+    def objects(self) -> tuple[str, ...]:
+        """Those that go to a store, in the order in which they get their names there."""
+        return tuple(name for name in (self.certificate, self.data) if name is not None and is_remote(name))
 
     @property
     def private(self) -> tuple[str, ...]:
@@ -102,9 +109,15 @@ class Targets:
         self.check_files(force=force, inputs=inputs)
         if is_address(self.data):
             check_table(self.data, force=force, sources=[given for given in inputs if is_address(given)])
+        check_stored(self.objects, force=force)
 
     def check_files(self, *, force: bool = False, inputs: tuple[str, ...] = ()) -> None:
         """As `check`, without a look into a database."""
+        check_writable(self.objects, filter(is_remote, inputs))
+        if is_address(self.data) and address_of(self.data).kind == "duckdb":
+            raise InputError(
+                f"{display_name(self.data)}: files of DuckDB are for reading; write to a file, such as release.parquet, which DuckDB reads"
+            )
         if self.data != "-":
             layout_for(self.data)
         if is_address(self.data) and self.certificate is None:
@@ -122,6 +135,15 @@ class Targets:
             raise InputError("rules go to a file of their own, not to standard output")
         if self.report == "-":
             raise InputError("the report goes to a file of its own, not to standard output; name one")
+        if is_remote(self.certificate) and not is_remote(self.data):
+            raise InputError(
+                "a certificate goes to a store together with its data alone; write it to a file, or the data to the store, too"
+            )
+        if private := [name for name in self.private if is_remote(name)]:
+            raise InputError(
+                f"{display_name(private[0])}: it is for its owner alone, and a store does not promise who reads it; "
+                "name a file on this machine"
+            )
         kept = [("an input of this release", file_of(given)) for given in inputs if os.path.exists(file_of(given))]
         if is_address(self.data):
             kept.append(("the database of this release", file_of(self.data)))
@@ -158,7 +180,7 @@ def check_files(plan: Plan, *, force: bool = False) -> Targets | None:
     files = list(_input_files(plan))
     for place, given in () if plan.is_asked else files:  # what was asked for by options, the readers miss
         path = plan.path_of(given)
-        if path != "-" and "://" not in path and not is_address(path) and not os.path.isfile(path):
+        if path != "-" and not has_scheme(path) and not is_address(path) and not os.path.isfile(path):
             what = "it is a folder" if os.path.isdir(path) else "there is no such file"
             is_tree = place[0] == "hierarchies"
             near, forms = (near_form(given), ", or take a known form such as balanced:5") if is_tree else ("", "")
@@ -290,8 +312,13 @@ def row_certificate(release: Release, sign: Path | None = None) -> dict[str, Any
 def _write_file(
     release: Release, targets: Targets, force: bool, progress: Progress
 ) -> tuple[Layout, str, tuple[str, ...]]:
-    with Publication(targets.files, force=force) as publication, contextlib.ExitStack() as stack:
+    with (
+        Upload(targets.objects, force=force) as upload,
+        Publication(targets.files, force=force, at_last=upload.place) as publication,
+        contextlib.ExitStack() as stack,
+    ):
         staged = {target: publication.file(target, private=target in targets.private) for target in targets.files}
+        staged |= {target: upload.file(target) for target in targets.objects}
         file = staged.get(targets.data) or stack.enter_context(_passing_through())
         progress("writing", 0.0)
         layout = write_to(file, release.published, layout_for(targets.data, release.layout), targets.data)
@@ -303,7 +330,10 @@ def _write_file(
             with open(file.path, "rb") as done, writing_errors("-"):
                 shutil.copyfileobj(done, sys.stdout.buffer)
                 sys.stdout.buffer.flush()
-    return layout, file.sha256, _reading_notes(targets, flags)
+        if targets.objects:
+            progress("uploading", 0.0)
+            upload.send()
+    return layout, file.sha256, _reading_notes(targets, flags) + upload.notes
 
 
 def _write_table(

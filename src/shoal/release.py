@@ -49,6 +49,7 @@ from shoal.records.storage.digest import row_digest
 from shoal.records.storage.memory import peak_bytes
 from shoal.records.storage.scratch import Scratch
 from shoal.records.storage.streams import is_stream
+from shoal.records.stores.once import one_copy
 from shoal.showing import Plotted, log, watching
 
 __all__ = ["Release", "Targets", "Written", "anonymize", "audit", "resolve_hierarchy", "run", "shuffle", "verify"]
@@ -89,8 +90,8 @@ def run(
     plan = read_plan(plan) if isinstance(plan, str | os.PathLike) else plan
     if plan.on_spark:
         raise plan.refusal(("engine",), "this plan is for Spark: run it with shoal run, or take engine: local")
-    targets = check_files(plan, force=force)
-    with watching(progress) as watch:
+    with one_copy(), watching(progress) as watch:
+        targets = check_files(plan, force=force)
         with plan.speaking():
             release = release_of(plan, watch, read)
         check_hash(plan, release.input_sha256)
@@ -131,9 +132,10 @@ def anonymize(
     (True, 4)
     """
     check_keywords(keywords, KEYWORDS, "anonymize")
-    plan = plan_from(data, guarantee, to_save=False, **keywords)
-    with plan.speaking(), watching(progress) as watch:
-        return release_of(plan, watch)
+    with one_copy():
+        plan = plan_from(data, guarantee, to_save=False, **keywords)
+        with plan.speaking(), watching(progress) as watch:
+            return release_of(plan, watch)
 
 
 anonymize.__signature__ = signature_of(anonymize, KEYWORDS)  # type: ignore[attr-defined]
@@ -390,7 +392,8 @@ def verify(
         policy = read_policy(policy)
     path, knows = (data if is_file else None), knowledge is not None
     subject = Subject(auditor, path, sensitive=sensitive, policy=policy, knows_rules=knows)
-    return verification(found, subject, key=key, original=original)
+    with one_copy():
+        return verification(found, subject, key=key, original=original)
 
 
 def shuffle(rows: Baskets | Records, together: tuple[str, ...] = ()) -> Baskets | Records:

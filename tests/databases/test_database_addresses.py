@@ -143,7 +143,7 @@ def test_the_hash_of_rows_is_that_of_their_content_in_any_order(rows, random):
 
 
 @pytest.mark.parametrize(
-    "text", ["mysql://ann:geheim@host/db", "postgresql+psycopg://ann:geheim@host/db?table=t", "DuckDB:///clinic.db"]
+    "text", ["mysql://ann:geheim@host/db", "postgresql+psycopg://ann:geheim@host/db?table=t", "Snowflake:///clinic.db"]
 )
 def test_addresses_of_other_databases_are_refused_without_their_password(text):
     assert is_address(text)

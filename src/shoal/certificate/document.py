@@ -27,7 +27,8 @@ from shoal.certificate.sign import Signer
 from shoal.errors import InputError
 from shoal.limits import read_fixed, unique_keys
 from shoal.records.storage.journal import settle
-from shoal.records.storage.streams import display_name, reading_errors
+from shoal.records.storage.streams import Input, display_name, reading_errors
+from shoal.records.stores.remote import is_remote
 
 Path = str | os.PathLike[str]
 
@@ -97,9 +98,13 @@ def _sign(facts: Mapping[str, Any], signer: Signer | None) -> Mapping[str, Any]:
 def read_certificate(path: Path) -> CertificateFile:
     """The certificate in a JSON file, a page or a PDF."""
     settle(path)
-    with reading_errors(path), open(path, "rb") as file:
+    with reading_errors(path), _opened(path) as file:
         data = read_fixed(file, display_name(path), _LARGEST, "a certificate")
     return certificate_in(data, display_name(path))
+
+
+def _opened(path: Path) -> Any:
+    return Input(path) if is_remote(path) else open(path, "rb")
 
 
 def given_certificate(content: Path | bytes | Mapping[str, Any] | CertificateFile) -> CertificateFile:

@@ -24,6 +24,7 @@ from shoal.cli.terminal import print_json, say, values_shown, warnings_told
 from shoal.errors import VALUES, Message, ShoalError, way_to
 from shoal.limits import own_limit
 from shoal.passwords import without_passwords
+from shoal.records.stores.once import one_copy
 
 INTERRUPTED, BROKEN_PIPE = 130, 141
 
@@ -99,7 +100,7 @@ def _run(arguments: list[str]) -> int:
     _spell_out_what_cannot_be_shown()
     try:
         check_room(arguments)
-        with own_limit(), warnings_told():
+        with own_limit(), one_copy(), warnings_told():
             code = command_line(arguments)(arguments, standalone_mode=False, prog_name="shoal")
         sys.stdout.flush()
         if code == INTERRUPTED:

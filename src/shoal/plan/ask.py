@@ -69,9 +69,10 @@ def plan_from(data: Any, guarantee: Any, *, folder: str = "", to_save: bool = Tr
             memory[at] = path
             return f"a {type(path).__name__} in memory"
         text = os.fspath(path)
-        if not to_save and is_address(text):
+        shown = without_password(text)
+        if not to_save and (is_address(text) or shown != text):
             memory[at] = text
-        return relative_path(without_password(text), folder)
+        return relative_path(shown, folder)
 
     path = place(data, ("input", "path"), "the data")
     source = with_query(data, given.get("query"))
@@ -137,8 +138,6 @@ def _header(data: Any, kind: str, given: Mapping[str, Any], to_save: bool) -> li
     if isinstance(data, Records):
         return []
     is_path = isinstance(data, str | os.PathLike)
-    if is_path and "://" in os.fspath(data) and not is_address(data):
-        return []
     if not to_save and not any(name in given for name in _NAMING):
         return []
     form = given.get("format") or (format_of(os.fspath(data))[0] if is_path else None)

@@ -12,6 +12,7 @@ from shoal.records.database.address import address_of, is_address, with_query
 from shoal.records.layout import format_of
 from shoal.records.records import Records
 from shoal.records.roles import name_list
+from shoal.records.stores.remote import is_remote, remote_of
 
 
 def check_combinations(plan: Plan) -> None:
@@ -38,6 +39,8 @@ def _check_addresses(plan: Plan) -> None:
     if plan.outputs is not None:
         given.append((("outputs", "data"), plan.outputs.data))
     for place, text in given:
+        if is_remote(text) and not plan.on_spark:
+            _check_remote(plan, place, text)
         if not is_address(text):
             continue
         try:
@@ -59,6 +62,20 @@ def _check_addresses(plan: Plan) -> None:
     if outputs is not None and is_address(outputs.data) and outputs.certificate is None:
         raise plan.refusal(
             ("outputs",), f"a table has no place for its certificate; name a file for it ({option('certificate')})"
+        )
+
+
+def _check_remote(plan: Plan, place: Place, text: str) -> None:
+    """An object has a whole address, without what may be a token, which a plan is no place for."""
+    try:
+        remote = remote_of(text)
+    except InputError as error:
+        raise plan.refusal_of(place, error) from None
+    if remote.query and not plan.is_asked:
+        raise plan.refusal(
+            place,
+            f"{remote.shown}: what follows the '?' may be a token, and a plan is no place for it; pass the address on the command line, "
+            "or save the file to this machine",
         )
 
 

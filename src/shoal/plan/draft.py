@@ -31,6 +31,7 @@ from shoal.records.layout import FORMATS, SEPARATORS, format_of
 from shoal.records.roles import check_repeats
 from shoal.records.source import fingerprint
 from shoal.records.storage.streams import Input, display_name
+from shoal.records.stores.remote import is_remote, remote_of
 from shoal.records.tokens import as_text, cell_tokens
 from shoal.records.values import Kind, is_number, kind_of
 from shoal.showing import Shown
@@ -171,6 +172,11 @@ def draft(data: Any, *, format: str | None = None, query: str | None = None, bin
     path = os.fspath(data)
     if query is not None or is_address(path):
         return _database_draft(path, format, query, bind)
+    if is_remote(path) and remote_of(path).query:
+        raise InputError(
+            f"{remote_of(path).shown}: what follows the '?' may be a token, and a plan is no place for it; "
+            "save the file to this machine first"
+        )
     if path == "-":
         raise InputError("standard input is read once, and a plan needs a path; save the data to a file first")
     if format is not None and format not in FORMATS:
@@ -631,6 +637,12 @@ def _output_lines(path: str, found: Draft) -> list[str]:
         name = "release" if address.table is None else f"{address.parts[-1]}_public"
         parts = [*(() if address.table is None else address.parts[:-1]), name]
         plain = all(re.fullmatch(r"[a-z_][a-z0-9_]*", part) for part in parts)
+        if address.kind == "duckdb":  # which is only read
+            return [
+                "outputs:",
+                f"  data: {_scalar(f'{name}.parquet')}  # and its certificate beside it",
+                "# The rows are shuffled: their order can give people away.",
+            ]
         table = ".".join(parts if plain else ('"' + part.replace('"', '""') + '"' for part in parts))
         return [
             "outputs:",

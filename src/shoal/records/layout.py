@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from shoal.errors import InputError
 from shoal.passwords import without_passwords
 from shoal.records.database.address import DATABASES, address_of, is_address
+from shoal.records.stores.remote import display_remote, is_remote
 
 TEXT_FORMATS = ("dat", "csv", "tsv", "long", "jsonl")
 FORMATS = (*TEXT_FORMATS, "parquet", "arrow")
@@ -78,6 +79,7 @@ def format_of(name: str) -> tuple[str | None, str | None]:
     """The format and the compression that a file's name tells, none where it does not tell; an address tells none."""
     if is_address(name):
         return None, None
+    name = display_remote(name) if is_remote(name) else name
     stem, suffix = os.path.splitext(name.lower())
     compression = _COMPRESSIONS.get(suffix)
     if compression:

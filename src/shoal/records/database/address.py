@@ -2,6 +2,7 @@
 
     postgresql://user@host:5432/clinic?table=visits          postgresql://host/clinic?table=clinic.visits&sslmode=require
     sqlite:clinic.db?table=visits                            sqlite:////var/data/clinic.db?table=visits
+    duckdb:clinic.duckdb?table=visits                        duckdb:clinic.duckdb?table=clinic.visits
 
 A path after `sqlite:` is a path; after `sqlite:///` it is one too, as in the addresses of SQLAlchemy, so that a fourth stroke begins an
 absolute path. A query may stand for the table (`?query=SELECT...`, percent-encoded); that is how a query travels. Nothing here opens a
@@ -18,12 +19,15 @@ from urllib.parse import quote, unquote, urlencode, urlsplit
 
 from shoal.errors import InputError, option
 from shoal.passwords import is_foreign_address
+from shoal.records.stores.remote import is_remote, without_token
 
-DATABASES = ("postgresql", "sqlite")
+DATABASES = ("postgresql", "sqlite", "duckdb")
 """What an address stands for instead of a file's name: tables of databases."""
 
-_SCHEMES = {"postgresql": "postgresql", "postgres": "postgresql", "sqlite": "sqlite"}
-_ADDRESS = re.compile(r"(?:(postgresql|postgres)://|(sqlite):)", re.IGNORECASE)
+_SCHEMES = {"postgresql": "postgresql", "postgres": "postgresql", "sqlite": "sqlite", "duckdb": "duckdb"}
+_ADDRESS = re.compile(r"(?:(postgresql|postgres)://|(sqlite|duckdb):)", re.IGNORECASE)
+_IN_FILES = {"sqlite": "SQLite", "duckdb": "DuckDB"}
+"""Databases that are files, and how they write their names."""
 _SECRETS = ("password", "sslpassword")
 # What libpq knows: a name that it does not know may be a part of a password.
 _OPTIONS = re.compile(
@@ -41,9 +45,9 @@ class Address:
     """A table or a query of a database, or only the database."""
 
     kind: str
-    """`postgresql` or `sqlite`."""
+    """`postgresql`, `sqlite` or `duckdb`."""
     uri: str
-    """The database, as its driver takes it: for SQLite the path of the file. It may hold a password: never show it."""
+    """The database, as its driver takes it: for SQLite and DuckDB the path of the file. It may hold a password: never show it."""
     table: str | None = None
     query: str | None = None
 
@@ -53,7 +57,7 @@ class Address:
     @property
     def database(self) -> str:
         """The database for messages, without a password."""
-        return f"sqlite:{self.uri}" if self.kind == "sqlite" else _bare(self.uri)
+        return f"{self.kind}:{self.uri}" if self.kind in _IN_FILES else _bare(self.uri)
 
     @property
     def shown(self) -> str:
@@ -71,7 +75,7 @@ class Address:
     @property
     def secrets(self) -> tuple[str, ...]:
         """The passwords in it, in every form in which a driver might repeat them."""
-        if self.kind == "sqlite":
+        if self.kind in _IN_FILES:
             return ()
         parts = urlsplit(self.uri)
         raw = [value for name, value in _pairs(parts.query) if name in _SECRETS]
@@ -87,7 +91,7 @@ class Address:
         assert self.table is not None
         found, at = [], 0
         while (part := _PART.match(self.table, at)) is not None:
-            plain = part[2] if self.kind == "sqlite" else (part[2] or "").lower()
+            plain = part[2] if self.kind in _IN_FILES else (part[2] or "").lower()
             found.append(part[1].replace('""', '"') if part[1] is not None else plain)
             at = part.end()
             if self.table[at : at + 1] != "." or at + 1 == len(self.table):
@@ -104,7 +108,9 @@ class Address:
 def is_address(source: Any) -> bool:
     """Whether a source is the address of a database."""
     # Addresses of other databases, or in other spellings, are known so that nothing takes them for a path.
-    return isinstance(source, str) and (_ADDRESS.match(source) is not None or is_foreign_address(source))
+    return isinstance(source, str) and (
+        _ADDRESS.match(source) is not None or (is_foreign_address(source) and not is_remote(source))
+    )
 
 
 def address_of(text: str) -> Address:
@@ -112,8 +118,8 @@ def address_of(text: str) -> Address:
     found = _ADDRESS.match(text)
     if found is None:  # what it begins with may be a part of a password
         raise InputError(
-            "an address is neither postgresql://USER@HOST/DATABASE?table=NAME nor sqlite:FILE?table=NAME; write it so, with nothing "
-            "before it and without a driver's name, or export the table to a file, such as Parquet or CSV"
+            "an address is neither postgresql://USER@HOST/DATABASE?table=NAME nor sqlite:FILE?table=NAME nor duckdb:FILE?table=NAME; "
+            "write it so, with nothing before it and without a driver's name, or export the table to a file, such as Parquet or CSV"
         )
     kind = _SCHEMES[(found[1] or found[2]).lower()]
     if "#" in text and kind == "postgresql":
@@ -132,12 +138,12 @@ def address_of(text: str) -> Address:
                 raise InputError(f"an address has an empty {name}; write {name}=..., or leave it out")
     if len(asked) > 1:
         raise InputError("an address has both a table and a query; leave one of them out")
-    if kind == "sqlite":
+    if kind in _IN_FILES:
         if passed:
             raise InputError(
-                f"an address of SQLite takes table or query, not {passed[0].partition('=')[0]!r}; leave it out"
+                f"an address of {_IN_FILES[kind]} takes table or query, not {passed[0].partition('=')[0]!r}; leave it out"
             )
-        uri = _sqlite_path(unquote(before[len("sqlite:") :]))
+        uri = _path_of_file(unquote(before[len(f"{kind}:") :]), kind)
     else:
         uri = f"postgresql://{before[found.end() :]}" + (f"?{'&'.join(passed)}" if passed else "")
         whole = re.fullmatch(r"(?:[^/@]*@)?[^/@]*/[^/@]+", before[found.end() :])
@@ -154,7 +160,9 @@ def address_of(text: str) -> Address:
 
 
 def without_password(text: Any) -> Any:
-    """The same address without a password; whatever is no address, as it is."""
+    """The same address without a password or what may be a token; whatever is no address, as it is."""
+    if is_remote(text):
+        return without_token(text)
     if not is_address(text):
         return text
     return address_of(text).shown
@@ -181,14 +189,14 @@ def with_query(data: Any, query: str | None) -> Any:
 def with_path(text: str, move: Any) -> str:
     """The address with the path of its file changed by `move`; addresses of servers have none."""
     address = address_of(text)
-    if address.kind != "sqlite":
+    if address.kind not in _IN_FILES:
         return text
     return replace(address, uri=move(address.uri)).shown
 
 
 def file_of(text: str) -> str:
-    """The file that an address of SQLite is about; whatever else is given, as it is."""
-    return address_of(text).uri if is_address(text) and address_of(text).kind == "sqlite" else text
+    """The file that an address of SQLite or DuckDB is about; whatever else is given, as it is."""
+    return address_of(text).uri if is_address(text) and address_of(text).kind in _IN_FILES else text
 
 
 def refuse_format(text: str, format: str | None) -> None:
@@ -230,13 +238,13 @@ def _bare(uri: str) -> str:
     return f"{scheme}://{who.partition(':')[0]}{at}{where}" + (f"?{'&'.join(kept)}" if kept else "")
 
 
-def _sqlite_path(path: str) -> str:
+def _path_of_file(path: str, kind: str) -> str:
     if path.startswith("///"):
         path = path[3:]  # sqlite:///relative.db and sqlite:////absolute.db
     elif path.startswith("//"):
         raise InputError(
-            "an address of SQLite has no host; write sqlite:file.db?table=NAME or sqlite:///file.db?table=NAME"
+            f"an address of {_IN_FILES[kind]} has no host; write {kind}:file.db?table=NAME or {kind}:///file.db?table=NAME"
         )
     if not path or path.endswith(os.sep) or path == ":memory:":
-        raise InputError("an address of SQLite names no file; write sqlite:file.db?table=NAME")
+        raise InputError(f"an address of {_IN_FILES[kind]} names no file; write {kind}:file.db?table=NAME")
     return path

@@ -1,7 +1,7 @@
 """Tables and queries of databases as tables, read by the same code as Parquet, and the hash of what they hold.
 
-PostgreSQL says the type of every column; what has no counterpart in Arrow (numeric, uuid, time, ...) is asked for as text. SQLite has types
-per value: the columns are looked through first, then asked for as text and made numbers again where all of their values are.
+PostgreSQL and DuckDB say the type of every column; what has no counterpart in Arrow (numeric, uuid, time, ...) is asked for as text. SQLite
+has types per value: the columns are looked through first, then asked for as text and made numbers again where all of their values are.
 
 The hash is of the content, not of bytes: every row of all columns is hashed by itself, and the hash of the sorted hashes does not
 depend on the order in which a server gives its rows. Missing and empty values count as the same, as they do for all readers.
@@ -44,6 +44,7 @@ _TYPES = {
 }
 AS_TEXT = ("date", "timestamp", "timestamp with time zone")
 _ITEMS = (pa.string(), pa.int16(), pa.int32(), pa.int64(), pa.bool_())
+_SMALL = (pa.int8(), pa.uint8(), pa.uint16(), pa.uint32())
 _SPECIAL = ("money", "oid", "bpchar")  # their Arrow form is a number of another meaning, or padded
 
 
@@ -103,7 +104,7 @@ class DatabaseInput:
     def layout(self, items: str, separator: str, id: str | None = None) -> Layout:
         """How its sets stood there."""
         types = tuple((column.name, column.type) for column in self._columns if column.type)
-        parted = separator if self.address.kind == "sqlite" else " "
+        parted = " " if self.address.kind == "postgresql" else separator
         return Layout(self.address.kind, items, parted, id, types=types)
 
     def sha256(self) -> str:
@@ -173,10 +174,19 @@ def _escaped(texts: pa.Array) -> pa.Array:
 
 def identity_of(session: Session, address: Address) -> Identity | None:
     """What an address stands for as the server sees it; none if there is no such table."""
-    if session.kind == "sqlite":
+    if session.kind != "postgresql":
         file = (os.path.realpath(address.uri),)
         if address.query is not None:
-            return Identity("sqlite", file, address.query)
+            return Identity(session.kind, file, address.query)
+    if session.kind == "duckdb":
+        *schema, name = address.parts
+        within = f"lower(table_schema) = lower({literal(schema[0])})" if schema else "table_schema = current_schema()"
+        found = session.rows(
+            "SELECT table_schema, table_name FROM information_schema.tables WHERE table_catalog = current_database() "
+            f"AND {within} AND lower(table_name) = lower({literal(name)})"
+        )
+        return None if not found else Identity("duckdb", file, f"SELECT * FROM {quote_name(*found[0])}", found[0])
+    if session.kind == "sqlite":
         (wanted,) = address.parts
         found = session.rows(
             "SELECT name, rootpage FROM sqlite_master WHERE type IN ('table', 'view') "
@@ -229,6 +239,8 @@ def _columns(session: Session, select: str) -> list[_Asked]:
     schema = session.schema(select)
     if session.kind == "postgresql":
         return [_postgresql_column(field) for field in schema]
+    if session.kind == "duckdb":
+        return [_duckdb_column(field) for field in schema]
     if not schema.names:
         return []
     check_repeats(schema.names, "the query")
@@ -256,6 +268,19 @@ def _sqlite_column(name: str, whole: bool, real: bool, text: bool, blob: bool) -
         kind = ""
     # The driver settles on a type by the first rows, and takes no value for a whole number.
     return _Asked(name, f"coalesce({spelled}, '')", kind, from_text=True)
+
+
+def _duckdb_column(field: pa.Field) -> _Asked:
+    column = quote_name(field.name)
+    if is_list(field.type):
+        return _Asked(field.name, column if field.type.value_type in _ITEMS else f"CAST({column} AS VARCHAR[])", "")
+    kind = _TYPES.get(field.type)
+    if kind is not None and kind not in AS_TEXT:
+        return _Asked(field.name, column, kind)
+    if field.type in _SMALL:
+        return _Asked(field.name, f"CAST({column} AS BIGINT)", "bigint")
+    is_exact = pa.types.is_decimal(field.type) or field.type == pa.uint64()
+    return _Asked(field.name, f"CAST({column} AS VARCHAR)", "numeric" if is_exact else kind or "")
 
 
 def _postgresql_column(field: pa.Field) -> _Asked:

@@ -34,6 +34,9 @@ _SETTINGS = (
     "bytea_output = 'hex'",
 )
 
+_CLOSED = {"enable_external_access": "false", "autoinstall_known_extensions": "false"}
+"""A view in a file of DuckDB may ask for other files, and for servers: nothing but the file itself is read."""
+
 _FAULTS = (
     (
         r"password authentication failed|no password supplied|no pg_hba.conf entry|role \".*\" does not exist|28P01",
@@ -49,7 +52,10 @@ _FAULTS = (
         r"connection to server|could not translate host name|could not connect|timeout expired|Connection refused|Failed to connect",
         "the server cannot be reached ({reason}); check host and port, and that the server runs",
     ),
-    (r"relation .* does not exist|no such table|42P01", "there is no such table; check its name and schema"),
+    (
+        r"relation .* does not exist|no such table|42P01|Catalog Error: Table with name",
+        "there is no such table; check its name and schema",
+    ),
     (r"permission denied|42501|readonly database", "you may not do this; ask for the right"),
     (
         r"already exists|42P07",
@@ -57,8 +63,15 @@ _FAULTS = (
     ),
     (r"schema .* does not exist|3F000", "there is no such schema; create it first"),
     (r"other objects depend|2BP01", "the old table cannot be replaced; drop what depends on it first"),
-    (r"database is locked|database table is locked|55P03", "somebody else writes to it{undone}; try again later"),
-    (r"file is not a database|unable to open|failed to open", "it cannot be opened as a database; check the path"),
+    (
+        r"database is locked|database table is locked|55P03|Could not set lock",
+        "somebody else writes to it{undone}; try again later",
+    ),
+    (r"Permission Error", "it asks for more than its own file, which stays closed; make a table of what it reads"),
+    (
+        r"file is not a database|unable to open|failed to open|not a valid DuckDB|Cannot launch in-memory",
+        "it cannot be opened as a database; check the path",
+    ),
     (
         r"disk I/O error|disk is full|No space left|53100",
         "it cannot be written{undone}; make room on its disk",
@@ -79,7 +92,7 @@ class Session:
         self.writes = write
         self._undone = "; nothing was written" if write else ""
         self._streams: list[contextlib.ExitStack] = []
-        if address.kind == "sqlite":
+        if address.kind != "postgresql":
             self._check_file()
         with self.faults():
             self._connection = self._connected()
@@ -112,11 +125,18 @@ class Session:
 
     def _connected(self) -> Any:
         try:
-            driver = import_module(f"adbc_driver_{self.kind}.dbapi")
+            driver = import_module(f"adbc_driver_{self.kind}{'.dbapi' * (self.kind != 'duckdb')}")
+            manager = import_module("adbc_driver_manager.dbapi")
         except ImportError:
             raise InputError(
-                f"{self.address.database}: databases need a driver; pip install 'shoal[sql]', and try again"
+                f"{self.address.database}: databases need a driver; pip install 'shoal[{'duckdb' if self.kind == 'duckdb' else 'sql'}]', "
+                "and try again"
             ) from None
+        if self.kind == "duckdb":
+            settings = {"path": self.address.uri, "access_mode": "READ_ONLY", **_CLOSED}
+            return manager.connect(
+                driver=driver.driver_path(), entrypoint="duckdb_adbc_init", db_kwargs=settings, autocommit=False
+            )
         if self.kind == "postgresql":
             return driver.connect(_with_defaults(self.address.uri), autocommit=False)
         mode = "rwc" if self.writes else "ro"

@@ -33,6 +33,7 @@ from typing import Any, BinaryIO
 
 from shoal.errors import InputError
 from shoal.records.database.address import address_of, file_of, is_address, with_path
+from shoal.records.stores.remote import has_scheme
 
 try:
     import fcntl
@@ -208,7 +209,7 @@ def settle(*places: Target | None) -> None:
     folders: dict[str, set[str]] = {}
     for text in given:
         path = file_of(text)
-        if path != "-" and not is_address(path) and "://" not in path and not path.startswith("table:"):
+        if path != "-" and not is_address(path) and not has_scheme(path) and not path.startswith("table:"):
             target = os.path.realpath(path)
             folders.setdefault(os.path.dirname(target), set()).add(_claim_of(target))
     for folder, named in folders.items():

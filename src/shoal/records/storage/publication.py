@@ -14,7 +14,7 @@ import os
 import signal
 import stat
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import FrameType
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -22,6 +22,7 @@ from shoal.errors import InputError, option
 from shoal.passwords import without_passwords
 from shoal.records.database.address import address_of, file_of, is_address
 from shoal.records.storage.journal import InDoubt, Journal, Seen, TableRows, Target, settle, sync_folder
+from shoal.records.stores.remote import display_remote, is_remote
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -38,6 +39,8 @@ def display_name(target: Target) -> str:
     text = os.fspath(target)
     if is_address(text):
         return address_of(text).name
+    if is_remote(text):
+        return display_remote(text)
     text = without_passwords(text)
     return "standard output" if text == "-" else os.path.basename(text) or repr(text)
 
@@ -69,6 +72,10 @@ def check_targets(targets: Iterable[Target], *, force: bool = False, database: s
     settle(*targets, database)
     seen = set()
     for target in targets:
+        if is_remote(target):
+            raise InputError(
+                f"{display_name(target)}: only a release and its certificate go to a store; name a file on this machine"
+            )
         name, path = display_name(target), os.path.realpath(target)
         folder = os.path.dirname(path)
         if path in seen:
@@ -159,7 +166,8 @@ class Publication:
         with publication.file(data) as file:
             file.write(...)
 
-    `folder` is a folder that belongs to them, and `database` the address of a table that does, if there is one (see `table`).
+    `folder` is a folder that belongs to them, and `database` the address of a table that does, if there is one (see `table`). `at_last` is
+    called when all have their names; if it raises, they lose them again.
     """
 
     def __init__(
@@ -169,11 +177,13 @@ class Publication:
         force: bool = False,
         folder: str | None = None,
         database: str | None = None,
+        at_last: Callable[[], None] | None = None,
     ) -> None:
         self._targets = tuple(os.fspath(target) for target in targets)
         self._folder = None if folder is None else os.path.realpath(folder)
         self._force = force
         self._address = database
+        self._at_last = at_last
         self._staged: list[StagedFile] = []
         self._journal: Journal | None = None
         self._table: TableTarget | None = None
@@ -252,6 +262,8 @@ class Publication:
 
     def _put_in_place(self) -> None:
         if self._journal is None:
+            if self._at_last is not None:
+                self._at_last()
             return
         for staged in self._staged:
             staged.close()
@@ -274,6 +286,8 @@ class Publication:
                 sync_folder(folder)
         if self._table is not None:
             self._commit_table(self._table)
+        if self._at_last is not None:
+            self._at_last()
         with writing_errors(self._named):
             self._journal.commit()
 

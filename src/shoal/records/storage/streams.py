@@ -14,7 +14,7 @@ import io
 import os
 import stat
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import IO, Any, BinaryIO, cast
@@ -26,6 +26,7 @@ from shoal.records.database.address import address_of, is_address
 from shoal.records.formats.folders import data_files, entries_of, folder_sha256
 from shoal.records.layout import format_of
 from shoal.records.storage.journal import settle
+from shoal.records.stores.remote import display_remote, has_scheme, is_remote
 
 BLOCK = 8 << 20
 """Bytes in a block of lines: large enough for whole-array work, small enough for its temporary arrays to be cheap."""
@@ -54,6 +55,8 @@ def display_name(source: str | os.PathLike[str]) -> str:
     text = os.fspath(source)
     if is_address(text):
         return address_of(text).name
+    if is_remote(text):
+        return display_remote(text)
     text = without_passwords(text)
     return "standard input" if text == "-" else os.path.basename(text.rstrip("/")) or repr(text)
 
@@ -97,10 +100,11 @@ class Input:
 
     def __init__(self, source: str | os.PathLike[str] | IO[Any]) -> None:
         self._given: tuple[Any, int] | None = None
+        self._leave_copy: Callable[[], None] = _do_nothing
         stream: BinaryIO | None = None
         if isinstance(source, str | os.PathLike):
             self.name = display_name(source)
-            settle(source)
+            source = self._here(source)
         else:
             self.name = stream_name(source)
             stream, source = self._bytes_of(source), "-"
@@ -144,6 +148,17 @@ class Input:
             stream.seek(place)
         elif os.fspath(self.source) != "-":
             self._raw.close()
+        self._leave_copy()
+
+    def _here(self, source: str | os.PathLike[str]) -> str | os.PathLike[str]:
+        """Where to read it on this machine: itself, or the copy of what a store or a server has."""
+        if not has_scheme(source) or (not is_remote(source) and os.path.exists(source)):
+            settle(source)
+            return source
+        from shoal.records.stores.copies import copy_of  # which knows the ways over a network
+
+        copy, self._leave_copy = copy_of(os.fspath(source))
+        return copy.path
 
     def _bytes_of(self, stream: Any) -> BinaryIO:
         """An open file as bytes."""
@@ -270,6 +285,10 @@ class Input:
         # Arrow closes what it is given when it is done; the hash may need the rest of the file after that.
         tap = SimpleNamespace(read=self.read, close=lambda: None, closed=False)
         return pa.CompressedInputStream(pa.PythonFile(tap, mode="r"), _CODECS[self.compression])
+
+
+def _do_nothing() -> None:
+    pass
 
 
 def _check_text(data: bytes, name: str, line: int, offset: int) -> None:
