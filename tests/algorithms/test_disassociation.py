@@ -13,7 +13,7 @@ from shoal.algorithms.chunks.disassociation import disassociation
 from shoal.algorithms.chunks.refining import MOST_JOINED
 from shoal.algorithms.recoding import Options
 from shoal.errors import InputError, Unreachable
-from shoal.guarantees.chunks import chunks_of
+from shoal.guarantees.chunks import Chunks
 
 rows_of_numbers = st.lists(st.sets(st.integers(0, 9), min_size=0, max_size=5), min_size=4, max_size=60)
 
@@ -58,7 +58,7 @@ def test_what_it_publishes_passes_the_audit_and_holds_every_occurrence_once(rows
     verdict = promise.audit(published)
     assert verdict.holds, verdict.witnesses
     assert verdict.facts["records"] == len(rows)
-    chunks = chunks_of(published)
+    chunks = Chunks.of(published)
     listed = sum(mask.bit_count() for leaf in found.leaves for mask in leaf.rest.values())
     assert chunks.by_chunk.occurrences + listed == baskets.occurrences
 

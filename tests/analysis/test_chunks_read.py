@@ -14,7 +14,7 @@ import shoal
 from shoal.analysis.chunk_worth import chunk_worth
 from shoal.analysis.reconstruction import drawn_records
 from shoal.errors import InputError
-from shoal.guarantees.chunks import chunks_of
+from shoal.guarantees.chunks import Chunks
 
 names = st.sampled_from("abcdefgh")
 rows_of_names = st.lists(st.sets(names, min_size=1, max_size=4), min_size=6, max_size=40)
@@ -76,7 +76,7 @@ def test_the_estimate_is_about_the_mean_of_many_draws():
     rows = [sorted({f"{i}" for i in draw.zipf(1.6, 4) if i < 30} | {"0"}) for _ in range(300)]
     release = shoal.anonymize(rows, shoal.ChunkAnonymity(5, 2))
     found = shoal.estimate_pairs(release, top=10)
-    chunks = chunks_of(release.published)
+    chunks = Chunks.of(release.published)
     drawn = [drawn_records(chunks, 5, np.random.default_rng(seed)) for seed in range(20)]
     for pair in found:
         mean = np.mean([sum(set(pair.items) <= set(row) for row in one.rows()) for one in drawn])
@@ -110,7 +110,7 @@ def test_what_is_kept_is_all_where_a_cluster_has_one_chunk_and_no_rest():
 def test_what_is_lost_is_a_share_and_evaluate_finds_the_same(rows):
     release = released(rows)
     original = shoal.Baskets.from_rows(rows)
-    worth = chunk_worth(original, chunks_of(release.published), 2)
+    worth = chunk_worth(original, Chunks.of(release.published), 2)
     assert 0 <= worth.lost["info"] <= 1
     assert worth.lost["info"] == pytest.approx(release.loss["info"])
     assert worth.kept["exact"] == pytest.approx(1 - release.loss["listed"])

@@ -85,7 +85,7 @@ def test_a_crowd_larger_than_the_data_is_exit_code_3_and_writes_nothing(shop, ru
         (["missing.csv"], "no such file"),
         (["raw.csv", "--hierarchy", "missing.csv"], "neither a file nor a known form"),
         (["raw.csv", "--hierarchy", "balanced:1"], "balanced:5"),
-        (["raw.csv", "--model", "kx"], "choose one of km, k, rt, lm and diversity"),
+        (["raw.csv", "--model", "kx"], "choose one of km, k, rt, lm, diversity, constraints and chunks"),
         (["raw.csv", "--algorithm", "magic"], "choose one of"),
         (["raw.csv", "--algorithm", "aa", "--suppress", "0.1"], "--suppress: it is for local"),
         (["raw.csv", "--k", "0"], "at least 1"),

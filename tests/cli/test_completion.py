@@ -28,7 +28,7 @@ def offered(line: str) -> list[str]:
         ("shoal an", ["anonymize"]),
         ("shoal hierarchy c", ["check", "convert"]),
         ("shoal anonymize x.csv --suppress", ["--suppress", "--suppress-rows"]),
-        ("shoal anonymize x.csv --model ", ["km", "k", "rt", "lm", "diversity", "constraints"]),
+        ("shoal anonymize x.csv --model ", ["km", "k", "rt", "lm", "diversity", "constraints", "chunks"]),
         ("shoal audit x.csv --format p", ["parquet"]),
         (
             "shoal anonymize x.csv --model k --algorithm ",

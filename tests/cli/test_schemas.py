@@ -40,7 +40,7 @@ CALLS = (
     f"rules {PEOPLE},codes --sensitive disease --keep ward --knowledge knowledge.jsonl --redundant --min-exp 0.1 --json",
     f"profile {PEOPLE},codes,disease,ward --k 3 --json",
     "verify --new-key steward.key --json",
-    f"anonymize {BASKETS} -o signed.csv --sign steward.key --json",
+    f"anonymize {BASKETS} --algorithm exact -o signed.csv --sign steward.key --json",
     "verify signed.csv.certificate.json signed.csv --key steward.key.pub --json",
     "verify signed.csv.certificate.json out.csv --json",
     "sign signed.csv.certificate.json signed.csv --key steward.key --acknowledge --json",

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from shoal.analysis.chunk_counts import LISTED
 from shoal.analysis.gaps import k_of_certificate
 from shoal.errors import InputError, option
-from shoal.guarantees.chunks import COLUMNS, Chunks, chunks_of
+from shoal.guarantees.chunks import COLUMNS, Chunks
 from shoal.numbers import whole_number
 from shoal.records.baskets import Baskets
 from shoal.records.formats.peek import column_names
@@ -62,7 +62,7 @@ def release_in_chunks(
     source = read_chunks(release, {"format": form})
     if certificate is not None:
         k = k_of_certificate(certificate, source.sha256 if isinstance(release, str | os.PathLike) else None)
-    return chunks_of(source.records), None if k is None else int(k)
+    return Chunks.of(source.records), None if k is None else int(k)
 
 
 def reconstruct(release: Any, *, seed: int = 0, k: int | None = None) -> Baskets:

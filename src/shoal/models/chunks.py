@@ -18,7 +18,7 @@ from shoal.analysis.chunk_worth import chunk_worth
 from shoal.analysis.reconstruction import is_in_chunks, read_chunks
 from shoal.certificate.disclosure import Figure, disclose
 from shoal.errors import InputError, option
-from shoal.guarantees.chunks import CHUNK, CLUSTER, ChunkAnonymity, Chunks, chunks_of
+from shoal.guarantees.chunks import CHUNK, CLUSTER, ChunkAnonymity, Chunks
 from shoal.models import Proposal, Roles, basket_details, basket_notes, basket_source
 from shoal.records.records import Records
 from shoal.records.source import Source
@@ -52,7 +52,7 @@ def proposal(source: Source, guarantee: ChunkAnonymity, request: Mapping[str, An
     name, home = entry(guarantee.model, request["algorithm"])
     found = algorithm(guarantee.model, name)(baskets, guarantee, None, options)
     published: Records = found.apply(np.random.default_rng())  # randomness of the system, of which nothing is kept
-    chunks = chunks_of(published)
+    chunks = Chunks.of(published)
     worth = chunk_worth(baskets, chunks, int(guarantee.k))
     assert published.items is not None
     shared = chunks.rest_row[chunks.cluster_of_place] < 0

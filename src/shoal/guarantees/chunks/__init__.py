@@ -115,7 +115,7 @@ class ChunkAnonymity:
         progress: Callable[[float], None] | None = None,
     ) -> Audit:
         """Check clusters and chunks; with `yes_or_no`, stop counting sets of items at the first that is too rare."""
-        chunks = chunks_of(published)
+        chunks = Chunks.of(published)
         counted = KmAnonymity(self.k, self.m).audit(
             chunks.by_chunk, witnesses=witnesses, yes_or_no=yes_or_no, threads=threads, progress=progress
         )
@@ -206,6 +206,11 @@ class Chunks:
     """Per cluster, the row of its rest, -1 for joined ones."""
     cluster_of_row: Ints
 
+    @classmethod
+    def of(cls, published: Baskets | Records) -> Chunks:
+        """A published table as chunks. Raises for tables that are none, or in which an item of a record stands in two places."""
+        return _chunks_of(published)
+
     def name(self, cluster: int) -> tuple[str, ...]:
         return (self.labels[cluster],)
 
@@ -279,8 +284,7 @@ class Chunks:
         return covered[self.leaves]
 
 
-def chunks_of(published: Baskets | Records) -> Chunks:
-    """A published table as chunks. Raises for tables that are none, or in which an item of a record stands in two places."""
+def _chunks_of(published: Baskets | Records) -> Chunks:
     columns = {} if isinstance(published, Baskets) else {column.name: column for column in published.columns}
     if isinstance(published, Baskets) or published.items is None or set(columns) != set(COLUMNS):
         raise InputError(

@@ -40,7 +40,7 @@ def classes_of_rows(offsets, items, key):
     table = np.full(size, -1, np.int64)  # classes
     for row in range(n_rows):
         at = np.int64(_hash(offsets, items, row, key) & np.uint64(size - 1))
-        while table[at] >= 0 and not _same(offsets, items, row, first_row[table[at]]):
+        while table[at] >= 0 and not _are_equal(offsets, items, row, first_row[table[at]]):
             at = (at + 1) & (size - 1)
         if table[at] < 0:
             table[at] = n_classes
@@ -60,7 +60,7 @@ def _hash(offsets, items, row, key):
 
 
 @nb.step
-def _same(offsets, items, one, other):
+def _are_equal(offsets, items, one, other):
     length = offsets[one + 1] - offsets[one]
     if offsets[other + 1] - offsets[other] != length:
         return False
