@@ -70,32 +70,38 @@ def test_witnesses_are_true_and_rarest_first(rows, k, m, most):
         assert supports[0] == min(rare.values())
 
 
-@settings(max_examples=200, deadline=None)
-@given(transactions(4, max_rows=30), st.integers(1, 6), st.integers(0, 5), st.integers(1, 2))
-def test_counters_for_pairs_answer_as_the_walk_does(rows, k, most, threads):
-    baskets, promise = named(rows), KmAnonymity(k, 2)
-    counted = promise.audit(baskets, witnesses=most, threads=threads)
+def in_three_ways(tell):
+    """What is told by counters for pairs, by pairs that are sorted, and by a walk."""
+    yield tell()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(km, "FEW_PAIRS", 0)
-        assert counted == promise.audit(baskets, witnesses=most, threads=threads)
+        yield tell()
+        patch.setattr(km, "FEW_TO_SORT", -1)
+        yield tell()
+
+
+@settings(max_examples=200, deadline=None)
+@given(transactions(4, max_rows=30), st.integers(1, 6), st.integers(0, 5), st.integers(1, 2))
+def test_pairs_that_are_counted_or_sorted_answer_as_the_walk_does(rows, k, most, threads):
+    baskets, promise = named(rows), KmAnonymity(k, 2)
+    counted, ordered, walked = in_three_ways(lambda: promise.audit(baskets, witnesses=most, threads=threads))
+    assert counted == ordered == walked
 
 
 @settings(max_examples=200, deadline=None)
 @given(some_rows, st.integers(1, 6), st.integers(1, 2))
-def test_counters_for_pairs_mark_the_rows_that_the_walk_marks(rows, k, threads):
+def test_pairs_that_are_counted_or_sorted_mark_the_rows_that_the_walk_marks(rows, k, threads):
     def told():
         return [(e.m, e.itemsets, e.rare, e.exposed, e.unique) for e in exposures(named(rows), k, 3, threads=threads)]
 
-    counted = told()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(km, "FEW_PAIRS", 0)
-        assert counted == told()
+    counted, ordered, walked = in_three_ways(told)
+    assert counted == ordered == walked
 
 
 @given(some_rows, st.integers(1, 6), st.integers(1, 10))
 def test_yes_or_no_agrees_with_the_full_count(rows, k, m):
-    audit = KmAnonymity(k, m).audit(named(rows), yes_or_no=True)
-    assert audit.holds == naive.is_km_anonymous(rows, k, m)
+    for audit in in_three_ways(lambda: KmAnonymity(k, m).audit(named(rows), yes_or_no=True)):
+        assert audit.holds == naive.is_km_anonymous(rows, k, m)
 
 
 @settings(max_examples=100, deadline=None)

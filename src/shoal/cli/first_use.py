@@ -23,8 +23,10 @@ from typing import Any
 
 from shoal.cli.terminal import number_of, say
 
-_LATE = frozenset({"pyarrow.csv", "pyarrow.json", "pyarrow.parquet"})
+_LATE = frozenset({"pyarrow.compute", "pyarrow.csv", "pyarrow.json", "pyarrow.parquet"})
 """What modules of ours name and a file of another kind does not need: imported when something of it is asked for."""
+_FROM_BELOW = {"pyarrow.compute": ("call_function", "DictionaryEncodeOptions")}
+"""What is there before the module is executed, which describes each of its functions: a file of sets needs no more."""
 _lock = threading.RLock()
 
 _owned = False
@@ -40,6 +42,8 @@ def own_this_process() -> None:
     gc.set_threshold(100_000, 20, 20)
     # No large matrices are multiplied here, for which a thread per core would be started.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # Pydantic would read what every installed package declares, to see whether one extends it.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     sys.meta_path.insert(0, _finder(_late_spec))
     # What is registered first is called last: files and children of others are seen to by then.
     atexit.register(_leave)
@@ -85,6 +89,8 @@ class _LateModule(ModuleType):
             with _lock:
                 spec: Any = self.__spec__
                 if isinstance(spec.loader, _LateLoader):
+                    if name in _FROM_BELOW.get(self.__name__, ()):
+                        return getattr(import_module("pyarrow._compute"), name)
                     spec.loader = self.__loader__ = spec.loader.own
                     spec.loader.exec_module(self)
             if name in self.__dict__:

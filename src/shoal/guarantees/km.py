@@ -25,6 +25,8 @@ FEW_PAIRS = 1 << 22
 """Pairs of items up to which each has a counter that the caches hold, where that many items stand in the rows, ..."""
 LITTLE = 1 << 20
 """... and however few do."""
+FEW_TO_SORT = 1 << 18
+"""Pairs in all rows up to which they are sorted, which takes some hundredths of a second more than a walk, and no walk to be compiled."""
 Counted: TypeAlias = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], tuple[Witness, ...]]
 """Per size, how many sets occur and how many of them are rare; and the rarest."""
 
@@ -232,8 +234,9 @@ class _Walk:
         n_items = len(self.rank)
         if m == 1 and not only_one:
             return self._items(keep)
-        if m == 2 and n_items**2 <= min(FEW_PAIRS, max(LITTLE, self.baskets.occurrences)):
-            answer = self._pairs(keep, exposed, unique, size)
+        has_counters = n_items**2 <= min(FEW_PAIRS, max(LITTLE, self.baskets.occurrences))
+        if m == 2 and (has_counters or self._are_soon_sorted()):
+            answer = (self._pairs if has_counters else self._sorted_pairs)(keep, exposed, unique, size)
             if not (only_one and answer[1].any()):
                 return answer
         none = np.zeros(0, np.uint8)
@@ -301,11 +304,52 @@ class _Walk:
         is_rare &= (counts[single] != 1).repeat(n)
         is_rare[single] = (counts[single] > 0) & (counts[single] < self.k) & (size != 2)
         places = np.flatnonzero(is_rare)
-        # The rarest, then the smallest, then those of lower numbers.
-        order = (counts[places].astype(np.int64) * 2 + (places % (n + 1) > 0)) * n**2 + places
-        if len(order) > keep:
-            order = np.partition(order, keep)[:keep]
-        return checked, rare, self._rarest_with(np.unique(order % n**2 // n), keep, size)
+        return checked, rare, self._rarest_of(places, counts[places], keep, size)
+
+    def _are_soon_sorted(self) -> bool:
+        """Whether rows, items in them and pairs of those are few."""
+        if max(len(self.baskets), self.baskets.occurrences) > FEW_TO_SORT:
+            return False
+        lengths = self.baskets.lengths.astype(np.int64)
+        return int((lengths * (lengths - 1) // 2).sum()) <= FEW_TO_SORT
+
+    def _sorted_pairs(
+        self, keep: int, exposed: npt.NDArray[np.uint8] | None, unique: npt.NDArray[np.uint8] | None, size: int
+    ) -> Counted:
+        """As a call for m = 2, where all pairs of all rows are few: they are listed and sorted, with nothing to compile."""
+        baskets, n = self.baskets, max(1, len(self.rank))
+        ends = np.repeat(baskets.offsets[1:], baskets.lengths)
+        behind = ends - np.arange(len(ends)) - 1
+        first = np.repeat(np.arange(len(ends)), behind)
+        # The places behind each, one after the other.
+        second = first + 1 + np.arange(len(first)) - np.repeat(np.cumsum(behind) - behind, behind)
+        one, other = (self.rank[baskets.items[at]].astype(np.int64) for at in (first, second))
+        of_place = np.minimum(one, other) * n + np.maximum(one, other)
+        pairs, times = np.unique(of_place, return_counts=True)
+        if exposed is not None and unique is not None:
+            row = np.repeat(np.arange(len(baskets)), baskets.lengths)[first]
+            for mark, fewer in ((exposed, self.k), (unique, min(self.k, 2))):
+                held = row[np.isin(of_place, pairs[times < fewer])]
+                mark[held[mark[held] == 0]] = 2
+        support = self.support[self.by_rank]
+        rare_items = np.flatnonzero((support > 0) & (support < self.k))
+        rare = np.array([0, len(rare_items), np.count_nonzero(times < self.k)])
+        checked = np.array([0, np.count_nonzero(support), len(pairs)])
+        kept = (times < self.k) & (support[pairs // n] != 1)
+        places, counts = pairs[kept], times[kept]
+        if size != 2:
+            places, counts = np.append(places, rare_items * (n + 1)), np.append(counts, support[rare_items])
+        return checked, rare, self._rarest_of(places, counts, keep, size)
+
+    def _rarest_of(
+        self, places: npt.NDArray[np.int64], counts: npt.NDArray[Any], keep: int, size: int
+    ) -> tuple[Witness, ...]:
+        """The rarest pairs and items among those at these places, where a <= b is at a * n + b: then the smallest, then lower numbers."""
+        n = max(1, len(self.rank))
+        some = np.flatnonzero(counts <= np.partition(counts, keep)[keep]) if len(counts) > keep else slice(None)
+        places, counts = places[some], counts[some]
+        order = np.lexsort((places, places % (n + 1) > 0, counts))[:keep]
+        return self._rarest_with(np.unique(places[order] // n), keep, size)
 
     def _rarest_with(self, first_items: npt.NDArray[np.int64], keep: int, size: int) -> tuple[Witness, ...]:
         """The rarest pairs and items whose rarest item is one of these, as a walk meets them: as their rows come, then by number."""

@@ -5,10 +5,12 @@ The blocks do not depend on the number of threads and results come back in block
 
 from __future__ import annotations
 
+import functools
 import os
+import threading
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -60,14 +62,36 @@ def over_blocks(
             if progress:
                 progress(len(results) / len(blocks))
 
-    if workers <= 1:
+    if workers <= 1 or getattr(
+        _here, "is_worker", False
+    ):  # a block that waits for others of its own threads waits for ever
         collect(run(first, last) for first, last in blocks)
     else:
-        with ThreadPoolExecutor(workers) as pool:
-            try:
-                collect(pool.map(lambda block: run(*block), blocks))
-            except BaseException:
-                # A time limit or Ctrl-C: let the blocks under way finish, start no other.
-                pool.shutdown(cancel_futures=True)
-                raise
+        pool = _threads(workers)
+        futures = [pool.submit(run, *block) for block in blocks]
+        try:
+            collect(future.result() for future in futures)
+        except BaseException:
+            # A time limit or Ctrl-C: let the blocks under way finish, start no other.
+            for future in futures:
+                future.cancel()
+            wait(futures)
+            raise
     return results
+
+
+_here = threading.local()
+
+
+def _become_worker() -> None:
+    _here.is_worker = True
+
+
+@functools.cache
+def _threads(number: int) -> ThreadPoolExecutor:
+    """So many threads, kept for what comes next: a search asks hundreds of times, and to start one takes as long as a small block."""
+    return ThreadPoolExecutor(number, "shoal", initializer=_become_worker)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_threads.cache_clear)  # a child process has none of them

@@ -39,6 +39,7 @@ from shoal.hierarchy.tree import Hierarchy
 from shoal.kernels.itemsets.deletion import (
     Asked,
     Choice,
+    Scratch,
     TokenRows,
     about_all,
     find_rare,
@@ -188,7 +189,11 @@ class _Search:
         self.alive = np.zeros(size, np.bool_)
         self.own_span = np.stack((np.arange(self.n), np.arange(1, self.n + 1)), axis=1)
         self.blocks = _blocks(baskets.lengths)
-        self.scratch = new_scratch(self.n, len(self.baskets), self.problem.m)
+        self.scratch = self._new_scratch()
+        self.spare: list[Scratch] = []
+
+    def _new_scratch(self) -> Scratch:
+        return new_scratch(self.n, len(self.baskets), self.problem.m)
 
     def _tokens(self) -> tuple[Nodes, Nodes, Nodes, int]:
         """(place of each occurrence, leaf of each place, token of each rung and place, number of tokens): what is counted together.
@@ -518,8 +523,15 @@ class _Search:
         while len(asked.tokens):
 
             def rare(a: int, b: int, asked: Asked = asked, first: bool = first) -> Any:
-                scratch = new_scratch(self.n, len(self.baskets), self.problem.m)
-                return *find_rare(rows, scratch, asked, a, b, first), int(scratch.work[0])
+                try:
+                    scratch = self.spare.pop()
+                except IndexError:
+                    scratch = self._new_scratch()
+                before = int(scratch.work[0])
+                found = find_rare(rows, scratch, asked, a, b, first)
+                made = int(scratch.work[0]) - before
+                self.spare.append(scratch)
+                return *found, made
 
             parts = over_blocks(rare, _blocks(support[asked.tokens]), self.problem.threads)
             occ_row, occ = (np.concatenate([part[i] for part in parts]) for i in range(2))
