@@ -226,10 +226,10 @@ def narrow(spots: Sequence[Spot]) -> list[Spot]:
     The figures that are shown keep to that: a map never shows more for a stronger promise, unless releases found it so.
     """
     narrowed = [_narrow_one(spot, spots) for spot in spots]
-    return [_beside(spot, narrowed) for spot in narrowed]
+    return [_neighbours(spot, narrowed) for spot in narrowed]
 
 
-def _beside(spot: Spot, spots: Sequence[Spot]) -> Spot:
+def _neighbours(spot: Spot, spots: Sequence[Spot]) -> Spot:
     """A point with a figure that is in order with those of weaker and of stronger promises: midway between the least of the ones and the
     most of the others. Unknown where that is too far from what it may keep."""
     if spot.how != "estimated" or spot.kept is None or "algorithm" in spot.at:
