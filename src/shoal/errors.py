@@ -207,3 +207,13 @@ def _worded(text: str, wording: Wording) -> str:
         return wording(name, value or None)
 
     return _OPTION.sub(mention, text)
+
+
+def number_of(count: int, one: str, many: str | None = None) -> str:
+    """How many they are, in words: `1 row`, `2,345 rows`; `many` where an s does not do."""
+    return f"{count:,} {one if count == 1 else many or f'{one}s'}"
+
+
+def only_so_many(count: int, one: str) -> str:
+    """What goes on after `there`: `is only 1 row`, `are only 12 rows`."""
+    return f"{'is' if count == 1 else 'are'} only {number_of(count, one)}"

@@ -257,6 +257,7 @@ def serve(work: str, background: str) -> None:
         os.umask(0o077)
         if hasattr(os, "nice"):
             os.nice(5)
+        without_pandas()
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
         file.write("800")  # if memory runs out, this process goes before the one that keeps the results
     requests: queue.SimpleQueue[Any] = queue.SimpleQueue()
@@ -274,6 +275,33 @@ def serve(work: str, background: str) -> None:
         given_up.clear()
         answer = answer_to(request, function, Teller(lambda facts: say({"facts": facts}), given_up.is_set))
         say({"result": answer.result, "error": None if answer.error is None else _facts_of(answer.error)})
+
+
+def without_pandas() -> None:
+    """Lets pyarrow believe that pandas is not installed: to ask whether an array is one of its own, it would load it, which takes longer
+    than to write a release. For processes that are ours alone."""
+    if "pandas" not in sys.modules:
+        import pyarrow
+
+        with absent("pandas"):
+            pyarrow.array([0]).to_numpy()  # it looks once
+
+
+@contextlib.contextmanager
+def absent(module: str) -> Iterator[None]:
+    """As if a module were not installed."""
+
+    class Absent:
+        @staticmethod
+        def find_spec(name: str, path: Any = None, target: Any = None) -> None:
+            if name == module:
+                raise ModuleNotFoundError(f"{name} is kept out", name=name)
+
+    sys.meta_path.insert(0, Absent)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(Absent)
 
 
 def _take_requests(requests: queue.SimpleQueue[Any], given_up: threading.Event) -> None:

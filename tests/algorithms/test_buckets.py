@@ -87,7 +87,7 @@ def test_the_promise_is_kept_or_said_to_be_out_of_reach(method, records, l, min_
 def test_anatomy_never_repeats_a_value_in_a_bucket(records, l, seed):  # noqa: E741
     counts = np.bincount(records["s"].codes)
     if counts.max() * l > len(records):
-        why = "more than one in" if np.count_nonzero(counts) >= l else "different values"
+        why = "more than one in" if np.count_nonzero(counts) >= l else "different value"
         with pytest.raises(Unreachable, match=why):
             anatomy(records, MatchingDiversity(l), None, Options(seed=seed))
         return

@@ -175,7 +175,7 @@ def test_rows_of_large_sets_are_counted_as_those_of_small_ones(size):
 
 def test_items_that_look_like_sets_are_refused():
     baskets = Baskets.from_rows([["(a,b)", "a"], ["b"]])
-    with pytest.raises(InputError, match="1 items have names in brackets"):
+    with pytest.raises(InputError, match="1 item has a name in brackets"):
         task_of(baskets, Policy([["a"]], [["a", "b"]]), 2)
 
 

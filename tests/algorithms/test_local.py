@@ -120,7 +120,7 @@ def test_a_row_may_hold_a_category_beside_an_item_below_it():
 
 def test_too_few_rows_are_refused():
     tree = balanced_tree(("a", "b"), 2)
-    with pytest.raises(Unreachable, match="only 1 transactions"):
+    with pytest.raises(Unreachable, match="only 1 transaction holds"):
         local(Baskets.from_rows([["a"], []]), KmAnonymity(2, 1), tree, Options())
 
 

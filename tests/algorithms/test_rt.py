@@ -435,7 +435,7 @@ class TestRefusals:
 
     def test_too_few_rows_with_items(self):
         table = records([((1, "a", "b"), [i] if i == "A" else []) for i in "AXXX"])
-        with pytest.raises(Unreachable, match="only 1 rows hold any item"):
+        with pytest.raises(Unreachable, match="only 1 row holds any item"):
             rfirst(table, RTAnonymity(2, 2), {}, Options())
 
     def test_a_sensitive_item_that_too_many_have(self):

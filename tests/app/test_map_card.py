@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from types import SimpleNamespace
 
 import pytest
 
@@ -18,9 +19,12 @@ from shoal.app.panels.promise.map_card import (
     spot_of_run,
     spot_words,
 )
+from shoal.app.panels.result.results import SIDES
+from shoal.app.panels.risk.risk_words import curve_picture
 from shoal.app.widgets.pictures import Bars, Group, Lines, options_of, rows_of
 from shoal.drawing.charts import Series
 from shoal.drawing.palette import DARK_SERIES, DARK_TONES, SERIES, TONES
+from shoal.drawing.risk_plots import values_left_plot
 from shoal.estimates.decision_map import Spot, knee_of, narrow
 from shoal.estimates.outlook import Range
 from shoal.plan import plan_of
@@ -120,3 +124,17 @@ def test_the_style_sheet_has_the_palette():
 
 def test_estimates_of_a_whole_map_are_kept():
     assert len(points_of(copy.deepcopy(SETS))) < estimates.KEPT
+
+
+def test_raw_released_and_at_risk_have_one_colour_each_wherever_they_are_drawn():
+    """What is raw is never called released or at risk, nor the other way round: red is for rows that are at risk, and for nothing else."""
+    profile = {"rows": 9, "k": 3, "columns": [], "exposures": [{"m": 1, "exposed": 4, "unique": 2}]}
+    assert [(one.name, one.tone) for one in curve_picture(profile).series] == [
+        ("among fewer than 3", "before"),
+        ("singled out", "bad"),
+    ]
+    assert set(SIDES) <= set(TONES)
+    found = SimpleNamespace(by_values=[0, 2, 3, 4], l=2, rows=9)
+    drawn = values_left_plot(found)
+    assert drawn.count(TONES["bad"]) == 1  # rows with one possible value; those with two and three are fine
+    assert drawn.count(TONES["after"]) == 2

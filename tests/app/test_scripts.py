@@ -57,3 +57,14 @@ def test_what_flags_cannot_say_is_left_to_the_plan(change):
         "outputs": {"data": "y.csv"},
     } | change
     assert command_of(plan_of(document), "my plan.yaml") == "shoal run 'my plan.yaml'"
+
+
+def test_errors_of_the_script_speak_of_its_keywords(tmp_path):
+    write_data(tmp_path)
+    plan = plan_for("km", tmp_path, "out")
+    script = script_of(plan)
+    (tmp_path / "out.csv").write_text("")  # what is there already is not written over
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode
+    assert "force=True" in done.stderr
+    assert "--" not in done.stderr.splitlines()[-1]

@@ -335,7 +335,7 @@ def test_own_queries(patients, tmp_path):
     assert found["utility.queries.workload"] == {"queries": 2, **exact, "paper": exact}
     assert found["utility.queries.items"] is None
     for line, complaint in (
-        ('{"items": ["A", "Z"]}', "asks for 1 items that the original does not hold"),
+        ('{"items": ["A", "Z"]}', "asks for 1 item that the original does not hold"),
         ('{"among": {"zip": ["4711"]}}', "no column 'zip'"),
         ('{"between": {"sex": [1, 2]}}', "'sex' is not numeric"),
     ):
@@ -429,7 +429,7 @@ def test_pairs_that_do_not_belong_together(tmp_path):
         evaluate(Baskets.from_rows([]), original)
     path = tmp_path / "rules.csv"
     path.write_text("item,published\nz,dairy\n")
-    with pytest.raises(InputError, match="the rules name 1 items"):
+    with pytest.raises(InputError, match="the rules name 1 item"):
         evaluate(original, Baskets.from_rows([["dairy"]]), rules=path)
 
 

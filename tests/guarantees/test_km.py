@@ -155,7 +155,7 @@ def test_rows_dropped_until_a_support_falls_below_k_are_caught():
 def test_empty_transactions_are_safe_and_reported():
     audit = KmAnonymity(2, 2).audit(Baskets.from_rows([[], ["x"], ["x"]]))
     assert audit.holds
-    assert "1 transactions are empty" in audit.notes[0]
+    assert "1 transaction is empty" in audit.notes[0]
 
 
 def test_data_without_any_item_is_safe():

@@ -32,7 +32,7 @@ def test_rows_must_correspond_and_hold_known_items():
     one = Baskets.from_rows([["a"]])
     with pytest.raises(InputError, match="rows must correspond"):
         edits(one, Baskets.from_rows([["a"], ["a"]]))
-    with pytest.raises(InputError, match="holds 1 items that the original does not"):
+    with pytest.raises(InputError, match="holds 1 item that the original does not"):
         edits(one, Baskets.from_rows([["b"]]))
 
 

@@ -43,7 +43,7 @@ def test_the_row_that_stretches_its_class_leaves_and_counts_as_lost():
     assert fewer.details["suppressed_rows"] == 1
     assert fewer.details["ncp_by_column"]["kind"] == pytest.approx(1 / 13)
     assert fewer.kept["cells"] == pytest.approx(12 / 13 / 2)
-    assert "1 of 13 rows were left out and count as lost" in fewer.notes
+    assert "1 of 13 rows was left out and counts as lost" in fewer.notes
 
 
 def test_no_row_leaves_where_the_others_gain_nothing():

@@ -156,7 +156,7 @@ def differences(plan: Plan, content: Mapping[str, Any]) -> Iterator[str]:
     """What a certificate says otherwise than the plan, of all that both say. Files and hashes of them count where they can be compared:
     the files are there, and the owner's key is the one that was used."""
     stated, promised = content["guarantee"], plan.promise.to_dict()
-    yield from (f"promise ({name})" for name in _NUMBERS if not _same(stated.get(name), promised.get(name)))
+    yield from (f"promise ({name})" for name in _NUMBERS if not _agree(stated.get(name), promised.get(name)))
     limited = plan.options.memory_limit is not None
     with suppress(InputError):
         name, _ = entry(plan.kind, plan.algorithm or ("exact" if limited and plan.kind == "km" else None))
@@ -181,7 +181,7 @@ def _other_options(plan: Plan, stated: Mapping[str, Any]) -> Iterator[str]:
         if name in _TOLD_OTHERWISE:
             continue
         if name in given:
-            if not _same(value, given[name]):
+            if not _agree(value, given[name]):
                 yield name.replace("_", " ")
         elif value is not None and name in _LEFT_OPEN:
             yield name.replace("_", " ")
@@ -224,5 +224,5 @@ def _is_other_tree(plan: Plan, spec: str | None, stated: Mapping[str, Any], key:
     return False
 
 
-def _same(one: Any, other: Any) -> bool:
+def _agree(one: Any, other: Any) -> bool:
     return bool(json.loads(json.dumps(one)) == json.loads(json.dumps(other)))

@@ -24,7 +24,7 @@ from shoal.certificate.checks import Check
 from shoal.certificate.facts import FORMAT, FORMATS, PARTS, canonical, certificate_bytes, limits_of
 from shoal.certificate.sections import plain_text
 from shoal.certificate.sign import Signer
-from shoal.errors import InputError
+from shoal.errors import InputError, number_of
 from shoal.limits import read_fixed, unique_keys
 from shoal.records.storage.journal import settle
 from shoal.records.storage.streams import Input, display_name, reading_errors
@@ -85,7 +85,8 @@ def acknowledge(content: Mapping[str, Any], sentences: Sequence[str] | None = No
     limits = limits_of(content)
     if strange := [sentence for sentence in sentences or () if sentence not in limits]:
         raise InputError(
-            f"{len(strange):,} sentences to acknowledge are no limits of this certificate; take them from it"
+            f"{number_of(len(strange), 'sentence to acknowledge is no limit', 'sentences to acknowledge are no limits')} "
+            f"of this certificate; take {'it' if len(strange) == 1 else 'them'} from it"
         )
     chosen = limits if sentences is None else [limit for limit in limits if limit in sentences]
     return without_signature(content) | ({"acknowledged": chosen} if chosen else {})

@@ -17,7 +17,7 @@ from shoal.certificate.document import CertificateFile, read_certificate
 from shoal.certificate.facts import Published
 from shoal.certificate.statements import Comparison, stated_rules
 from shoal.certificate.terms import guarantee_of, known_by_rows, needs_policy, reading_of, sensitive_items_of
-from shoal.errors import InputError, Message, Unreachable, option
+from shoal.errors import InputError, Message, Unreachable, number_of, option
 from shoal.guarantees.audit import Audit
 from shoal.records.database.address import is_address
 from shoal.records.formats.folders import Entry, beside, entries_of
@@ -155,7 +155,8 @@ def verification(
     needed = sensitive_items_of(content)
     if needed and subject.sensitive is None:
         raise InputError(
-            f"the certificate is about {needed:,} sensitive items, which it does not name; name them with "
+            f"the certificate is about {number_of(needed, 'sensitive item')}, which it does not name; "
+            f"name {'it' if needed == 1 else 'them'} with "
             f"{option('sensitive')}, as for the release"
         )
     if subject.sensitive is not None and not needed:
@@ -182,7 +183,7 @@ def verification(
         return Verification(content, (*checks, _identity(content, sha256), unread))
     if needed and published.sensitive_items != needed:
         raise InputError(
-            f"the certificate is about {needed:,} sensitive items, and {option('sensitive')} names "
+            f"the certificate is about {number_of(needed, 'sensitive item')}, and {option('sensitive')} names "
             f"{published.sensitive_items:,}; name those of the release"
         )
     sha256 = sha256 or published.sha256

@@ -11,7 +11,6 @@ from shoal.cli import options
 from shoal.cli.first_use import prepare
 from shoal.cli.terminal import (
     console,
-    number_of,
     print_json,
     printable,
     progress,
@@ -19,7 +18,7 @@ from shoal.cli.terminal import (
     table,
     values_shown,
 )
-from shoal.errors import InputError
+from shoal.errors import InputError, number_of
 from shoal.options import WRITING
 
 if TYPE_CHECKING:

@@ -14,13 +14,13 @@ from shoal.cli.first_use import prepare
 from shoal.cli.plots import Plot, check_plot, write_plot
 from shoal.cli.terminal import (
     console,
-    number_of,
     print_json,
     printable,
     progress,
     table,
     values_shown,
 )
+from shoal.errors import number_of
 from shoal.options import KNOWLEDGE
 
 if TYPE_CHECKING:
@@ -120,7 +120,10 @@ def _show_background(found: BackgroundAttack, out: Console) -> None:
     out.print(left)
     _show_examples(found.examples, out)
     if found.contradicted:
-        out.print(f"note: {found.contradicted:,} rows are in buckets that the rules contradict", style="yellow")
+        out.print(
+            f"note: {number_of(found.contradicted, 'row is', 'rows are')} in buckets that the rules contradict",
+            style="yellow",
+        )
 
 
 def _show_homogeneity(found: Homogeneity, out: Console) -> None:

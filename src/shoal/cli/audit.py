@@ -11,13 +11,13 @@ from shoal.cli import options
 from shoal.cli.first_use import prepare
 from shoal.cli.terminal import (
     console,
-    number_of,
     print_json,
     printable,
     progress,
     table,
     values_shown,
 )
+from shoal.errors import number_of
 from shoal.options import PROMISE
 
 if TYPE_CHECKING:

@@ -13,7 +13,6 @@ from shoal.cli.first_use import prepare
 from shoal.cli.terminal import (
     console,
     duration,
-    number_of,
     on_command_line,
     print_json,
     printable,
@@ -21,7 +20,7 @@ from shoal.cli.terminal import (
     study_progress,
     table,
 )
-from shoal.errors import InputError
+from shoal.errors import InputError, number_of
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -15,13 +15,14 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from importlib import import_module
 from importlib.machinery import PathFinder
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from shoal.cli.terminal import number_of, say
+from shoal.cli.terminal import say
+from shoal.errors import number_of
+from shoal.processes import absent, without_pandas
 
 _LATE = frozenset({"pyarrow.compute", "pyarrow.csv", "pyarrow.json", "pyarrow.parquet"})
 """What modules of ours name and a file of another kind does not need: imported when something of it is asked for."""
@@ -69,11 +70,7 @@ def prepare() -> None:
     """Called once a command knows that it will read data, and run kernels over them."""
     if not _owned:
         return
-    if "pandas" not in sys.modules:
-        import pyarrow
-
-        with _absent("pandas"):  # pyarrow looks once
-            pyarrow.array([0]).to_numpy()
+    without_pandas()
     from numba.core import event
 
     listener: Any = _listener()
@@ -122,21 +119,6 @@ def _finder(find: Any) -> Any:
     return SimpleNamespace(find_spec=lambda name, path=None, target=None: find(name, path))
 
 
-@contextlib.contextmanager
-def _absent(module: str) -> Iterator[None]:
-    """As if a module were not installed."""
-    finder = _finder(lambda name, path: _refuse(name) if name == module else None)
-    sys.meta_path.insert(0, finder)
-    try:
-        yield
-    finally:
-        sys.meta_path.remove(finder)
-
-
-def _refuse(name: str) -> None:
-    raise ModuleNotFoundError(f"{name} is kept out", name=name)
-
-
 def _listener() -> Any:
     from numba.core import event
 
@@ -155,7 +137,7 @@ def _listener() -> Any:
             if not self._announced:
                 self._announced = True
                 if "scipy.linalg" not in sys.modules and "numba.np.arraymath" not in sys.modules:
-                    with _absent("scipy.linalg"):  # Numba looks once
+                    with absent("scipy.linalg"):  # Numba looks once
                         import_module("numba.np.arraymath")
                 _announce()
 

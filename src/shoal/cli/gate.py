@@ -9,8 +9,8 @@ import typer
 
 from shoal.cli import options
 from shoal.cli.first_use import prepare
-from shoal.cli.terminal import console, number_of, print_json, printable, progress, table
-from shoal.errors import InputError
+from shoal.cli.terminal import console, print_json, printable, progress, table
+from shoal.errors import InputError, number_of
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -9,8 +9,8 @@ import typer
 
 from shoal.cli import options
 from shoal.cli.first_use import prepare
-from shoal.cli.terminal import console, number_of, print_json, printable, progress, say
-from shoal.errors import InputError, near_miss
+from shoal.cli.terminal import console, print_json, printable, progress, say
+from shoal.errors import InputError, near_miss, number_of
 
 if TYPE_CHECKING:
     from rich.console import Console

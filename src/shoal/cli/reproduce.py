@@ -12,14 +12,13 @@ from shoal.cli.first_use import prepare
 from shoal.cli.terminal import (
     console,
     duration,
-    number_of,
     print_json,
     printable,
     say,
     study_progress,
     table,
 )
-from shoal.errors import InputError
+from shoal.errors import InputError, number_of
 
 if TYPE_CHECKING:
     from shoal.studies.study import Tally

@@ -44,11 +44,6 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-def number_of(count: int, one: str, many: str | None = None) -> str:
-    """`1 row`, `2,345 rows`; `many` where an s does not do."""
-    return f"{count:,} {one if count == 1 else many or f'{one}s'}"
-
-
 def share(count: int, rows: int) -> str:
     """`12 (3.4%)` of so many rows."""
     return f"{count:,} ({count / max(1, rows):.1%})"

@@ -67,6 +67,8 @@ class Spot:
     why: str = ""
     figure: float | None = None
     """What is shown for `kept`, where that is another figure than the one of the range alone: beside its neighbours."""
+    all_rows: bool = False
+    """Whether it was tried on all rows. Then `kept` is one figure, and no range: that of a search with less time than a release has."""
 
     @property
     def share(self) -> float | None:

@@ -16,7 +16,7 @@ import numpy as np
 from shoal.algorithms.km.learning import learner
 from shoal.analysis.chunk_worth import chunk_worth
 from shoal.analysis.reconstruction import drawing, read_chunks, release_in_chunks
-from shoal.errors import VALUES, InputError, option
+from shoal.errors import VALUES, InputError, number_of, option
 from shoal.evaluation.between import RulesFile, rules_file, with_blanks, without_guards, workload_file
 from shoal.evaluation.request import Request
 from shoal.evaluation.shuffled_fates import shuffled_column_fates, shuffled_item_fates
@@ -410,7 +410,7 @@ def _check_rules(rules: RulesFile | None, original: Baskets) -> None:
     strange = [item for item in named if item not in known]
     if strange:
         raise InputError(
-            f"the rules name {len(strange):,} items that the original does not hold{VALUES}; give its own rules",
+            f"the rules name {number_of(len(strange), 'item')} that the original does not hold{VALUES}; give its own rules",
             values=strange,
         )
 
@@ -426,7 +426,7 @@ def _check_workload(workload: tuple[Query, ...], original: Records) -> None:
         strange = sorted(query.items - known)
         if strange:
             raise InputError(
-                f"the workload asks for {len(strange):,} items that the original does not hold{VALUES}; correct it",
+                f"the workload asks for {number_of(len(strange), 'item')} that the original does not hold{VALUES}; correct it",
                 values=strange,
             )
         for condition in query.conditions:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from shoal.errors import Unreachable
+from shoal.errors import Unreachable, number_of
 from shoal.showing import Plotted
 
 
@@ -100,3 +100,21 @@ class Audit(Plotted):
             "witnesses": [w.to_dict() for w in self.witnesses],
             "notes": list(self.notes),
         } | dict(self.facts)
+
+
+def empty_sets(number: int) -> tuple[str, ...]:
+    """The note on transactions that hold nothing; none where there are none."""
+    if not number:
+        return ()
+    told = number_of(
+        number, "transaction is empty; it holds no items and is", "transactions are empty; they hold no items and are"
+    )
+    return (f"{told} safe",)
+
+
+def empty_rows(number: int) -> tuple[str, ...]:
+    """The note on rows of a table that hold no items; none where there are none."""
+    if not number:
+        return ()
+    hides = "its class alone hides it" if number == 1 else "their class alone hides them"
+    return (f"{number_of(number, 'row holds', 'rows hold')} no items that an attacker may know; {hides}",)

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import InputError, option
+from shoal.errors import InputError, number_of, option
 from shoal.guarantees.audit import Audit, Witness
 from shoal.guarantees.missing import (
     UNKNOWN,
@@ -277,7 +277,8 @@ def contradiction_notes(rows: int) -> tuple[str, ...]:
     if not rows:
         return ()
     return (
-        f"{rows:,} rows are in buckets that the rules contradict: no assignment of the values to the rows obeys them, "
+        f"{number_of(rows, 'row is', 'rows are')} in buckets that the rules contradict: "
+        f"no assignment of the values to the rows obeys them, "
         "so a rule is wrong for this data",
     )
 

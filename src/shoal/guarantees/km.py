@@ -14,7 +14,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from shoal.guarantees.audit import Audit, Witness
+from shoal.errors import number_of
+from shoal.guarantees.audit import Audit, Witness, empty_sets
 from shoal.guarantees.soundness import check_sets
 from shoal.numbers import warn_of_one, whole_number
 from shoal.records.baskets import Baskets
@@ -78,7 +79,7 @@ class KmAnonymity:
     def limits(self) -> tuple[str, ...]:
         """Which attacker is not stopped."""
         return (
-            f"An attacker who knows more than {self.m} items of a record may still single it out.",
+            f"An attacker who knows more than {number_of(self.m, 'item')} of a record may still single it out.",
             "An attacker who knows that a person did not have an item, or how many items the person has, is not considered.",
             "If all candidate records share a further item, the attacker learns that item without knowing whose record is whose.",
             "Items were changed no more than the promise needs. Whoever knows that can conclude why: of items that are published as "
@@ -121,9 +122,7 @@ class KmAnonymity:
             by_size={size: (int(checked[size]), int(rare[size])) for size in sizes},
             complete=complete,
             witnesses=found,
-            notes=(f"{published.empty:,} transactions are empty; they hold no items and are safe",)
-            if published.empty
-            else (),
+            notes=empty_sets(published.empty),
         )
 
 

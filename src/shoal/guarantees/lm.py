@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shoal.errors import number_of
 from shoal.guarantees.audit import Audit, Witness
 from shoal.guarantees.closeness import Distance, Values, named_distances, with_crowds
 from shoal.guarantees.missing import UNKNOWN, Missing, reading_of
@@ -99,7 +100,7 @@ class LmDiversity:
     def limits(self) -> tuple[str, ...]:
         """Which attacker is not stopped."""
         return (
-            f"An attacker who knows more than {self.m} items of a record may still single it out.",
+            f"An attacker who knows more than {number_of(self.m, 'item')} of a record may still single it out.",
             "An attacker who knows that a person did not have an item, or how many items the person has, is not considered.",
             "An attacker who knows some sensitive items of a person may use them: they are published unchanged.",
             "Only the items or columns named as sensitive are protected from inference; others are not.",

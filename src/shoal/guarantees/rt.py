@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import InputError, option
-from shoal.guarantees.audit import Audit, Witness
+from shoal.errors import InputError, number_of, option
+from shoal.guarantees.audit import Audit, Witness, empty_rows
 from shoal.guarantees.closeness import Distance, Values, named_distances, with_crowds
 from shoal.guarantees.k import open_and_sensitive
 from shoal.guarantees.km import KmAnonymity
@@ -106,7 +106,7 @@ class RTAnonymity:
     def limits(self) -> tuple[str, ...]:
         """Which attacker is not stopped."""
         return (
-            f"An attacker who knows more than {self.m} items of a record may still single it out.",
+            f"An attacker who knows more than {number_of(self.m, 'item')} of a record may still single it out.",
             "An attacker who knows that a person did not have an item, or how many items the person has, is not considered.",
             *self.values.limits(),
             "If all candidate records share a further item, the attacker learns it without knowing whose record is whose; "
@@ -161,9 +161,7 @@ class RTAnonymity:
             by_size={0: (len(sizes), len(small)), **counted.by_size},
             complete=counted.complete,
             witnesses=tuple(sorted(rare + few, key=lambda w: (w.support, len(w.items))))[:witnesses],
-            notes=(f"{items.empty:,} rows hold no items that an attacker may know; their class alone hides them",)
-            if items.empty
-            else (),
+            notes=empty_rows(items.empty),
             facts=class_facts(sizes),
         )
         how = witnesses, yes_or_no, threads, progress

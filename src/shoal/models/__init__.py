@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from shoal.algorithms import kind_of
 from shoal.certificate.owner import OWNER
-from shoal.errors import InputError, option
+from shoal.errors import InputError, number_of, option
 from shoal.guarantees.audit import Audit
 from shoal.records.baskets import Baskets
 from shoal.records.records import Records
@@ -202,9 +202,12 @@ def basket_notes(baskets: Baskets, *, empty_stay: bool) -> tuple[str, ...]:
     """What the owner should know about the sets that were read."""
     notes = []
     if baskets.duplicates:
-        notes.append(f"{baskets.duplicates:,} repeated items were folded into one")
+        notes.append(f"{number_of(baskets.duplicates, 'repeated item was', 'repeated items were')} folded into one")
     if baskets.empty:
-        notes.append(f"{baskets.empty:,} transactions are empty" + (" and stay so" if empty_stay else ""))
+        notes.append(
+            f"{number_of(baskets.empty, 'transaction is', 'transactions are')} empty"
+            + (f" and {'stays' if baskets.empty == 1 else 'stay'} so" if empty_stay else "")
+        )
     return tuple(notes)
 
 

@@ -40,6 +40,8 @@ from shoal.records.source import read as read_sets
 HIERARCHY = "frequency:5"
 SUPPRESS = {"hybrid": 0.05, "local": 0.1}
 """The share of occurrences that an algorithm may take away when nobody says otherwise; 0 for the others."""
+SUPPRESS_IN_TABLES = {"local": 0.05, "hybrid": 0.05}
+"""The same inside the classes of a table, by transaction function. It stands here because who knows it need not load what makes tables."""
 
 DELETED = (
     "What deletion does to counts: as many rows as hold an item or a set now, or more, held it before. Rare ones lost the most, common "

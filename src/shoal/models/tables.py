@@ -24,7 +24,7 @@ from shoal.algorithms.rt.merges import one_class
 from shoal.algorithms.rt.weighing.outliers import without_outliers
 from shoal.certificate.disclosure import Figure, disclose, disclose_columns, tells_widths, untold_leaves
 from shoal.certificate.facts import hierarchy_facts
-from shoal.errors import InputError, near_miss, option
+from shoal.errors import InputError, near_miss, number_of, option
 from shoal.guarantees.km import KmAnonymity
 from shoal.hierarchy.kinds.shifts import moved_dates
 from shoal.hierarchy.meanings import cell_meanings
@@ -37,7 +37,7 @@ from shoal.loss.relational import ANYTHING
 from shoal.loss.worth import Names, Worth, columns_worth, items_worth, table_worth, worth_notes
 from shoal.models import Proposal, Roles, basket_details, basket_notes
 from shoal.models.empty_words import empty_warnings, first_notes, idle_trees
-from shoal.models.km import BY_CATEGORY, ONE_BY_ONE, deletion_warnings, with_defaults
+from shoal.models.km import BY_CATEGORY, ONE_BY_ONE, SUPPRESS_IN_TABLES, deletion_warnings, with_defaults
 from shoal.price.information import weighted_median
 from shoal.price.ncp import published_ncp
 from shoal.records.formats.peek import column_names
@@ -50,8 +50,6 @@ Ints = npt.NDArray[np.int64]
 
 WORTH_A_LOOK = 0.2
 """Columns that lose more than this by a bound that nobody asked for are worth a word."""
-SUPPRESS = {"local": 0.05, "hybrid": 0.05}
-"""The share of occurrences that may be deleted inside classes when nobody says otherwise, by transaction function; 0 for the others."""
 WITHOUT_COLUMNS = ("joint", "rfirst")
 """Algorithms that a table without quasi-identifier columns may name: with one class of all rows they come to the same."""
 ITEMS_ALONE = (
@@ -194,7 +192,7 @@ def proposal(source: Source, guarantee: Any, request: Mapping[str, Any], options
         guarantee.values.check(records)
     rt = RTOptions(**{name: request[name] for name in RT if request[name] is not None})
     if kind != "table":
-        options = with_defaults(rt.transaction, request, options, SUPPRESS)
+        options = with_defaults(rt.transaction, request, options, SUPPRESS_IN_TABLES)
     trees = hierarchies(records, request["hierarchy"], request["unknown"], guarantee, options)
     share, all_rows, everybody = request["suppress_rows"] or 0.0, len(records), records
     run = algorithm(kind, name) if records.of_role("quasi") else _alone(name)
@@ -322,7 +320,8 @@ def row_warning(share: float) -> str:
 
 
 def row_note(left_out: int, rows: int) -> str:
-    return f"{left_out:,} of {rows:,} rows were left out and count as lost"
+    what = "was left out and counts" if left_out == 1 else "were left out and count"
+    return f"{left_out:,} of {number_of(rows, 'row')} {what} as lost"
 
 
 def worth_of(
@@ -479,7 +478,9 @@ def unclear_losses(rt: RTOptions, tree: Hierarchy | None) -> set[str]:
 def item_warnings(rt: RTOptions, options: Options) -> Iterator[str]:
     """For readers of the certificate: how items may have been deleted."""
     if options.suppress:
-        yield from deletion_warnings(options.suppress, ONE_BY_ONE if rt.transaction in SUPPRESS else BY_CATEGORY)
+        yield from deletion_warnings(
+            options.suppress, ONE_BY_ONE if rt.transaction in SUPPRESS_IN_TABLES else BY_CATEGORY
+        )
 
 
 def _items_ncp(recoding: ClusterRecoding, published: Records, tree: Hierarchy | None) -> dict[str, float]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import VALUES, InputError
+from shoal.errors import VALUES, InputError, number_of
 from shoal.records.baskets import Baskets
 
 
@@ -44,7 +44,7 @@ def edits(original: Baskets, published: Baskets) -> Edits:
     unknown = [name for name in published.vocabulary if name not in number]
     if unknown:
         raise InputError(
-            f"the release holds {len(unknown):,} items that the original does not{VALUES}; a centre holds original items only",
+            f"the release holds {number_of(len(unknown), 'item')} that the original does not{VALUES}; a centre holds original items only",
             values=unknown,
         )
     translate = np.array([number[name] for name in published.vocabulary], np.int64)

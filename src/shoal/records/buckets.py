@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import InputError
+from shoal.errors import InputError, number_of
 from shoal.records.records import Column, Records
 
 
@@ -48,7 +48,8 @@ class Buckets:
         if len(differing):
             b = int(differing[0])
             raise InputError(
-                f"bucket {self.label(b)} has {self.sizes[b]:,} rows but {held[b]:,} values of {self.sensitive!r}; give one to each row"
+                f"bucket {self.label(b)} has {number_of(self.sizes[b], 'row')} but {number_of(held[b], 'value')} of {self.sensitive!r}; "
+                f"give one to each row"
             )
         for array in (self.of_row, self.offsets, self.values, self.counts):
             array.setflags(write=False)

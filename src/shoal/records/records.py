@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import InputError
+from shoal.errors import InputError, number_of
 from shoal.records.baskets import Baskets, row_blocks
 from shoal.records.formats.tabular import Tabular
 from shoal.records.values import MISSING, NumberError, ordering
@@ -143,7 +143,7 @@ class Records(Tabular):
         names = [f"{column.name} ({column.role})" for column in self.columns]
         names += [f"{self.items_name} (items)"] if self.items is not None else []
         names += [f"{self.sensitive_name} (sensitive items)"] if self.sensitive_name is not None else []
-        return f"Records({len(self):,} rows: {', '.join(names)})"
+        return f"Records({number_of(len(self), 'row')}: {', '.join(names)})"
 
     def __getitem__(self, name: str) -> Column:
         found = next((column for column in self.columns if column.name == name), None)

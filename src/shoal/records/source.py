@@ -184,7 +184,7 @@ def load_records(
     >>> import polars, shoal
     >>> table = polars.DataFrame({"name": ["Ann"], "age": [34], "codes": [["E11", "I10"]]})
     >>> shoal.load_records(table, drop="name", quasi="age", items="codes").records
-    Records(1 rows: age (quasi), codes (items))
+    Records(1 row: age (quasi), codes (items))
     """
     roles = Roles(*map(texts_of, (quasi, items, sensitive, sensitive_sets, keep, drop)))
     said = None if numeric is None else texts_of(numeric)

@@ -18,7 +18,7 @@ import numpy as np
 from shoal.algorithms.buckets.bucketization import Bucketization, figures
 from shoal.algorithms.buckets.eligibility import check_shares, known_values
 from shoal.algorithms.recoding import Options
-from shoal.errors import Unreachable
+from shoal.errors import Unreachable, number_of
 from shoal.guarantees.diversity import MatchingDiversity
 from shoal.hierarchy.tree import Hierarchy
 from shoal.kernels.buckets.exchanges import exchange_rows
@@ -77,7 +77,8 @@ def _several(views: tuple[Records, ...], guarantee: MatchingDiversity, options: 
     n_groups = int(np.count_nonzero(whole)) // int(guarantee.l)
     if not n_groups and len(codes):
         raise Unreachable(
-            f"anatomy found no buckets that keep {guarantee}: only {np.count_nonzero(whole):,} rows know all their sensitive values, "
+            f"anatomy found no buckets that keep {guarantee}: only "
+            f"{number_of(int(np.count_nonzero(whole)), 'row knows', 'rows know')} all their sensitive values, "
             "and it builds buckets on these; leave out a column"
         )
     # By the column with the most frequent value, dealt out in turn: it is then parted already. Rows that miss a value come last.

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from shoal.algorithms.buckets.eligibility import LARGEST, check_reachable, known_values
 from shoal.algorithms.recoding import Options, Outcome
-from shoal.errors import Unreachable
+from shoal.errors import Unreachable, number_of
 from shoal.guarantees.diversity import MatchingDiversity
 from shoal.kernels.buckets.grouping import CellTable, PlacedRows, assigned_rest
 from shoal.kernels.buckets.impossible import impossible_kinds
@@ -203,5 +203,6 @@ def exception_notes(rows: int) -> tuple[str, ...]:
     if not rows:
         return ()
     return (
-        f"{rows:,} rows have a value that the rules exclude for them: an attacker who trusts the rules is wrong about them.",
+        f"{number_of(rows, 'row has', 'rows have')} a value that the rules exclude for {'it' if rows == 1 else 'them'}: "
+        f"an attacker who trusts the rules is wrong about them.",
     )

@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import Unreachable
+from shoal.errors import Unreachable, only_so_many
 from shoal.guarantees.diversity import MatchingDiversity
 from shoal.guarantees.missing import Missing
 from shoal.kernels.buckets.matchings import count_valid
@@ -119,7 +119,7 @@ def check_counts(
 
 
 def _few(name: str, different: int, guarantee: MatchingDiversity) -> str:
-    return f"{guarantee} cannot be reached: there are only {different:,} different values of {name}; "
+    return f"{guarantee} cannot be reached: there {only_so_many(different, 'different value')} of {name}; "
 
 
 def valid_numbers(

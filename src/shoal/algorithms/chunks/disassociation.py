@@ -20,7 +20,7 @@ from shoal.algorithms.chunks.horizontal import horizontal_parts
 from shoal.algorithms.chunks.refining import Joint, joined_clusters
 from shoal.algorithms.chunks.vertical import Cluster, masks_of, vertical_parts
 from shoal.algorithms.recoding import Options, Outcome
-from shoal.errors import InputError, Unreachable, option
+from shoal.errors import InputError, Unreachable, only_so_many, option
 from shoal.guarantees.chunks import CHUNK, CLUSTER, RECORDS, REST, ChunkAnonymity
 from shoal.records.baskets import Baskets
 from shoal.records.records import Column, Records
@@ -122,7 +122,7 @@ def disassociation(baskets: Baskets, guarantee: ChunkAnonymity, hierarchies: Non
         )
     if k > len(baskets):
         raise Unreachable(
-            f"{guarantee} cannot be reached: there are only {len(baskets):,} transactions, fewer than k = {k:,}; choose a smaller k"
+            f"{guarantee} cannot be reached: there {only_so_many(len(baskets), 'transaction')}, fewer than k = {k:,}; choose a smaller k"
         )
     options.tell("forming clusters", 0.0)
     rows = horizontal_parts(baskets, k, most)

@@ -19,10 +19,10 @@ import numpy.typing as npt
 
 from shoal.algorithms.recoding import LocalRecoding
 from shoal.algorithms.rt.transaction import set_label
-from shoal.errors import VALUES, InputError, Unreachable, option
+from shoal.errors import VALUES, InputError, Unreachable, number_of, option
 from shoal.guarantees.constraints.policy import AllOf, Policy
 from shoal.hierarchy.build import ROOT
-from shoal.hierarchy.tree import Hierarchy
+from shoal.hierarchy.tree import Hierarchy, them
 from shoal.price.information import entropy_bits
 from shoal.records.baskets import Baskets
 
@@ -118,7 +118,8 @@ def _check_names(baskets: Baskets, policy: Policy) -> None:
     ]
     if known and strange:
         raise InputError(
-            f"{len(strange):,} items have names in brackets{VALUES}, as sets of items are published; rename them, or name them in the "
+            f"{number_of(len(strange), 'item has a name', 'items have names')} in brackets{VALUES}, as sets of items are published; "
+            f"rename {them(strange)}, or name {them(strange)} in the "
             "policy",
             values=strange,
         )
@@ -321,5 +322,6 @@ def notes_of(policy: Policy, baskets: Baskets) -> tuple[str, ...]:
     if not absent:
         return ()
     return (
-        f"{absent:,} of the {len(protected):,} items that the policy protects do not occur in the data: is each spelt as there?",
+        f"{absent:,} of the {number_of(len(protected), 'item')} that the policy protects "
+        f"{'does' if absent == 1 else 'do'} not occur in the data: is each spelt as there?",
     )

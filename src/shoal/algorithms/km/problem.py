@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import Unreachable
+from shoal.errors import Unreachable, number_of
 from shoal.guarantees.km import KmAnonymity
 from shoal.hierarchy.tree import Hierarchy
 from shoal.kernels.itemsets import rare_sets as kernels
@@ -229,7 +229,8 @@ def check_reachable(guarantee: KmAnonymity, filled: int) -> None:
     """Raises if the `filled` transactions, those that hold any item, are too few for any cut to help."""
     if 0 < filled < guarantee.k:
         raise Unreachable(
-            f"{guarantee} cannot be reached: only {filled:,} transactions hold any item, fewer than k = {guarantee.k:,}; "
+            f"{guarantee} cannot be reached: only "
+            f"{number_of(filled, 'transaction holds', 'transactions hold')} any item, fewer than k = {guarantee.k:,}; "
             "choose a smaller k"
         )
 

@@ -25,7 +25,7 @@ from shoal.algorithms.rt.demand import Demand, demand_of
 from shoal.algorithms.rt.mondrian import mondrian_parts
 from shoal.algorithms.rt.task import Hierarchies
 from shoal.algorithms.rt.weighing.column_price import ColumnPrice
-from shoal.errors import Unreachable
+from shoal.errors import Unreachable, only_so_many
 from shoal.guarantees.table import TableAnonymity
 from shoal.kernels.tables.boxes import boxes_around, nearest_groups, place_leftovers
 from shoal.loss.relational import Space, relational_ncp, space
@@ -167,7 +167,7 @@ def relational(
     n, k = len(records), int(guarantee.k)
     if n < k:
         raise Unreachable(
-            f"{guarantee} cannot be reached: k = {k:,}, but there are only {n:,} rows; choose a smaller k"
+            f"{guarantee} cannot be reached: k = {k:,}, but there {only_so_many(n, 'row')}; choose a smaller k"
         )
     laid = space(records, hierarchies, (rt or RTOptions()).weights)
     demand = demand_of(records, guarantee)

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.algorithms.buckets.eligibility import known_values
-from shoal.errors import Message, Unreachable, option
+from shoal.errors import Message, Unreachable, number_of, option
 from shoal.guarantees.table import TableAnonymity
 from shoal.kernels.tables.demands import (
     DISTINCT,
@@ -123,7 +123,7 @@ def _blocks(column: Column, guarantee: Any) -> Iterator[Block]:
         counts = np.bincount(place, minlength=places)
         different, likeliest = int(np.count_nonzero(counts[1:])), int(counts[1:].max(initial=0) + counts[0])
         if not by_frequency and different < l:
-            raise Unreachable(f"{cannot} has only {different:,} different values; choose a smaller l")
+            raise Unreachable(f"{cannot} has only {number_of(different, 'different value')}; choose a smaller l")
         if by_frequency and likeliest * l > len(column):
             raise Unreachable(
                 f"{cannot} has a value that {likeliest:,} of all {len(column):,} rows may have, more than 1/{l}; choose a smaller l"

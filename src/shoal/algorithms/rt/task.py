@@ -12,7 +12,7 @@ import numpy.typing as npt
 from shoal.algorithms.recoding import Options
 from shoal.algorithms.rt.cluster_recoding import RTOptions
 from shoal.algorithms.rt.demand import Demand, column_blocks, item_blocks
-from shoal.errors import InputError, Unreachable, option
+from shoal.errors import InputError, Unreachable, number_of, only_so_many, option
 from shoal.guarantees.lm import LmDiversity
 from shoal.guarantees.rt import RTAnonymity
 from shoal.hierarchy.build import flat_tree
@@ -88,12 +88,13 @@ def task_of(
     n, k, l = len(records), int(guarantee.k), int(getattr(guarantee, "l", 1))  # noqa: E741
     if n < k:
         raise Unreachable(
-            f"{guarantee} cannot be reached: k = {k:,}, but there are only {n:,} rows; choose a smaller k"
+            f"{guarantee} cannot be reached: k = {k:,}, but there {only_so_many(n, 'row')}; choose a smaller k"
         )
     filled = n - items.empty
     if 0 < filled < k:
         raise Unreachable(
-            f"{guarantee} cannot be reached: only {filled:,} rows hold any item, fewer than k = {k:,}; choose a smaller k"
+            f"{guarantee} cannot be reached: only "
+            f"{number_of(filled, 'row holds', 'rows hold')} any item, fewer than k = {k:,}; choose a smaller k"
         )
     if l > 1:
         _refuse_frequent(str(guarantee), items, sensitive, l)

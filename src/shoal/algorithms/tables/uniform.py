@@ -22,7 +22,7 @@ from shoal.algorithms.rt.cluster_recoding import ClusterRecoding, RTOptions
 from shoal.algorithms.rt.clusters import cluster_facts, number_groups
 from shoal.algorithms.rt.demand import Demand, demand_of
 from shoal.algorithms.tables.fields import Field, Floats, Hierarchies, Ints, fields_of
-from shoal.errors import InputError, Message, Unreachable, option
+from shoal.errors import InputError, Message, Unreachable, only_so_many, option
 from shoal.guarantees.table import TableAnonymity
 from shoal.kernels.tables.demands import DISTINCT, ORDERED, ORDERED_OR_MISSING
 from shoal.kernels.tables.roll_up import lacking_classes, roll_up
@@ -196,7 +196,7 @@ def uniform(
     n, k = len(records), int(guarantee.k)
     if n < k:
         raise Unreachable(
-            f"{guarantee} cannot be reached: k = {k:,}, but there are only {n:,} rows; choose a smaller k"
+            f"{guarantee} cannot be reached: k = {k:,}, but there {only_so_many(n, 'row')}; choose a smaller k"
         )
     strange = [name for name in rt.limits if name not in {column.name for column in records.of_role("quasi")}]
     if strange:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.algorithms.recoding import Outcome
-from shoal.errors import Unreachable
+from shoal.errors import Unreachable, only_so_many
 from shoal.kernels.classes.centres import class_centres
 from shoal.records.baskets import Baskets
 
@@ -48,4 +48,6 @@ def majority_centres(
 def check_enough(k: int, rows: int) -> None:
     """Raises if not even one class of k transactions can be made."""
     if k > rows:
-        raise Unreachable(f"k = {k:,}, but there are only {rows:,} transactions; choose a k of at most their number")
+        raise Unreachable(
+            f"k = {k:,}, but there {only_so_many(rows, 'transaction')}; choose a k of at most their number"
+        )

@@ -31,7 +31,7 @@ import numpy.typing as npt
 
 from shoal.algorithms.recoding import Options
 from shoal.algorithms.transactions.classes import Classes, check_enough, majority_centres
-from shoal.errors import InputError
+from shoal.errors import InputError, number_of
 from shoal.guarantees.k import KAnonymity
 from shoal.kernels.classes import evolution
 from shoal.kernels.classes.bitmaps import hamming_matrix, packed_bitmaps, segment_columns
@@ -118,7 +118,8 @@ def _segments(n: int, k: int, asked: int | None) -> tuple[int, tuple[str, ...]]:
     if asked is None or asked == segments:
         return segments, ()
     return segments, (
-        f"{asked:,} segments of {n:,} transactions would have fewer than k = {k:,} each: cut into {segments:,} instead.",
+        f"{number_of(asked, 'segment')} of {number_of(n, 'transaction')} would have fewer than k = {k:,} each: "
+        f"cut into {segments:,} instead.",
     )
 
 

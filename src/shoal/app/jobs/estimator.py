@@ -4,34 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from shoal.algorithms import entry
 from shoal.algorithms.recoding import Options
-from shoal.app.jobs.tasks.release_task import CERTIFICATE, RULES, pair_of
 from shoal.app.jobs.tree_shape import read_shape
-from shoal.app.project.own_files import read_json
-from shoal.app.project.project import Project
 from shoal.app.project.wording import KNOWN_COLUMNS, PageOrigin
-from shoal.certificate.terms import reading_of
 from shoal.estimates.decision_map import MOMENT
 from shoal.estimates.tree_cut import AT_ONCE, TreeCut, blame, remedies, tree_cut
 from shoal.estimates.trials import Trials
-from shoal.evaluation.pair import Pair
-from shoal.evaluation.questions import question_of, replies
 from shoal.models.km import with_defaults
 from shoal.plan import plan_of
 from shoal.processes import Teller
-from shoal.release import read_for
 
 _TRIALS = Trials(KNOWN_COLUMNS)
-_PAIRS: dict[str, Pair] = {}
 _CUT: tuple[Any, Any, TreeCut] | None = None
 """The data, what else was asked, and the cut that was last looked for."""
 _SEARCH = ("suppress", "price")
-_FILE = ("format", "separator", "id", "items")
-"""What a certificate says of how a release is read; roles are the plan's."""
 
 
 def work(request: Mapping[str, Any], tell: Teller) -> None:
@@ -39,27 +30,11 @@ def work(request: Mapping[str, Any], tell: Teller) -> None:
     if "tree" in request:
         _look_at_tree(request, tell)
     elif "question" in request:
-        tell.note(found=_answer(Path(request["run"]), request["question"], tell))
+        # Estimates do without what measures a release, which takes longer to load than a first estimate takes to make.
+        answer = import_module("shoal.app.jobs.question_answers").answer
+        tell.note(found=answer(Path(request["run"]), request["question"], tell))
     else:
         _estimate(request, tell)
-
-
-def _answer(run: Path, question: Mapping[str, Any], tell: Teller) -> dict[str, Any]:
-    """Both answers to a question about a run's release. The files that were last asked about stay read."""
-    tell.stage("Reading the original and the release", trying="question")
-    if str(run) not in _PAIRS:
-        _PAIRS.clear()
-        content = read_json(run / "out" / CERTIFICATE)
-        reading = {name: value for name, value in reading_of(content).items() if name in _FILE}
-        plan = Project(run).plan()
-        released = run / "out" / str(read_json(run / "result.json")["release"]["output"])
-        with plan.speaking():
-            original = read_for(plan)[0].records
-            _PAIRS[str(run)] = pair_of(plan, original, released, run / "out" / RULES, **reading)
-    pair = _PAIRS[str(run)]
-    tell.stage("Counting")
-    asked = question_of(pair.original, question["items"], question["column"], question["value"])
-    return replies(pair, [asked])[0].to_dict()
 
 
 def _look_at_tree(request: Mapping[str, Any], tell: Teller) -> None:

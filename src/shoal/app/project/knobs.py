@@ -6,8 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from shoal.algorithms import ALGORITHMS
-from shoal.models.km import SUPPRESS
-from shoal.models.tables import SUPPRESS as IN_TABLES
+from shoal.models.km import SUPPRESS, SUPPRESS_IN_TABLES
 from shoal.options import LARGEST, OPTIONS, Share
 
 
@@ -110,7 +109,7 @@ KNOBS = {
         "ones can cost all others their detail.",
         "Ours; see the guide to what a release is worth",
         default=lambda algorithm: SUPPRESS.get(
-            algorithm, IN_TABLES.get("local", 0.0) if algorithm in ALGORITHMS["rt"] else 0.0
+            algorithm, SUPPRESS_IN_TABLES.get("local", 0.0) if algorithm in ALGORITHMS["rt"] else 0.0
         ),
         share=True,
     ),

@@ -26,6 +26,7 @@ from shoal.app.project.workspace import UPLOAD_LIMIT, Workspace
 from shoal.app.server.demo_project import demo_project
 from shoal.app.server.guard import Guard
 from shoal.errors import InputError, way_to
+from shoal.processes import without_pandas
 
 if TYPE_CHECKING:
     from shoal.app.server.shell import App
@@ -45,6 +46,7 @@ def serve(
 ) -> None:
     """Serves the app until it is interrupted. Port 0 takes the last one of this workspace, so that pages that are still open find it
     again, or a free one. The start URL goes to standard error, once."""
+    without_pandas()
     place = Workspace(workspace)
     place.upload_limit = upload_limit
     place.lock()

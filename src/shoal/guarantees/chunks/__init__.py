@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import InputError, option
+from shoal.errors import InputError, number_of, option
 from shoal.guarantees.audit import Audit, Witness
 from shoal.guarantees.km import KmAnonymity
 from shoal.guarantees.soundness import check_table
@@ -98,7 +98,8 @@ class ChunkAnonymity:
             f"records. The items in the rest of a cluster may stand in fewer than {self.k} of its records.",
             "Records of a cluster were put together for what they have in common. If an item stands in all or nearly all of them, whoever "
             "finds a person's cluster, by one rare item, learns it (the cover problem). The audit counts such clusters.",
-            f"An attacker who knows more than {self.m} items of a record, or that a person did not have an item, may still single it out.",
+            f"An attacker who knows more than {number_of(self.m, 'item')} of a record, "
+            f"or that a person did not have an item, may still single it out.",
             "Clusters and chunks depend on the records: what an attacker who knows how clusters and chunks are formed might conclude from "
             "that is not considered.",
             "Records are counted, not people: if one person has several, a crowd of records can be a smaller crowd of people.",
@@ -387,6 +388,7 @@ def _notes(covered: int, clusters: int) -> tuple[str, ...]:
     if not covered:
         return ()
     return (
-        f"in {covered:,} of {clusters:,} clusters an item stands in every record: whoever knows that a person is in such a cluster learns "
+        f"in {covered:,} of {number_of(clusters, 'cluster')} an item stands in every record: "
+        f"whoever knows that a person is in such a cluster learns "
         "it (the cover problem)",
     )

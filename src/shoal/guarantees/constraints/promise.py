@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InputError, option
-from shoal.guarantees.audit import Audit, Witness
+from shoal.guarantees.audit import Audit, Witness, empty_sets
 from shoal.guarantees.constraints.policy import AllOf, Policy
 from shoal.guarantees.km import KmAnonymity, exposures
 from shoal.guarantees.soundness import check_sets
@@ -148,9 +148,7 @@ class ConstraintAnonymity:
             violations=violations,
             complete=complete,
             witnesses=tuple(reversed(named.values()))[:witnesses],
-            notes=(f"{published.empty:,} transactions are empty; they hold no items and are safe",)
-            if published.empty
-            else (),
+            notes=empty_sets(published.empty),
         )
 
     def exposure(self, raw: Baskets, most: Callable[[npt.NDArray[np.int64], int], int]) -> tuple[int, int]:

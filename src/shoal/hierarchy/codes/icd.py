@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Collection, Sequence
 from xml.etree import ElementTree
 
-from shoal.errors import InputError
+from shoal.errors import InputError, number_of
 from shoal.hierarchy.codes.code_files import name_of, only_file, text_of
 from shoal.hierarchy.codes.vocabulary import Vocabulary
 
@@ -157,7 +157,7 @@ def _ordered(text: str, name: str) -> tuple[dict[str, str], frozenset[str], list
         raise InputError(f"{name}: it holds no codes; is it icd10cm_order_YEAR.txt?")
     notes = [_published(used)]
     if gaps:
-        notes.append(f"its running numbers have {gaps:,} gaps; lines are missing")
+        notes.append(f"its running numbers have {number_of(gaps, 'gap')}; lines are missing")
     if missing := [chapter for chapter in CHAPTERS_10 if chapter not in parent]:
         notes.append(f"{len(missing)} of 22 chapters have no code; the file may be cut off")
     return parent, frozenset(CHAPTERS_10), notes

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.errors import InputError
-from shoal.guarantees.audit import Audit, Witness
+from shoal.guarantees.audit import Audit, Witness, empty_sets
 from shoal.guarantees.km import KmAnonymity, affordable_size
 from shoal.guarantees.km_local import SPELLED_OUT, LocalKmAnonymity, _Published, nodes_of
 from shoal.kernels.audit.itemset_counts import counted_itemsets
@@ -71,7 +71,7 @@ def audit_km(sets: SparkSets, guarantee: KmAnonymity, witnesses: int, yes_or_no:
         by_size={size: (int(checked[size]), int(rare[size])) for size in range(1, len(checked))},
         complete=complete,
         witnesses=_witnesses(sets, rarest),
-        notes=(f"{sets.empty:,} transactions are empty; they hold no items and are safe",) if sets.empty else (),
+        notes=empty_sets(sets.empty),
     )
 
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from shoal.errors import InputError, option
-from shoal.guarantees.audit import Audit, Witness
+from shoal.guarantees.audit import Audit, Witness, empty_rows
 from shoal.guarantees.km import KmAnonymity, affordable_size
 from shoal.guarantees.lm import LmDiversity, with_inferences
 from shoal.guarantees.missing import check_named
@@ -120,9 +120,7 @@ def _audit_classes(
         by_size={0: (n_classes, small)} | {size: tuple(rare[size].tolist()) for size in range(1, len(rare))},
         complete=complete,
         witnesses=tuple(sorted(thin + few, key=lambda w: (w.support, len(w.items))))[:witnesses],
-        notes=(f"{empty:,} rows hold no items that an attacker may know; their class alone hides them",)
-        if empty
-        else (),
+        notes=empty_rows(empty),
         facts=_class_facts(blocks, len(records)),
     )
     return verdict, blocks, m

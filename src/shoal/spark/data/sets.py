@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.errors import VALUES, InputError
+from shoal.errors import VALUES, InputError, number_of
 from shoal.ordering import natural_order
 from shoal.records.roles import comma_parts
 from shoal.records.storage.digest import groups_for, row_digest, set_hashes, whole_digest
@@ -243,7 +243,10 @@ def names_in_order(table: pa.Table, column: str) -> tuple[tuple[str, ...], Longs
     for wrong, word in ((None, "missing"), ("", "empty")):
         if wrong in names:
             rows = table["count"][names.index(wrong)].as_py()
-            raise InputError(f"the data frame: {rows:,} rows of column {column!r} hold an item that is {word}; drop it")
+            raise InputError(
+                f"the data frame: {number_of(rows, 'row')} of column {column!r} {'holds' if rows == 1 else 'hold'} an "
+                f"item that is {word}; drop it"
+            )
     order = natural_order(names)
     return tuple(names[i] for i in order), table["count"].to_numpy()[order].astype(np.int64)
 

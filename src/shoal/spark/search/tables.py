@@ -21,14 +21,14 @@ from shoal.algorithms.recoding import Options
 from shoal.algorithms.rt.blocks import within_limits
 from shoal.algorithms.rt.cluster_recoding import ClusterRecoding, RTOptions
 from shoal.algorithms.rt.weighing.outliers import without_outliers
-from shoal.errors import InputError, Unreachable
+from shoal.errors import InputError, Unreachable, only_so_many
 from shoal.hierarchy.meanings import cell_meanings
 from shoal.hierarchy.tree import Hierarchy
 from shoal.loss.common_pairs import CommonPairs, own_tokens, published_rows, share_kept
 from shoal.loss.fates import column_fates, row_fates
 from shoal.loss.worth import Names, Worth, columns_worth, items_worth, table_worth, worth_notes
 from shoal.models import basket_notes, tables
-from shoal.models.km import with_defaults
+from shoal.models.km import SUPPRESS_IN_TABLES, with_defaults
 from shoal.records.baskets import Baskets
 from shoal.records.records import MISSING, Column, Records
 from shoal.spark.data.executors import map_groups, map_rows, store
@@ -104,7 +104,7 @@ def propose(records: SparkRecords, guarantee: Any, asked: Asked, options: Option
     table, name = records.template, asked["algorithm"]
     rt = RTOptions(**{option: asked[option] for option in tables.RT if asked[option] is not None})
     if records.has_sets:
-        options = with_defaults(rt.transaction, asked, options, tables.SUPPRESS)
+        options = with_defaults(rt.transaction, asked, options, SUPPRESS_IN_TABLES)
     trees = tables.hierarchies(table, asked["hierarchy"], asked["unknown"], guarantee, options)
     share = asked["suppress_rows"] or 0.0
     clusters = cluster_rows(records, guarantee, trees, name, options, rt, share)
@@ -184,7 +184,7 @@ def cluster_rows(
     """
     if len(records) < guarantee.k:
         raise Unreachable(
-            f"{guarantee} cannot be reached: k = {guarantee.k:,}, but there are only {len(records):,} rows; choose a smaller k"
+            f"{guarantee} cannot be reached: k = {guarantee.k:,}, but there {only_so_many(len(records), 'row')}; choose a smaller k"
         )
     options.tell("parts of near rows", 0.0)
     parts = parts_of(records, trees, int(guarantee.k))

@@ -21,7 +21,7 @@ import pyarrow as pa
 from shoal.algorithms.recoding import Options
 from shoal.algorithms.transactions.classes import Classes
 from shoal.algorithms.transactions.split import split
-from shoal.errors import InputError, Unreachable
+from shoal.errors import InputError, Unreachable, only_so_many
 from shoal.guarantees.k import KAnonymity
 from shoal.kernels.classes.centres import class_centres
 from shoal.models import basket_notes
@@ -137,7 +137,7 @@ def group_rows(sets: SparkSets, guarantee: KAnonymity, name: str, options: Optio
     n, k = len(sets), int(guarantee.k)
     if k > n:
         raise Unreachable(
-            f"{guarantee} cannot be reached: there are only {n:,} transactions, fewer than k = {k:,}; choose a smaller k"
+            f"{guarantee} cannot be reached: there {only_so_many(n, 'transaction')}, fewer than k = {k:,}; choose a smaller k"
         )
     hidden = sets.marks(guarantee.sensitive)
     ordered = store(_gray_order(sets, _ranks(sets, name), hidden))

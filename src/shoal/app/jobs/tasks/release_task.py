@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from shoal.app.jobs.files_of_runs import CERTIFICATE, REPORT, RULES, STAGES, check_name
 from shoal.app.panels.result.run_tables import class_bins, class_sizes, write_tables
 from shoal.app.project.wording import KNOWN_COLUMNS, as_sentence, in_app
 from shoal.certificate.document import certificate_file
@@ -30,10 +31,6 @@ from shoal.records.baskets import Baskets
 from shoal.records.records import Records
 from shoal.rehearsal import checked_plan
 from shoal.release import Release, run
-
-CERTIFICATE, RULES, REPORT = "certificate.json", "rules.csv", "report.json"
-STAGES = ("Checking the plan", "Making the release", "Measuring what it cost")
-"""In the order in which they come."""
 
 
 def work(
@@ -83,12 +80,6 @@ def work(
     except ShoalError as error:
         found["evaluation_error"] = as_sentence(error)
     return found
-
-
-def check_name(name: str) -> None:
-    """Raises if a file of data cannot have this name here."""
-    if name.startswith(("certificate.", "rules.", "report.", ".")):
-        raise InputError(f"{name}: the app has a file of that name itself; give the release another name")
 
 
 def look_at(original: Baskets | Records, release: Release, folder: Path) -> dict[str, Any]:

@@ -11,7 +11,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from shoal.app.jobs.tasks.release_task import CERTIFICATE, check_name, write_pages
+from shoal.app.jobs.files_of_runs import CERTIFICATE, check_name
+from shoal.app.jobs.tasks.release_task import write_pages
 from shoal.app.project.own_files import read_json
 from shoal.certificate.document import certificate_file, without_signature
 from shoal.certificate.facts import certificate_bytes

@@ -9,6 +9,7 @@ from shoal.app.project.contents import key_of
 from shoal.app.project.own_files import own_folder, read_json, write_json
 from shoal.app.project.project import Project
 from shoal.app.project.wording import WORTH
+from shoal.errors import number_of
 
 TASK = "estimate"
 KEPT = 128
@@ -129,7 +130,8 @@ def protection_words(found: Mapping[str, Any]) -> str | None:
     where = "raw data" if found["sample"] == found["rows"] else "raw sample"
     if "value_certain" in most:
         return (
-            f"In the {where}, {most['value_certain']:,} rows have a sensitive value that is certain for whoever knows {most['knows']}. "
+            f"In the {where}, {number_of(most['value_certain'], 'row has', 'rows have')} a sensitive value that is certain for "
+            f"whoever knows {most['knows']}. "
             "After it, none."
         )
     return (

@@ -73,7 +73,8 @@ def spot_of_estimate(at: At, found: Mapping[str, Any]) -> Spot:
     kept, sides = found.get("kept") or {}, found.get("sides") or {}
     both = (Range(*sides["info_columns"]), Range(*sides["info_items"])) if "info_columns" in sides else None
     info = kept.get("info")
-    return Spot(at, None if info is None else Range(*info), both, risk=found.get("left"), sample=int(found["sample"]))
+    range_kept, rows = None if info is None else Range(*info), int(found["sample"])
+    return Spot(at, range_kept, both, risk=found.get("left"), sample=rows, all_rows=found.get("rows") == rows)
 
 
 def spot_of_run(at: At, result: Mapping[str, Any]) -> Spot | None:

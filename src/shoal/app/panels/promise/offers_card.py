@@ -112,10 +112,13 @@ def price_words(spot: Spot, now: Range, how: str) -> str:
     assert spot.kept is not None
     kept = share_words(spot.share) if spot.share is not None else range_words(spot.kept)
     on = "run" if spot.how == "run" else f"estimated on {spot.sample:,} rows"
+    same = "" if how == on else f"; now: {how}"
+    if spot.how != "run" and spot.all_rows:
+        on = f"estimated on all {spot.sample:,} rows, with less time to search than a run has"
+        kept = f"about {kept}"
     if not is_trusted(now):
         known = f"what the plan keeps is not known so well ({range_words(now)}, {how})"
         return f"keeps {kept} of the information ({on}); {known}"
-    same = "" if how == on else f"; now: {how}"
     return f"keeps {kept} of the information instead of {share_words(figure_of(now))} ({on}{same})"
 
 

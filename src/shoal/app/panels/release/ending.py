@@ -9,8 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from shoal.app.jobs.files_of_runs import CERTIFICATE
 from shoal.app.jobs.queue import Job
-from shoal.app.jobs.tasks.release_task import CERTIFICATE
 from shoal.app.panels.release.handover import stem_of
 from shoal.app.project.own_files import own_folder, read_json, safe_name, write_own
 from shoal.app.project.project import Project

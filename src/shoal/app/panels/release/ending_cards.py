@@ -14,6 +14,7 @@ from shoal.app.panels.release.ending import bundle_name, certificate_of, keys_in
 from shoal.app.server.shell import View
 from shoal.app.widgets import components as parts
 from shoal.certificate.facts import limits_of
+from shoal.errors import number_of
 from shoal.plan.bundle import SIGNED_BY
 
 ANOTHER = ""
@@ -50,7 +51,7 @@ class Signing:
 
     def _build_signed(self, key: str) -> None:
         count = len(self.content.get("acknowledged") or ())
-        what = f"; it says that you have read all {count:,} limits" if count else ""
+        what = f"; it says that you have read all {number_of(count, 'limit')}" if count else ""
         parts.notice(f"The certificate is signed, in all its forms, with the key {key[:16]}…{what}.", "good")
         with parts.row():
             if self.job.output(SIGNED_BY) is not None:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shoal.app.jobs.files_of_runs import check_name
 from shoal.app.jobs.queue import LIVE, Job, Jobs
-from shoal.app.jobs.tasks.release_task import check_name
 from shoal.app.panels.result.results import is_of_draft
 from shoal.app.panels.result.run_tables import FOLDER
 from shoal.app.project.own_files import safe_name, write_own

@@ -29,6 +29,7 @@ from shoal.app.panels.result.result_panel import build_choice, needs_run, shown_
 from shoal.app.project.own_files import read_json
 from shoal.app.server.shell import View
 from shoal.app.widgets import components as parts
+from shoal.errors import number_of
 from shoal.records.layout import format_of
 
 LOOKS = 0.7
@@ -162,7 +163,7 @@ class _Handing:
         with parts.row():
             if path is not None:
                 parts.link_button(f"Save {self.name}", self.view.file(job.id, self.name), download=True)
-                parts.text(f"{release['rows']:,} rows, {parts.size(path.stat().st_size)}", "span", "sh-why")
+                parts.text(f"{number_of(release['rows'], 'row')}, {parts.size(path.stat().st_size)}", "span", "sh-why")
         with parts.row():
             for name, words in _FORMS.items():
                 if job.output(name) is not None:

@@ -19,6 +19,7 @@ from shoal.app.project.wording import with_capital
 from shoal.app.server.shell import View
 from shoal.app.widgets import components as parts
 from shoal.app.widgets.figures import figure
+from shoal.errors import number_of
 
 TASK = "risk"
 CROWDS = (2, 3, 5, 10, 20, 50)
@@ -203,7 +204,9 @@ def _build_columns(found: dict[str, Any]) -> None:
                 if more > 0:
                     parts.why_line(f"The worst {len(pairs)} pairs; {more:,} more give less away.")
         if found["columns"]["left_out"]:
-            parts.why_line(f"{found['columns']['left_out']:,} more columns were not looked at one by one.")
+            parts.why_line(
+                f"{number_of(found['columns']['left_out'], 'more column was', 'more columns were')} not looked at one by one."
+            )
 
 
 def _build_examples(found: dict[str, Any]) -> None:

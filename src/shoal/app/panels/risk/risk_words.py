@@ -8,6 +8,7 @@ from typing import Any
 
 from shoal.app.widgets.pictures import Lines
 from shoal.drawing.charts import Series
+from shoal.errors import number_of
 
 Found = Mapping[str, Any]
 USUAL_M = 2
@@ -167,7 +168,7 @@ def worst_column(found: Found) -> str | None:
         return f"Leave out {' or '.join(ties)}, and {many} be unique by the columns instead of {alone:,}."
     one = columns["single"][0]
     if len(profile["columns"]) > 1 and one["unique"]:
-        return f"“{visible(one['columns'][0])}” gives most away: by it alone, {one['unique']:,} rows are unique."
+        return f"“{visible(one['columns'][0])}” gives most away: by it alone, {number_of(one['unique'], 'row is', 'rows are')} unique."
     return None
 
 

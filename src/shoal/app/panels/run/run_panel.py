@@ -10,8 +10,8 @@ from typing import Any
 
 from nicegui import ui
 
+from shoal.app.jobs.files_of_runs import STAGES
 from shoal.app.jobs.queue import LIVE, Job
-from shoal.app.jobs.tasks.release_task import STAGES
 from shoal.app.panels import Panel, needs_data
 from shoal.app.panels.release.handover import remove_run
 from shoal.app.panels.result.results import Line, asked_again, brief, is_of_draft, queued_at, run_name, worth_words

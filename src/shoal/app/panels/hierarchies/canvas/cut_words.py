@@ -7,6 +7,7 @@ from typing import Any
 
 from shoal.app.panels.hierarchies.tree_page import short
 from shoal.app.widgets.components import Cell
+from shoal.errors import number_of
 
 NAMED = 8
 """Nodes that are listed as to blame."""
@@ -70,7 +71,7 @@ def blame_rows(why: Mapping[str, Any], cell_of: Any) -> list[tuple[Cell, ...]]:
 def more_words(why: Mapping[str, Any]) -> str | None:
     """Who else is to blame."""
     more = len(why["culprits"]) - NAMED
-    others = f" {why['others']:,} sets are left even without them." if why["others"] else ""
+    others = f" {number_of(why['others'], 'set is', 'sets are')} left even without them." if why["others"] else ""
     return f"and {more:,} more.{others}" if more > 0 else others.strip() or None
 
 
