@@ -163,3 +163,13 @@ def test_missing_projects_lead_back(served, page):
     page.goto(f"{served.base}/p/000000000000/data")
     page.wait_for_selector("text=There is no such page")
     assert status(f"{served.base}/p/000000000000/jobs/x/y") == 403
+
+
+def test_a_page_that_is_left_says_what_is_going_on(served, page):
+    """Playwright does not look at a page while the next one is on its way, so the browser's own events are sent by hand."""
+    served.upload(page, "people.csv", PEOPLE)
+    page.evaluate("window.dispatchEvent(new Event('beforeunload'))")
+    says = page.get_by_role("status").filter(has_text="Opening the page")
+    says.wait_for()
+    page.evaluate("window.dispatchEvent(new Event('pageshow'))")
+    says.wait_for(state="detached")

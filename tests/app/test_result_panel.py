@@ -366,6 +366,10 @@ def test_a_result_can_be_looked_at_and_released(served, page, tmp_path):
     page.get_by_role("button", name=re.compile("^Open ")).first.click()
     expect(page.get_by_label("The way to this part of the tree").get_by_role("button")).to_have_count(1)
     expect(page.get_by_role("img", name="Information lost against guarantee")).to_be_visible()
+    shares = "boxes => boxes.map(box => box.offsetWidth / box.parentElement.offsetWidth)"
+    assert min(page.locator(".sh-figure:visible").evaluate_all(shares)) > 0.95  # of its card
+    scrolls = "boxes => boxes.every(box => getComputedStyle(box).overflowX === 'auto')"
+    assert page.locator(".sh-table-box").evaluate_all(scrolls)  # columns beyond the edge can be reached
     for width in (700, 390):
         page.set_viewport_size({"width": width, "height": 800})
         assert page.evaluate("document.documentElement.scrollWidth") <= width

@@ -90,6 +90,19 @@ async function shoalLook() {
 }
 setInterval(shoalLook, 2000);
 
+// A page is built before it is sent. Where that takes a while, the page that is left says what is going on.
+function shoalLeaving() {
+  if ((document.activeElement?.href || "").includes("/jobs/")) return; // a file to save, and no page
+  const box = document.createElement("div");
+  box.className = "sh-leaving";
+  box.setAttribute("role", "status");
+  document.body.append(box);
+  setTimeout(() => (box.textContent = "Opening the page: what it shows is being worked out…"), 250);
+  setTimeout(() => box.remove(), 15000);
+  window.addEventListener("pageshow", () => box.remove(), { once: true }); // one came back to it
+}
+window.addEventListener("beforeunload", shoalLeaving);
+
 // Charts. What they say is text from files: it is escaped before it becomes part of a tooltip.
 function shoalTip(params) {
   const said = document.createElement("span");
