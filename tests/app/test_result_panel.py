@@ -372,7 +372,7 @@ def test_a_result_can_be_looked_at_and_released(served, page, tmp_path):
     assert page.locator(".sh-table-box").evaluate_all(scrolls)  # columns beyond the edge can be reached
     for width in (700, 390):
         page.set_viewport_size({"width": width, "height": 800})
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        page.wait_for_function("width => document.documentElement.scrollWidth <= width", arg=width)
     page.set_viewport_size({"width": 1280, "height": 900})
     assert page.locator("main *").count() < 1500
     page.reload()

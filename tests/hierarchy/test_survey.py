@@ -64,7 +64,7 @@ def test_problems_come_gravest_first():
         ("repeated", "note", ("sausage",)),
     ]
     assert found[0].text.startswith(
-        "1 item is in the data but not among the leaves; add them, or hang them under the root (unknown="
+        "1 item is in the data but not among the leaves; add it, or hang it under the root (unknown="
     )
     assert "1 top-level node is rarer than k = 5, so" in found[1].text
     assert "12.50% of all occurrences" in found[1].text

@@ -155,7 +155,7 @@ def test_a_release_is_measured_and_told(run):
 def test_a_policy_that_names_what_nobody_has_is_said_to_the_owner():
     release = shoal.anonymize(ROWS, shoal.ConstraintAnonymity(2, {"protect": [["gin", "absinth"], ["tea"]]}))
     assert (
-        "1 of the 3 items that the policy protects do not occur in the data: is each spelt as there?" in release.notes
+        "1 of the 3 items that the policy protects does not occur in the data: is each spelt as there?" in release.notes
     )
 
 

@@ -117,9 +117,9 @@ def test_a_promise_under_the_safe_reading_does_not_verify_where_it_was_made_unde
 
 def test_too_few_known_values_are_unreachable(tmp_path):
     (tmp_path / "t.csv").write_text(csv_text([("a", "hiv"), ("a", None)] * 4))
-    with pytest.raises(Unreachable, match="only 1 different values"):
+    with pytest.raises(Unreachable, match="only 1 different value"):
         shoal.anonymize(tmp_path / "t.csv", shoal.TableAnonymity(2, 2), **ROLES)
-    with pytest.raises(Unreachable, match="only 1 different values"):
+    with pytest.raises(Unreachable, match="only 1 different value"):
         shoal.anonymize(tmp_path / "t.csv", shoal.MatchingDiversity(2), **ROLES)
     for promise in (shoal.TableAnonymity(2, 2, missing="value"), shoal.MatchingDiversity(2, missing="value")):
         assert shoal.anonymize(tmp_path / "t.csv", promise, **ROLES).audit.holds

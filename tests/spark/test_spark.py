@@ -268,8 +268,8 @@ def test_rows_change_their_places_from_run_to_run(spark):
         ([(["a"], ["b"])], "a array<string>, b array<string>", {}, "a, b hold arrays; name the one"),
         ([(["a"],)], "a array<string>", {"items": "b"}, "no column 'b' of arrays"),
         ([([0.5],)], "a array<double>", {}, "holds double"),
-        ([(["a", None],)], "a array<string>", {}, "hold an item that is missing"),
-        ([(["a", ""],)], "a array<string>", {}, "hold an item that is empty"),
+        ([(["a", None],)], "a array<string>", {}, "holds an item that is missing"),
+        ([(["a", ""],)], "a array<string>", {}, "holds an item that is empty"),
     ],
 )
 def test_data_without_sets_is_refused(spark, rows, schema, given, message):

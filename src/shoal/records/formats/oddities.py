@@ -199,6 +199,8 @@ def _of_workbook(path: Path, asked: Mapping[str, str]) -> Any:
 
 def read_workbook(request: Mapping[str, str], tell: Teller) -> list[str] | None:
     """The work of that process: names the sheets that hold something, or writes one as CSV."""
+    import python_calamine  # noqa: F401 - what is loaded is no part of what is read
+
     path = Path(request["path"])
     _limit_memory()
     with _workbook(path) as book:
@@ -215,8 +217,16 @@ def _limit_memory() -> None:
     with contextlib.suppress(ImportError, ValueError, OSError):
         import resource
 
-        most = _ITSELF + input_limit()
+        most = _data_held() + _ITSELF + input_limit()
         resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+
+
+def _data_held() -> int:
+    """Bytes that the limit on data counts already, where the system tells: libraries reserve more than they use."""
+    with contextlib.suppress(OSError, StopIteration):
+        status = Path("/proc/self/status").read_text(encoding="ascii")
+        return next(int(line.split()[1]) << 10 for line in status.splitlines() if line.startswith("VmData:"))
+    return 0
 
 
 def _workbook(path: Path) -> Any:
