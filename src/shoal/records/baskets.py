@@ -48,10 +48,14 @@ class Baskets(Tabular):
     vocabulary: tuple[str, ...]
     duplicates: int = field(default=0, kw_only=True)
     """Repeated items that were folded into one while reading."""
+    people: npt.NDArray[np.int32] | None = field(default=None, kw_only=True)
+    """Per row, whose it is, by a number from 0 on, where several rows may be one person's; None where every row is a person."""
 
     def __post_init__(self) -> None:
         self.offsets.setflags(write=False)
         self.items.setflags(write=False)
+        if self.people is not None:
+            self.people.setflags(write=False)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -134,7 +138,7 @@ class Baskets(Tabular):
                 self.offsets[:-1][rows[first:last]] - offsets[first:last], np.diff(offsets[first : last + 1])
             )
             items[low:high] = self.items[shift + np.arange(low, high)]
-        return Baskets(offsets, items, self.vocabulary)
+        return Baskets(offsets, items, self.vocabulary, people=None if self.people is None else self.people[rows])
 
     def split_off(self, names: Collection[str]) -> tuple[Baskets, Baskets]:
         """The same rows twice: without the items of these names, and with them alone."""
@@ -146,7 +150,7 @@ class Baskets(Tabular):
         offsets = np.concatenate(([0], np.cumsum(kept)))[self.offsets]
         rank = np.cumsum(wanted, dtype=np.int32) - np.int32(1)
         names = tuple(name for name, stays in zip(self.vocabulary, wanted.tolist(), strict=True) if stays)
-        return Baskets(offsets, rank[self.items[kept]].astype(np.int32, copy=False), names)
+        return Baskets(offsets, rank[self.items[kept]].astype(np.int32, copy=False), names, people=self.people)
 
     def shuffle(self) -> Baskets:
         """The rows in an order drawn from the system's randomness, of which nothing is kept."""

@@ -110,6 +110,8 @@ class Records(Tabular):
     """Items that an attacker wants to learn. They travel unchanged."""
     sensitive_name: str | None = None
     """The column in which the sensitive items stood and will stand, if it was one of their own."""
+    people: npt.NDArray[np.int32] | None = None
+    """Per row, whose it is, by a number from 0 on, where several rows may be one person's; the items say the same. Never published."""
 
     def __post_init__(self) -> None:
         lengths = {len(column) for column in self.columns} | ({len(self.items)} if self.items is not None else set())
@@ -122,7 +124,7 @@ class Records(Tabular):
     @classmethod
     def of(cls, rows: Baskets | Records) -> Records:
         """Sets as records without columns; records as they are."""
-        return rows if isinstance(rows, Records) else cls((), rows)
+        return rows if isinstance(rows, Records) else cls((), rows, people=rows.people)
 
     @property
     def holds_sets_alone(self) -> bool:
@@ -180,6 +182,7 @@ class Records(Tabular):
             self.items_name,
             self.sensitive_items,
             self.sensitive_name,
+            None if self.people is None else self.people[rows],
         )
 
 
