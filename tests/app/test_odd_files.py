@@ -10,12 +10,14 @@ import zipfile
 
 import pytest
 
+from made_workbooks import workbook
 from shoal.app.panels.data.data_panel import plain_copy
 from shoal.app.project.drafts import begin, bring, project_of, read_as_missing, set_role
 from shoal.app.project.workspace import Workspace
 from shoal.errors import InputError
-from shoal.records.formats import oddities
-from shoal.records.formats.oddities import Oddity, missing_header, missing_marks, oddity, sheet_names
+from shoal.records.foreign import workbooks
+from shoal.records.foreign.oddities import Oddity, missing_header, missing_marks, oddity
+from shoal.records.foreign.workbooks import sheet_names
 
 ROWS = [["name", "age", "place"], ["Jürgen, the elder", "31", "Köln"], ["Zoë", "44", "Orléans"], ["Ann", "", "Bonn"]]
 
@@ -74,40 +76,6 @@ def test_text_that_is_not_what_it_seemed_is_refused_and_leaves_nothing(workspace
     assert list(workspace.uploads.iterdir()) == list(workspace.passing.iterdir()) == []
 
 
-def workbook(path, sheets):
-    """A workbook as spreadsheet programs write it, as far as a reader looks: sheets of texts and numbers."""
-    main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
-    many = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
-    names = "".join(f'<sheet name="{name}" sheetId="{n}" r:id="r{n}"/>' for n, name in enumerate(sheets, 1))
-    links = "".join(
-        f'<Relationship Id="r{n}" Type="{many}/worksheet" Target="worksheets/sheet{n}.xml"/>'
-        for n in range(1, 1 + len(sheets))
-    )
-    package = "http://schemas.openxmlformats.org/package/2006"
-    with zipfile.ZipFile(path, "w") as packed:
-        start = f'<Relationship Id="r0" Type="{many}/officeDocument" Target="xl/workbook.xml"/>'
-        packed.writestr("_rels/.rels", f'<Relationships xmlns="{package}/relationships">{start}</Relationships>')
-        packed.writestr("[Content_Types].xml", f'<Types xmlns="{package}/content-types"/>')
-        packed.writestr(
-            "xl/workbook.xml", f'<workbook xmlns="{main}" xmlns:r="{many}"><sheets>{names}</sheets></workbook>'
-        )
-        packed.writestr(
-            "xl/_rels/workbook.xml.rels", f'<Relationships xmlns="{package}/relationships">{links}</Relationships>'
-        )
-        for n, rows in enumerate(sheets.values(), 1):
-            cells = "".join(f"<row>{''.join(map(cell_xml, row))}</row>" for row in rows)
-            packed.writestr(
-                f"xl/worksheets/sheet{n}.xml", f'<worksheet xmlns="{main}"><sheetData>{cells}</sheetData></worksheet>'
-            )
-    return path
-
-
-def cell_xml(value):
-    return (
-        f"<c><v>{value}</v></c>" if isinstance(value, int | float) else f'<c t="inlineStr"><is><t>{value}</t></is></c>'
-    )
-
-
 def test_a_workbook_is_read_sheet_by_sheet(workspace):
     rows = [["age", "zip", "town"], *([30 + i % 3, f"0{i % 2}7", "Köln, West"] for i in range(30))]
     path = workbook(workspace.folder / "people.xlsx", {"People": rows, "Empty": [], "Half": [["x"], [1.5]]})
@@ -143,19 +111,19 @@ def test_a_workbook_that_is_none_makes_no_project(workspace, monkeypatch):
 def test_a_workbook_that_breaks_its_reader_breaks_nothing_else(workspace, monkeypatch):
     """The reader is in a process of its own: if that dies, or never ends, there is a sentence."""
     path = workbook(workspace.folder / "people.xlsx", {"a": [["x"], [1]]})
-    monkeypatch.setattr(oddities, "WORKBOOK_SECONDS", 0.0)
+    monkeypatch.setattr(workbooks, "WORKBOOK_SECONDS", 0.0)
     with pytest.raises(InputError, match="takes too long"):
         sheet_names(path)
     monkeypatch.undo()
     asked = []
 
-    class Dying(oddities.Child):
+    class Dying(workbooks.Child):
         def ask(self, request):
             asked.append(request)
             super().ask(request)
             os.kill(self.pid, signal.SIGKILL)
 
-    monkeypatch.setattr(oddities, "Child", Dying)
+    monkeypatch.setattr(workbooks, "Child", Dying)
     with pytest.raises(InputError, match="cannot be read as a workbook"):
         sheet_names(path)
     assert asked == [{"path": str(path)}]

@@ -1,37 +1,23 @@
 """Files that are tables, but not as Shoal reads them: in another encoding, with another mark between columns, with lines above the header
-or without one, or as a sheet of a workbook.
+or without one.
 
 What is odd is told from the first lines. The remedy is a copy; the file itself stays as it is.
 """
 
 from __future__ import annotations
 
-import contextlib
 import csv
-import zipfile
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
-from shoal.errors import InputError, ShoalError
-from shoal.limits import input_limit
-from shoal.processes import Child, Teller
+from shoal.errors import InputError
 from shoal.records.values import is_number
 
-WORKBOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 GAPS = ("?", "NA", "N/A", "n/a", "NULL", "null", "NaN", "nan", "None", "#N/A", "-", "--", ".")
 """What stands for a missing value in files of other programs. Here an empty cell does."""
-_HELD = 16
-"""How many bytes of memory a byte of an unpacked workbook may take."""
-_ITSELF = 1 << 30
-"""Bytes that the process that reads workbooks needs for itself, at most."""
-WORKBOOK_SECONDS = 300.0
-"""By the clock; a machine may be crowded."""
-A_WORKBOOK = "This is a workbook of a spreadsheet program. Save the sheet as CSV there (in Excel: CSV UTF-8), and bring that file."
 _BYTES, _LINES = 1 << 16, 60
 _USUAL, _UNUSUAL = ";,\t", "|^~¦"
 _SURE = 0.9
@@ -163,98 +149,6 @@ def empty_marks(path: Path, marks: Mapping[str, str], target: Path) -> None:
                     if column < len(row) and row[column].strip() == text:
                         row[column] = ""
                 copy.writerow(row)
-
-
-def sheet_names(path: Path) -> list[str]:
-    """The sheets of a workbook that hold something, in its order."""
-    names: list[str] = _of_workbook(path, {})
-    return names
-
-
-def write_sheet(path: Path, sheet: str, target: Path) -> None:
-    """Writes a sheet of a workbook as CSV: each cell as its text, dates as 2024-05-31, whole numbers without a point."""
-    _of_workbook(path, {"sheet": sheet, "target": str(target.absolute())})
-
-
-def _of_workbook(path: Path, asked: Mapping[str, str]) -> Any:
-    """What a process of its own says of a workbook: one that is made to break its reader ends that process alone."""
-    try:
-        import python_calamine  # noqa: F401 - a word on how to get it, before a process is started
-    except ImportError:
-        raise InputError(A_WORKBOOK + " With pip install 'shoal[excel]' it is read as it is.") from None
-    child = Child("shoal.records.formats.oddities:read_workbook", background=True)
-    try:
-        child.ask({"path": str(path.absolute()), **asked})
-        answer = child.answer(WORKBOOK_SECONDS)
-    finally:
-        child.end()
-    if answer is None:
-        raise InputError(f"{path.name} takes too long to read as a workbook; save the sheet as CSV")
-    if isinstance(answer.error, ShoalError):
-        raise answer.error
-    if answer.error is not None:
-        raise InputError(f"{path.name} cannot be read as a workbook; save the sheet as CSV, without a password")
-    return answer.result
-
-
-def read_workbook(request: Mapping[str, str], tell: Teller) -> list[str] | None:
-    """The work of that process: names the sheets that hold something, or writes one as CSV."""
-    import python_calamine  # noqa: F401 - what is loaded is no part of what is read
-
-    path = Path(request["path"])
-    _limit_memory()
-    with _workbook(path) as book:
-        if "sheet" not in request:
-            return [name for name in book.sheet_names if book.get_sheet_by_name(name).height > 0]
-        with open(request["target"], "w", encoding="utf-8", newline="") as written:
-            rows = book.get_sheet_by_name(request["sheet"]).to_python(skip_empty_area=True)
-            csv.writer(written, lineterminator="\n").writerows([_cell_text(cell) for cell in row] for row in rows)
-    return None
-
-
-def _limit_memory() -> None:
-    """Lets the system keep this process to what may be read of a file, however much a workbook claims to hold."""
-    with contextlib.suppress(ImportError, ValueError, OSError):
-        import resource
-
-        most = _data_held() + _ITSELF + input_limit()
-        resource.setrlimit(resource.RLIMIT_DATA, (most, most))
-
-
-def _data_held() -> int:
-    """Bytes that the limit on data counts already, where the system tells: libraries reserve more than they use."""
-    with contextlib.suppress(OSError, StopIteration):
-        status = Path("/proc/self/status").read_text(encoding="ascii")
-        return next(int(line.split()[1]) << 10 for line in status.splitlines() if line.startswith("VmData:"))
-    return 0
-
-
-def _workbook(path: Path) -> Any:
-    """A workbook, opened; refused where it would unpack to more than memory should hold."""
-    import python_calamine
-
-    if zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as packed:
-            if sum(part.file_size for part in packed.infolist()) > input_limit() // _HELD:
-                raise InputError(f"{path.name} unpacks to more than is read of a workbook; save the sheet as CSV")
-    try:
-        return python_calamine.CalamineWorkbook.from_path(str(path))
-    except Exception as error:  # whatever the library makes of a damaged or locked file
-        raise InputError(
-            f"{path.name} cannot be read as a workbook; save the sheet as CSV, without a password"
-        ) from error
-
-
-def _cell_text(cell: Any) -> str:
-    if isinstance(cell, bool):
-        return "TRUE" if cell else "FALSE"
-    if isinstance(cell, float) and cell.is_integer() and abs(cell) < 1e15:
-        return str(int(cell))
-    if isinstance(cell, datetime):
-        return cell.date().isoformat() if cell.time() == time() else cell.isoformat(sep=" ")
-    if isinstance(cell, date | time):
-        return cell.isoformat()
-    return str(cell.total_seconds()) if isinstance(cell, timedelta) else str(cell)
 
 
 def _is_utf8(path: Path) -> bool:
