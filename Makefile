@@ -9,6 +9,8 @@ DEMO := $(VENV)/.demo
 READY := $(VENV)/.ready
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 export SHOAL_DATA ?= $(wildcard $(abspath ../shared/data))
+# Without byte code every process compiles all that it imports, which takes longer than most of what it is started for.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test golden lowest newest lock image search fuzz tools check bench site screenshots format clean
 
@@ -48,6 +50,7 @@ fuzz: $(READY)
 tools:
 	@scripts/bring initdb postgresql "the tests against a real server of databases"
 	@scripts/bring chromium chromium "the tests in a browser"
+	@scripts/bring nginx nginx-light "the tests of the app behind a reverse proxy"
 	@scripts/bring java default-jre-headless "the tests on Spark"
 
 check: $(READY)

@@ -62,7 +62,7 @@ def _build_bringing(workspace: Workspace) -> None:
     with parts.card("Bring a file", f"{FORMATS}. A copy is kept in the workspace, for you alone."):
         trouble = ui.element("div")
         take = partial(begin_project, workspace, trouble)
-        parts.upload(workspace, "Choose a file, or drop it here", "It does not leave this machine.", take)
+        parts.upload(workspace, "Choose a file, or drop it here", take)
 
         async def try_demo() -> None:
             project = await asyncio.to_thread(demo_project, workspace)

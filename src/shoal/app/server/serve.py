@@ -1,7 +1,7 @@
 """Server: NiceGUI under uvicorn on loopback, behind the guard, with the queue of jobs beside it.
 
 All assets come from the installed packages. NiceGUI's own persistence, sessions and documentation pages are off: state is in the
-workspace, and there is one user.
+workspace, and there is one user. Behind the proxy of an office it waits where it is told to.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ import socket
 import sys
 import tempfile
 import webbrowser
+from collections.abc import Callable, Coroutine
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,10 +27,13 @@ from shoal.app.jobs.queue import Jobs
 from shoal.app.project.workspace import UPLOAD_LIMIT, Workspace
 from shoal.app.server.demo_project import demo_project
 from shoal.app.server.guard import Guard
+from shoal.app.server.office import Office, listening_at, token_in
 from shoal.errors import InputError, way_to
 from shoal.processes import without_pandas
 
 if TYPE_CHECKING:
+    from fastapi import FastAPI
+
     from shoal.app.server.shell import App
 
 HOST = "127.0.0.1"
@@ -43,14 +48,23 @@ def serve(
     demo: bool = False,
     open_browser: bool = True,
     upload_limit: int = UPLOAD_LIMIT,
+    office: Office | None = None,
 ) -> None:
     """Serves the app until it is interrupted. Port 0 takes the last one of this workspace, so that pages that are still open find it
-    again, or a free one. The start URL goes to standard error, once."""
+    again, or a free one. The start URL goes to standard error, once; a token that is kept in a file does not."""
     without_pandas()
     place = Workspace(workspace)
     place.upload_limit = upload_limit
     place.lock()
-    listening = _listening_again(place) if port == 0 else _listening(port)
+    token = None
+    if office is not None:
+        place.host = office.front.host
+        token = None if office.token_file is None else token_in(office.token_file)
+    if office is not None and office.listen is not None:
+        listening = listening_at(office.listen)
+    else:
+        listening = _listening_again(place) if port == 0 else _listening(port)
+    where = listening.getsockname()
     # What browsers send is parted into temporary files before it reaches us: those, too, stay in the workspace.
     tempfile.tempdir = str(place.passing)
     os.environ["NICEGUI_STORAGE_PATH"] = str(place.own / "nicegui")
@@ -60,7 +74,7 @@ def serve(
         from shoal.app.server.shell import App  # NiceGUI looks at its storage path when it is imported
 
         app = App(place, Jobs(place))
-        guard = _application(app, listening.getsockname()[1])
+        guard = Guard(_application(app), 0 if office else where[1], token, office.front if office else None)
         config = uvicorn.Config(
             guard,
             log_config=None,
@@ -76,21 +90,37 @@ def serve(
         # Uvicorn takes the signal, ends its connections and raises it again: then our jobs are ended, too.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         with contextlib.suppress(KeyboardInterrupt):
-            asyncio.run(_run(server, listening, guard, app.jobs, open_browser))
+            asyncio.run(_run(server, listening, app.jobs, partial(_tell, guard, where, office, open_browser)))
     finally:
         listening.close()
+        if isinstance(where, str):
+            Path(where).unlink(missing_ok=True)
         place.unlock()
 
 
-async def _run(server: uvicorn.Server, listening: socket.socket, guard: Guard, jobs: Jobs, open_browser: bool) -> None:
+async def _tell(guard: Guard, where: Any, office: Office | None, open_browser: bool) -> None:
+    """Says where the app is, and opens it."""
+    if office is None:
+        print(f"shoal: open {guard.url()}", file=sys.stderr, flush=True)
+        print("shoal: only this machine can reach it; end it with Ctrl+C", file=sys.stderr, flush=True)
+        if open_browser:
+            await asyncio.to_thread(webbrowser.open, guard.url_once())
+        return
+    kept = office.token_file is not None
+    start = f"{office.front.url} and give it the token in {office.token_file}" if kept else guard.url()
+    place = f"unix:{where}" if isinstance(where, str) else f"{where[0]}:{where[1]}"
+    print(f"shoal: open {start}", file=sys.stderr, flush=True)
+    print(f"shoal: its proxy can reach it at {place}; end it with Ctrl+C", file=sys.stderr, flush=True)
+
+
+async def _run(
+    server: uvicorn.Server, listening: socket.socket, jobs: Jobs, tell: Callable[[], Coroutine[Any, Any, None]]
+) -> None:
     async def look_after_jobs() -> None:
         while not server.started and not server.should_exit:
             await asyncio.sleep(0.05)
         if server.started:
-            print(f"shoal: open {guard.url()}", file=sys.stderr, flush=True)
-            print("shoal: only this machine can reach it; end it with Ctrl+C", file=sys.stderr, flush=True)
-            if open_browser:
-                await asyncio.to_thread(webbrowser.open, guard.url_once())
+            await tell()
         while True:
             jobs.tick()
             await asyncio.sleep(TICK)
@@ -146,7 +176,7 @@ def _listening(port: int) -> socket.socket:
     return found
 
 
-def _application(app: App, port: int) -> Guard:
+def _application(app: App) -> FastAPI:
     from fastapi import FastAPI
     from nicegui import ui
 
@@ -163,4 +193,4 @@ def _application(app: App, port: int) -> Guard:
         show_welcome_message=False,
         storage_secret=None,
     )
-    return Guard(outer, port)
+    return outer

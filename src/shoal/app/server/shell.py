@@ -25,6 +25,7 @@ from shoal.app.server.home import build_home
 from shoal.app.widgets import components as parts
 from shoal.errors import InputError, ShoalError
 
+HOSTED = "What you bring goes to {host} and no further: no request, no font, no statistic. Your data stay in your workspace there."
 LOCAL = "Nothing leaves this machine: no request, no font, no statistic. Your data stay in the workspace."
 _TYPES = {".json": "application/json", ".html": "text/html", ".pdf": "application/pdf", ".csv": "text/csv"}
 
@@ -150,10 +151,8 @@ class frame:  # noqa: N801 - it is used as a function
         self.title = title
 
     def __enter__(self) -> None:
-        ui.add_head_html(
-            '<link rel="stylesheet" href="/static/shoal.css"><script src="/static/shoal.js"></script>'
-            '<meta name="referrer" content="no-referrer">'
-        )
+        parts.add_static("shoal")
+        ui.add_head_html('<meta name="referrer" content="no-referrer">')
         ui.colors(primary="#1b6b72")
         ui.page_title(f"{self.title} – Shoal" if self.title else "Shoal")
         self._page = ui.element("div").classes("sh-page")
@@ -167,7 +166,8 @@ class frame:  # noqa: N801 - it is used as a function
             self._build_theme()
 
     def __exit__(self, *_: object) -> None:
-        parts.text(LOCAL, "footer", "sh-footer")
+        host = self.workspace.host
+        parts.text(LOCAL if host is None else HOSTED.format(host=host), "footer", "sh-footer")
         self._page.__exit__(None, None, None)
 
     def _build_theme(self) -> None:
