@@ -11,6 +11,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+import shoal
 from serving import until, violations
 from shoal.app.jobs.estimator import work
 from shoal.app.jobs.queue import Jobs
@@ -32,10 +33,13 @@ from shoal.app.panels.hierarchies.column_tree import ColumnTree
 from shoal.app.panels.hierarchies.loaded_tree import Loaded
 from shoal.app.panels.hierarchies.tree_values import keep_values, kept_values, needs
 from shoal.app.project.drafts import begin
+from shoal.app.project.wording import PageOrigin
 from shoal.app.project.workspace import Workspace
+from shoal.estimates import outlook
 from shoal.hierarchy.build import balanced_tree
 from shoal.hierarchy.cut import Cut
 from shoal.hierarchy.spec import Values
+from shoal.plan import plan_of
 from shoal.processes import Teller
 from strategies import trees
 
@@ -185,12 +189,54 @@ def test_two_fish_are_to_blame_and_what_helps_is_priced(shop):
     assert cut_words.remedy_words(apart, found["blame"]).startswith("Set this one apart: ")
     assert merge["info"] < 1.0
     assert "would stand in fewer than 3 rows" in cut_words.blame_words(found["blame"], "*", 3)
-    assert question.lost_before(1.0) is None
+    assert question.answer_before(question.key()) == {}
     shop.tree.edit(question.loaded, lambda tree: tree, "did nothing")
-    assert shop.question.lost_before(0.5) == 1.0
-    assert cut_words.loss_words(found | {"info": 0.5}, 1.0) == (
+    before = shop.question.answer_before(shop.question.key())
+    assert cut_words.loss_words(found | {"info": 0.5}, before) == (
         "One cut for all rows loses 50.0% of the information (before the last change: 100.0%)."
     )
+
+
+def test_what_the_plans_own_algorithm_loses_is_tried_on_rows_that_grow(shop, monkeypatch):
+    (shop.workspace.folder / "shop.csv").write_text("items\n" + ROWS * 40)
+    monkeypatch.setattr(outlook, "ROWS", 50)
+    shop.project.change({"guarantee": {"model": "km", "k": 30, "m": 2}, "options": {"suppress": 0.0}})
+    said = []
+    question = shop.question
+    question.warm.question = lambda project, key, asked, keep: said.append(asked)
+    question.ask()
+    told = []
+    work(said[0], Teller(lambda facts: told.append(facts["found"]) if "found" in facts else None))
+    own = [found["own"] for found in told if "own" in found]
+    assert [one["sample"] for one in own] == sorted({one["sample"] for one in own})
+    assert (own[0]["algorithm"], own[0]["sample"] < own[-1]["sample"], own[-1]["sample"]) == ("local", True, 560)
+    release = shoal.run(plan_of(said[0]["document"], PageOrigin()))
+    for one in own:
+        assert one["lost"][0] - 1e-9 <= release.loss["info"] <= one["lost"][1] + 1e-9
+    assert own[-1]["lost"] == pytest.approx([release.loss["info"]] * 2)
+    assert list(told[0]) == [
+        "info",
+        "exact",
+        "deleted",
+        "optimal",
+        "suppress",
+        "closed",
+        "dropped",
+    ]  # the cut comes first
+    shop.project.change({"algorithm": "exact"})
+    assert asked_here(shop.question)["own"] is None
+
+
+def test_what_is_lost_is_one_figure_where_it_is_known_well():
+    whole = {"algorithm": "local", "lost": [0.123, 0.123], "sample": 500, "rows": 500}
+    assert cut_words.own_words(whole, None) == (
+        "Local, which will run, loses 12.3% of the information (tried on all rows)."
+    )
+    some = whole | {"lost": [0.1, 0.4], "rows": 9_000}
+    assert cut_words.own_words(some, some | {"lost": [0.2, 0.25]}) == (
+        "Local, which will run, loses 10.0% to 40.0% of the information (tried on 500 of 9,000 rows; before the last change: about 22.4%)."
+    )
+    assert "loses at most 40.0% of" in cut_words.own_words(some | {"lost": [0.0, 0.4]}, None)
 
 
 def test_what_was_answered_is_not_asked_again(shop):
@@ -306,6 +352,8 @@ def test_the_tree_is_walked_merged_and_moved_by_keys_and_the_loss_follows(served
 def test_what_closes_a_node_is_put_right_by_a_button(served, page):
     at_tree(served, page)
     page.get_by_role("button", name="Look at fish").wait_for()
+    page.get_by_text("1 top-level node is rarer than k = 3 (fish)").wait_for()
+    page.get_by_text(re.compile("^Local, which will run, loses .* of the information")).wait_for(timeout=120_000)
     before = loss(page)
     button = page.get_by_role("button", name=re.compile("^Merge this one and the next rarest beside: "))
     button.wait_for()
@@ -313,6 +361,11 @@ def test_what_closes_a_node_is_put_right_by_a_button(served, page):
     button.click()
     until(lambda: loss(page) < before)
     assert loss(page) == told
+    page.get_by_text("top-level node is rarer than k").wait_for(
+        state="detached"
+    )  # what was said of the old tree is gone
+    own = page.get_by_text(re.compile("^Local, which will run, loses .*tried on all rows; before the last change: "))
+    own.wait_for(timeout=120_000)
 
 
 def test_a_node_is_dragged_under_another(served, page):

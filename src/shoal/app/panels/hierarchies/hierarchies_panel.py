@@ -16,12 +16,10 @@ from nicegui import ui
 
 from shoal.app.jobs.queue import LIVE, Job
 from shoal.app.panels import Panel, needs_data
-from shoal.app.panels.hierarchies.canvas.icicle_element import HEAD as ICICLE
 from shoal.app.panels.hierarchies.column_tree import ColumnTree, learned_number, spec_words, tree_in
 from shoal.app.panels.hierarchies.loaded_tree import Loaded
 from shoal.app.panels.hierarchies.tree_columns import ColumnsCard, fit_words
 from shoal.app.panels.hierarchies.tree_forms import DATES, FILE, GLANCE, Form, form_of, forms_for, spec_with
-from shoal.app.panels.hierarchies.tree_page import HEAD
 from shoal.app.panels.hierarchies.tree_values import is_small, keep_values, kept_values, latest_job, needs, submit
 from shoal.app.panels.hierarchies.tree_workbench import Workbench
 from shoal.app.project.wording import as_sentence, in_app
@@ -38,8 +36,8 @@ MOST_FILES = 200
 
 
 async def build(view: View) -> None:
-    ui.add_head_html(HEAD)
-    ui.add_head_html(ICICLE)
+    parts.add_static("tree")
+    parts.add_static("icicle")
     wanted = needs(view.project)
     if not wanted:
         parts.empty(
@@ -241,8 +239,7 @@ class Trees:
                 if names:
                     label = "A file of the workspace"
                     parts.select(names, None, label, lambda event: self.take_file(Path(event.value)), width="24rem")
-                hint = "It is checked at once, and does not leave this machine."
-                parts.upload(self.view.workspace, "Choose a file with a tree, or drop it here", hint, self.take_file)
+                parts.upload(self.view.workspace, "Choose a file with a tree, or drop it here", self.take_file)
 
     def _build_steps(self) -> None:
         steps = self.tree.steps

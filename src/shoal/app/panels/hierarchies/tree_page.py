@@ -12,7 +12,6 @@ from nicegui import ui
 from shoal.app.panels.hierarchies.tree_browser import Browser, Row
 from shoal.app.widgets.components import speaking
 
-HEAD = '<link rel="stylesheet" href="/static/tree.css"><script src="/static/tree.js"></script>'
 LONGEST = 120
 
 

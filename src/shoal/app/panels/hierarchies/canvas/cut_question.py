@@ -23,8 +23,8 @@ from shoal.app.project.project import relocate
 
 KEPT = 200
 _ANSWERS: OrderedDict[str, dict[str, Any]] = OrderedDict()
-_SEEN: dict[tuple[str, str], list[tuple[str, float]]] = {}
-"""Per project and column: the last two trees that a page has shown, with what is lost by each."""
+_SEEN: dict[tuple[str, str], list[tuple[str, str]]] = {}
+"""Per project and column: the last two trees that a page has shown, with the key of what is known of each."""
 _ABOUT = ("guarantee", "algorithm", "options")
 
 
@@ -53,15 +53,15 @@ class CutQuestion:
             self.warm.question(project, key, asked, lambda found: keep_answer(key, found))
         return key
 
-    def lost_before(self, info: float) -> float | None:
-        """What was lost by the tree that was shown before this one, which loses `info`; None where there was none."""
+    def answer_before(self, key: str) -> Mapping[str, Any]:
+        """What is known of the tree that was shown before this one, of which `key` tells; nothing where there was none."""
         place, spec = (self.tree.project.id, self.tree.need.column), str(self.tree.spec)
         seen = _SEEN.setdefault(place, [])
         if seen and seen[-1][0] == spec:
             seen.pop()
-        seen.append((spec, info))
+        seen.append((spec, key))
         del seen[:-2]
-        return seen[0][1] if len(seen) == 2 else None
+        return answer_to(seen[0][1]) if len(seen) == 2 else {}
 
 
 def keep_answer(key: str, found: Mapping[str, Any]) -> None:

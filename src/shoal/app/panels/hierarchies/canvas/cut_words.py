@@ -6,8 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from shoal.app.panels.hierarchies.tree_page import short
+from shoal.app.project.wording import with_capital
 from shoal.app.widgets.components import Cell
 from shoal.errors import number_of
+from shoal.estimates.decision_map import figure_of, is_trusted
+from shoal.estimates.outlook import Range
 
 NAMED = 8
 """Nodes that are listed as to blame."""
@@ -27,8 +30,8 @@ KEYS = (
     "Z undoes. With a mouse: click chooses, double click opens, drag moves. The list below has the same nodes."
 )
 RULE = (
-    "Counted on all rows: the best single cut through this tree, which is what exact publishes. Algorithms that go row by row, such as "
-    "local and hybrid, usually keep more; what closes a node here costs them, too."
+    "The cut is counted on all rows: the best single one through this tree, which is what exact publishes. What closes a node here costs "
+    "other algorithms, too."
 )
 
 
@@ -37,15 +40,36 @@ def percent(share: float) -> str:
     return f"{share:.1%}" if share in (0.0, 1.0) or 0.0005 <= share < 0.9995 else f"{share:.2%}"
 
 
-def loss_words(found: Mapping[str, Any], before: float | None) -> str:
+def loss_words(found: Mapping[str, Any], before: Mapping[str, Any]) -> str:
     """What is lost, and what was lost before the last change."""
     least = "" if found["optimal"] else "at most "
     words = f"One cut for all rows loses {least}{percent(found['info'])} of the information"
     if found["deleted"]:
         words += f", and leaves out {percent(found['deleted'])} of all items"
-    if before is not None:
-        words += f" (before the last change: {percent(before)})"
+    if "info" in before:
+        words += f" (before the last change: {percent(before['info'])})"
     return f"{words}."
+
+
+def own_words(own: Mapping[str, Any], before: Mapping[str, Any] | None) -> str:
+    """What the plan's own algorithm would lose, and before the last change, as far as rows were tried."""
+    on = "all rows" if own["sample"] == own["rows"] else f"{own['sample']:,} of {own['rows']:,} rows"
+    was = f"; before the last change: {_between(before['lost'])}" if before else ""
+    return (
+        f"{with_capital(own['algorithm'])}, which will run, loses {_between(own['lost'])} of the information "
+        f"(tried on {on}{was})."
+    )
+
+
+def _between(lost: Sequence[float]) -> str:
+    """A range of what is lost: as one figure where all of it is near."""
+    kept = Range(1 - lost[1], 1 - lost[0])
+    least, most = percent(lost[0]), percent(lost[1])
+    if least == most:
+        return least
+    if lost[0] <= 0.0:
+        return f"at most {most}"
+    return f"about {percent(1 - figure_of(kept))}" if is_trusted(kept) else f"{least} to {most}"
 
 
 def blame_words(why: Mapping[str, Any], name: str, k: int) -> str:

@@ -11,7 +11,6 @@ from nicegui import ui
 
 from shoal.app.widgets import components as parts
 
-HEAD = '<link rel="stylesheet" href="/static/icicle.css"><script src="/static/icicle.js"></script>'
 MOST_NODES = 5_000
 """Nodes that one act may be about."""
 

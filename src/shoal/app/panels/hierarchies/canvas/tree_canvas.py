@@ -266,7 +266,8 @@ class TreeCanvas:
         elif standing is None and self.key:  # another page of the project has asked for something else
             self.timer.active = False
             self.failed = "Another page of this project asked for an estimate meanwhile."
-        state = self.key, len(found), len(found.get("remedies", ())), self.failed, self.problem, bool(standing)
+        tried = (found.get("own") or {}).get("sample"), len(found.get("remedies", ()))
+        state = self.key, len(found), tried, self.failed, self.problem, bool(standing)
         if state == self.shown:
             return
         self.shown = state
@@ -292,13 +293,19 @@ class TreeCanvas:
             doing = with_capital(standing[1]) if standing is not None and standing[1] else "Waiting for an estimate"
             parts.waiting(f"{doing} …", "What one cut loses is on its way")
             return
-        parts.text(words.loss_words(found, self.question.lost_before(found["info"])), "p", "sh-cut-loss", role="status")
+        before = self.question.answer_before(self.key)
+        parts.text(words.loss_words(found, before), "p", "sh-cut-loss", role="status")
+        if own := found.get("own"):
+            parts.text(words.own_words(own, before.get("own")), "p", "sh-own-loss", role="status")
+        if (not own and "own" not in found) or (own and not found.get("final")):
+            more = "on more rows " if own else ""
+            parts.why_line(f"What the plan's algorithm loses is being tried {more}…")
         if "blame" in found:
             self._build_blame(found)
-        elif not found.get("final"):
+        elif found["closed"]:
             parts.why_line("Looking for those to blame …")
         else:
-            parts.why_line("Everything is published as it is.")
+            parts.why_line("One cut publishes everything as it is.")
         parts.why_line(words.RULE)
 
     async def _again(self) -> None:
@@ -326,12 +333,12 @@ class TreeCanvas:
         with parts.row():
             for remedy in helps:
                 parts.button(words.remedy_words(remedy, why), partial(self._help, remedy), "quiet")
-            if not found.get("final"):
+            if not found.get("tried"):
                 parts.text("Trying what would help …", "span", "sh-why")
             elif not helps and why["culprits"]:
                 parts.text(words.HELPLESS, "span", "sh-why")
             closed = found["closed"]
-            if found.get("final") and len(closed) > 1:
+            if found.get("tried") and len(closed) > 1:
                 after = closed[(closed.index(why["node"]) + 1) % len(closed)]
                 parts.button("The next closed node", partial(self._ask, after), "quiet")
         if (note := words.remedy_note(helps)) is not None:
