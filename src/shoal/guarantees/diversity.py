@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +20,10 @@ import numpy.typing as npt
 
 from shoal.errors import InputError, number_of, option
 from shoal.guarantees.audit import Audit, Witness
-from shoal.guarantees.missing import (
+from shoal.guarantees.people import RECORDS_APART, counted_facts, people_facts
+from shoal.guarantees.soundness import check_buckets, check_table
+from shoal.guarantees.table import canonical
+from shoal.guarantees.values.missing import (
     UNKNOWN,
     Missing,
     check_named,
@@ -29,8 +32,6 @@ from shoal.guarantees.missing import (
     reading_of,
     words_of,
 )
-from shoal.guarantees.soundness import check_buckets, check_table
-from shoal.guarantees.table import canonical
 from shoal.hierarchy.tree import Hierarchy
 from shoal.numbers import whole_number
 from shoal.records.buckets import Buckets, sensitive_column, sensitive_views
@@ -40,6 +41,10 @@ from shoal.records.records import Column, Records
 BUCKET = "bucket"
 """The column of a release that says which rows share their sensitive values."""
 KINDS = ("distinct", "entropy", "recursive")
+STRANGERS = (
+    "The rows of a bucket are those of different people. The owner saw to that by a column that is not published; whoever has the "
+    "published data alone cannot check it."
+)
 NAMED = 100
 """Rows that a witness names: rows that are alike in a large bucket may be many."""
 
@@ -75,6 +80,8 @@ class MatchingDiversity:
     """What the attacker is taken to know; without rules it is plain l-diversity, at least l different values in each bucket."""
     missing: Missing = UNKNOWN
     """What a missing value counts for: `unknown` (nothing, and it may be any) or `value`."""
+    of_people: bool = field(default=False, kw_only=True, repr=False)
+    """Whether no bucket has two rows of a person, by a column that said whose each row is."""
 
     model = "diversity"
 
@@ -87,16 +94,18 @@ class MatchingDiversity:
 
     def to_dict(self) -> dict[str, Any]:
         """For --json: how many rules, not which. A certificate does not say how many."""
-        return {"model": self.model, "l": int(self.l), "name": str(self), "missing": self.missing} | (
-            {} if self.rules is None else {"knowledge": self.rules.to_dict()}
-        )
+        numbers = {"model": self.model, "l": int(self.l), "name": str(self), "missing": self.missing}
+        known = {} if self.rules is None else {"knowledge": self.rules.to_dict()}
+        return numbers | known | counted_facts(self.of_people)
 
     def promise(self) -> tuple[str, ...]:
         """Which attacker is stopped, in plain words."""
+        strangers = [STRANGERS] if self.of_people else []
         if self.rules is None:
             return (
                 f"Whoever finds a person's row and its bucket learns a list of at least {self.l} different values of each sensitive "
                 f"column{words_of(self.missing)}, one of which is the person's unless that is missing.",
+                *strangers,
             )
         return (
             "Whoever finds a person's row and its bucket, and knows all rules of the kind 'such people never have that value' that the "
@@ -104,6 +113,7 @@ class MatchingDiversity:
             f"person{words_of(self.missing)}.",
             "This takes into account that every value of a bucket belongs to exactly one of its rows, and was computed from the published "
             "buckets and the rules alone.",
+            *strangers,
         )
 
     def limits(self) -> tuple[str, ...]:
@@ -132,7 +142,9 @@ class MatchingDiversity:
             f"{self.l} possible values can be of very different frequency: the attacker may still be nearly sure of one.",
             "Which rows share a bucket was decided by looking at their values, and no bucket is larger than it must be: what an attacker "
             "who knows how buckets are formed might conclude from that is not considered.",
-            "Rows are counted, not people: several rows of one person can be combined.",
+            RECORDS_APART
+            if self.of_people
+            else "Rows are counted, not people: several rows of one person can be combined.",
             "Several releases of the same people can be combined; the promise is about this release alone.",
         )
 
@@ -160,13 +172,14 @@ class MatchingDiversity:
             if progress:
                 progress(len(looks) / len(each))
         per_row = np.minimum.reduce([look.per_row for look in looks])
+        twice, of_one = rows_beside_their_own(each[0], witnesses)
         sizes, broken = each[0].sizes, int(np.count_nonzero(per_row < 0))
-        shown = sorted((witness for look in looks for witness in look.witnesses), key=lambda witness: witness.support)
+        shown = sorted((*of_one, *(w for look in looks for w in look.witnesses)), key=lambda witness: witness.support)
         return Audit(
             guarantee=self.to_dict(),
-            holds=not (per_row < self.l).any(),
+            holds=not ((per_row < self.l) | twice).any(),
             checked=len(per_row),
-            violations=int(np.count_nonzero(per_row < self.l)),
+            violations=int(np.count_nonzero((per_row < self.l) | twice)),
             witnesses=tuple(shown[:witnesses]),
             notes=contradiction_notes(broken),
             facts={
@@ -178,7 +191,8 @@ class MatchingDiversity:
                 "certain_rows": int(np.count_nonzero(per_row == 1)),
                 "contradicted_rows": broken,
                 "largest_share": max(look.largest_share for look in looks),
-            },
+            }
+            | people_facts(each[0].rows.people),
         )
 
     def _look(self, published: Buckets, witnesses: int, threads: int | None, *, named: bool) -> _Look:
@@ -261,7 +275,7 @@ def buckets_of(published: Buckets | Records) -> Buckets:
     start = np.flatnonzero(new)
     names, place = np.unique(canonical(sensitive.values), return_inverse=True)
     return Buckets(
-        Records(others),
+        Records(others, people=published.people),
         of_row,
         sensitive.name,
         tuple(sensitive.values[i] for i in names.tolist()),
@@ -269,6 +283,26 @@ def buckets_of(published: Buckets | Records) -> Buckets:
         place.reshape(-1)[value[order][start]].astype(np.int32),
         np.diff(np.append(start, len(order))).astype(np.int64),
         tuple(bucket.values[i] for i in used.tolist()),
+    )
+
+
+def rows_beside_their_own(published: Buckets, witnesses: int) -> tuple[npt.NDArray[np.bool_], tuple[Witness, ...]]:
+    """Which rows share a bucket with another row of the same person, so that fewer people than rows stand behind it; and some of them."""
+    people = published.rows.people
+    if people is None:
+        return np.zeros(len(published.of_row), np.bool_), ()
+    pair = np.unique(np.stack((published.of_row, people)), axis=1, return_inverse=True)[1].reshape(-1)
+    rows = np.bincount(pair)
+    worst = np.argsort(-rows, kind="stable")[: min(witnesses, int(np.count_nonzero(rows > 1)))]
+    shown = [np.flatnonzero(pair == number) for number in worst.tolist()]
+    return rows[pair] > 1, tuple(
+        Witness(
+            (),
+            1,
+            tuple((own[:NAMED] + 1).tolist()),
+            f"bucket {published.label(int(published.of_row[own[0]]))}: {len(own):,} of its rows are one person's",
+        )
+        for own in shown
     )
 
 

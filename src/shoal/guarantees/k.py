@@ -17,6 +17,16 @@ import numpy.typing as npt
 
 from shoal.errors import InputError, Message, option
 from shoal.guarantees.audit import Audit, Witness
+from shoal.guarantees.people import (
+    RECORDS_APART,
+    ROWS_NOT_PEOPLE,
+    counted_facts,
+    crowd_words,
+    members_of,
+    most_with_a_value,
+    of_people_words,
+    people_facts,
+)
 from shoal.guarantees.soundness import check_sets
 from shoal.numbers import whole_number
 from shoal.records.baskets import Baskets
@@ -44,6 +54,8 @@ class KAnonymity:
     l: int = 1  # noqa: E741 (the papers' name)
     sensitive: Collection[str] = field(default=frozenset())
     """Items that an attacker wants to learn: they are published unchanged and not compared."""
+    of_people: bool = field(default=False, kw_only=True, repr=False)
+    """Whether the crowd is promised in people, by a column that said whose each row is, and not in rows."""
 
     model = "k"
 
@@ -59,21 +71,22 @@ class KAnonymity:
 
     def to_dict(self) -> dict[str, Any]:
         """For --json and certificates: how many items are sensitive, not which."""
-        return {"model": self.model, "k": int(self.k), "l": int(self.l), "name": str(self)} | (
-            {"sensitive_items": len(self.sensitive)} if self.sensitive else {}
-        )
+        numbers = {"model": self.model, "k": int(self.k), "l": int(self.l), "name": str(self)}
+        hidden = {"sensitive_items": len(self.sensitive)} if self.sensitive else {}
+        return numbers | hidden | counted_facts(self.of_people)
 
     def promise(self) -> tuple[str, ...]:
         """Which attacker is stopped, in plain words."""
         known = "all items but the sensitive ones" if self.sensitive else "all items"
         return (
-            f"Whoever knows {known} of a person's record, however many, and even that it holds no others, still faces at least "
-            f"{self.k} published records that are equal in them.",
+            f"Whoever knows {known} of a person's record, however many, and even that it holds no others, still faces "
+            f"{crowd_words(self.k, self.of_people)} that are equal in them.",
             *(
                 [f"Every such crowd holds at least {self.l} different sensitive items, and none that all of it share."]
                 if self.l > 1
                 else ["Equal records were counted on the published data itself."]
             ),
+            *([of_people_words(self.k, "each set of items stands")] if self.of_people else []),
         )
 
     def limits(self) -> tuple[str, ...]:
@@ -99,7 +112,7 @@ class KAnonymity:
             *(["An attacker who knows some sensitive items of a person may use them."] if self.sensitive else []),
             "Rows were changed no more than the promise needs, and a class is published as what most of its rows have. Whoever knows that "
             "can conclude that at least half of the rows of a class had each of its items, and at most half any other.",
-            "Rows are counted, not people: if one person has several rows, a crowd of rows can be a smaller crowd of people.",
+            RECORDS_APART if self.of_people else ROWS_NOT_PEOPLE,
             "Several releases of the same people can be combined; the promise is about this release alone.",
         )
 
@@ -125,10 +138,17 @@ class KAnonymity:
         distinct, most = sensitive_per_run(sensitive.offsets, sensitive.items, order, bounds, len(sensitive.vocabulary))
         if progress:
             progress(1.0)
-        alike = (most == sizes) & bool(self.sensitive)
-        small, plain = sizes < self.k, (distinct < self.l) | alike
+        crowds, what = sizes, "rows"
+        if rows.people is not None:
+            of_row = np.empty(len(rows), np.int64)
+            of_row[order] = np.repeat(np.arange(len(sizes)), sizes)
+            crowds, what = members_of(of_row, len(sizes), rows.people), "people"
+            holder = np.repeat(np.arange(len(rows)), sensitive.lengths)
+            most = most_with_a_value(of_row[holder], sensitive.items, rows.people[holder], len(sizes))
+        alike = (most == crowds) & bool(self.sensitive)
+        small, plain = crowds < self.k, (distinct < self.l) | alike
         bad = np.flatnonzero(small | plain if self.l > 1 else small)
-        worst = bad[np.lexsort((distinct[bad], sizes[bad]))][:witnesses]
+        worst = bad[np.lexsort((distinct[bad], crowds[bad]))][:witnesses]
         return Audit(
             guarantee=self.to_dict(),
             holds=not len(bad),
@@ -137,13 +157,13 @@ class KAnonymity:
             witnesses=tuple(
                 Witness(
                     tuple(next(quasi.take(order[bounds[c] : bounds[c] + 1]).rows())),
-                    int(sizes[c]),
+                    int(crowds[c]),
                     tuple((order[bounds[c] : bounds[c + 1]] + 1).tolist()),
-                    f"{sizes[c]:,} of {self.k:,} rows"
+                    f"{crowds[c]:,} of {self.k:,} {what}"
                     if small[c]
                     else f"{distinct[c]:,} of {self.l:,} sensitive items"
                     if distinct[c] < self.l
-                    else SHARED,
+                    else SHARED.replace("rows", what),
                 )
                 for c in worst.tolist()
             ),
@@ -154,6 +174,8 @@ class KAnonymity:
                 "largest_class": int(sizes.max(initial=0)),
                 "average_class": float(sizes.mean()) if len(sizes) else 0.0,
             }
+            | people_facts(rows.people)
+            | ({} if rows.people is None else {"fewest_people": int(crowds.min(initial=len(rows)))})
             | (
                 {
                     "homogeneous_classes": int(np.count_nonzero(alike)),
@@ -184,7 +206,7 @@ def _with(baskets: Baskets, wanted: npt.NDArray[np.bool_]) -> Baskets:
     offsets = np.concatenate(([0], np.cumsum(kept)))[baskets.offsets]
     rank = np.cumsum(wanted, dtype=np.int32) - np.int32(1)
     names = tuple(name for name, stays in zip(baskets.vocabulary, wanted.tolist(), strict=True) if stays)
-    return Baskets(offsets, rank[baskets.items[kept]].astype(np.int32, copy=False), names)
+    return Baskets(offsets, rank[baskets.items[kept]].astype(np.int32, copy=False), names, people=baskets.people)
 
 
 SHARED = "all rows share a sensitive item"

@@ -2,13 +2,17 @@
 
 The audit sees published tokens and nothing else: no hierarchy, no recoding, no original. Every itemset of at most m
 tokens that occurs must occur in at least k rows. A transaction without items carries nothing to know and is safe.
+
+Where several rows may be one person's, sets are counted in people: a set is in as many people as have a row that holds it. Whoever knows
+items of a row then faces k people, not k rows of a few.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,6 +20,7 @@ import numpy.typing as npt
 
 from shoal.errors import number_of
 from shoal.guarantees.audit import Audit, Witness, empty_sets
+from shoal.guarantees.people import RECORDS_APART, ROWS_NOT_PEOPLE, counted_facts, of_people_words, people_facts
 from shoal.guarantees.soundness import check_sets
 from shoal.numbers import warn_of_one, whole_number
 from shoal.records.baskets import Baskets
@@ -53,6 +58,8 @@ class KmAnonymity:
 
     k: int
     m: int
+    of_people: bool = field(default=False, kw_only=True, repr=False)
+    """Whether the crowd is promised in people, by a column that said whose each row is, and not in rows."""
 
     model = "km"
 
@@ -66,15 +73,26 @@ class KmAnonymity:
         return f"{self.k}^{self.m}-anonymity"
 
     def to_dict(self) -> dict[str, Any]:
-        return {"model": self.model, "k": int(self.k), "m": int(self.m), "name": str(self)}
+        numbers = {"model": self.model, "k": int(self.k), "m": int(self.m), "name": str(self)}
+        return numbers | counted_facts(self.of_people)
 
     def promise(self) -> tuple[str, ...]:
         """Which attacker is stopped, in plain words."""
-        items = "one item" if self.m == 1 else f"up to {self.m} items"
         return (
-            f"Whoever knows {items} of a person's record finds either no published record that holds them, or at least {self.k}.",
+            f"{self._crowd()}.",
             "This holds for every combination of published items, common or rare, and was counted on the published data itself.",
+            *self._counting(),
         )
+
+    def _crowd(self) -> str:
+        items = "one item" if self.m == 1 else f"up to {self.m} items"
+        crowd = f"records of at least {self.k} different people" if self.of_people else f"at least {self.k}"
+        return (
+            f"Whoever knows {items} of a person's record finds either no published record that holds them, or {crowd}"
+        )
+
+    def _counting(self) -> tuple[str, ...]:
+        return (of_people_words(int(self.k), "the same combinations are"),) if self.of_people else ()
 
     def limits(self) -> tuple[str, ...]:
         """Which attacker is not stopped."""
@@ -85,7 +103,7 @@ class KmAnonymity:
             "Items were changed no more than the promise needs. Whoever knows that can conclude why: of items that are published as "
             "their category, one at least was too rare, by itself or together with others; and with k = 2, a category that stands in 2 "
             "rows may well be one item in each.",
-            "Rows are counted, not people: if one person has several rows, a crowd of rows can be a smaller crowd of people.",
+            RECORDS_APART if self.of_people else ROWS_NOT_PEOPLE,
             "Several releases of the same people can be combined; the promise is about this release alone.",
         )
 
@@ -98,7 +116,8 @@ class KmAnonymity:
         threads: int | None = None,
         progress: Callable[[float], None] | None = None,
     ) -> Audit:
-        """Count every itemset of up to m published tokens; with `yes_or_no`, stop at the first that is too rare."""
+        """Count every itemset of up to m published tokens, in people where rows say whose they are, else in rows; with `yes_or_no`,
+        stop at the first that is too rare."""
         check_sets(published, threads)
         walk = _Walk(published, int(self.k), threads, progress)
         m = min(int(self.m), published.longest)
@@ -123,6 +142,7 @@ class KmAnonymity:
             complete=complete,
             witnesses=found,
             notes=empty_sets(published.empty),
+            facts=people_facts(published.people),
         )
 
 
@@ -136,7 +156,7 @@ class Exposure:
     rare: int
     """Those that occur in fewer than k rows."""
     exposed: int
-    """Transactions that m or fewer items narrow down to fewer than k."""
+    """Transactions that m or fewer items narrow down to fewer than k, rows or, where rows say whose they are, people."""
     unique: int
     """Transactions that m or fewer items single out."""
     examples: tuple[Witness, ...]
@@ -158,11 +178,12 @@ def exposures(
     rows that are exposed, and unique, for other reasons, and take those that are found.
     """
     walk = _Walk(baskets, k, threads, None)
-    exposed, unique = marks or (np.zeros(len(baskets), np.uint8), np.zeros(len(baskets), np.uint8))
+    marks = marks or (np.zeros(len(baskets), np.uint8), np.zeros(len(baskets), np.uint8))
     if known is not None:
-        exposed[known < k] = unique[known < min(k, 2)] = 1
+        marks[0][known < k] = marks[1][known < min(k, 2)] = 1
+    exposed, unique = (mark[walk.places] for mark in marks)
     found = []
-    _mark_rare_items(baskets, k, exposed, unique)
+    walk.mark_rare_items(exposed, unique)
     for m in range(1, min(up_to, baskets.longest, 255) + 1):
         checked, rare, witnesses = walk(m, examples, only_one=False, exposed=exposed, unique=unique, size=m)
         found.append(
@@ -175,19 +196,16 @@ def exposures(
                 witnesses,
             )
         )
+    for mark, own in zip(marks, (exposed, unique), strict=True):
+        mark[walk.places] = own
     return found
 
 
-def _mark_rare_items(baskets: Baskets, k: int, exposed: npt.NDArray[np.uint8], unique: npt.NDArray[np.uint8]) -> None:
-    """Rows with an item rarer than k, and with one that stands nowhere else: what m = 1 gives away."""
-    support = baskets.supports()
-    for mark, rare in ((exposed, support < k), (unique, support < min(k, 2))):
-        if rare.any():
-            mark[baskets.rows_with(rare)] = 1
-
-
 class _Walk:
-    """Baskets with their items numbered rarest first, over which itemsets of different sizes are counted."""
+    """Baskets with their items numbered rarest first, over which itemsets of different sizes are counted.
+
+    Where rows say whose they are, those of a person stand together here, and all supports are numbers of people.
+    """
 
     def __init__(
         self,
@@ -199,11 +217,19 @@ class _Walk:
         from shoal.kernels.audit.itemset_counts import count_items
         from shoal.kernels.audit.threads import blocks_of_places, in_threads
 
+        self.places: Any = slice(None)  # of the rows among those that were given
+        if baskets.people is not None:
+            self.places = np.argsort(baskets.people, kind="stable")
+            baskets = baskets.take(self.places)
         self.baskets, self.threads, self.progress = baskets, threads, progress
+        self.people = baskets.people
         self.k = min(k, len(baskets) + 1)  # more is as rare, and need not be a number that machines have
         items, n = baskets.items, len(baskets.vocabulary)
-        counts = in_threads(lambda a, b: count_items(items, n, a, b), blocks_of_places(len(items)), threads)
-        self.support: npt.NDArray[np.int64] = np.sum(counts, axis=0)
+        if self.people is None:
+            counts = in_threads(lambda a, b: count_items(items, n, a, b), blocks_of_places(len(items)), threads)
+            self.support: npt.NDArray[np.int64] = np.sum(counts, axis=0)
+        else:
+            self.support = np.bincount(_people_of(items, np.repeat(self.people, baskets.lengths)), minlength=n)
         self.by_rank = np.argsort(self.support, kind="stable")
         self.rank = np.empty(len(self.support), np.int32)
         self.rank[self.by_rank] = np.arange(len(self.support), dtype=np.int32)
@@ -251,12 +277,18 @@ class _Walk:
 
         def count(first: int, last: int) -> Any:
             marks = (none if exposed is None else exposed, none if unique is None else unique)
-            return counted_itemsets(rows, first, last, self.k, m, keep, only_one, stop, *marks)
+            return counted_itemsets(rows, first, last, self.k, m, keep, only_one, stop, *marks, self.people)
 
         answers = in_threads(count, rows.blocks(work), self.threads, self.progress)
         checked = np.array([a[0] for a in answers]).sum(axis=0)
         rare = np.array([a[1] for a in answers]).sum(axis=0)
         return checked, rare, self._witnesses(rows, answers, keep, size)
+
+    def mark_rare_items(self, exposed: npt.NDArray[np.uint8], unique: npt.NDArray[np.uint8]) -> None:
+        """Marks rows with an item rarer than k, and with one that nobody else has: what m = 1 gives away."""
+        for mark, rare in ((exposed, self.support < self.k), (unique, self.support < min(self.k, 2))):
+            if rare.any():
+                mark[self.baskets.rows_with(rare)] = 1
 
     def _items(self, keep: int) -> Counted:
         """As a call for m = 1."""
@@ -279,9 +311,11 @@ class _Walk:
         baskets, n, longest = self.baskets, len(self.rank), self.baskets.longest
         offsets, items = baskets.offsets, baskets.items
         blocks = blocks_of_rows(offsets, max(1, min(16, FEW_PAIRS // n**2, len(items) // n**2)))
+        if self.people is not None:
+            blocks = _whole_people(blocks, self.people)
 
         def count(first: int, last: int) -> Any:
-            return count_pairs(offsets, items, self.rank, longest, first, last)
+            return count_pairs(offsets, items, self.rank, longest, first, last, self.people)
 
         def mark(first: int, last: int) -> None:
             mark_pairs(offsets, items, self.rank, longest, counts, self.k, first, last, exposed, unique)
@@ -324,9 +358,10 @@ class _Walk:
         second = first + 1 + np.arange(len(first)) - np.repeat(np.cumsum(behind) - behind, behind)
         one, other = (self.rank[baskets.items[at]].astype(np.int64) for at in (first, second))
         of_place = np.minimum(one, other) * n + np.maximum(one, other)
-        pairs, times = np.unique(of_place, return_counts=True)
+        row = np.repeat(np.arange(len(baskets)), baskets.lengths)[first]
+        each = of_place if self.people is None else _people_of(of_place, self.people[row])
+        pairs, times = np.unique(each, return_counts=True)
         if exposed is not None and unique is not None:
-            row = np.repeat(np.arange(len(baskets)), baskets.lengths)[first]
             for mark, fewer in ((exposed, self.k), (unique, min(self.k, 2))):
                 held = row[np.isin(of_place, pairs[times < fewer])]
                 mark[held[mark[held] == 0]] = 2
@@ -356,6 +391,7 @@ class _Walk:
         wanted[self.by_rank[first_items]] = True
         places = self.baskets.rows_with(wanted)
         some = self.baskets.take(places)
+        whose = np.arange(len(some)) if some.people is None else some.people
         row = np.repeat(np.arange(len(some)), some.lengths)
         number = self.rank[some.items]
         number = number[np.lexsort((number, row))]
@@ -364,11 +400,14 @@ class _Walk:
             of_a = row[number == a]
             in_row = np.zeros(len(some), np.bool_)
             in_row[of_a] = True
-            other, met, support = np.unique(number[in_row[row] & (number > a)], return_index=True, return_counts=True)
-            if len(of_a) < self.k and size < 2:
-                found.append((len(of_a), [a]))
+            beside = in_row[row] & (number > a)
+            other, met = np.unique(number[beside], return_index=True)
+            support = np.unique(_people_of(number[beside], whose[row[beside]]), return_counts=True)[1]
+            held_by = len(np.unique(whose[of_a]))
+            if held_by < self.k and size < 2:
+                found.append((held_by, [a]))
             order = np.argsort(met)
-            order = order[(support[order] < self.k) & (len(of_a) > 1)]
+            order = order[(support[order] < self.k) & (held_by > 1)]
             found += [(held, [a, b]) for b, held in zip(other[order].tolist(), support[order].tolist(), strict=True)]
         found.sort(key=lambda one: (one[0], len(one[1])))
         return tuple(
@@ -379,6 +418,8 @@ class _Walk:
     def _witness(self, ranks: Any, support: int, holding: npt.NDArray[np.int64]) -> Witness:
         """Items by name, and where in the data they stand together, from 1."""
         names = tuple(self.baskets.vocabulary[i] for i in sorted(self.by_rank[ranks].tolist()))
+        if self.people is not None:
+            holding = np.sort(self.places[holding])
         return Witness(names, support, tuple((holding + 1).tolist()))
 
     def _witnesses(self, rows: Any, answers: list[Any], keep: int, size: int = 0) -> tuple[Witness, ...]:
@@ -395,6 +436,18 @@ class _Walk:
             self._witness(ranks, support, rows_holding(rows, np.sort(ranks)))
             for support, _, ranks in [w for w in kept if size in (0, w[1])][:keep]
         )
+
+
+def _people_of(things: npt.NDArray[Any], people: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Each thing once for each person who has it, ascending."""
+    n = int(people.max(initial=0)) + 1
+    return np.unique(things.astype(np.int64) * n + people) // n
+
+
+def _whole_people(blocks: list[tuple[int, int]], people: npt.NDArray[np.int32]) -> list[tuple[int, int]]:
+    """The blocks of rows with all rows of a person in one of them."""
+    cuts = {int(np.searchsorted(people, people[first])) for first, _ in blocks}
+    return list(pairwise(sorted({*cuts, len(people)})))
 
 
 def affordable(lengths: npt.NDArray[np.int64], m: int) -> int:

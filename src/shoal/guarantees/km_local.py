@@ -25,6 +25,7 @@ import numpy.typing as npt
 from shoal.errors import VALUES, InputError
 from shoal.guarantees.audit import Audit, Witness
 from shoal.guarantees.km import KmAnonymity, affordable
+from shoal.guarantees.people import people_facts
 from shoal.hierarchy.tree import Hierarchy, count_of
 from shoal.records.baskets import Baskets
 
@@ -59,11 +60,10 @@ class LocalKmAnonymity(KmAnonymity):
 
     def promise(self) -> tuple[str, ...]:
         """Which attacker is stopped, in plain words."""
-        items = "one item" if self.m == 1 else f"up to {self.m} items"
         return (
-            f"Whoever knows {items} of a person's record finds either no published record that holds them, or at least {self.k}; "
-            "a record holds an item if it names the item or a category above it.",
+            f"{self._crowd()}; a record holds an item if it names the item or a category above it.",
             "This holds for every combination of items, common or rare, and was counted on the published data itself.",
+            *self._counting(),
         )
 
     def limits(self) -> tuple[str, ...]:
@@ -100,7 +100,7 @@ class LocalKmAnonymity(KmAnonymity):
         rows = _Published(published, self.hierarchy)
         if not rows.affordable(int(self.m)):
             return rows.first_breach(self, threads, progress)
-        exact = KmAnonymity(self.k, self.m).audit(
+        exact = KmAnonymity(self.k, self.m, of_people=self.of_people).audit(
             rows.spelled_out(), witnesses=witnesses, yes_or_no=yes_or_no, threads=threads, progress=progress
         )
         return replace(exact, guarantee=self.to_dict())
@@ -114,6 +114,11 @@ class _Published:
 
     def __init__(self, published: Baskets, hierarchy: Hierarchy) -> None:
         h = self.hierarchy = hierarchy
+        self.places: Any = slice(None)  # of the rows among those that were given
+        if published.people is not None:  # those of a person together, as the kernels take them
+            self.places = np.argsort(published.people, kind="stable")
+            published = published.take(self.places)
+        self.people = published.people
         node = nodes_of(published.vocabulary, h)
         used, token = np.unique(node, return_inverse=True)
         order = np.lexsort((-h.leaf_count[used], h.span[used, 0]))
@@ -160,7 +165,9 @@ class _Published:
         width = high - low
         shift = np.repeat(low - (np.cumsum(width) - width), width)
         items = (shift + np.arange(len(shift))).astype(np.int32)
-        return Baskets(offsets, items, tuple(self.leaf_name(t) for t in np.flatnonzero(self.has_leaf).tolist()))
+        names = tuple(self.leaf_name(t) for t in np.flatnonzero(self.has_leaf).tolist())
+        spelled = Baskets(offsets, items, names, people=self.people)
+        return spelled if self.people is None else spelled.take(np.argsort(self.places))
 
     def leaf_name(self, token: int) -> str:
         """A leaf that this token covers and none below it."""
@@ -203,6 +210,7 @@ class _Published:
                 k,
                 m,
                 stop,
+                self.people,
             ),
             blocks_of_work(np.diff(starts) + 1.0, 64),
             threads,
@@ -218,6 +226,7 @@ class _Published:
             complete=not found,
             witnesses=witnesses,
             notes=("sets of items that the rows do not tell apart were counted once",),
+            facts=people_facts(self.people),
         )
 
     def _witness(self, members: npt.NDArray[np.int32]) -> Witness:
@@ -225,9 +234,10 @@ class _Published:
         for v in members.tolist():
             covers = (self.tokens <= v) & (self.end[self.tokens] > v)
             matched &= np.bincount(self.row[covers], minlength=len(matched)) > 0
-        rows = np.flatnonzero(matched)
+        support = np.count_nonzero(matched) if self.people is None else len(np.unique(self.people[matched]))
+        rows = np.sort(np.arange(len(matched))[self.places][matched])
         return Witness(
-            tuple(self.leaf_name(v) for v in sorted(members.tolist())), len(rows), tuple((rows + 1).tolist())
+            tuple(self.leaf_name(v) for v in sorted(members.tolist())), int(support), tuple((rows + 1).tolist())
         )
 
 

@@ -3,13 +3,13 @@
 The attacker knows all quasi-identifier values and up to m items that are not sensitive. Among the rows of a class that hold a
 set of at most m such items, the empty set included, no sensitive item stands in more than 1/l. Single sensitive items suffice:
 a combination is never more frequent than its members. Where columns are sensitive instead of items, the same holds for each of their
-values; with t, they are also close to the whole table (`shoal.guarantees.closeness`).
+values; with t, they are also close to the whole table (`shoal.guarantees.values.closeness`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,10 +17,11 @@ import numpy.typing as npt
 
 from shoal.errors import number_of
 from shoal.guarantees.audit import Audit, Witness
-from shoal.guarantees.closeness import Distance, Values, named_distances, with_crowds
-from shoal.guarantees.missing import UNKNOWN, Missing, reading_of
+from shoal.guarantees.people import RECORDS_APART, ROWS_NOT_PEOPLE, counted_facts, rows_by_class
 from shoal.guarantees.rt import NO_MORE_THAN_NEEDED, RTAnonymity, known_items
 from shoal.guarantees.table import classes, group_of
+from shoal.guarantees.values.closeness import Distance, Values, named_distances, with_crowds
+from shoal.guarantees.values.missing import UNKNOWN, Missing, reading_of
 from shoal.numbers import whole_number
 from shoal.records.records import Records
 
@@ -52,6 +53,8 @@ class LmDiversity:
     """How far values are from each other: `equal` or `ordered`, for all sensitive columns or by column; None goes by the column."""
     missing: Missing = UNKNOWN
     """What a missing value of a sensitive column is: `unknown` (any value) or `value`, for all sensitive columns or by column."""
+    of_people: bool = field(default=False, kw_only=True, repr=False)
+    """Whether the crowd is promised in people, by a column that said whose each row is, and not in rows."""
 
     model = "lm"
 
@@ -86,12 +89,12 @@ class LmDiversity:
 
     def to_dict(self) -> dict[str, Any]:
         numbers = {"model": self.model, "k": int(self.k), "l": int(self.l), "m": int(self.m), "name": str(self)}
-        return numbers | self.values.to_dict()
+        return numbers | self.values.to_dict() | counted_facts(self.of_people)
 
     def promise(self) -> tuple[str, ...]:
         """Which attacker is stopped, in plain words."""
         return (
-            *RTAnonymity(self.k, self.m).promise(),
+            *RTAnonymity(self.k, self.m, of_people=self.of_people).promise(),
             f"Among the records that fit, no sensitive item stands in more than 1 of {self.l}: whoever knows that much is never surer than "
             f"1/{self.l} that the person has it.",
             *self.values.promise(),
@@ -106,7 +109,7 @@ class LmDiversity:
             "Only the items or columns named as sensitive are protected from inference; others are not.",
             *self.values.limits(),
             NO_MORE_THAN_NEEDED,
-            "Rows are counted, not people: if one person has several rows, a crowd of rows can be a smaller crowd of people.",
+            RECORDS_APART if self.of_people else ROWS_NOT_PEOPLE,
             "Several releases of the same people can be combined; the promise is about this release alone.",
         )
 
@@ -128,12 +131,17 @@ class LmDiversity:
         )
         items, sensitive = known_items(published)
         of_row, sizes = classes(published)
-        order = np.argsort(of_row, kind="stable").astype(np.int64)
+        order = rows_by_class(of_row, published.people)
         starts = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
         # More than there are rows changes nothing, and need not be a number that machines have.
         m, l = min(int(self.m), items.longest), min(int(self.l), len(published) + 1)  # noqa: E741
-        parts = in_threads(
-            lambda a, b: count_inferences(
+        # The share of a sensitive item is bounded among rows, as whoever has the file can count, and among the people whose they are.
+        whose = {"rows": np.zeros(0, np.int64)}
+        if published.people is not None:
+            whose["people"] = published.people.astype(np.int64)
+
+        def count(who: npt.NDArray[np.int64]) -> Any:
+            return lambda a, b: count_inferences(
                 items.offsets,
                 items.items,
                 len(items.vocabulary),
@@ -142,37 +150,39 @@ class LmDiversity:
                 len(sensitive.vocabulary),
                 order,
                 starts,
+                who,
                 a,
                 b,
                 l,
                 m,
                 witnesses,
                 yes_or_no,
-            ),
-            blocks_of_work(sizes.astype(np.float64), 64),
-            threads,
-            progress,
-        )
-        bad = sum((part[0] for part in parts), np.zeros(m + 1, np.int64))
+            )
+
+        blocks = blocks_of_work(sizes.astype(np.float64), 64)
+        parts = [
+            (what, *part) for what, who in whose.items() for part in in_threads(count(who), blocks, threads, progress)
+        ]
+        bad = sum((part[1] for part in parts), np.zeros(m + 1, np.int64))
         figures = [
-            (tuple(f.tolist()), members[: f[4]].tolist())
-            for part in parts
-            for f, members in zip(*part[1:], strict=True)
+            (tuple(f.tolist()), members[: f[4]].tolist(), what)
+            for what, _, *part in parts
+            for f, members in zip(*part, strict=True)
         ]
         figures.sort(key=lambda kept: -kept[0][2] / kept[0][3])
         sure = []
-        for (c, _, both, support, _), members in figures[:witnesses]:
+        for (c, _, both, support, _), members, what in figures[:witnesses]:
             rows = order[starts[c] : starts[c + 1]]
             inside = items.take(rows)
             row = np.repeat(np.arange(len(rows)), inside.lengths)
             held = np.bincount(row[np.isin(inside.items, members)], minlength=len(rows)) == len(members)
-            numbers = tuple((rows[held] + 1).tolist())
+            numbers = tuple(np.sort(rows[held] + 1).tolist())
             sure.append(
                 Witness(
                     tuple(items.vocabulary[i] for i in members),
                     int(support),
                     numbers,
-                    f"{both:,} of {support:,} rows hold the same sensitive item, more than 1/{self.l}",
+                    f"{both:,} of {support:,} {what} hold the same sensitive item, more than 1/{self.l}",
                     group_of(published, numbers),
                 )
             )

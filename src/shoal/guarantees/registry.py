@@ -7,7 +7,7 @@ plan, a certificate, the app) makes the guarantee here.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from importlib import import_module
 from typing import Any, Protocol
 
@@ -56,6 +56,16 @@ GUARANTEES = {
     "constraints": Entry("constraints.promise", "ConstraintAnonymity", {"k": 5}, ("items", "id"), ("policy",)),
     "chunks": Entry("chunks", "ChunkAnonymity", {"k": 5, "m": 2}, ("items", "id")),
 }
+COUNTING_PEOPLE: dict[str, tuple[str, ...]] = {
+    "km": ("local",),
+    "k": ("split", "pta", "gsc", "gray-tsp"),
+    "table": ("better-of-two", "cluster", "mondrian", "full-domain", "top-down", "bottom-up"),
+    "rt": ("joint", "rmerge-r", "rmerge-t", "rmerge-rt", "tmerge-r", "tmerge-t", "tmerge-rt", "rfirst", "tfirst"),
+    # Merged classes can tell more of people than either did, which the mergers of the paper do not look at.
+    "lm": ("joint", "rfirst", "tfirst"),
+    "diversity": ("injector", "balanced", "anatomy"),
+}
+"""The kinds of promise whose audit counts people where rows say whose they are, and the algorithms that search by the same count."""
 OF_SETS = ("km", "k", "constraints", "chunks")
 """The kinds of promise about sets without columns beside them."""
 MODELS = tuple(kind for kind in GUARANTEES if kind != "table")
@@ -70,6 +80,27 @@ def kind_of(guarantee: Any) -> str:
 def kind_for(model: str, *, has_quasi: bool) -> str:
     """The kind of promise that a model makes about data with quasi-identifier columns, or without."""
     return "table" if model == "k" and has_quasi else model
+
+
+def promised_in_people(guarantee: Any) -> Any:
+    """The guarantee as it stands where rows say whose they are. Raises for one that counts rows."""
+    check_counts_people(kind_of(guarantee))
+    if not hasattr(guarantee, "of_people"):
+        raise InputError(f"{guarantee} counts rows, not people; leave out {option('person')}")
+    return replace(guarantee, of_people=True)
+
+
+def check_counts_people(kind: str, algorithm: str | None = None) -> None:
+    """Raises if a promise, or an algorithm for it, counts rows and not people."""
+    known = COUNTING_PEOPLE.get(kind, ())
+    if not known:
+        model = option("model", "k" if kind == "table" else kind)
+        raise InputError(
+            f"{model} counts rows, not people; leave out {option('person')}, or take {option('model', 'km')}"
+        )
+    if algorithm is not None and algorithm not in known:
+        choose = f"choose {' or '.join(known)}" if len(known) <= 2 else f"choose one of {', '.join(known)}"
+        raise InputError(f"{algorithm} counts rows, not people ({option('person')}); {choose}")
 
 
 def settings_of(guarantee: Any) -> dict[str, Any]:

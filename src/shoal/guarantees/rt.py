@@ -3,14 +3,14 @@
 The audit sees the published table and nothing else. Classes are rows that are equal in all quasi-identifier columns; a class has at
 least k rows, and inside it every set of at most m published items that occurs occurs in at least k rows. Sensitive items
 are not among what the attacker knows. With t, the sensitive columns of all these crowds are close to the whole table
-(`shoal.guarantees.closeness`). All classes are counted in one walk: an item of one class is another item than
+(`shoal.guarantees.values.closeness`). All classes are counted in one walk: an item of one class is another item than
 the same one of another class, so no set of items ever spans two of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,12 +18,20 @@ import numpy.typing as npt
 
 from shoal.errors import InputError, number_of, option
 from shoal.guarantees.audit import Audit, Witness, empty_rows
-from shoal.guarantees.closeness import Distance, Values, named_distances, with_crowds
 from shoal.guarantees.k import open_and_sensitive
 from shoal.guarantees.km import KmAnonymity
-from shoal.guarantees.missing import UNKNOWN, Missing
+from shoal.guarantees.people import (
+    RECORDS_APART,
+    ROWS_NOT_PEOPLE,
+    counted_facts,
+    members_of,
+    of_people_words,
+    people_facts,
+)
 from shoal.guarantees.soundness import check_table
 from shoal.guarantees.table import class_facts, classes, group_of, rows_of
+from shoal.guarantees.values.closeness import Distance, Values, named_distances, with_crowds
+from shoal.guarantees.values.missing import UNKNOWN, Missing
 from shoal.numbers import warn_of_one, whole_number
 from shoal.records.baskets import Baskets
 from shoal.records.records import Records
@@ -60,6 +68,8 @@ class RTAnonymity:
     """How far values are from each other: `equal` or `ordered`, for all sensitive columns or by column; None goes by the column."""
     missing: Missing = UNKNOWN
     """What a missing value of a sensitive column is: `unknown` (any value) or `value`, for all sensitive columns or by column."""
+    of_people: bool = field(default=False, kw_only=True, repr=False)
+    """Whether the crowd is promised in people, by a column that said whose each row is, and not in rows."""
 
     model = "rt"
 
@@ -90,16 +100,19 @@ class RTAnonymity:
         return f"({self.k},{self.k}^{self.m})-anonymity{close}"
 
     def to_dict(self) -> dict[str, Any]:
-        return {"model": self.model, "k": int(self.k), "m": int(self.m), "name": str(self)} | self.values.to_dict()
+        numbers = {"model": self.model, "k": int(self.k), "m": int(self.m), "name": str(self)}
+        return numbers | self.values.to_dict() | counted_facts(self.of_people)
 
     def promise(self) -> tuple[str, ...]:
         """Which attacker is stopped, in plain words."""
         items = "one item" if self.m == 1 else f"up to {self.m} items"
+        crowd = f"records of at least {self.k} different people" if self.of_people else f"at least {self.k}"
         return (
             f"Whoever knows all quasi-identifier values of a person and {items} of the same person's record finds either no "
-            f"published record that fits, or at least {self.k}.",
+            f"published record that fits, or {crowd}.",
             "This holds for every class of published values and every combination of published items in it, and was counted on the "
             "published data itself.",
+            *([of_people_words(self.k, "the same combinations are")] if self.of_people else []),
             *self.values.promise(),
         )
 
@@ -113,7 +126,7 @@ class RTAnonymity:
             "(k,l^m)-diversity is against that.",
             "Sensitive and kept columns are published as they are: an attacker who knows them of a person may use them.",
             NO_MORE_THAN_NEEDED,
-            "Rows are counted, not people: if one person has several rows, a crowd of rows can be a smaller crowd of people.",
+            RECORDS_APART if self.of_people else ROWS_NOT_PEOPLE,
             "Several releases of the same people can be combined; the promise is about this release alone.",
         )
 
@@ -130,7 +143,9 @@ class RTAnonymity:
         check_table(published, threads)
         items, _ = known_items(published)
         of_row, sizes = classes(published)
-        small = np.flatnonzero(sizes < self.k)
+        people = published.people
+        crowds, what = members_of(of_row, len(sizes), people), "rows" if people is None else "people"
+        small = np.flatnonzero(crowds < self.k)
         apart, token = told_apart(items, of_row)
         counted = KmAnonymity(self.k, self.m).audit(
             apart, witnesses=witnesses, yes_or_no=yes_or_no, threads=threads, progress=progress
@@ -138,12 +153,12 @@ class RTAnonymity:
         few = tuple(
             Witness(
                 (),
-                int(sizes[c]),
+                int(crowds[c]),
                 rows := rows_of(of_row, c),
-                f"{sizes[c]:,} of {self.k:,} rows",
+                f"{crowds[c]:,} of {self.k:,} {what}",
                 group_of(published, rows),
             )
-            for c in small[np.argsort(sizes[small], kind="stable")][:witnesses].tolist()
+            for c in small[np.argsort(crowds[small], kind="stable")][:witnesses].tolist()
         )
         rare = tuple(
             replace(
@@ -162,7 +177,7 @@ class RTAnonymity:
             complete=counted.complete,
             witnesses=tuple(sorted(rare + few, key=lambda w: (w.support, len(w.items))))[:witnesses],
             notes=empty_rows(items.empty),
-            facts=class_facts(sizes),
+            facts=people_facts(people) | class_facts(sizes, None if people is None else crowds),
         )
         how = witnesses, yes_or_no, threads, progress
         return with_crowds(verdict, self.values, published, items, self.m, of_row, how)
@@ -183,4 +198,5 @@ def told_apart(items: Baskets, of_row: npt.NDArray[np.int64]) -> tuple[Baskets, 
     key = np.repeat(of_row, items.lengths) * n + items.items
     distinct, code = np.unique(key, return_inverse=True)
     names = tuple(map(str, range(len(distinct))))
-    return Baskets(items.offsets, code.reshape(-1).astype(np.int32), names), distinct % n
+    apart = Baskets(items.offsets, code.reshape(-1).astype(np.int32), names, people=items.people)
+    return apart, distinct % n

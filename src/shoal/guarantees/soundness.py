@@ -8,6 +8,7 @@ nobody can tell apart in the file. So the audit does not take their word for it.
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from shoal.errors import InputError
 from shoal.records.baskets import Baskets
@@ -28,8 +29,15 @@ def check_sets(sets: Baskets, threads: int | None = None) -> None:
             f"the sets are not sound: row {row + 1:,} has items twice, out of order or without a name; make them with "
             "Baskets.from_rows"
         )
+    check_whose(sets.people)
     if len(set(sets.vocabulary)) != len(sets.vocabulary):
         raise InputError("the sets are not sound: two items have the same name; give each name once")
+
+
+def check_whose(people: npt.NDArray[np.int32] | None) -> None:
+    """Raises unless people have numbers from 0 on."""
+    if people is not None and len(people) and people.min() < 0:
+        raise InputError("the people are not sound: a row has none; number them from 0 on")
 
 
 def check_table(table: Records, threads: int | None = None) -> None:
@@ -40,6 +48,7 @@ def check_table(table: Records, threads: int | None = None) -> None:
             raise InputError(
                 f"column {column.name!r} is not sound: a cell has none of its values; make it with Column.from_texts"
             )
+    check_whose(table.people)
     if table.items is not None:
         check_sets(table.items, threads)
 

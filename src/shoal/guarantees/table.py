@@ -2,14 +2,14 @@
 
 With l, every such class holds at least l different values of each sensitive column (distinct l-diversity), or none in more than 1/l of
 its rows (by frequency); a missing value counts for none unless it is read as a value. With t, every class is close to the whole table in
-each sensitive column (`shoal.guarantees.closeness`). The classes of a table are also what (k,k^m)-anonymity and (k,l^m)-diversity look
-into; `classes` is here for all of them.
+each sensitive column (`shoal.guarantees.values.closeness`). The classes of a table are also what (k,k^m)-anonymity and
+(k,l^m)-diversity look into; `classes` is here for all of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,18 +17,29 @@ import numpy.typing as npt
 
 from shoal.errors import InputError, option
 from shoal.guarantees.audit import Audit, Witness
-from shoal.guarantees.closeness import (
+from shoal.guarantees.people import (
+    RECORDS_APART,
+    ROWS_NOT_PEOPLE,
+    counted_facts,
+    crowd_words,
+    members_of,
+    most_with_a_value,
+    of_people_words,
+    people_facts,
+)
+from shoal.guarantees.soundness import check_table
+from shoal.guarantees.values.closeness import (
     SLACK,
     Distance,
     check_columns,
+    check_rows_are_people,
     checked_distance,
     distance_in,
     farthest_values,
     likeliest_values,
     words_of_distance,
 )
-from shoal.guarantees.missing import UNKNOWN, Missing, check_named, checked_missing, counted_values, words_of
-from shoal.guarantees.soundness import check_table
+from shoal.guarantees.values.missing import UNKNOWN, Missing, check_named, checked_missing, counted_values, words_of
 from shoal.numbers import share, whole_number
 from shoal.records.records import Records
 
@@ -63,6 +74,8 @@ class TableAnonymity:
     """How far the values of a sensitive column may be from those of the whole table; None for any distance."""
     distance: Distance = None
     """How far values are from each other: `equal` or `ordered`, for all sensitive columns or by column; None goes by the column."""
+    of_people: bool = field(default=False, kw_only=True, repr=False)
+    """Whether the crowd is promised in people, by a column that said whose each row is, and not in rows."""
 
     model = "k"
     family = "table"
@@ -106,14 +119,16 @@ class TableAnonymity:
             | ({"missing": self.missing} if self.looks_at_values else {})
             | ({"l_kind": self.l_kind} if self.by_frequency else {})
             | ({} if self.t is None else {"t": float(self.t), "distance": self.distance})
+            | counted_facts(self.of_people)
         )
 
     def promise(self) -> tuple[str, ...]:
         """Which attacker is stopped, in plain words."""
         return (
-            f"Whoever knows all quasi-identifier values of a person still faces at least {self.k} published records that are equal "
+            f"Whoever knows all quasi-identifier values of a person still faces {crowd_words(self.k, self.of_people)} that are equal "
             "in them.",
             *self._about_values(),
+            *([of_people_words(self.k, "each combination of these values stands")] if self.of_people else []),
         )
 
     def _about_values(self) -> Iterator[str]:
@@ -141,7 +156,7 @@ class TableAnonymity:
             "An attacker who knows a sensitive or a kept column of a person may use it: only quasi-identifiers were generalized.",
             "Values were generalized no more than the promise needs. Whoever knows that can conclude why: the rows of a crowd differed "
             "in what is not exact, a range ends at values that somebody in the crowd has, and in a crowd of two each end is one of them.",
-            "Rows are counted, not people: if one person has several rows, a crowd of rows can be a smaller crowd of people.",
+            RECORDS_APART if self.of_people else ROWS_NOT_PEOPLE,
             "Several releases of the same people can be combined; the promise is about this release alone.",
         )
 
@@ -182,6 +197,8 @@ class TableAnonymity:
             )
         check_named(self.missing, names)
         check_columns(self.distance, names)
+        if self.t is not None:
+            check_rows_are_people(records)
 
     def audit(
         self,
@@ -197,7 +214,8 @@ class TableAnonymity:
         self.check_sensitive(published)
         check_table(published, threads)
         of_row, sizes = classes(published)
-        n = len(sizes)
+        n, people = len(sizes), published.people
+        crowds, what = members_of(of_row, n, people), "rows" if people is None else "people"
         fewest = fewest_values(published, of_row, n, self.missing)
         most = likeliest_values(published, of_row, n, self.missing) if self.by_frequency else np.zeros(n, np.int64)
         far = np.zeros(n)
@@ -206,20 +224,27 @@ class TableAnonymity:
         if progress:
             progress(1.0)
         l = min(int(self.l), len(published) + 1)  # noqa: E741 - more changes nothing, and may be too large to count with
-        small = sizes < self.k
+        small = crowds < self.k
         plain = (fewest < l) & (self.l > 1 and not self.by_frequency)
         sure = most * l > sizes
+        telling, by_people = np.zeros(n, np.bool_), np.zeros(n, np.int64)
+        if people is not None and self.l > 1:
+            by_people = likeliest_for_people(published, people, of_row, n, self.missing, may_be_any=self.by_frequency)
+            telling = by_people * l > crowds if self.by_frequency else by_people == crowds
         distant = far > (1.0 if self.t is None else self.t) + SLACK
-        bad = np.flatnonzero(small | plain | sure | distant)
-        worst = bad[np.lexsort((-far[bad], -most[bad] / sizes[bad], fewest[bad], sizes[bad]))][:witnesses]
+        bad = np.flatnonzero(small | plain | sure | telling | distant)
+        worst = bad[np.lexsort((-far[bad], -most[bad] / sizes[bad], fewest[bad], crowds[bad]))][:witnesses]
 
         def reason(c: int) -> str:
             if small[c]:
-                return f"{sizes[c]:,} of {self.k:,} rows"
+                return f"{crowds[c]:,} of {self.k:,} {what}"
             if plain[c]:
                 return f"{fewest[c]:,} of {self.l:,} sensitive values"
             if sure[c]:
                 return f"{most[c]:,} of {sizes[c]:,} rows may have the same sensitive value, more than 1/{self.l}"
+            if telling[c]:
+                surer = f", more than 1/{self.l}" if self.by_frequency else ""
+                return f"{by_people[c]:,} of {crowds[c]:,} people may have the same sensitive value{surer}"
             return f"{far[c]:.4f} from the whole table, more than {self.t:g}"
 
         return Audit(
@@ -228,10 +253,11 @@ class TableAnonymity:
             checked=n,
             violations=len(bad),
             witnesses=tuple(
-                Witness((), int(sizes[c]), rows := rows_of(of_row, c), reason(c), group_of(published, rows))
+                Witness((), int(crowds[c]), rows := rows_of(of_row, c), reason(c), group_of(published, rows))
                 for c in worst.tolist()
             ),
-            facts=class_facts(sizes)
+            facts=people_facts(people)
+            | class_facts(sizes, None if people is None else crowds)
             | ({"fewest_sensitive": int(fewest.min())} if sensitive and n else {})
             | ({"likeliest_sensitive": round(float((most / sizes).max()), 6)} if self.by_frequency and n else {})
             | ({} if self.t is None else {"farthest_class": round(float(far.max(initial=0)), 6)}),
@@ -260,6 +286,26 @@ def fewest_values(
     return fewest
 
 
+def likeliest_for_people(
+    published: Records,
+    people: npt.NDArray[np.int32],
+    of_row: npt.NDArray[np.int64],
+    n_classes: int,
+    missing: Missing,
+    *,
+    may_be_any: bool,
+) -> npt.NDArray[np.int64]:
+    """Per class, the most people who have one value of a sensitive column, or may: an uncounted one is any value, or else none."""
+    likeliest = np.zeros(n_classes, np.int64)
+    for column in published.of_role("sensitive"):
+        value = np.where(counted_values(column.values, column.name, missing), canonical(column.values), -1)[
+            column.codes
+        ]
+        rows = slice(None) if may_be_any else value >= 0
+        np.maximum(likeliest, most_with_a_value(of_row[rows], value[rows], people[rows], n_classes), out=likeliest)
+    return likeliest
+
+
 def canonical(values: tuple[str, ...]) -> npt.NDArray[np.int64]:
     """The first place of each value: what reads the same is the same."""
     first: dict[str, int] = {}
@@ -276,8 +322,9 @@ def group_of(published: Records, rows: tuple[int, ...]) -> tuple[str, ...]:
     return tuple(column.values[int(column.codes[rows[0] - 1])] for column in published.of_role("quasi"))
 
 
-def class_facts(sizes: npt.NDArray[np.int64]) -> dict[str, Any]:
-    return {
+def class_facts(sizes: npt.NDArray[np.int64], people: npt.NDArray[np.int64] | None = None) -> dict[str, Any]:
+    """How many classes and how large; `people` are those of each, where they were counted."""
+    return ({} if people is None else {"fewest_people": int(people.min(initial=int(sizes.sum())))}) | {
         "classes": len(sizes),
         "smallest_class": int(sizes.min()) if len(sizes) else 0,
         "largest_class": int(sizes.max(initial=0)),

@@ -4,7 +4,8 @@ Every bucket then holds each value at most once, and at least l of them. Which r
 land beside values that nobody who knows them would believe: Injector's rules show how much that gives away. Rows whose value is
 unknown help no bucket to its l values: they are dealt to the buckets that the others make.
 
-With several sensitive columns no two rows of a bucket share a value in any of them. Rounds no longer do; rows are dealt out in the order
+With several sensitive columns no two rows of a bucket share a value in any of them, and where rows say whose they are, no two are one
+person's. Rounds no longer do; rows are dealt out in the order
 of one column, and change places until that is so. Where they do not get there, the run says that it found nothing, not that there is
 nothing.
 """
@@ -17,6 +18,7 @@ import numpy as np
 
 from shoal.algorithms.buckets.bucketization import Bucketization, figures
 from shoal.algorithms.buckets.eligibility import check_shares, known_values
+from shoal.algorithms.buckets.strangers import check_rows_of_one
 from shoal.algorithms.recoding import Options
 from shoal.errors import Unreachable, number_of
 from shoal.guarantees.diversity import MatchingDiversity
@@ -32,7 +34,8 @@ def anatomy(
 ) -> Bucketization:
     """Buckets of l or l + 1 rows, or a few more, with different values; drawn with `options.seed`. Rules are not looked at."""
     views = sensitive_views(records)
-    if len(views) > 1:
+    check_rows_of_one(records.people, guarantee)
+    if len(views) > 1 or records.people is not None:
         return _several(views, guarantee, options)
     column = sensitive_column(records)
     counted = known_values(column, guarantee.missing)
@@ -63,12 +66,15 @@ def anatomy(
 def _several(views: tuple[Records, ...], guarantee: MatchingDiversity, options: Options) -> Bucketization:
     """Buckets in which no value of any sensitive column stands twice; `views` has the table once for each of them."""
     columns = [sensitive_column(view) for view in views]
-    codes = np.empty((len(views[0]), len(columns)), np.int32)
+    people = views[0].people
+    codes = np.empty((len(views[0]), len(columns) + (people is not None)), np.int32)
+    if people is not None:
+        codes[:, -1] = people
     most = np.zeros(len(columns), np.int64)
     for c, column in enumerate(columns):
         known = known_values(column, guarantee.missing)
         counts = np.where(known, np.bincount(column.codes, minlength=len(column.values)), 0)
-        check_shares(column.name, counts, len(codes), guarantee, alone=False)
+        check_shares(column.name, counts, len(codes), guarantee, alone=len(columns) == 1)
         codes[:, c] = np.where(known[column.codes], column.codes, -1)
         most[c] = counts.max(initial=0)
     options.tell("exchanges", 0.0)
@@ -90,10 +96,11 @@ def _several(views: tuple[Records, ...], guarantee: MatchingDiversity, options: 
     start = np.searchsorted(group[by_group], np.arange(n_groups + 1)).astype(np.int64)
     member = order[by_group].astype(np.int64)
     whole_rows = np.bincount(group[by_group], whole[member], minlength=n_groups).astype(np.int64)
+    remedy = "leave out a column" if people is None else "join the rows of each person"
     if not exchange_rows(codes, member, start, whole_rows, int(random.integers(2**31))):
         raise Unreachable(
             f"anatomy found no buckets that keep {guarantee} in each of {', '.join(column.name for column in columns)}, which does not "
-            "mean that there are none; ask for a smaller l or leave out a column"
+            f"mean that there are none; ask for a smaller l or {remedy}"
         )
     of_row = np.empty(len(codes), np.int32)
     of_row[member] = group[by_group]

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.algorithms.buckets.eligibility import LARGEST, check_reachable, known_values
+from shoal.algorithms.buckets.strangers import Strangers, check_rows_of_one
 from shoal.algorithms.recoding import Options, Outcome
 from shoal.errors import Unreachable, number_of
 from shoal.guarantees.diversity import MatchingDiversity
@@ -155,6 +156,7 @@ def bucketize(
     options.tell("impossible values", 0.0)
     counted = known_values(column, guarantee.missing)
     kind, excluded = _kinds_of_rows(records, guarantee.rules, column.values, counted, options.threads)
+    check_rows_of_one(records.people, guarantee)
     check_reachable(column, guarantee, kind, excluded, counted, options.threads)
     n, l = len(records), int(guarantee.l)  # noqa: E741
     if n == 0:
@@ -170,6 +172,16 @@ def bucketize(
     merges = assigned_rest(l, group, n_groups, pending, placed, counted, max(64, int(looked)))
     of_row = np.empty(n, np.int32)
     of_row[cells.rows] = group
+    if records.people is not None:
+        options.tell("parting the rows of each person", 0.9)
+        promise = l, excluded, counted
+        strangers = Strangers(records.people, of_row, (column.codes, kind), promise, options.seed)
+        if not strangers.part():
+            raise Unreachable(
+                f"{algorithm} found no buckets that keep {guarantee} and hold no two rows of one person, which does not mean that there "
+                "are none; ask for a smaller l, or join the rows of each person"
+            )
+        of_row = strangers.of_row
     buckets = Buckets.of(records, of_row)
     if excluded.size > LARGEST and not guarantee.audit(buckets, witnesses=0, threads=options.threads).holds:
         raise Unreachable(

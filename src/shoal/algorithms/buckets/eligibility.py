@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from shoal.errors import Unreachable, only_so_many
 from shoal.guarantees.diversity import MatchingDiversity
-from shoal.guarantees.missing import Missing
+from shoal.guarantees.values.missing import Missing
 from shoal.kernels.buckets.matchings import count_valid
 from shoal.kernels.parallel import even_blocks, over_blocks
 from shoal.records.records import Column
@@ -28,7 +28,7 @@ BLOCKS = 64
 def known_values(column: Column, missing: Missing) -> npt.NDArray[np.bool_]:
     """Which values of a sensitive column help a class or a bucket to its l: all but missing ones, unless these are read as a value.
 
-    The audit reads the promise for itself (`shoal.guarantees.missing`): what is wrong here makes it refuse, not agree.
+    The audit reads the promise for itself (`shoal.guarantees.values.missing`): what is wrong here makes it refuse, not agree.
     """
     read_as = missing if isinstance(missing, str) else missing.get(column.name, "unknown")
     return np.array([read_as == "value" or not (not value or value.isspace()) for value in column.values], np.bool_)

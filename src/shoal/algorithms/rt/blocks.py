@@ -41,13 +41,15 @@ def within_limits(
         )
     blocks = limited_blocks(records, hierarchies, rt)
     k = int(getattr(guarantee, "k", 1))
-    sizes = np.array([len(rows) for rows in blocks])
+    sizes = np.array([len(rows if records.people is None else np.unique(records.people[rows])) for rows in blocks])
     if small := int(np.count_nonzero(sizes < k)):
+        gone = sum(len(rows) for rows, size in zip(blocks, sizes.tolist(), strict=True) if size < k)
+        who = "rows, themselves" if records.people is None else "people, their own"
         held = " and ".join(f"{name}={limit}" for name, limit in rt.limits.items())
         raise Unreachable(
-            f"{guarantee} cannot be reached within the limits ({held}): {int(sizes[sizes < k].sum()):,} of {len(records):,} rows are alike "
-            f"within them to fewer than k = {k:,} rows, themselves included, in {small:,} of {len(sizes):,} blocks; widen a limit "
-            f"({option('limits')}), or leave these rows out of the data"
+            f"{guarantee} cannot be reached within the limits ({held}): {gone:,} of {len(records):,} rows are alike within them to fewer "
+            f"than k = {k:,} {who} included, in {small:,} of {len(sizes):,} blocks; widen a limit ({option('limits')}), or leave these "
+            "rows out of the data"
         )
     recodings = []
     for number, rows in enumerate(blocks):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -140,7 +140,7 @@ class ClusterRecoding(Outcome):
         items = records.items
         if items is not None and self.tokens is not None:
             items = _published_items(self.tokens, items, records.sensitive_items)
-        return Records(columns, items, records.items_name, records.sensitive_items, records.sensitive_name)
+        return replace(records, columns=columns, items=items)
 
     def item_rules(self) -> Iterator[tuple[int, str, str, int]]:
         """(class, original item, published token, rows), classes counted from 0; the token is empty where the item is deleted."""
@@ -172,7 +172,7 @@ def _published_items(tokens: ItemTokens, items: Baskets, sensitive: frozenset[st
     lengths = np.bincount(row[there], minlength=len(items)).astype(np.int64)
     names = [*tokens.tokens, *(items.vocabulary[i] for i in kept.tolist())]
     published = Baskets.from_codes(lengths, code[there], names)
-    return Baskets(published.offsets, published.items, published.vocabulary)
+    return Baskets(published.offsets, published.items, published.vocabulary, people=items.people)
 
 
 def published_column(column: Column, values: tuple[str, ...], of_row: npt.NDArray[np.int32]) -> Column:

@@ -90,8 +90,21 @@ def form_clusters(
     if demand is None or (mended := demand.repair(space, *plain, k))[1] == plain[1]:  # nothing was lacking
         return plain
     aware = demand.clusters(space, k, options.seed) if way == "cluster" else mondrian_parts(space, k, demand.holds)
-    formed = [joined_alike(space, *mended), joined_alike(space, *demand.repair(space, *aware, k))]
+    formed = [_settled(space, mended, k, demand), _settled(space, demand.repair(space, *aware, k), k, demand)]
     return min(formed, key=lambda one: relational_ncp(space, *one)["ncp"])
+
+
+def _settled(
+    space: Space, formed: tuple[npt.NDArray[np.int32], int], k: int, demand: Demand
+) -> tuple[npt.NDArray[np.int32], int]:
+    """Clusters that are published alike as one, which then still lack nothing."""
+    group, n = joined_alike(space, *formed)
+    while not demand.is_closed:
+        mended, left = joined_alike(space, *demand.repair(space, group, n, k))
+        if left == n:
+            break
+        group, n = mended, left
+    return group, n
 
 
 def rows_at_home(space: Space, group: npt.NDArray[np.int32], n: int, k: int) -> tuple[npt.NDArray[np.int32], int]:

@@ -8,7 +8,7 @@ better of the two outcomes is taken.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,8 +23,11 @@ from shoal.kernels.tables.demands import (
     FREQUENCY,
     JOINABLE,
     JOINABLE_OR_MISSING,
+    NOT_ALL_PEOPLE,
     ORDERED,
     ORDERED_OR_MISSING,
+    PEOPLE,
+    SHARE_OF_PEOPLE,
     Demands,
     demanded_groups,
     repair_groups,
@@ -47,6 +50,8 @@ class Block:
     rows: npt.NDArray[np.int64]
     value: npt.NDArray[np.int64]
     places: int
+    once: npt.NDArray[np.int64] | None = None
+    """A number for each of the values, from 0 on: of those with the same number only the first counts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,8 +72,16 @@ class Demand:
         offsets = np.concatenate(([0], np.cumsum(np.bincount(rows, minlength=n_rows)))).astype(np.int64)
         kind = np.array([block.kind for block in blocks], np.int64)
         bound = np.array([block.bound for block in blocks], np.float64)
+        once = np.zeros(0, np.int32)
+        if any(block.once is not None for block in blocks):
+            once, start = _places_of_first_rows(blocks, np.argsort(rows, kind="stable"), start)
         table = np.bincount(value, minlength=int(start[-1])) / max(1, n_rows)
-        return cls(Demands(offsets, value, start, kind, bound, table))
+        return cls(Demands(offsets, value, start, kind, bound, table, once))
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether classes that lack nothing never do together. People may have one value in this class and another in that one."""
+        return bool((self.demands.kind < SHARE_OF_PEOPLE).all())
 
     def holds(self, rows: npt.NDArray[np.int64]) -> bool:
         """Whether these rows lack nothing."""
@@ -91,25 +104,78 @@ class Demand:
         return number.reshape(-1).astype(np.int32), len(left)
 
 
+def _places_of_first_rows(
+    blocks: list[Block], by_row: npt.NDArray[np.int64], start: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+    """(where the first rows of each number are told from others, -1 for values without a number; the starts with the end of these)."""
+    places, end = [], int(start[-1])
+    for block in blocks:
+        if block.once is None:
+            places.append(np.full(len(block.rows), -1, np.int64))
+        else:
+            places.append(block.once + end)
+            end += int(block.once.max(initial=-1)) + 1
+    return np.concatenate(places)[by_row].astype(np.int32), np.append(start, end)
+
+
 def demand_of(records: Records, guarantee: TableAnonymity) -> Demand | None:
-    """What a promise about sensitive columns demands of classes; raises where not even all rows together hold it."""
-    return Demand.of(column_blocks(records, guarantee), len(records))
+    """What a promise demands of classes besides their rows; raises where not even all rows together hold it."""
+    demand = Demand.of([*people_blocks(records.people, guarantee), *column_blocks(records, guarantee)], len(records))
+    check_all_people(demand, guarantee, np.arange(len(records), dtype=np.int64))
+    return demand
+
+
+def check_all_people(demand: Demand | None, guarantee: Any, rows: npt.NDArray[np.int64]) -> None:
+    """Raises unless these rows hold all that is demanded of people: classes that cannot stand alone are joined until they are one."""
+    if demand is not None and PEOPLE in demand.demands.kind and not demand.holds(rows):
+        raise Unreachable(
+            f"{guarantee} cannot be reached by joining classes: in all {len(rows):,} rows together a sensitive value is that of too many "
+            "people; choose a smaller l"
+        )
+
+
+def people_blocks(people: npt.NDArray[np.int32] | None, guarantee: Any) -> list[Block]:
+    """So many people in each class, where rows say whose they are; raises where there are fewer in all."""
+    if people is None:
+        return []
+    check_people(people, guarantee)
+    rows = np.arange(len(people), dtype=np.int64)
+    return [Block(PEOPLE, float(guarantee.k), rows, np.zeros(len(people), np.int64), 1, people.astype(np.int64))]
+
+
+def check_people(people: npt.NDArray[np.int32] | None, guarantee: Any) -> None:
+    """Raises if not even one class of k people can be made."""
+    if people is not None and (there := len(np.unique(people))) < guarantee.k:
+        raise Unreachable(
+            f"{guarantee} cannot be reached: k = {guarantee.k:,}, but the rows are those of only {number_of(there, 'person', 'people')}; "
+            "choose a smaller k"
+        )
+
+
+def _among_people(kind: int, of_rows: Block, people: npt.NDArray[np.int32]) -> Block:
+    """The same demand, but of the people whose rows these are."""
+    pairs = people[of_rows.rows].astype(np.int64) * of_rows.places + of_rows.value
+    once = np.unique(pairs, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    return replace(of_rows, kind=kind, once=once)
 
 
 def column_blocks(records: Records, guarantee: Any) -> list[Block]:
     """What a promise demands of sensitive columns, also beside items."""
-    return [block for column in records.of_role("sensitive") for block in _blocks(column, guarantee)]
+    return [block for column in records.of_role("sensitive") for block in _blocks(column, guarantee, records.people)]
 
 
 def item_blocks(sensitive: Baskets, l: int) -> list[Block]:  # noqa: E741
-    """No sensitive item in more than 1/l of the rows."""
+    """No sensitive item in more than 1/l of the rows, nor of the people where rows say whose they are."""
     if l <= 1 or not len(sensitive.vocabulary):
         return []
     row = np.repeat(np.arange(len(sensitive), dtype=np.int64), sensitive.lengths)
-    return [Block(FREQUENCY, float(l), row, sensitive.items.astype(np.int64) + 1, len(sensitive.vocabulary) + 1)]
+    block = Block(FREQUENCY, float(l), row, sensitive.items.astype(np.int64) + 1, len(sensitive.vocabulary) + 1)
+    if sensitive.people is None:
+        return [block]
+    return [block, _among_people(SHARE_OF_PEOPLE, block, sensitive.people)]
 
 
-def _blocks(column: Column, guarantee: Any) -> Iterator[Block]:
+def _blocks(column: Column, guarantee: Any, people: npt.NDArray[np.int32] | None) -> Iterator[Block]:
     """What is demanded of one column."""
     every = np.arange(len(column), dtype=np.int64)
     known = known_values(column, guarantee.missing)
@@ -128,7 +194,10 @@ def _blocks(column: Column, guarantee: Any) -> Iterator[Block]:
             raise Unreachable(
                 f"{cannot} has a value that {likeliest:,} of all {len(column):,} rows may have, more than 1/{l}; choose a smaller l"
             )
-        yield Block(FREQUENCY if by_frequency else DISTINCT, float(l), every, place, places)
+        block = Block(FREQUENCY if by_frequency else DISTINCT, float(l), every, place, places)
+        yield block
+        if people is not None:
+            yield _among_people(SHARE_OF_PEOPLE if by_frequency else NOT_ALL_PEOPLE, block, people)
     if guarantee.t is None:
         return
     t, missing = float(guarantee.t), np.array([value.strip() == "" for value in column.values])[column.codes]

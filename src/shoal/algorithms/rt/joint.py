@@ -91,7 +91,7 @@ def joint(
     chosen = answers[int(np.argmin(costs))]
     facts = {**chosen.facts, "balance": search.balance, "objective": min(costs)}
     notes = ("stopped by the time limit: a longer run may lose less",) if search.expired else ()
-    return replace(chosen, algorithm="joint", facts=facts, notes=chosen.notes + notes)
+    return replace(chosen, algorithm="joint", facts=facts, notes=chosen.notes + notes, hurried=search.expired)
 
 
 def _of_the_paper(
@@ -224,7 +224,8 @@ class _Search:
         k, filled = self.task.k, self.filled[tuples].sum()
         if self.task.space.sizes[tuples].sum() < k or 0 < filled < k:
             return False
-        return not self.task.looks_at_values or publishable(self.task, self._rows(tuples))
+        is_told = self.task.looks_at_values or self.task.items.people is not None
+        return not is_told or publishable(self.task, self._rows(tuples))
 
     def _rows(self, tuples: Ints) -> Ints:
         """The rows of these tuples, ascending."""
@@ -266,7 +267,12 @@ class _Search:
         boxes = self.task.space.boxes(best.of_row, best.n)
         pairs = self._near(boxes, np.bincount(best.of_row, minlength=best.n))
         columns = self._lost_by_mergers(best, boxes, pairs)
-        pairs, columns = _disjoint(pairs, columns, w * columns - (1 - w) * company.gain_of(pairs) / self.occurrences)
+        change = w * columns - (1 - w) * company.gain_of(pairs) / self.occurrences
+        if not self.task.is_closed:
+            rows = class_rows(best.of_row, best.n)
+            kept = [publishable(self.task, np.sort(np.concatenate((rows[a], rows[b])))) for a, b in pairs.tolist()]
+            pairs, columns, change = pairs[kept], columns[kept], change[kept]
+        pairs, columns = _disjoint(pairs, columns, change)
         if not len(pairs):
             return None
         after = self.items_lost(np.arange(len(items)), _with_merged(best.of_row, pairs))

@@ -25,7 +25,7 @@ from shoal.algorithms.rt.cluster_recoding import ClusterRecoding, RTOptions
 from shoal.algorithms.rt.clusters import cluster_facts, cluster_values, form_clusters, joined_alike, number_groups
 from shoal.algorithms.rt.merging import C_AVG, DISCERNIBILITY, NCP, SLACK, ItemOrder, Merging, nearest_candidate
 from shoal.algorithms.rt.task import Guarantee, Hierarchies, Task, task_of
-from shoal.algorithms.rt.transaction import Piece, generalize, generalize_all, item_tokens
+from shoal.algorithms.rt.transaction import Piece, class_rows, generalize, generalize_all, item_tokens
 from shoal.errors import Unreachable
 from shoal.loss.relational import relational_ncp
 from shoal.price.ul import items_ncp
@@ -181,7 +181,7 @@ def publishable(task: Task, rows: npt.NDArray[np.int64]) -> bool:
     """Whether these rows keep the promise as a class of their own once all their items are one generalized item."""
     holds = task.items.lengths[rows] > 0
     filled = int(np.count_nonzero(holds))
-    if len(rows) < task.k or 0 < filled < task.k:
+    if task.members(rows) < task.k or 0 < filled < task.k or (filled and task.members(rows[holds]) < task.k):
         return False
     if task.columns is not None and not (
         task.columns.holds(rows) and (filled in (0, len(rows)) or task.columns.holds(rows[holds]))
@@ -196,6 +196,18 @@ def publishable(task: Task, rows: npt.NDArray[np.int64]) -> bool:
     return bool(every * task.l <= len(rows) and among * task.l <= filled)
 
 
+def publishable_alike(task: Task, of_row: npt.NDArray[np.int32], n: int) -> tuple[npt.NDArray[np.int32], int]:
+    """The classes with those joined that are published alike, and then those that cannot be published so with their nearest."""
+    while True:
+        of_row, n = joined_alike(task.space, of_row, n)
+        bad = next((c for c, rows in enumerate(class_rows(of_row, n)) if not publishable(task, rows)), None)
+        if bad is None or n == 1:
+            return of_row, n
+        merging = Merging(task.space, of_row, n)
+        merging.join_nearest(bad)
+        of_row, n = number_groups(merging.of_row())
+
+
 def recoding_of(
     algorithm: str,
     task: Task,
@@ -207,6 +219,8 @@ def recoding_of(
     notes: tuple[str, ...] = (),
 ) -> ClusterRecoding:
     """The recoding that a partition of the rows amounts to, with its losses."""
+    if not task.is_closed:
+        of_row, n = publishable_alike(task, of_row, n)
     if pieces is None:
         pieces = generalize_all(task, of_row, n)
     tokens = item_tokens(task, pieces)

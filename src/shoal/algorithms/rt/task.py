@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from shoal.algorithms.recoding import Options
 from shoal.algorithms.rt.cluster_recoding import RTOptions
-from shoal.algorithms.rt.demand import Demand, column_blocks, item_blocks
+from shoal.algorithms.rt.demand import Demand, check_all_people, check_people, column_blocks, item_blocks, people_blocks
 from shoal.errors import InputError, Unreachable, number_of, only_so_many, option
 from shoal.guarantees.lm import LmDiversity
 from shoal.guarantees.rt import RTAnonymity
@@ -54,6 +54,15 @@ class Task:
         """Whether more is demanded of crowds than their size."""
         return self.l > 1 or self.columns is not None
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether classes that can be published each can be together."""
+        return self.columns is None or self.columns.is_closed
+
+    def members(self, rows: npt.NDArray[np.int64]) -> int:
+        """How many people, or rows if every row is a person, there are in these rows."""
+        return len(rows) if self.items.people is None else len(np.unique(self.items.people[rows]))
+
     def __len__(self) -> int:
         return len(self.items)
 
@@ -90,17 +99,27 @@ def task_of(
         raise Unreachable(
             f"{guarantee} cannot be reached: k = {k:,}, but there {only_so_many(n, 'row')}; choose a smaller k"
         )
+    check_people(items.people, guarantee)
     filled = n - items.empty
-    if 0 < filled < k:
+    with_items = np.flatnonzero(items.lengths > 0)
+    if 0 < (there := filled if items.people is None else len(np.unique(items.people[with_items]))) < k:
+        who = ("row holds", "rows hold") if items.people is None else ("person has", "people have")
         raise Unreachable(
             f"{guarantee} cannot be reached: only "
-            f"{number_of(filled, 'row holds', 'rows hold')} any item, fewer than k = {k:,}; choose a smaller k"
+            f"{number_of(there, *who)} any item, fewer than k = {k:,}; choose a smaller k"
         )
     if l > 1:
         _refuse_frequent(str(guarantee), items, sensitive, l)
     of_columns = column_blocks(records, guarantee) if l > 1 or guarantee.t is not None else []
-    columns = Demand.of(of_columns, n)
-    if columns is not None and 0 < filled < n and not columns.holds(np.flatnonzero(items.lengths > 0)):
+    of_items, of_people = item_blocks(sensitive, l), people_blocks(items.people, guarantee)
+    if of_people:  # what is demanded of people is demanded of every crowd
+        of_columns += [block for block in of_items if block.once is not None]
+    counts_people = of_people and not of_columns and rt.transaction == "local"  # by itself
+    columns = None if counts_people else Demand.of([*of_people, *of_columns], n)
+    if of_people:
+        check_all_people(columns, guarantee, np.arange(n, dtype=np.int64))
+        check_all_people(columns, guarantee, with_items)
+    elif columns is not None and 0 < filled < n and not columns.holds(with_items):
         raise Unreachable(
             f"{guarantee} cannot be reached: the {filled:,} rows that hold items are, all together, already too far from it in a sensitive "
             f"column; choose a larger t or a smaller l, or leave out the rows without items"
@@ -129,7 +148,7 @@ def task_of(
         rt,
         options,
         columns,
-        Demand.of([*of_columns, *item_blocks(sensitive, l)], n),
+        Demand.of([*of_people, *of_columns, *(block for block in of_items if block.once is None)], n),
     )
 
 

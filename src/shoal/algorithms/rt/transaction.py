@@ -257,7 +257,7 @@ def _cut(task: Task, part: Baskets) -> Nodes:
     if not len(used):
         return np.zeros(0, np.int32)
     names = tuple(part.vocabulary[i] for i in used.tolist())
-    baskets = Baskets(part.offsets, np.searchsorted(used, part.items).astype(np.int32), names)
+    baskets = Baskets(part.offsets, np.searchsorted(used, part.items).astype(np.int32), names, people=part.people)
     search = {"aa": aa, "exact": exact, "hybrid": hybrid}[task.rt.transaction]
     found = search(baskets, KmAnonymity(task.k, task.m), task.tree, replace(task.options, threads=1, progress=None))
     node = found.node[baskets.items]

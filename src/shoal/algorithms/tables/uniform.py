@@ -24,7 +24,7 @@ from shoal.algorithms.rt.demand import Demand, demand_of
 from shoal.algorithms.tables.fields import Field, Floats, Hierarchies, Ints, fields_of
 from shoal.errors import InputError, Message, Unreachable, only_so_many, option
 from shoal.guarantees.table import TableAnonymity
-from shoal.kernels.tables.demands import DISTINCT, ORDERED, ORDERED_OR_MISSING
+from shoal.kernels.tables.demands import DISTINCT, ORDERED, ORDERED_OR_MISSING, PEOPLE
 from shoal.kernels.tables.roll_up import lacking_classes, roll_up
 from shoal.loss.relational import column_shares
 from shoal.price.information import entropy_bits
@@ -90,13 +90,15 @@ class Uniform:
     def closed(self) -> bool:
         """Whether what holds of some classes holds of all that are made of them, with the rows that may leave left out of both.
 
-        More rows of more values are never fewer than k, nor of fewer values. How often a value is in a class, or how far the class is
-        from the table, is an average over its parts: it holds if it holds for all of them, but not if one was too bad and left.
+        More rows of more values are never fewer than k, nor of fewer people or values. How often a value is in a class, or how far the
+        class is from the table, is an average over its parts: it holds if it holds for all of them, but not if one was too bad and left.
         """
         if self.demand is None:
             return True
         kinds = set(self.demand.demands.kind.tolist())
-        return kinds == {DISTINCT} or (self.budget == 0 and not kinds & {ORDERED, ORDERED_OR_MISSING})
+        if kinds <= {DISTINCT, PEOPLE}:
+            return True
+        return self.budget == 0 and self.demand.is_closed and not kinds & {ORDERED, ORDERED_OR_MISSING}
 
     def heights(self, j: int, node: Ints) -> Floats:
         """Per node of column j, what a cell costs that is published as it, before what its own value says is taken off."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,18 @@ NEAR = 4
 """Neighbours on each side that a class may be merged with."""
 
 
+class _Told(NamedTuple):
+    """What a class says: how many rows or people it has, which sensitive items there are, and which all of these share."""
+
+    people: int
+    values: frozenset[int]
+    shared: frozenset[int]
+
+    def beside(self, other: _Told) -> _Told:
+        """Both classes as one; rows add up, as people who may be in both do not."""
+        return _Told(self.people + other.people, self.values | other.values, self.shared & other.shared)
+
+
 def diverse(baskets: Baskets, sensitive: Baskets, classes: Classes, l: int, threads: int | None = None) -> Classes:  # noqa: E741
     """Classes of at least l different sensitive items each, none of which stands in all rows, from classes that may have fewer.
 
@@ -30,6 +43,50 @@ def diverse(baskets: Baskets, sensitive: Baskets, classes: Classes, l: int, thre
     """
     if l <= 1:
         return classes
+    _check_items(sensitive, l)
+    merged, merges = _merged(baskets, sensitive, classes, 1, l, threads)
+    return replace(merged, facts={**classes.facts, "merged_for_l": merges})
+
+
+def classes_of_strangers(
+    baskets: Baskets,
+    sensitive: Baskets,
+    classes: Classes,
+    k: int,
+    l: int,  # noqa: E741
+    threads: int | None = None,
+) -> Classes:
+    """Classes of at least k different people each and, with l > 1, of l different sensitive items, none of which all of them have."""
+    if l > 1:
+        _check_items(sensitive, l)
+    merges = 0
+    while True:
+        classes, more = _merged(baskets, sensitive, classes, k, l, threads)
+        merges += more
+        alike = _alike(baskets, classes, threads)
+        if len(alike.centres) == len(classes.centres) or l <= 1:
+            break
+        classes = alike
+    if l > 1 and len(classes.centres) == 1 and _told(sensitive, np.arange(len(sensitive))).shared:
+        raise Unreachable(
+            f"{l}-diversity was not reached: even in one class of all rows there is a sensitive item that all people have; do not name "
+            "it as sensitive"
+        )
+    return replace(classes, facts={**classes.facts, "classes": len(classes.centres), "merged_for_people": merges})
+
+
+def _alike(baskets: Baskets, classes: Classes, threads: int | None) -> Classes:
+    """Classes that are published alike as one."""
+    first: dict[bytes, int] = {}
+    centres = classes.centres
+    ends = zip(centres.offsets[:-1].tolist(), centres.offsets[1:].tolist(), strict=True)
+    number = np.array([first.setdefault(centres.items[a:b].tobytes(), len(first)) for a, b in ends], np.int32)
+    of_row = number[classes.of_row]
+    order, bounds = members(of_row, len(first))
+    return replace(classes, of_row=of_row, centres=majority_centres(baskets, order, bounds, threads))
+
+
+def _check_items(sensitive: Baskets, l: int) -> None:  # noqa: E741
     held = int(np.count_nonzero(sensitive.supports()))
     if held < l:
         raise Unreachable(
@@ -40,16 +97,30 @@ def diverse(baskets: Baskets, sensitive: Baskets, classes: Classes, l: int, thre
             f"{l}-diversity cannot be reached: {everywhere:,} of the sensitive items stand in all {len(sensitive):,} rows, and nobody is "
             "unsure of these; do not name them as sensitive"
         )
+
+
+def _merged(
+    baskets: Baskets,
+    sensitive: Baskets,
+    classes: Classes,
+    k: int,
+    l: int,  # noqa: E741
+    threads: int | None,
+) -> tuple[Classes, int]:
+    """Classes of which none is poor, as long as there are two, and how many were merged."""
     n, n_items = len(classes.centres), len(baskets.vocabulary)
     order, bounds = members(classes.of_row, n)
     rows = [order[bounds[c] : bounds[c + 1]] for c in range(n)]
-    values = [_distinct(sensitive, held_by) for held_by in rows]
-    shared = [_shared(sensitive, held_by) for held_by in rows]
+    told = [_told(sensitive, held_by) for held_by in rows]
     by_class = gray_order(classes.centres.offsets, classes.centres.items, n_items, None, threads)
     before, after = _links(by_class)
     merged_into = np.arange(n)
-    todo = [c for c in by_class.tolist() if len(values[c]) < l or shared[c]]
     merges = 0
+
+    def is_poor(c: int) -> bool:
+        return told[c].people < k or (l > 1 and (len(told[c].values) < l or bool(told[c].shared)))
+
+    todo = [c for c in by_class.tolist() if is_poor(c)]
 
     def losses(groups: list[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
         """What each group of rows loses when it is published as its majority."""
@@ -59,14 +130,16 @@ def diverse(baskets: Baskets, sensitive: Baskets, classes: Classes, l: int, thre
 
     while todo:
         c = todo.pop()
-        if merged_into[c] != c or (len(values[c]) >= l and not shared[c]):
+        if merged_into[c] != c or not is_poor(c):
             continue
         near = _near(c, before, NEAR) + _near(c, after, NEAR)
+        if not near:
+            break
         alone = losses([rows[o] for o in near])
         together = losses([np.concatenate((rows[c], rows[o])) for o in near])
         other = near[int(np.argmin(together - alone))]
         rows[other] = np.concatenate((rows[c], rows[other]))
-        values[other], shared[other] = values[other] | values[c], shared[other] & shared[c]
+        told[other] = _told(sensitive, rows[other]) if sensitive.people is not None else told[other].beside(told[c])
         merged_into[c] = other
         b, a = before[c], after[c]
         if b >= 0:
@@ -74,14 +147,14 @@ def diverse(baskets: Baskets, sensitive: Baskets, classes: Classes, l: int, thre
         if a >= 0:
             before[a] = b
         merges += 1
-        if len(values[other]) < l or shared[other]:
+        if is_poor(other):
             todo.append(other)
     left = [c for c in by_class.tolist() if merged_into[c] == c]
     of_row = np.empty(len(baskets), np.int32)
     for number, c in enumerate(left):
         of_row[rows[c]] = number
     centres = _centres(baskets, classes, rows, left, threads)
-    return replace(classes, of_row=of_row, centres=centres, facts={**classes.facts, "merged_for_l": merges})
+    return replace(classes, of_row=of_row, centres=centres), merges
 
 
 def _centres(
@@ -101,14 +174,15 @@ def _stacked(first: Baskets, second: Baskets) -> Baskets:
     return Baskets(offsets, np.concatenate((first.items, second.items)), first.vocabulary)
 
 
-def _distinct(sensitive: Baskets, rows: npt.NDArray[np.int64]) -> frozenset[int]:
-    return frozenset(sensitive.take(rows).items.tolist())
-
-
-def _shared(sensitive: Baskets, rows: npt.NDArray[np.int64]) -> frozenset[int]:
-    """The sensitive items that all rows hold."""
-    held, times = np.unique(sensitive.take(rows).items, return_counts=True)
-    return frozenset(held[times == len(rows)].tolist())
+def _told(sensitive: Baskets, rows: npt.NDArray[np.int64]) -> _Told:
+    held = sensitive.take(rows)
+    if held.people is None:
+        items, times = np.unique(held.items, return_counts=True)
+        return _Told(len(rows), frozenset(items.tolist()), frozenset(items[times == len(rows)].tolist()))
+    who, person = np.unique(held.people, return_inverse=True)
+    pairs = np.unique(held.items * np.int64(len(rows) + 1) + np.repeat(person.reshape(-1), held.lengths))
+    items, times = np.unique(pairs // (len(rows) + 1), return_counts=True)
+    return _Told(len(who), frozenset(items.tolist()), frozenset(items[times == len(who)].tolist()))
 
 
 def _links(order: npt.NDArray[np.int64]) -> tuple[list[int], list[int]]:

@@ -9,18 +9,38 @@ import numpy as np
 from shoal.kernels import compiler as nb
 
 EQUAL, ORDERED, ORDERED_OR_MISSING = range(3)
-SHARE, FAR = range(2)
-"""What a breach is about: one value in too many rows, or values too far from the table."""
+SHARE, FAR, SHARE_OF_PEOPLE = range(3)
+"""What a breach is about: one value in too many rows, values too far from the table, or one value of too many people."""
 _SLACK = 1e-9
 
 
 @nb.njit(cache=True, nogil=True)
-def count_crowds(offsets, items, order, starts, first, last, place, start, table, way, asks, l, t, m, keep, only_one):  # noqa: E741
+def count_crowds(
+    offsets,
+    items,
+    order,
+    starts,
+    first,
+    last,
+    place,
+    start,
+    table,
+    way,
+    asks,
+    whose,
+    l,  # noqa: E741
+    t,
+    m,
+    keep,
+    only_one,
+):
     """(sets that break the promise per size, sets per size, the surest share, the farthest distance, figures and members of the worst).
 
     The rows of class c are order[starts[c]:starts[c + 1]]. `place[row, j]` is where the value of a row stands in column j, from start[j] to
     start[j + 1], -1 if it may be any; `table` has the share of each place in the whole table. A column asks for no value in more than 1/l
-    of the rows (SHARE), or for values within t of those of the table (FAR). Figures are (class, column, what it asks, amount, rows).
+    of the rows (SHARE), or of the people whose rows these are (SHARE_OF_PEOPLE), or for values within t of those of the table (FAR).
+    `whose[row]` is a person; in `order` the rows of one stand together in each class. Figures are (class, column, what it asks, amount,
+    rows or people).
     """
     bad, checked = np.zeros(m + 1, np.int64), np.zeros(m + 1, np.int64)
     figures, members = np.zeros((keep, 5)), np.full((keep, max(m, 1)), -1, np.int32)
@@ -45,8 +65,11 @@ def count_crowds(offsets, items, order, starts, first, last, place, start, table
                 broken = False
                 for j in range(place.shape[1]):
                     n = length[depth]
-                    amount = _amount(rows[depth], n, place, start, table, way, asks, counts, j)
-                    if asks[j] == SHARE:
+                    if asks[j] == SHARE_OF_PEOPLE:
+                        amount, n = _people_with_a_value(rows[depth], n, place, whose, counts, j)
+                    else:
+                        amount = _amount(rows[depth], n, place, start, table, way, asks, counts, j)
+                    if asks[j] != FAR:
                         surest = max(surest, amount / n)
                         breaks = amount * l > n
                     else:
@@ -138,6 +161,33 @@ def _amount(rows, size, place, start, table, way, asks, counts, j):
 
 
 @nb.njit(cache=True, nogil=True)
+def _people_with_a_value(rows, size, place, whose, counts, j):
+    """(the most people who have one value of column j in some row, or may have it; all people). Rows of a person stand together."""
+    people, unknown, most = 0, 0, 0
+    i = 0
+    while i < size:
+        end, may_be_any = i, False
+        while end < size and whose[rows[end]] == whose[rows[i]]:
+            may_be_any = may_be_any or place[rows[end], j] < 0
+            end += 1
+        people += 1
+        unknown += may_be_any
+        for a in range(i, end):
+            v = place[rows[a], j]
+            is_new = not may_be_any
+            for b in range(i, a):
+                is_new = is_new and place[rows[b], j] != v
+            if is_new:
+                counts[v] += 1
+                most = max(most, counts[v])
+        i = end
+    for i in range(size):
+        if place[rows[i], j] >= 0:
+            counts[place[rows[i], j]] = 0
+    return float(most + unknown), people
+
+
+@nb.njit(cache=True, nogil=True)
 def _keep(figures, members, kept, keep, figure, prefix, size):
     """Insert a breach among the kept ones if it is worse than the last: shares and distances both count up to 1. Earlier ones win ties."""
     if keep == 0:
@@ -161,4 +211,4 @@ def _keep(figures, members, kept, keep, figure, prefix, size):
 
 @nb.njit(cache=True, nogil=True)
 def _grade(what, amount, rows):
-    return amount / rows if what == SHARE else amount
+    return amount if what == FAR else amount / rows

@@ -3,7 +3,8 @@
 Classes are walked one by one, in each every set of at most m items that occurs, the empty one included, at its prefix in the order
 of items. A prefix owns the rows that hold it; one pass over them counts all its extensions, and beside each extension
 the sensitive items of the same rows. A prefix none of whose rows holds a sensitive item gives nothing away, nor does
-anything below it.
+anything below it. People are counted in place of rows where these say whose they are: the rows of a person stand together in a class,
+and whoever was counted last is not counted again.
 """
 
 import numpy as np
@@ -24,6 +25,7 @@ def count_inferences(
     n_sensitive,
     order,
     starts,
+    whose,
     first,
     last,
     l,  # noqa: E741 (the papers' name)
@@ -33,8 +35,9 @@ def count_inferences(
 ):
     """Sets and sensitive items with more than 1/l of the set's rows, in classes [first, last).
 
-    The rows of class c are order[starts[c]:starts[c + 1]]. Returns (per size of the set, how many such pairs; and of up to `keep`, the
-    surest first: class, sensitive item, rows with both, rows with the set, size, members).
+    The rows of class c are order[starts[c]:starts[c + 1]]; with `whose`, not empty, their people are counted. Returns (per size of the
+    set, how many such pairs; and of up to `keep`, the surest first: class, sensitive item, rows with both, rows with the set, size,
+    members).
     """
     bad = np.zeros(m + 1, np.int64)
     kept_figures = np.zeros((keep, 5), np.int64)
@@ -43,23 +46,37 @@ def count_inferences(
     count = np.zeros(n_items, np.int64)
     slot = np.zeros(n_items, np.int64)
     told = np.zeros(n_sensitive, np.int64)
+    by_people = len(whose) > 0
+    told_by, holder = np.full(n_sensitive, -1, np.int64), np.full(n_items, -1, np.int64)  # who was counted last
+    who = np.int64(-1)
     prefix = np.full(m + 1, -1, np.int32)
     n_children = np.zeros(m + 1, np.int64)
     following = np.zeros(m + 1, np.int64)
     length = np.zeros(m + 1, np.int64)
     for c in range(first, last):
         size = starts[c + 1] - starts[c]
+        members = size
+        if by_people:
+            members = 0
+            told_by[:] = -1
         occurring = 0
         sensitive_here = 0
         for i in range(starts[c], starts[c + 1]):
             occurring += offsets[order[i] + 1] - offsets[order[i]]
+            if by_people:
+                members += i == starts[c] or whose[order[i]] != who
+                who = whose[order[i]]
             for p in range(sensitive_offsets[order[i]], sensitive_offsets[order[i] + 1]):
-                told[sensitive[p]] += 1
                 sensitive_here += 1
+                if by_people:
+                    if told_by[sensitive[p]] == who:
+                        continue
+                    told_by[sensitive[p]] = who
+                told[sensitive[p]] += 1
         for s in range(n_sensitive):
-            if told[s] * l > size:
+            if told[s] * l > members:
                 bad[0] += 1
-                kept = _keep(kept_figures, kept_items, kept, keep, c, s, told[s], size, prefix, 0)
+                kept = _keep(kept_figures, kept_items, kept, keep, c, s, told[s], members, prefix, 0)
             told[s] = 0
         if sensitive_here == 0 or occurring == 0 or m == 0:
             continue
@@ -80,6 +97,8 @@ def count_inferences(
                 for i in range(length[depth]):
                     row = lists[depth, i]
                     telling += sensitive_offsets[row + 1] - sensitive_offsets[row]
+                    if by_people:
+                        who = whose[row]
                     for q in range(offsets[row], offsets[row + 1]):
                         item = items[q]
                         if item > above:
@@ -87,11 +106,18 @@ def count_inferences(
                                 children[depth, n_touched] = item
                                 slot[item] = n_touched
                                 n_touched += 1
+                                holder[item] = -1
+                            if by_people:
+                                if holder[item] == who:
+                                    continue
+                                holder[item] = who
                             count[item] += 1
                 if telling > 0 and n_touched > 0:
                     width = max(1, min(n_sensitive, SHEET // n_touched))
                     sheet = np.zeros(n_touched * width, np.int32)
+                    counted = np.full(n_touched * width if by_people else 0, -1, np.int64)
                     for low in range(0, n_sensitive, width):
+                        counted[:] = -1
                         for i in range(length[depth]):
                             row = lists[depth, i]
                             for p in range(sensitive_offsets[row], sensitive_offsets[row + 1]):
@@ -99,7 +125,12 @@ def count_inferences(
                                 if 0 <= s < width:
                                     for q in range(offsets[row], offsets[row + 1]):
                                         if items[q] > above:
-                                            sheet[slot[items[q]] * width + s] += 1
+                                            at = slot[items[q]] * width + s
+                                            if by_people:
+                                                if counted[at] == whose[row]:
+                                                    continue
+                                                counted[at] = whose[row]
+                                            sheet[at] += 1
                         for t in range(n_touched):
                             item = children[depth, t]
                             for s in range(width):

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from shoal.kernels import compiler as nb
 from shoal.kernels.audit.lists import longer
-from shoal.kernels.audit.numbered_rows import NumberedRows, copy_behind, count_behind
+from shoal.kernels.audit.numbered_rows import NumberedRows, copy_behind, count_behind, people_at
 
 
 @nb.njit(cache=True, nogil=True)
@@ -33,20 +33,34 @@ def count_items(items, n_items, first, last):
 
 
 @nb.njit(cache=True, nogil=True)
-def count_pairs(offsets, items, number, longest, first, last):
-    """Per pair of numbers a <= b, at a * n + b, the rows among [first, last) that hold both; a number is a pair with itself."""
+def count_pairs(offsets, items, number, longest, first, last, people):
+    """Per pair of numbers a <= b, at a * n + b, the rows among [first, last) that hold both; a number is a pair with itself.
+
+    Where rows are not people, it is the people who have such rows; the rows of a person stand together.
+    """
     n = len(number)
     count = np.zeros(n * n, np.int32)
     row = np.empty(longest, np.int64)
+    if people is not None:
+        latest = np.full(n * n, -1, np.int32)
     for r in range(first, last):
         start = offsets[r]
         size = offsets[r + 1] - start
         for i in range(size):
             a = np.int64(number[items[start + i]])
             row[i] = a
-            count[a * n + a] += 1
+            if people is None:
+                count[a * n + a] += 1
+            elif latest[a * n + a] != people[r]:
+                count[a * n + a] += 1
+                latest[a * n + a] = people[r]
             for j in range(i):
-                count[min(a, row[j]) * n + max(a, row[j])] += 1
+                pair = min(a, row[j]) * n + max(a, row[j])
+                if people is None:
+                    count[pair] += 1
+                elif latest[pair] != people[r]:
+                    count[pair] += 1
+                    latest[pair] = people[r]
     return count
 
 
@@ -95,6 +109,7 @@ def counted_itemsets(
     stop: npt.NDArray[np.bool_],
     exposed: npt.NDArray[np.uint8],
     unique: npt.NDArray[np.uint8],
+    people: npt.NDArray[np.int32] | None = None,
 ) -> Any:
     """Itemsets of size 1 to m whose rarest item is in [first, last).
 
@@ -102,13 +117,15 @@ def counted_itemsets(
     k rows; and up to `keep` of the rare ones, rarest first, then smallest, then in walking order. With `only_one` the walk
     ends at the first rare itemset, here or (through `stop`) in another call. Where `exposed` and `unique` are given (one
     entry per row, 0 = not yet), the rows of rare and of unique itemsets of size exactly m are marked with m; call with
-    m = 2, 3, ... so that each row gets the smallest size (m = 1 needs no walk).
+    m = 2, 3, ... so that each row gets the smallest size (m = 1 needs no walk). `people` has the person of each row, ascending, where
+    rows are not people: an itemset is then in as many people as have a row that holds it.
     """
-    return count_itemsets(rows, rows.room(first, last, m), first, last, k, m, keep, only_one, stop, exposed, unique)
+    room = rows.room(first, last, m)
+    return count_itemsets(rows, room, first, last, k, m, keep, only_one, stop, exposed, unique, people)
 
 
 @nb.njit(cache=True, nogil=True)
-def count_itemsets(rows, room, first, last, k, m, keep, only_one, stop, exposed, unique):
+def count_itemsets(rows, room, first, last, k, m, keep, only_one, stop, exposed, unique, people):
     copies, entry_pos, entry_stop = room
     tails = rows.tails if m < 3 else copies
     n_items = len(rows.volume)
@@ -121,6 +138,12 @@ def count_itemsets(rows, room, first, last, k, m, keep, only_one, stop, exposed,
     marking = len(exposed) > 0
 
     count = np.zeros(n_items, np.int32)
+    crowd, latest = (
+        count,
+        count,
+    )  # people who have such rows, and the last of them; where rows are people, they are their number
+    if people is not None:
+        crowd, latest = np.zeros(n_items, np.int32), np.zeros(n_items, np.int32)
     slot = np.zeros(n_items, np.int64)
     perfect = np.zeros(n_items, np.bool_)
     touched = np.empty(n_items, np.int32)
@@ -174,7 +197,8 @@ def count_itemsets(rows, room, first, last, k, m, keep, only_one, stop, exposed,
             child = frame_next[depth]
             frame_next[depth] += 1
             begin, end = child_from[child], child_to[child]
-            support = end - begin
+            n_rows = end - begin
+            support = people_at(tails, entry_pos, begin, end, people)
             prefix[depth] = child_item[child]
             size = depth + 1
             n_perfect = frame_perfect[depth]
@@ -191,13 +215,13 @@ def count_itemsets(rows, room, first, last, k, m, keep, only_one, stop, exposed,
             if size == m:
                 continue
 
-            if support == 1:
+            if n_rows == 1:
                 # Everything behind it may join or not: all have support 1. (Deeper down, children of one row were settled by their
                 # parent.)
                 _add_binomials(checked, rare, size, m, rows.volume[a] - 1, k > 1)
                 continue
 
-            n_touched = count_behind(tails, entry_pos, entry_stop, begin, end, count, touched)
+            n_touched = count_behind(tails, entry_pos, entry_stop, begin, end, count, touched, people, crowd, latest)
 
             if size + 1 == m:
                 # Last level: the counters are the answer.
@@ -209,22 +233,22 @@ def count_itemsets(rows, room, first, last, k, m, keep, only_one, stop, exposed,
                 if support >= k:
                     rare_here = 0
                     for t in range(n_touched):
-                        rare_here += count[touched[t]] < k
+                        rare_here += crowd[touched[t]] < k
                 if rare_here > 0 and (kept < keep or (keep > 0 and kept_support[keep - 1] > 1)):
                     for t in range(n_touched):
                         item = touched[t]
-                        if count[item] < k and not perfect[item]:
+                        if crowd[item] < k and not perfect[item]:
                             prefix[size] = item
                             kept = _keep(
-                                kept_support, kept_size, kept_items, kept, keep, np.int64(count[item]), prefix, m
+                                kept_support, kept_size, kept_items, kept, keep, np.int64(crowd[item]), prefix, m
                             )
                 if marking and rare_here > 0:
                     for i in range(begin, end):
                         row = -tails[entry_stop[i]] - 1
                         if exposed[row] == 0 or unique[row] == 0:
                             for p in range(entry_pos[i] + 1, entry_stop[i]):
-                                if count[tails[p]] < k:
-                                    _mark(exposed, unique, row, np.int64(count[tails[p]]), m)
+                                if crowd[tails[p]] < k:
+                                    _mark(exposed, unique, row, np.int64(crowd[tails[p]]), m)
                 for t in range(n_touched):
                     count[touched[t]] = 0
                 checked[m] += n_touched - old_perfect + n_perfect
@@ -251,7 +275,7 @@ def count_itemsets(rows, room, first, last, k, m, keep, only_one, stop, exposed,
                 item = touched[t]
                 if perfect[item]:
                     slot[item] = -1
-                elif count[item] == support:
+                elif count[item] == n_rows:
                     perfect_items[n_perfect] = item
                     n_perfect += 1
                     slot[item] = -1

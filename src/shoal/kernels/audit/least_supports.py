@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from shoal.kernels import compiler as nb
 from shoal.kernels.audit.lists import longer
-from shoal.kernels.audit.numbered_rows import copy_behind, count_behind, numbered_rows
+from shoal.kernels.audit.numbered_rows import copy_behind, count_behind, numbered_rows, people_at
 from shoal.kernels.audit.threads import blocks_of_work, in_threads
 
 
@@ -23,8 +23,12 @@ def least_supports(
     least: npt.NDArray[np.int64],
     m: int,
     threads: int | None = None,
+    people: npt.NDArray[np.int32] | None = None,
 ) -> None:
-    """Lower `least[row]` to the support of the rarest itemset of at most m items of the row. `rank` numbers items, rarest first."""
+    """Lower `least[row]` to the support of the rarest itemset of at most m items of the row. `rank` numbers items, rarest first.
+
+    `people` has the person of each row, ascending, where rows are not people: supports are then numbers of people.
+    """
     if not len(rank):
         return
     rows = numbered_rows(offsets, items, rank, threads)
@@ -32,7 +36,7 @@ def least_supports(
 
     def run(first: int, last: int) -> npt.NDArray[np.int64]:
         own = least.copy()
-        lower_least(rows, rows.room(first, last, size), own, first, last, size)
+        lower_least(rows, rows.room(first, last, size), own, first, last, size, people)
         return own
 
     for own in in_threads(run, blocks_of_work(rows.volume + 1.0, 4), threads):
@@ -40,7 +44,7 @@ def least_supports(
 
 
 @nb.njit(cache=True, nogil=True)
-def lower_least(rows, room, least, first, last, m):
+def lower_least(rows, room, least, first, last, m, people):
     """Visit all itemsets of at most m items whose rarest item is in [first, last), and lower `least` for their rows.
 
     A prefix has its rows in a stretch of one stack. When it is opened, the extensions that have to be opened in turn get theirs behind
@@ -50,6 +54,9 @@ def lower_least(rows, room, least, first, last, m):
     tails = rows.tails if m < 3 else copies
     n_items = len(rows.volume)
     count = np.zeros(n_items, np.int64)
+    crowd, latest = count, count
+    if people is not None:
+        crowd, latest = np.zeros(n_items, np.int64), np.zeros(n_items, np.int64)
     slot = np.zeros(n_items, np.int64)
     touched = np.empty(n_items, np.int32)
     child_from = np.empty(1024, np.int64)
@@ -78,13 +85,14 @@ def lower_least(rows, room, least, first, last, m):
                 continue
             begin, end = child_from[frame_next[depth]], child_to[frame_next[depth]]
             frame_next[depth] += 1
-            n_touched = count_behind(tails, places, ends, begin, end, count, touched)
+            n_touched = count_behind(tails, places, ends, begin, end, count, touched, people, crowd, latest)
+            support = people_at(tails, places, begin, end, people)
             is_open = False
             for i in range(begin, end):
                 row = -tails[ends[i]] - 1
-                lowest = min(least[row], end - begin)
+                lowest = min(least[row], support)
                 for p in range(places[i] + 1, ends[i] if m > 1 else 0):
-                    lowest = min(lowest, count[tails[p]])
+                    lowest = min(lowest, crowd[tails[p]])
                 least[row] = lowest
                 is_open |= lowest > 1
             goes_on = is_open and depth + 2 < m

@@ -4,6 +4,9 @@ Published tokens are numbered in depth-first order: those below token t are t + 
 covers a leaf that no token below it covers (`atoms_before` counts such tokens); knowing such a leaf matches the rows that hold
 the token or one above it. Rows hold no token below another of theirs.
 
+Where rows are not people, those of a person stand together, and what is counted is people. Their rows by token may be rows of the same
+people, so that people cannot be added up over a token and those above it: they are counted at each.
+
 Rows are never spelled out in leaves. Among the rows that match a prefix, all that lies below the same lowest token of theirs is
 interchangeable, so one representative per token that stands in these rows is enough, and a pass over them counts all.
 """
@@ -15,7 +18,9 @@ from shoal.kernels.audit.lists import ascend, longer
 
 
 @nb.njit(cache=True, nogil=True)
-def rare_choice(offsets, tokens, holder_starts, holders, above, end, atoms_before, next_atom, first, last, k, m, stop):
+def rare_choice(
+    offsets, tokens, holder_starts, holders, above, end, atoms_before, next_atom, first, last, k, m, stop, people
+):
     """Looks at the sets with a first member in [first, last): (met, support, members), support 0 if no set is too rare.
 
     The walk ends at the first rare set, here or (through `stop`) in another call.
@@ -28,6 +33,10 @@ def rare_choice(offsets, tokens, holder_starts, holders, above, end, atoms_befor
     total = np.zeros(n_tokens, np.int64)
     own = np.zeros(n_tokens, np.int64)
     free = np.zeros(n_tokens, np.int64)
+    if people is not None:
+        crowd = np.zeros(n_tokens, np.int64)
+        latest = np.zeros(n_tokens, np.int64)
+        place = np.zeros(n_tokens, np.int64)
     open_tokens = np.empty(n_tokens, np.int32)
     row_stack = np.empty(1024, np.int32)
     kid_token = np.empty(1024, np.int32)
@@ -51,11 +60,17 @@ def rare_choice(offsets, tokens, holder_starts, holders, above, end, atoms_befor
                 row_stack[n_rows] = holders[p]
                 n_rows += 1
             t = above[t]
+        support = n_rows
+        if people is not None:
+            ascend(row_stack, 0, n_rows)  # the rows of a person together again
+            support = np.int64(0)
+            for i in range(n_rows):
+                support += i == 0 or people[row_stack[i]] != people[row_stack[i - 1]]
         members[0] = v
         met += 1
-        if n_rows < k:
+        if support < k:
             stop[0] = True
-            return met, n_rows, members
+            return met, support, members
         if m == 1:
             continue
         rows_from[0], rows_to[0] = 0, n_rows
@@ -92,6 +107,20 @@ def rare_choice(offsets, tokens, holder_starts, holders, above, end, atoms_befor
                             free[p] = end[t]
                     open_tokens[n_open] = t
                     n_open += 1
+                if people is not None:
+                    for i in range(n_touched):
+                        crowd[touched[i]] = 0
+                        place[touched[i]] = i
+                    for i in range(rows_from[depth], rows_to[depth]):
+                        person = np.int64(people[row_stack[i]])
+                        for p in range(offsets[row_stack[i]], offsets[row_stack[i] + 1]):
+                            below = place[tokens[p]]
+                            while below < n_touched and touched[below] < end[tokens[p]]:
+                                t = touched[below]
+                                if crowd[t] == 0 or latest[t] != person:
+                                    crowd[t] += 1
+                                    latest[t] = person
+                                below += 1
                 if kids + n_touched > len(kid_token):
                     kid_token = longer(kid_token, kids + n_touched)
                     kid_atom = longer(kid_atom, kids + n_touched)
@@ -103,12 +132,15 @@ def rare_choice(offsets, tokens, holder_starts, holders, above, end, atoms_befor
                     if own[t] == 0 or total[t] == n_rows:
                         continue
                     met += 1
-                    if total[t] < k:
+                    support = total[t]
+                    if people is not None:
+                        support = crowd[t]
+                    if support < k:
                         members[depth + 1] = next_atom[free[t]]
                         for j in range(depth + 2, m):
                             members[j] = -1
                         stop[0] = True
-                        return met, total[t], members
+                        return met, support, members
                     if depth + 2 < m:
                         kid_token[kids] = t
                         kid_atom[kids] = next_atom[free[t]]

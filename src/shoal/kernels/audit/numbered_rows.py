@@ -5,6 +5,10 @@ Row r begins at `offsets[r] + r`. Nothing is merged or left out: a row has as ma
 itemsets of three and more first copies what stands behind a number in its rows together, and reads straight on there: every further
 visit of a row would else be a miss in the cache.
 
+Where several rows may be one person's (`people` is then the person of each row, ascending), supports are numbers of people: along the
+places of a number, the rows of a person stand together, so that a change of person is a person more. `people` is None where every row is
+a person, and the branches for it are not compiled.
+
 Where memory is limited, the rows come from a mapped file that knows the limit. Everything as long as the data then lies in a file too.
 """
 
@@ -147,23 +151,56 @@ def copy_behind(rows, number, copies, places):
 
 
 @nb.njit(cache=True, nogil=True)
-def count_behind(copies, places, ends, begin, end, count, touched):
-    """Count the numbers behind the places [begin, end), and note where each copy ends: how many were touched."""
+def count_behind(copies, places, ends, begin, end, count, touched, people, crowd, latest):
+    """Count the numbers behind the places [begin, end), and note where each copy ends: how many were touched.
+
+    `count` has their rows. Where rows are not people, `crowd` has their people, of whom `latest` are those seen last.
+    """
     n_touched = 0
     for i in range(begin, end):
         if i + AHEAD < end:
             nb.fetch(copies, places[i + AHEAD])
         p = places[i] + 1
+        if people is not None:
+            person = people[row_behind(copies, p)]
         number = copies[p]
         while number >= 0:
             if count[number] == 0:
                 touched[n_touched] = number
                 n_touched += 1
+            if people is not None:
+                if count[number] == 0:
+                    crowd[number] = 0
+                if crowd[number] == 0 or latest[number] != person:
+                    crowd[number] += 1
+                    latest[number] = person
             count[number] += 1
             p += 1
             number = copies[p]
         ends[i] = p
     return n_touched
+
+
+@nb.njit(cache=True, nogil=True)
+def row_behind(copies, p):
+    """The row that place p is in."""
+    while copies[p] >= 0:
+        p += 1
+    return -copies[p] - 1
+
+
+@nb.njit(cache=True, nogil=True)
+def people_at(copies, places, begin, end, people):
+    """How many people the rows behind the places [begin, end) are of. A single place is not looked at."""
+    if people is None or end - begin == 1:
+        return end - begin
+    n_people = 0
+    latest = np.int64(-1)
+    for i in range(begin, end):
+        person = np.int64(people[row_behind(copies, places[i] + 1)])
+        n_people += person != latest
+        latest = person
+    return n_people
 
 
 @nb.njit(cache=True, nogil=True)

@@ -84,13 +84,17 @@ def _rows_that_stay(
 
 def _lonely(records: Records, k: int, blocks: Sequence[Rows]) -> Rows:
     """Rows that no class of their block can hide: all of them where there are fewer than k, those with items where only these are."""
+
+    def members(rows: Rows) -> int:
+        return len(rows if records.people is None else np.unique(records.people[rows]))
+
     gone = []
     for rows in blocks:
-        if len(rows) < k:
+        if members(rows) < k:
             gone.append(rows)
         elif records.items is not None:
             filled = rows[records.items.split_off(records.sensitive_items)[0].lengths[rows] > 0]
-            gone += [filled] if len(filled) < k else []
+            gone += [filled] if members(filled) < k else []
     return np.concatenate(gone).astype(np.int64) if gone else np.zeros(0, np.int64)
 
 

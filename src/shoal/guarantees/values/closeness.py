@@ -21,7 +21,8 @@ import numpy.typing as npt
 
 from shoal.errors import InputError, option
 from shoal.guarantees.audit import Audit, Witness
-from shoal.guarantees.missing import UNKNOWN, Missing, check_named, checked_missing, counted_values, words_of
+from shoal.guarantees.people import rows_by_class
+from shoal.guarantees.values.missing import UNKNOWN, Missing, check_named, checked_missing, counted_values, words_of
 from shoal.numbers import share as check_share
 from shoal.records.baskets import Baskets
 from shoal.records.records import Column, Records
@@ -54,6 +55,15 @@ def check_columns(distance: Distance, sensitive: Collection[str]) -> None:
     strange = [column for column in distance if column not in sensitive] if isinstance(distance, Mapping) else []
     if strange:
         raise InputError(f"{strange[0]!r} is no sensitive column; leave it out of {option('distance')}")
+
+
+def check_rows_are_people(records: Records) -> None:
+    """Raises where a person may have several rows: how often a value occurs among people is then not said by any distribution."""
+    if records.people is not None:
+        raise InputError(
+            f"{option('t')} compares how often values occur, and a person with several rows has several values at once; leave out "
+            f"{option('t')} and ask for {option('l')}, or join the rows of each person ({option('id')})"
+        )
 
 
 def distance_in(column: Column, distance: Distance) -> str:
@@ -223,6 +233,8 @@ class Values:
     def check(self, records: Records) -> None:
         """Raises unless what is said is about columns that there are."""
         names = [column.name for column in records.of_role("sensitive")]
+        if self.t is not None:
+            check_rows_are_people(records)
         if self.t is not None and not names:
             raise InputError(
                 f"t = {self.t:g}, but no column is sensitive; say with {option('sensitive')} which one, of one value a row, or leave t out"
@@ -246,7 +258,8 @@ class _Counted:
     @classmethod
     def of(cls, published: Records, values: Values) -> _Counted:
         columns = published.of_role("sensitive")
-        asked = [(column, EQUAL, 0) for column in columns if values.l > 1]
+        counts = (0,) if published.people is None else (0, 2)  # rows, and the people whose rows they are
+        asked = [(column, EQUAL, count) for column in columns for count in counts if values.l > 1]
         if values.t is not None:
             asked += [(column, distance_in(column, values.distance), 1) for column in columns]
         places = [_places(column, way, values.missing) for column, way, _ in asked]
@@ -282,7 +295,8 @@ def with_crowds(
     from shoal.kernels.audit.threads import blocks_of_work, in_threads
 
     (witnesses, yes_or_no, threads, progress), counted = how, _Counted.of(published, values)
-    order, sizes = np.argsort(of_row, kind="stable").astype(np.int64), np.bincount(of_row)
+    whose = np.arange(len(published)) if published.people is None else published.people.astype(np.int64)
+    order, sizes = rows_by_class(of_row, published.people), np.bincount(of_row)
     starts = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
     l, t = min(int(values.l), len(published) + 1), float(values.t or 0)  # noqa: E741 - more rows than there are change nothing
     longest = min(int(m), items.longest)
@@ -299,6 +313,7 @@ def with_crowds(
             counted.table,
             counted.way,
             counted.asks,
+            whose,
             l,
             t,
             longest,
@@ -311,22 +326,22 @@ def with_crowds(
     )
     bad = sum((part[0] for part in parts), np.zeros(longest + 1, np.int64))
     worst = [(figure, held[held >= 0]) for part in parts for figure, held in zip(part[4], part[5], strict=True)]
-    worst.sort(key=lambda one: -(one[0][3] if one[0][2] else one[0][3] / one[0][4]))
+    worst.sort(key=lambda one: -(one[0][3] if one[0][2] == 1 else one[0][3] / one[0][4]))
     telling = []
     for (c, j, asks, amount, support), held in worst[:witnesses]:
         rows = order[starts[int(c)] : starts[int(c) + 1]]
         inside = items.take(rows)
         row = np.repeat(np.arange(len(rows)), inside.lengths)
         fits = np.bincount(row[np.isin(inside.items, held)], minlength=len(rows)) == len(held)
-        name = counted.columns[int(j)].name
+        name, what = counted.columns[int(j)].name, "people" if asks else "rows"
         reason = (
             f"{amount:.4f} from the whole table in {name!r}, more than {t:g}"
-            if asks
-            else f"{int(amount):,} of {int(support):,} rows may have the same value of {name!r}, more than 1/{values.l}"
+            if asks == 1
+            else f"{int(amount):,} of {int(support):,} {what} may have the same value of {name!r}, more than 1/{values.l}"
         )
         group = tuple(column.values[int(column.codes[rows[0]])] for column in published.of_role("quasi"))
         known = tuple(items.vocabulary[i] for i in held.tolist())
-        telling.append(Witness(known, int(support), tuple((rows[fits] + 1).tolist()), reason, group))
+        telling.append(Witness(known, int(support), tuple(np.sort(rows[fits] + 1).tolist()), reason, group))
     by_size = dict(verdict.by_size)
     for size, more in enumerate(bad.tolist()):
         checked, before = by_size.get(size, (0, 0))

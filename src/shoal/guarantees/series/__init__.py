@@ -1,0 +1,1 @@
+"""Promises about several releases together."""
