@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.guarantees.diversity import counted_in, kinds_of_rows
-from shoal.guarantees.missing import UNKNOWN, Missing
+from shoal.guarantees.values.missing import UNKNOWN, Missing
 from shoal.kernels.audit.assignments import keep_open, open_values
 from shoal.numbers import whole_number
 from shoal.records.buckets import Buckets

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from shoal.attacks.prosecutor import crowds
 from shoal.errors import InputError, option
-from shoal.guarantees.missing import UNKNOWN, Missing, check_named, checked_missing, counted_values
+from shoal.guarantees.values.missing import UNKNOWN, Missing, check_named, checked_missing, counted_values
 from shoal.numbers import whole_number
 from shoal.records.records import Column, Records
 from shoal.records.set_cells import cell_items, parting_mark

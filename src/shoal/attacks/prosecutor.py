@@ -3,7 +3,7 @@
 The attacker knows all quasi-identifier columns and, where there are sets, all items that are not sensitive; the records that
 agree are the crowd, and the risk of each is 1 over its size (El Emam and Dankar 2008). With `m`, the attacker knows the columns and
 up to m items, those that help most: the crowd is then all records that agree in the columns and hold these items, and the risk is that
-of the rarest choice. Knowing fewer items never helps, so only the largest choices count.
+of the rarest choice. Knowing fewer items never helps, so only the largest choices count. Where rows say whose they are, a crowd is people.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class ProsecutorRisk:
 
 
 def crowds(data: Records | Baskets, *, items: bool = True) -> tuple[Ints, Ints]:
-    """(class of each record, records of each class): equal in all quasi-identifier columns and, with `items`, in all known items."""
+    """(class of each record, records or people of each class): equal in all quasi columns and, with `items`, in all known items."""
     records = Records.of(data)
     of_row, _ = row_classes(records.of_role("quasi"), len(records))
     if items and records.items is not None:
@@ -62,7 +62,15 @@ def crowds(data: Records | Baskets, *, items: bool = True) -> tuple[Ints, Ints]:
         order, bounds = twins(known)
         of_row = np.empty(len(records), np.int64)
         of_row[order] = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
-    return of_row, np.bincount(of_row).astype(np.int64)
+    return of_row, _sizes(of_row, records)
+
+
+def _sizes(of_row: Ints, records: Records) -> Ints:
+    """The records of each class or, where rows say whose they are, the people."""
+    if records.people is None:
+        return np.bincount(of_row).astype(np.int64)
+    width = int(records.people.max(initial=0)) + 1
+    return np.bincount(np.unique(of_row * width + records.people) // width).astype(np.int64)
 
 
 def risks(data: Records | Baskets, m: int | None = None, *, threads: int | None = None) -> npt.NDArray[np.float64]:
@@ -74,15 +82,21 @@ def risks(data: Records | Baskets, m: int | None = None, *, threads: int | None 
         of_row, sizes = crowds(records)
         of_crowds: npt.NDArray[np.float64] = 1.0 / sizes[of_row]
         return of_crowds
+    places: Any = slice(None)
+    if records.people is not None:  # those of a person together, as supports of people are counted
+        places = np.argsort(records.people, kind="stable")
+        records = records.take(places)
     of_row, _ = row_classes(records.of_role("quasi"), len(records))
-    crowd = np.bincount(of_row)[of_row].astype(np.int64) if len(records) else np.zeros(0, np.int64)
+    crowd = _sizes(of_row, records)[of_row]
     if m:
         known = _known_items(records, of_row, with_class=False)
         support = known.supports()
         rank = np.empty(len(support), np.int32)
         rank[np.argsort(support, kind="stable")] = np.arange(len(support), dtype=np.int32)
-        least_supports(known.offsets, known.items, rank, crowd, min(int(m), known.longest), threads)
-    limited: npt.NDArray[np.float64] = 1.0 / crowd
+        size = min(int(m), known.longest)
+        least_supports(known.offsets, known.items, rank, crowd, size, threads, records.people)
+    limited = np.empty(len(crowd))
+    limited[places] = 1.0 / crowd
     return limited
 
 

@@ -1,0 +1,304 @@
+"""Releases of the same people, put together: who is found through two of them whom neither gives away.
+
+From published files alone the attacker takes the people to be the same, but for those whom the attacker knows to have come or gone, and
+compares each release with the next: a set of tokens that a few more rows hold than before tells of whoever came in between; a token that
+one release says finer than the other splits the other's crowds; a row that only one row of the other can be is the same person's. Tokens
+of different levels are compared by the finest nodes that no token of either release lies above.
+
+With the originals it is known whose rows are whose. Then everybody counts as found whom the promise of snapshots would protect
+(`shoal.guarantees.series.histories`): who shares the presence, and up to m tokens with their traces, with fewer than k people.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import InputError
+from shoal.guarantees.rt import told_apart
+from shoal.guarantees.series.histories import joined_table
+from shoal.hierarchy.tree import Hierarchy
+from shoal.records.baskets import Baskets
+
+Ints = npt.NDArray[np.int64]
+
+MOST_SETS = 100_000_000
+"""Sets of items, of all rows together, that are compared at most."""
+
+
+@dataclass(frozen=True)
+class FoundSet:
+    """What an attacker may know, and how few fit."""
+
+    items: tuple[str, ...]
+    before: int
+    after: int
+
+    def __str__(self) -> str:
+        known = ", ".join(self.items) or "nothing but that somebody came or went"
+        return f"{known}: {self.before:,} rows before, {self.after:,} after"
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a release and the next give away together."""
+
+    checked: int
+    """Sets of up to m tokens that were compared."""
+    changed: int
+    """Those that 1 to k - 1 rows more, or fewer, hold than before."""
+    mixed: int
+    """Pairs of a token of one release and a token of the other that together fit 1 to k - 1 people at most."""
+    linked: int
+    """Rows that only one row of the other release can be."""
+    rows: int
+    """Rows of the second of the two."""
+    examples: tuple[FoundSet, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Counts only, never which."""
+        return {name: getattr(self, name) for name in ("checked", "changed", "mixed", "linked", "rows")}
+
+
+@dataclass(frozen=True)
+class People:
+    """Who is found among the people of the originals."""
+
+    people: int
+    together: int
+    """How many share what the attacker may know of all releases with fewer than k."""
+    alone: tuple[int, ...]
+    """How many share what the attacker may know of one release with fewer than k people, release by release."""
+    unmatched: int
+    """Published rows that fit no row of their original; they count for nobody."""
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "people": self.people,
+            "together": self.together,
+            "alone": list(self.alone),
+            "unmatched": self.unmatched,
+        }
+
+
+@dataclass(frozen=True)
+class SeveralReleases:
+    """What came of putting releases together."""
+
+    k: int
+    m: int
+    steps: tuple[Step, ...]
+    people: People | None = None
+
+    @property
+    def found(self) -> bool:
+        """Whether anybody is found: with the originals, whether there is such a person."""
+        if self.people is not None:
+            return self.people.together > 0
+        return any(step.changed or step.mixed or step.linked for step in self.steps)
+
+    def to_dict(self) -> dict[str, Any]:
+        people = None if self.people is None else self.people.to_dict()
+        return {"k": self.k, "m": self.m, "steps": [step.to_dict() for step in self.steps], "people": people}
+
+
+def several_releases(
+    releases: Sequence[Baskets],
+    k: int,
+    m: int,
+    tree: Hierarchy | None = None,
+    originals: Sequence[Baskets] | None = None,
+    *,
+    examples: int = 5,
+) -> SeveralReleases:
+    """Put releases together, in their order; the originals' rows say whose they are."""
+    if len(releases) < 2:
+        raise InputError("one release alone has nothing to be put together with; give two or more, in their order")
+    if originals is not None and len(originals) != len(releases):
+        raise InputError(
+            f"there are {len(releases)} releases and {len(originals)} originals; give the original of each, in the same order"
+        )
+    steps = tuple(_step(before, after, k, m, tree, examples) for before, after in pairwise(releases))
+    people = None if originals is None else _people(releases, originals, k, m, tree)
+    return SeveralReleases(k, m, steps, people)
+
+
+def _step(before: Baskets, after: Baskets, k: int, m: int, tree: Hierarchy | None, examples: int) -> Step:
+    up = _comparable((before, after), tree)
+    both = [Baskets.from_rows([{up[token] for token in row} for row in release.rows()]) for release in (before, after)]
+    names, parts = _shared_numbers(both)
+    checked, changed, found = 1, 0, []
+    if 0 < abs(len(before) - len(after)) < k:
+        changed += 1
+        found.append(FoundSet((), len(before), len(after)))
+    for sets, supports, _ in sets_of(parts, m):
+        few = np.abs(supports[:, 0] - supports[:, 1])
+        which = np.flatnonzero((few > 0) & (few < k))
+        checked += len(sets)
+        changed += len(which)
+        found += [
+            FoundSet(tuple(names[i] for i in sets[s].tolist()), *supports[s].tolist())
+            for s in which[: max(0, examples - len(found))].tolist()
+        ]
+    crowds: list[dict[frozenset[str], list[list[str]]]] = [defaultdict(list), defaultdict(list)]
+    for rows, release, crowd in zip(both, (before, after), crowds, strict=True):
+        for key, row in zip(rows.rows(), release.rows(), strict=True):
+            crowd[frozenset(key)].append(row)
+    shared = [key for key in crowds[0] if key in crowds[1]]
+    linked = sum(len(crowds[0][key]) == len(crowds[1][key]) == 1 for key in shared)
+    mixed = _mixed(crowds, shared, k, up) if m > 1 else []
+    found += mixed[: max(0, examples - len(found))]
+    return Step(checked, changed, len(mixed), linked, len(after), tuple(found))
+
+
+def _mixed(
+    crowds: list[dict[frozenset[str], list[list[str]]]], shared: list[frozenset[str]], k: int, up: dict[str, str]
+) -> list[FoundSet]:
+    """Pairs of a finer token of each release, and how many people can have both at most: in each crowd, the fewer of the two."""
+    most: dict[tuple[str, str], int] = defaultdict(int)
+    for key in shared:
+        held: list[dict[str, int]] = [defaultdict(int), defaultdict(int)]
+        for side, crowd in zip(held, crowds, strict=True):
+            for row in crowd[key]:
+                for token in row:
+                    if up[token] != token:
+                        side[token] += 1
+        for one, n in held[0].items():
+            for other, n_other in held[1].items():
+                if up[one] != up[other]:
+                    most[one, other] += min(n, n_other)
+    return [FoundSet(pair, n, n) for pair, n in sorted(most.items(), key=lambda entry: entry[1]) if n < k]
+
+
+def _comparable(releases: Sequence[Baskets], tree: Hierarchy | None) -> dict[str, str]:
+    """Per token, the finest node at or above it that no token of a release lies above: itself, where no tree says otherwise."""
+    tokens = {token for release in releases for token in release.vocabulary}
+    return {token: [name for name in line if name in tokens][-1] for token, line in _lines(tokens, tree).items()}
+
+
+def _lines(names: Collection[str], tree: Hierarchy | None) -> dict[str, list[str]]:
+    """Each name and what lies above it, the nearest first."""
+    nodes = {} if tree is None else {name: node for node, name in enumerate(tree.names)}
+    lines = {name: [name] for name in names}
+    for name, line in lines.items():
+        node = nodes.get(name, -1)
+        while tree is not None and node >= 0 and (node := int(tree.parent[node])) >= 0:
+            line.append(tree.names[node])
+    return lines
+
+
+def _shared_numbers(parts: Sequence[Baskets]) -> tuple[list[str], list[Baskets]]:
+    """The names of all parts, and the parts with their items numbered by them."""
+    names = sorted({name for part in parts for name in part.vocabulary})
+    place = {name: number for number, name in enumerate(names)}
+    same = tuple(names)
+    return names, [_renumbered(part, place, same) for part in parts]
+
+
+def _renumbered(part: Baskets, place: dict[str, int], names: tuple[str, ...]) -> Baskets:
+    number = np.array([place[name] for name in part.vocabulary], np.int64)
+    row = np.repeat(np.arange(len(part)), part.lengths)
+    codes = number[part.items]
+    return Baskets(part.offsets, codes[np.lexsort((codes, row))].astype(np.int32), names)
+
+
+def sets_of(parts: Sequence[Baskets], m: int) -> Iterator[tuple[Ints, Ints, tuple[Ints, Ints]]]:
+    """Per size up to m: the sets of items that occur, how many rows of each part hold them, and (row, set) wherever one is held.
+
+    The parts number their items alike; rows are counted through all parts. Sets grow by the items behind their last one in each row.
+    """
+    shift = np.cumsum([0, *(len(part.items) for part in parts)])
+    ends = np.concatenate([part.offsets[1:] + by for part, by in zip(parts, shift.tolist(), strict=False)])
+    items = np.concatenate([part.items for part in parts]).astype(np.int64)
+    part_of = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+    row = np.repeat(np.arange(len(ends)), np.diff(np.concatenate(([0], ends))))
+    at = np.arange(len(items))
+    sets: Ints = np.zeros((1, 0), np.int64)
+    of_set = np.zeros(len(items), np.int64)
+    n = int(items.max(initial=0)) + 1
+    for size in range(1, m + 1):
+        if size > 1:
+            more = ends[row] - at - 1
+            if int(more.sum()) > MOST_SETS:
+                raise InputError("these are too many sets of items to compare; take a smaller m, or fewer rows")
+            first = np.repeat(at + 1 - np.concatenate(([0], np.cumsum(more)))[:-1], more)
+            row, of_set = np.repeat(row, more), np.repeat(of_set, more)
+            at = first + np.arange(len(row))
+        if not len(at):
+            return
+        keys, held = np.unique(of_set * n + items[at], return_inverse=True)
+        of_set = held.reshape(-1)
+        sets = np.column_stack((sets[keys // n], keys % n))
+        supports = np.bincount(of_set * len(parts) + part_of[row], minlength=len(keys) * len(parts))
+        yield sets, supports.reshape(-1, len(parts)), (row, of_set)
+
+
+def _people(
+    releases: Sequence[Baskets], originals: Sequence[Baskets], k: int, m: int, tree: Hierarchy | None
+) -> People:
+    history, unmatched = [], 0
+    for release, original in zip(releases, originals, strict=True):
+        whose = rows_of_people(release, original, tree)
+        matched = np.flatnonzero(whose >= 0)
+        unmatched += len(whose) - len(matched)
+        rows = release.take(matched)
+        assert original.people is not None
+        history.append(Baskets(rows.offsets, rows.items, rows.vocabulary, people=original.people[whose[matched]]))
+    alone = tuple(len(_exposed([release], k, m)[0]) for release in history)
+    exposed, people = _exposed(history, k, m)
+    return People(people, len(exposed), alone, unmatched)
+
+
+def _exposed(history: Sequence[Baskets], k: int, m: int) -> tuple[Ints, int]:
+    """Which people fewer than k are like, in what up to m items with their traces say, and how many people there are."""
+    joined, _ = joined_table(history)
+    assert joined.items is not None
+    presence = joined.columns[0].codes.astype(np.int64)
+    lonely = np.bincount(presence)[presence] < k
+    apart, _ = told_apart(joined.items, presence)
+    for _, supports, (row, of_set) in sets_of([apart], m):
+        lonely[row[supports[of_set, 0] < k]] = True
+    return np.flatnonzero(lonely), len(joined)
+
+
+def rows_of_people(release: Baskets, original: Baskets, tree: Hierarchy | None) -> Ints:
+    """Which original row each published row may have been made of, each at most once; -1 where none is left that fits.
+
+    A row fits if each of its tokens is an item of the original row, or lies above one. Rows that say each item as finely as the release
+    does at all go first; of the others, the longest take the original row of which they leave out least.
+    """
+    tokens = set(release.vocabulary)
+    lines = _lines(original.vocabulary, tree)
+    ways = [[name for name in lines[item] if name in tokens] for item in original.vocabulary]
+    finest: dict[frozenset[str], list[int]] = defaultdict(list)
+    possible: list[frozenset[str]] = []
+    for number, (low, high) in enumerate(pairwise(original.offsets.tolist())):
+        held = [ways[item] for item in original.items[low:high].tolist()]
+        finest[frozenset(way[0] for way in held if way)].append(number)
+        possible.append(frozenset(name for way in held for name in way))
+    whose = np.full(len(release), -1, np.int64)
+    rows = [frozenset(row) for row in release.rows()]
+    for number, row in enumerate(rows):
+        if finest.get(row):
+            whose[number] = finest[row].pop()
+    free = {number for left in finest.values() for number in left}
+    under: dict[str, set[int]] = defaultdict(set)
+    for number in free:
+        for name in possible[number]:
+            under[name].add(number)
+    for number in sorted(np.flatnonzero(whose < 0).tolist(), key=lambda number: -len(rows[number])):
+        row = rows[number]
+        among = set.intersection(*(under[name] for name in row)) if row else free
+        if among:
+            best = min(among, key=lambda other: (len(possible[other]), other))
+            whose[number] = best
+            free.discard(best)
+            for name in possible[best]:
+                under[name].discard(best)
+    return whose

@@ -1,0 +1,236 @@
+"""Snapshots: the same people again, grown or changed. All releases put together keep the promise, under one cut that never changes.
+
+Of each person the ledger's state holds a keyed hash and, release by release, which tokens were published: no value of the data but the
+names of tokens. `next_snapshot` joins a person's rows into one, expresses them under the cut, has `algorithms.snapshots` take back what
+cannot be published beside what is out, and audits the history as it will be (`guarantees.series.histories`) before anything is proposed.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.algorithms import OF_SERIES, algorithm
+from shoal.algorithms.recoding import Deletions, Options, Recoding
+from shoal.algorithms.snapshots.snapshot import Snapshot, snapshot
+from shoal.errors import InputError, Unreachable, number_of, option
+from shoal.guarantees.km import KmAnonymity
+from shoal.guarantees.series.histories import SnapshotAnonymity
+from shoal.hierarchy.cut import Cut
+from shoal.models.km import HIERARCHY, resolve_hierarchy, with_defaults
+from shoal.records.baskets import Baskets
+from shoal.records.source import Source
+from shoal.series.batches import cut_names, cut_of, grown_tree, series_tree, tree_facts
+
+Ints = npt.NDArray[np.int64]
+
+FOR_EVER = 10_000
+"""Releases that a person may wait for, in a row, unless it is said: there is no limit."""
+
+
+@dataclass(frozen=True, eq=False)
+class SnapshotRelease:
+    """What a run publishes of people who may have been published before."""
+
+    rows: Baskets
+    """Of those who are in it, a row each, as it was."""
+    recoding: Recoding | None
+    """None where nobody can be published."""
+    options: Options
+    state: Mapping[str, Any]
+    """What the ledger holds from now on."""
+    figures: Mapping[str, Any]
+    """For the owner."""
+    notes: tuple[str, ...] = ()
+
+
+def next_snapshot(
+    state: Mapping[str, Any],
+    source: Source,
+    guarantee: KmAnonymity,
+    asked: Mapping[str, Any],
+    options: Options,
+    wait: int,
+    key: bytes,
+) -> SnapshotRelease:
+    """The next release of a series of snapshots. Raises Unreachable where the limits that are given leave none."""
+    name = asked["algorithm"] or OF_SERIES[0]
+    limit = asked["suppress"]
+    options = with_defaults(name, asked, options)
+    past = _Past.of(state)
+    baskets = _of_people(source, past, key)
+    notes = _notes_of(source, baskets)
+    if (known := series_tree(state)) is None:
+        spec = HIERARCHY if asked["hierarchy"] is None else asked["hierarchy"]
+        tree = resolve_hierarchy(spec, baskets, unknown=asked["unknown"], promise=guarantee, options=options)
+        cut = _first_cut(algorithm(guarantee.model, name)(baskets, guarantee, tree, options).cut)
+    else:
+        tree, more = grown_tree(known[0], asked["hierarchy"], baskets, asked["unknown"])
+        cut, notes = cut_of(tree, state["cut"]), notes + more
+    recoding = Recoding(cut, baskets.vocabulary, algorithm=name)
+    tokens = replace(recoding.apply(baskets, options.threads), people=baskets.people)
+    made = snapshot(
+        past.releases,
+        tokens,
+        guarantee.k,
+        guarantee.m,
+        threads=options.threads,
+        progress=lambda share: options.tell("taking back what the series cannot bear", share),
+    )
+    _check_limits(made, past, wait, limit)
+    out = np.isin(baskets.people, made.published.people)  # type: ignore[arg-type]
+    rows = baskets.take(np.flatnonzero(out))
+    figures = _figures(made, past, tokens)
+    if not made.published.occurrences:
+        return SnapshotRelease(
+            replace(rows, people=None),
+            None,
+            options,
+            past.with_waiting(made.waiting, tree_facts(tree), cut),
+            figures,
+            notes,
+        )
+    deletions = _deletions(recoding, rows, made.published)
+    history = (*past.releases, made.published)
+    SnapshotAnonymity(guarantee.k, guarantee.m).audit(history, threads=options.threads).require()
+    after = past.with_release(made, tree_facts(tree), cut)
+    kept = replace(recoding, deletions=deletions)
+    return SnapshotRelease(replace(rows, people=None), kept, options, after, figures, notes)
+
+
+@dataclass(eq=False)
+class _Past:
+    """What is out, and who waits for how many releases."""
+
+    places: dict[str, int]
+    """The number of each person, by keyed hash."""
+    releases: tuple[Baskets, ...]
+    waits: dict[int, int]
+
+    @classmethod
+    def of(cls, state: Mapping[str, Any]) -> _Past:
+        names = tuple(state.get("tokens", ()))
+        releases = tuple(
+            replace(
+                Baskets.from_codes(_unpacked(release["lengths"]), _unpacked(release["codes"]), names),
+                people=_unpacked(release["people"]).astype(np.int32),
+            )
+            for release in state.get("releases", ())
+        )
+        places = {person: number for number, person in enumerate(state.get("people", ()))}
+        return cls(places, releases, {int(number): n for number, n in state.get("waits", {}).items()})
+
+    def with_release(self, made: Snapshot, tree: Mapping[str, Any], cut: Cut) -> dict[str, Any]:
+        """The state of the ledger after it."""
+        return self._state((*self.releases, made.published), made.waiting, tree, cut)
+
+    def with_waiting(self, waiting: Ints, tree: Mapping[str, Any], cut: Cut) -> dict[str, Any]:
+        """The state where nobody was published. A cut that nothing was published under binds nobody."""
+        state = self._state(self.releases, waiting, tree, cut)
+        return state if self.releases else {**state, "tree": None, "cut": None}
+
+    def _state(self, releases: tuple[Baskets, ...], waiting: Ints, tree: Mapping[str, Any], cut: Cut) -> dict[str, Any]:
+        place: dict[str, int] = {}
+        packed = []
+        for release in releases:
+            number = np.array([place.setdefault(name, len(place)) for name in release.vocabulary], np.int64)
+            codes = number[release.items] if len(number) else release.items
+            parts = {"people": release.people, "lengths": release.lengths, "codes": codes}
+            packed.append({name: _packed(np.asarray(part)) for name, part in parts.items()})
+        return {
+            "tree": tree,
+            "cut": cut_names(cut),
+            "tokens": list(place),
+            "people": list(self.places),
+            "releases": packed,
+            "waits": {str(number): self.waits.get(number, 0) + 1 for number in waiting.tolist()},
+        }
+
+
+def _packed(numbers: npt.NDArray[Any]) -> str:
+    return base64.b64encode(numbers.astype("<i4").tobytes()).decode()
+
+
+def _unpacked(text: str) -> Ints:
+    return np.frombuffer(base64.b64decode(text), "<i4").astype(np.int64)
+
+
+def _of_people(source: Source, past: _Past, key: bytes) -> Baskets:
+    """A row per person, of all that stands in the person's rows; who is new to the series gets the next number."""
+    sets, who = source.baskets, source.person_values
+    if sets.people is None or who is None:
+        raise InputError(
+            f"whose are the rows? snapshots are of people: name the column that says so with {option('person')}"
+        )
+    marks = (hmac.new(key, b"person" + name.encode(), hashlib.sha256).hexdigest()[:32] for name in who)
+    number = np.array([past.places.setdefault(mark, len(past.places)) for mark in marks], np.int64)[sets.people]
+    people, row = np.unique(number, return_inverse=True)
+    order = np.argsort(row.reshape(-1), kind="stable")
+    lengths = np.bincount(row.reshape(-1), weights=sets.lengths, minlength=len(people)).astype(np.int64)
+    united = Baskets.from_codes(lengths, sets.take(order.astype(np.int64)).items, sets.vocabulary)
+    return replace(united, people=people.astype(np.int32))
+
+
+def _notes_of(source: Source, baskets: Baskets) -> tuple[str, ...]:
+    if (more := len(source) - len(baskets)) <= 0:
+        return ()
+    return (
+        f"{number_of(more, 'row was', 'rows were')} joined with another of the same person: a snapshot has one row for each",
+    )
+
+
+def _first_cut(cut: Cut) -> Cut:
+    """The cut of the first release, which all later ones share. What it drops as a whole stays at the top, and goes one by one."""
+    tree, node = cut.hierarchy, cut.node.copy()
+    for top in cut.dropped:
+        node[tree.leaf_order[slice(*tree.span[top])]] = top
+    return Cut(tree, node)
+
+
+def _deletions(recoding: Recoding, rows: Baskets, published: Baskets) -> Deletions | None:
+    """What the rows lose, in terms of the recoding. Both have the same people, in the same order."""
+    names = {name: node for node, name in enumerate(recoding.cut.hierarchy.names)}
+    n = len(names)
+    node_of = np.array([names[name] for name in published.vocabulary], np.int64)
+    stays = np.repeat(np.arange(len(published), dtype=np.int64), published.lengths) * n + node_of[published.items]
+    row = np.repeat(np.arange(len(rows), dtype=np.int64), rows.lengths)
+    gone = np.setdiff1d(row * n + recoding.node[rows.items], stays)
+    return Deletions(gone // n, (gone % n).astype(np.int32)) if len(gone) else None
+
+
+def _check_limits(made: Snapshot, past: _Past, wait: int, limit: float | None) -> None:
+    """Raises where people would wait longer than they may, or more would be left out than may be."""
+    late = sum(past.waits.get(number, 0) >= wait for number in made.waiting.tolist())
+    if late:
+        raise Unreachable(
+            f"{number_of(len(made.waiting), 'person', 'people')} would have to wait at least, as far as was found, {late:,} of them for "
+            f"more than the {number_of(wait, 'release')} in a row that {option('wait')} allows: in this release they would leave too few "
+            "people like them; allow more, or take coarser items in another series"
+        )
+    lost = made.deleted / max(1, made.occurrences)
+    if limit is not None and lost > limit:
+        raise Unreachable(
+            f"{lost:.1%} of what there is to publish would have to be left out at least, as far as was found, and "
+            f"{number_of(len(made.waiting), 'person', 'people')} would have to wait; {option('suppress')} allows {limit:.1%}: allow more, "
+            "or take coarser items in another series"
+        )
+
+
+def _figures(made: Snapshot, past: _Past, tokens: Baskets) -> dict[str, Any]:
+    assert tokens.people is not None
+    before = np.unique(np.concatenate([np.zeros(0, np.int64), *(release.people for release in past.releases)]))
+    longest = max((past.waits.get(number, 0) + 1 for number in made.waiting.tolist()), default=0)
+    return {
+        "people": len(tokens),
+        "new": int(np.count_nonzero(~np.isin(tokens.people, before))),
+        "waiting": len(made.waiting),
+        "longest_wait": longest,
+        "kept": 1.0 if not made.occurrences else 1 - made.deleted / made.occurrences,
+    }

@@ -1,0 +1,237 @@
+"""A turn of a series: what a run may publish now, and the ledger that it leaves.
+
+`turn_of` reads the ledger of a plan, recognises an input that was seen before, and asks the kind of the series for what goes out. The
+answer, a `Turn`, holds the proposal for the audit and the next ledger; `shoal.publish` writes that ledger together with the data and the
+certificate, at one commit point. Nothing can go out where `proposal` is None: then the ledger alone is written, or, for a repetition,
+nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from shoal.algorithms.recoding import Options
+from shoal.errors import InputError, number_of, option
+from shoal.guarantees.km import KmAnonymity
+from shoal.models import Proposal
+from shoal.models.km import cut_proposal
+from shoal.plan.model import Plan
+from shoal.records.records import Records
+from shoal.records.source import Source
+from shoal.series.batches import next_batch
+from shoal.series.ledger import Entry, Ledger, can_seal, check_current, key_of, read_ledger
+from shoal.series.snapshots import FOR_EVER, next_snapshot
+
+SNAPSHOTS = "snapshots"
+LONGEST = {"batches": 4, SNAPSHOTS: FOR_EVER}
+"""Batches that a row may wait for, unless it is said: a month of weekly ones, and longer than it took most rows that waited at all."""
+
+
+@dataclass(frozen=True, eq=False)
+class Turn:
+    """What a run may publish, and the ledger that it leaves."""
+
+    path: str
+    ledger: Ledger
+    """As it will be; its last entry does not know the output yet."""
+    facts: Mapping[str, Any]
+    """For `--json`."""
+    source: Source
+    """The rows that go out, as they were read."""
+    proposal: Proposal | None = None
+    """None where nothing is published."""
+    notes: tuple[str, ...] = ()
+    before: str | None = field(default=None, repr=False)
+    """The hash of the ledger that was read."""
+
+    @property
+    def repeats(self) -> bool:
+        """Whether the input was seen before, so that there is nothing to write."""
+        return bool(self.facts["repeated"])
+
+
+def turn_of(plan: Plan, source: Source, guarantee: Any, asked: Mapping[str, Any], options: Options) -> Turn:
+    """The turn of a plan that goes on with a series."""
+    series = plan.series
+    assert series is not None
+    path = plan.path_of(series.ledger)
+    if not can_seal():
+        raise InputError(
+            f"{option('series')} keeps rows that wait, encrypted, which needs the cryptography library; pip install 'shoal[sign]'"
+        )
+    ledger = read_ledger(path)
+    kind = series.kind or "batches"
+    promise = {name: value for name, value in guarantee.to_dict().items() if name != "name"}
+    if ledger is None:
+        ledger = Ledger.first(path, kind, promise, LONGEST[kind] if series.wait is None else series.wait)
+    _check_fits(ledger, series.kind, promise)
+    if series.wait is not None:
+        ledger = replace(ledger, wait=series.wait)
+    check_current(ledger, path, None if plan.outputs is None else _certificate_of(plan))
+    earlier = ledger.find(source.sha256)
+    if earlier is not None:
+        return _repeated(path, ledger, earlier, source)
+    if ledger.kind == SNAPSHOTS:
+        return _turn_of_snapshot(path, ledger, source, guarantee, asked, options)
+    if source.records.people is not None:
+        raise InputError(
+            f"batches count rows, not people; leave out {option('person')}, or begin a series of snapshots "
+            f"({option('series_kind', SNAPSHOTS)}) under another name"
+        )
+    batch = next_batch(ledger.state, source.baskets, guarantee, asked, options, ledger.wait)
+    number = ledger.releases + 1 if batch.going is not None else 0
+    facts = {
+        "kind": ledger.kind,
+        "batch": number or None,
+        "published": batch.going is not None,
+        "repeated": False,
+        "read": len(source),
+        "waiting": batch.waiting,
+        "ages": dict(batch.ages),
+        "cut_changed": batch.cut_changed,
+    }
+    entry = Entry(
+        ledger.keyed_hash(source.sha256),
+        len(source),
+        number,
+        0 if batch.going is None else len(batch.going.rows),
+        batch.waiting,
+        facts={"ages": dict(batch.ages), "cut_changed": batch.cut_changed},
+    )
+    records = replace(source.records, items=batch.rows) if isinstance(source.records, Records) else source.records
+    going = replace(source, records=records)
+    proposal, notes = None, batch.notes + _waiting_notes(batch.waiting, ledger.wait)
+    if batch.going is not None:
+        made = cut_proposal(batch.rows, guarantee, batch.going.recoding, asked, batch.options)
+        proposal = _in_series(made, ledger, number)
+        worth = {"loss": dict(made.loss), "occurrences": batch.rows.occurrences}
+        made_by = {"algorithm": made.algorithm, "suppress": batch.options.suppress}
+        entry = replace(entry, facts={**entry.facts, **worth, **made_by})
+    else:
+        notes = (NOTHING_YET, *notes)
+    return Turn(path, ledger.with_entry(entry, batch.state), facts, going, proposal, notes, ledger.on_disk)
+
+
+def _turn_of_snapshot(
+    path: str, ledger: Ledger, source: Source, guarantee: Any, asked: Mapping[str, Any], options: Options
+) -> Turn:
+    """The turn in which people are published again."""
+    key = key_of(path)
+    made = next_snapshot(ledger.state, source, guarantee, asked, options, ledger.wait, key)
+    goes = made.recoding is not None
+    number = ledger.releases + 1 if goes else 0
+    facts = {"kind": ledger.kind, "release": number or None, "published": goes, "repeated": False, "read": len(source)}
+    facts |= made.figures
+    notes, proposal = made.notes + _waiting_people(made.figures), None
+    going = replace(source, records=Records.of(made.rows), person_values=None)
+    entry = Entry(ledger.keyed_hash(source.sha256), len(source), number, facts=dict(made.figures))
+    entry = replace(entry, rows=len(made.rows) if goes else 0, waiting=made.figures["waiting"])
+    if made.recoding is not None:
+        proposal = _in_series(cut_proposal(made.rows, guarantee, made.recoding, asked, made.options), ledger, number)
+    else:
+        notes = (NOBODY_YET, *notes)
+    return Turn(path, ledger.with_entry(entry, made.state), facts, going, proposal, notes, ledger.on_disk)
+
+
+def _waiting_people(figures: Mapping[str, Any]) -> tuple[str, ...]:
+    if not figures["waiting"]:
+        return ()
+    people = number_of(figures["waiting"], "person of", "people of")
+    longest = number_of(figures["longest_wait"], "release")
+    return (
+        f"{people} {figures['people']:,} are not in this release, who would have too few like them; the longest wait is {longest}",
+    )
+
+
+NOBODY_YET = "nobody can be published without breaking the promise: all people wait for others like them"
+NOTHING_YET = "nothing can be published yet without breaking the promise: all rows wait for others like them"
+
+
+def _check_fits(ledger: Ledger, kind: str | None, promise: Mapping[str, Any]) -> None:
+    """Raises if a plan asks for something else than the series is."""
+    if kind is not None and kind != ledger.kind:
+        raise InputError(
+            f"the series is one of {ledger.kind}, and {option('series_kind')} asks for {kind}; leave it out, or begin another series"
+        )
+    if dict(promise) != dict(ledger.promise):
+        was = KmAnonymity(ledger.promise["k"], ledger.promise["m"])
+        raise InputError(
+            f"the series promises {was}, in all of its releases; ask for the same, or begin another series"
+        )
+
+
+def _certificate_of(plan: Plan) -> str | None:
+    """Where the certificate goes, so that others of the series are found beside it."""
+    outputs = plan.outputs
+    if outputs is None or (outputs.certificate is None and outputs.data == "-"):
+        return None
+    return plan.path_of(outputs.certificate or outputs.data)
+
+
+def _waiting_notes(waiting: int, wait: int) -> tuple[str, ...]:
+    if not waiting:
+        return ()
+    told = number_of(waiting, "row waits", "rows wait")
+    return (
+        f"{told} for later batches, {number_of(wait, 'batch', 'batches')} at most; the ledger holds {'it' if waiting == 1 else 'them'}",
+    )
+
+
+def _repeated(path: str, ledger: Ledger, earlier: Entry, source: Source) -> Turn:
+    """The answer to an input that was read before: what became of it."""
+    facts = {
+        "kind": ledger.kind,
+        "published": False,
+        "repeated": True,
+        "read": earlier.read,
+        "rows": earlier.rows,
+        "waiting": earlier.waiting,
+        "output": earlier.output,
+        "output_sha256": earlier.output_sha256,
+    }
+    if ledger.kind == SNAPSHOTS:
+        facts |= {"release": earlier.release or None, **earlier.facts}
+    else:
+        facts |= {
+            "batch": earlier.release or None,
+            "ages": dict(earlier.facts.get("ages", {})),
+            "cut_changed": bool(earlier.facts.get("cut_changed")),
+            "loss": dict(earlier.facts.get("loss", {})),
+        }
+    one = "release" if ledger.kind == SNAPSHOTS else "batch"
+    made = f"is {one} {earlier.release} of the series already" if earlier.release else "waits in the series already"
+    where = f", in {os.path.basename(earlier.output)}" if earlier.output and "://" not in earlier.output else ""
+    return Turn(path, ledger, facts, source, None, (f"this input {made}{where}; nothing was written",), ledger.on_disk)
+
+
+def _in_series(made: Proposal, ledger: Ledger, number: int) -> Proposal:
+    """The proposal with what its certificate says of the series."""
+    facts = {"series": {"id": ledger.id, "kind": ledger.kind, "release": number}}
+    return replace(
+        made,
+        certified=lambda: {**made.certified(), **facts},
+        warnings=(*made.warnings, *SAID.get(ledger.kind, ())),
+    )
+
+
+SAID = {
+    "snapshots": (
+        "This is one release of a series about the same people, and the promise is kept by all of its releases together. "
+        "Whoever knows in which of them a person was published, and up to the promised number of items of the person with the releases "
+        "in which each was there, faces either nobody or at least the promised number of people, even if it were known which rows of "
+        "different releases are the same person's. Who joined or left between two releases is at least as many people.",
+        "What the series does not promise: whoever knows more items of a person may single the person out. That an item or a person is "
+        "missing in a release can mean that it was left out to keep the promise. The file alone shows what this release promises by "
+        "itself; that the series keeps its promise was audited over what its owner keeps of all releases.",
+    ),
+    "batches": (
+        "This is one batch of a series: each row of the owner's data is published in one batch, perhaps in a later one than that in which "
+        "it came, and every batch keeps the promise by itself.",
+        "What the series does not promise: a person with rows in several batches is in several crowds. Whoever knows up to the promised "
+        "number of items of the person in each of these batches knows more of the person than the promise is about.",
+    ),
+}
+"""For readers of a certificate, by kind of series."""

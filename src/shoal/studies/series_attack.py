@@ -1,0 +1,118 @@
+"""Playing the attacker on releases of the same people, put together, as files or whatever else can be read.
+
+attack_series(["march.csv", "april.csv"], k=5, m=2, hierarchy="tree.csv")
+attack_series(["march.csv", "april.csv"], originals=["raw-march.csv", "raw-april.csv"], person="customer", k=5, m=2)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from shoal.attacks.several_releases import SeveralReleases, several_releases
+from shoal.errors import InputError, option
+from shoal.hierarchy.files import read_hierarchy
+from shoal.hierarchy.tree import Hierarchy
+from shoal.numbers import whole_number
+from shoal.records.baskets import Baskets
+from shoal.records.database.address import without_password
+from shoal.records.formats.peek import column_names, source_name
+from shoal.records.roles import named_columns, texts_of
+from shoal.records.source import Source, load_sets
+
+_ROLES = ("items", "id", "person")
+
+
+@dataclass(frozen=True)
+class SeriesAttack:
+    """What came of putting releases together. It is true where somebody was found.
+
+    Attributes:
+        outcome: All that was counted.
+    """
+
+    outcome: SeveralReleases
+    inputs: tuple[str, ...]
+    originals: tuple[str, ...]
+
+    def __bool__(self) -> bool:
+        return self.outcome.found
+
+    def __repr__(self) -> str:
+        return f"SeriesAttack({len(self.inputs)} releases: {'somebody' if self else 'nobody'} is found)"
+
+    def to_dict(self) -> dict[str, Any]:
+        named = {"inputs": list(self.inputs), "originals": list(self.originals), "found": bool(self)}
+        return named | self.outcome.to_dict()
+
+
+def attack_series(
+    releases: Sequence[Any],
+    *,
+    k: int = 5,
+    m: int = 2,
+    hierarchy: Any = None,
+    originals: Sequence[Any] = (),
+    **reading: Any,
+) -> SeriesAttack:
+    """Play the attacker on releases of the same people (paths, data frames), given in their order.
+
+    From the releases alone: how many sets of up to `m` items do 1 to k - 1 rows more hold than before, or fewer, how many pairs of tokens
+    fit fewer than `k` people because one release is finer than the other, and how many rows can be only one row of the other? With the
+    `originals` and the column that says whose their rows are (`person`): how many people share what can be known of them, in all
+    releases together, with fewer than k?
+
+    Args:
+        releases: Two or more, the oldest first.
+        k: The crowd.
+        m: How many items the attacker knows of a person.
+        hierarchy: The tree, or its file, that says which tokens are finer than others.
+        originals: What each release was made from, in the same order.
+        reading: How they are read: `items`, `id`, `person`, `drop`, `separator`, `format`.
+
+    Raises:
+        InputError: The data or an option is not usable.
+
+    >>> import shoal
+    >>> march = [["milk", "bread"]] * 5
+    >>> shoal.attack_series([march, [*march, ["milk", "gin"]]], k=5, m=2)
+    SeriesAttack(2 releases: somebody is found)
+    """
+    for name, value in (("k", k), ("m", m)):
+        whole_number(name, value, 1)
+    if originals and reading.get("person") is None:
+        raise InputError(f"whose are the rows of the originals? name the column with {option('person')}")
+    tree = hierarchy if isinstance(hierarchy, Hierarchy | None) else read_hierarchy(hierarchy)
+    published = [_read(data, reading | {"person": None}).baskets for data in releases]
+    outcome = several_releases(published, k, m, tree, _of_people([_read(data, reading) for data in originals]) or None)
+    return SeriesAttack(outcome, *(tuple(map(_told, given)) for given in (releases, originals)))
+
+
+def _of_people(sources: Sequence[Source]) -> list[Baskets]:
+    """The sets of the sources, whose people have the same numbers in all of them."""
+    numbers: dict[str, int] = {}
+    same = []
+    for source in sources:
+        sets, who = source.baskets, source.person_values
+        assert sets.people is not None
+        assert who is not None
+        number = np.array([numbers.setdefault(name, len(numbers)) for name in who], np.int32)
+        same.append(Baskets(sets.offsets, sets.items, sets.vocabulary, people=number[sets.people]))
+    return same
+
+
+def _read(data: Any, reading: dict[str, Any]) -> Source:
+    """The sets of one file: what is named need not be in all of them."""
+    there = column_names(data, reading.get("format"))
+    asked = {name: value for name, value in reading.items() if value is not None}
+    if there:
+        asked |= {name: None for name in _ROLES[:2] if asked.get(name) not in there}
+        asked["drop"] = [name for name in named_columns(texts_of(asked.get("drop")), there) if name in there]
+    return load_sets(data, **asked)
+
+
+def _told(data: Any) -> str:
+    return without_password(data) if isinstance(data, str) else source_name(data)
