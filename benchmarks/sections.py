@@ -59,7 +59,7 @@ SECTIONS = {
 }
 
 
-MODULES = ("local", "worth", "chunks", "field", "balance", "learned", "cluster", "memory", "app", "first_use")
+MODULES = ("local", "worth", "chunks", "field", "balance", "learned", "cluster", "memory", "app", "first_use", "series")
 
 
 def sections_of(module: str) -> dict[str, Section]:

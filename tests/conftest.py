@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import os
+import sys
 
 import pytest
 from hypothesis import settings
 
 import json_outputs
+
+# Every process that a test starts would compile all of Shoal again where the environment asks for no byte code.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # Property tests are about what is true, not about how long it took: a busy machine must not fail them. The same commit gives the
 # same verdict (`shoal`); `make search` draws at random, and more, to find what the fixed examples miss.

@@ -18,6 +18,16 @@ def itemset_supports(rows, m):
     return counts
 
 
+def people_supports(rows, people, m):
+    """Of every itemset of up to m items that some row holds, the people who have a row that holds it."""
+    whose = {}
+    for row, person in zip(rows, people, strict=True):
+        for size in range(1, min(m, len(row)) + 1):
+            for chosen in combinations(sorted(row), size):
+                whose.setdefault(frozenset(chosen), set()).add(person)
+    return {itemset: len(persons) for itemset, persons in whose.items()}
+
+
 def violations(rows, k, m):
     return {itemset: n for itemset, n in itemset_supports(rows, m).items() if n < k}
 

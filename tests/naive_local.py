@@ -29,6 +29,17 @@ def attacks(tree, rows, k, m):
     return found
 
 
+def attacks_on_people(tree, rows, people, k, m):
+    """Every set of up to m leaves that matches rows of some people, but of fewer than k, with the number of people."""
+    found = {}
+    for size in range(1, m + 1):
+        for known in combinations(range(tree.n_leaves), size):
+            n = len({people[row] for row in matching_rows(tree, rows, known)})
+            if 0 < n < k:
+                found[frozenset(known)] = n
+    return found
+
+
 def is_locally_anonymous(tree, rows, k, m):
     return not attacks(tree, rows, k, m)
 

@@ -55,10 +55,11 @@ if TYPE_CHECKING:
     from shoal.records.records import Records
     from shoal.records.source import load_records, read
     from shoal.records.writing import write
-    from shoal.release import Release, anonymize, audit, resolve_hierarchy, run, verify
+    from shoal.release import Release, anonymize, audit, resolve_hierarchy, run, stack, verify
     from shoal.studies.attack import Attack, attack
     from shoal.studies.compare.side_by_side import SideBySide, compare
     from shoal.studies.rule_study import rules
+    from shoal.studies.series_attack import SeriesAttack, attack_series
 
 __all__ = [
     "Attack",
@@ -88,6 +89,7 @@ __all__ = [
     "Release",
     "RuleEstimate",
     "Rules",
+    "SeriesAttack",
     "ShoalError",
     "SideBySide",
     "TableAnonymity",
@@ -97,6 +99,7 @@ __all__ = [
     "__version__",
     "anonymize",
     "attack",
+    "attack_series",
     "audit",
     "build_hierarchy",
     "compare",
@@ -118,6 +121,7 @@ __all__ = [
     "resolve_hierarchy",
     "rules",
     "run",
+    "stack",
     "to_arrow",
     "to_pandas",
     "to_polars",
@@ -148,6 +152,10 @@ _HOMES = {
         "compare",
     ),
     "shoal.studies.rule_study": ("rules",),
+    "shoal.studies.series_attack": (
+        "SeriesAttack",
+        "attack_series",
+    ),
     "shoal.analysis.reconstruction": ("reconstruct",),
     "shoal.analysis.counts": (
         "CountEstimate",
@@ -179,7 +187,7 @@ _HOMES = {
     "shoal.records.records": ("Records",),
     "shoal.records.formats.frames": ("to_arrow", "to_pandas", "to_polars"),
     "shoal.records.writing": ("write",),
-    "shoal.release": ("Release", "anonymize", "audit", "resolve_hierarchy", "run", "verify"),
+    "shoal.release": ("Release", "anonymize", "audit", "resolve_hierarchy", "run", "stack", "verify"),
     "shoal.evaluation.evaluation": ("Evaluation", "evaluate"),
     "shoal.estimates.raw_profile": ("Profile", "profile"),
 }

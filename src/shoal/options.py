@@ -28,6 +28,7 @@ File = str | os.PathLike[str]
 
 READING, PROMISE, TREE, SEARCH = "Reading DATA", "The promise", "The hierarchy", "The search"
 KNOWLEDGE, RUNNING, WRITING = "What the attacker knows", "Running", "Writing"
+AGAIN = "Publishing again"
 
 LARGEST = 10**9
 """Of k, l, m and the like: more people than any table holds, and safe in every counter."""
@@ -199,6 +200,18 @@ class Reading(TypedDict, total=False):
             place=("input", "numeric"),
         ),
     ]
+    spelling: Annotated[
+        Mapping[str, str] | None,
+        Option(
+            READING,
+            Choices(("comma", "point", "dmy", "mdy", "ymd")),
+            "How the numbers or dates of a column of a table are spelled, if not as programs do: `comma` (3,5 or 1.234,50), `point` "
+            "(1,234.50), `dmy` (03.04.2024 is in April), `mdy` or `ymd`. They are published alike. May be repeated.",
+            "COL=comma|point|dmy|mdy|ymd",
+            "3.5 and 2024-04-03",
+            place=("input", "spelling"),
+        ),
+    ]
     id: Annotated[
         str | None,
         Option(
@@ -207,6 +220,18 @@ class Reading(TypedDict, total=False):
             "For long tables: the column that says which rows belong together.",
             "COL",
             place=("the role id",),
+        ),
+    ]
+    person: Annotated[
+        str | None,
+        Option(
+            READING,
+            Text(),
+            "The column that says whose a row is, where a person may have several: the promise then counts people instead of rows. The "
+            "column is not published.",
+            "COL",
+            "every row is a person",
+            place=("the role person",),
         ),
     ]
     drop: Annotated[
@@ -561,6 +586,40 @@ class Keywords(Auditing, total=False):
             "diversity: when mining rules, let membership in the nodes of this numeric column fade over DISTANCE. "
             "May be repeated.",
             "COL=DISTANCE",
+        ),
+    ]
+    series: Annotated[
+        File | None,
+        Option(
+            AGAIN,
+            Text(),
+            "km on sets: go on with the series that this file is the ledger of, or begin one. Rows that would break the promise wait "
+            "there, encrypted, for a later release. The ledger is yours alone: keep it, and a backup of it.",
+            "LEDGER",
+            place=("series", "ledger"),
+        ),
+    ]
+    series_kind: Annotated[
+        str | None,
+        Option(
+            AGAIN,
+            Choice(("batches", "snapshots")),
+            "With a series, what it consists of. `batches`: other rows each time, each published once. `snapshots`: the same people again, "
+            "grown or changed; all releases together keep the promise.",
+            default="batches, then as the series began",
+            place=("series", "kind"),
+        ),
+    ]
+    wait: Annotated[
+        int | None,
+        Option(
+            AGAIN,
+            Whole(0, 10_000),
+            "With a series: for how many further batches a row may wait; then the cut becomes coarser for it. Of snapshots: for how many "
+            "in a row a person may be left out; where somebody would have to be again, there is no release.",
+            "N",
+            "batches: 4, snapshots: no limit; then as before",
+            place=("series", "wait"),
         ),
     ]
     keep_order: Annotated[

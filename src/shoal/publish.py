@@ -31,7 +31,7 @@ from shoal.limits import limited_inputs
 from shoal.options import Place
 from shoal.plan.model import Plan
 from shoal.plan.places import short_form
-from shoal.records.database.address import DATABASES, address_of, file_of, is_address
+from shoal.records.database.address import DATABASES, ONLY_READ, address_of, file_of, is_address, without_password
 from shoal.records.database.write import TableTarget, check_table, same_file, table_rows
 from shoal.records.formats.peek import column_names
 from shoal.records.formats.text import csv_cell, escape_guard
@@ -52,6 +52,7 @@ from shoal.records.storage.publication import (
 from shoal.records.stores.remote import has_scheme, is_remote
 from shoal.records.stores.upload import Upload, check_stored, check_writable
 from shoal.records.writing import Told, flags_to_read, write_to, written_records, written_tokens
+from shoal.series.ledger import check_unchanged
 
 if TYPE_CHECKING:
     from shoal.release import Release
@@ -114,9 +115,9 @@ class Targets:
     def check_files(self, *, force: bool = False, inputs: tuple[str, ...] = ()) -> None:
         """As `check`, without a look into a database."""
         check_writable(self.objects, filter(is_remote, inputs))
-        if is_address(self.data) and address_of(self.data).kind == "duckdb":
+        if is_address(self.data) and (kind := address_of(self.data).kind) in ONLY_READ:
             raise InputError(
-                f"{display_name(self.data)}: files of DuckDB are for reading; write to a file, such as release.parquet, which DuckDB reads"
+                f"{display_name(self.data)}: {kind}: is for reading; write to a file, such as release.parquet, and load that"
             )
         if self.data != "-":
             layout_for(self.data)
@@ -180,7 +181,9 @@ def check_files(plan: Plan, *, force: bool = False) -> Targets | None:
     files = list(_input_files(plan))
     for place, given in () if plan.is_asked else files:  # what was asked for by options, the readers miss
         path = plan.path_of(given)
-        if path != "-" and not has_scheme(path) and not is_address(path) and not os.path.isfile(path):
+        is_folder = place == ("input", "path") and os.path.isdir(path)
+        is_there = is_folder or os.path.isfile(file_of(path))
+        if path != "-" and not has_scheme(path) and not is_address(path) and not is_there:
             what = "it is a folder" if os.path.isdir(path) else "there is no such file"
             is_tree = place[0] == "hierarchies"
             near, forms = (near_form(given), ", or take a known form such as balanced:5") if is_tree else ("", "")
@@ -190,6 +193,8 @@ def check_files(plan: Plan, *, force: bool = False) -> Targets | None:
     targets = targets_of(plan)
     if targets is not None:
         inputs = [plan.data, *(plan.path_of(given) for place, given in files if place[0] != "input")]
+        if plan.ledger is not None:
+            inputs.append(plan.ledger)
         if plan.origin.sha256 is not None:  # it was read from a file
             inputs.append(plan.path_of(plan.origin.name))
         try:
@@ -260,6 +265,13 @@ def _check_columns(plan: Plan) -> None:
 def write(release: Release, targets: Targets, *, force: bool = False, progress: Progress | None = None) -> Written:
     """Publish: all files appear together, after what is on disk was read again and compared, or not at all."""
     started = time.monotonic()
+    turn = release.turn
+    if turn is not None and turn.repeats:
+        return Written(targets, release.layout, "", 0.0)
+    if turn is not None:
+        check_unchanged(turn.path, turn.before)
+    if not release.is_published:
+        return _write_ledger_alone(release, targets)
     targets.check_files(force=force, inputs=release.inputs)
     key_is_new = targets.certificate is not None and not has_key()
     way = _write_table if is_address(targets.data) else _write_file
@@ -267,6 +279,15 @@ def write(release: Release, targets: Targets, *, force: bool = False, progress: 
     notes = _writing_notes(targets, notes, release.proposal.rules_note, key_is_new and has_key())
     notes += () if targets.sign is None else signer(targets.sign).notes
     return Written(targets, layout, sha256, time.monotonic() - started, notes)
+
+
+def _write_ledger_alone(release: Release, targets: Targets) -> Written:
+    """All rows wait: the ledger knows them, and nothing else is written."""
+    assert release.turn is not None
+    path = release.turn.path
+    with Publication([path], revised=[path]) as publication, publication.file(path, private=True) as file:
+        file.write(release.turn.ledger.to_bytes())
+    return Written(targets, release.layout, "", 0.0)
 
 
 def write_stream(release: Release, file: Any, form: str | None, proof: Any, sign: Path | None) -> Written:
@@ -314,10 +335,12 @@ def _write_file(
 ) -> tuple[Layout, str, tuple[str, ...]]:
     with (
         Upload(targets.objects, force=force) as upload,
-        Publication(targets.files, force=force, at_last=upload.place) as publication,
+        Publication(
+            (*targets.files, *_ledger(release)), force=force, at_last=upload.place, revised=_ledger(release)
+        ) as publication,
         contextlib.ExitStack() as stack,
     ):
-        staged = {target: publication.file(target, private=target in targets.private) for target in targets.files}
+        staged = _staged_files(release, publication, targets)
         staged |= {target: upload.file(target) for target in targets.objects}
         file = staged.get(targets.data) or stack.enter_context(_passing_through())
         progress("writing", 0.0)
@@ -342,9 +365,10 @@ def _write_table(
     """One transaction, committed when the table was read again and the files have their names."""
     origins = () if release.origin is None else (release.origin,)
     shares_file = same_file(targets.data, origins)
-    with Publication(targets.files, force=force, database=targets.data) as publication:
+    files = (*targets.files, *_ledger(release))
+    with Publication(files, force=force, database=targets.data, revised=_ledger(release)) as publication:
         table = publication.table(TableTarget(targets.data, force=force, sources=origins, id=publication.id))
-        staged = {target: publication.file(target, private=target in targets.private) for target in targets.files}
+        staged = _staged_files(release, publication, targets)
         progress("writing", 0.0)
         wanted = layout_for(targets.data, release.layout)
         rows, layout = table_rows(release.published, wanted, targets.data)
@@ -357,6 +381,18 @@ def _write_table(
     return layout, sha256, _reading_notes(targets, flags) + ((SAME_FILE,) if shares_file else ())
 
 
+def _ledger(release: Release) -> tuple[str, ...]:
+    """The ledger of its series, which every release writes anew."""
+    return () if release.turn is None else (release.turn.path,)
+
+
+def _staged_files(release: Release, publication: Publication, targets: Targets) -> dict[str, StagedFile]:
+    private = (*targets.private, *_ledger(release))
+    return {
+        target: publication.file(target, private=target in private) for target in (*targets.files, *_ledger(release))
+    }
+
+
 def _write_papers(
     release: Release,
     staged: Mapping[str, StagedFile],
@@ -366,7 +402,11 @@ def _write_papers(
     as_written: Mapping[str, str],
     flags: Told,
 ) -> None:
-    """Rules, report and certificate, where they are asked for."""
+    """Rules, report and certificate, where they are asked for, and the ledger of a series."""
+    if (turn := release.turn) is not None:
+        where = targets.data if is_remote(targets.data) else without_password(targets.data)
+        at = None if where == "-" else where if is_remote(where) or is_address(where) else os.path.realpath(where)
+        staged[turn.path].write(turn.ledger.written_to(at, sha256, dict(flags)).to_bytes())
     if targets.rules is not None:
         staged[targets.rules].write(_csv(release.proposal.rules(lambda token: as_written.get(token, ""))))
     if targets.report is not None:

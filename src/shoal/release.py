@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import IO, Any, Unpack
 
 import numpy as np
 
+from shoal.algorithms import OF_SERIES, entry
 from shoal.algorithms.recoding import Options, Progress, listener
 from shoal.certificate.document import CertificateFile, given_certificate
 from shoal.certificate.facts import Published
@@ -26,7 +27,7 @@ from shoal.errors import InputError, ShoalError, option
 from shoal.evaluation.raw_risk import Exposed, raw_risk
 from shoal.guarantees.audit import Audit
 from shoal.guarantees.constraints.policy import Policy
-from shoal.guarantees.registry import Guarantee
+from shoal.guarantees.registry import Guarantee, check_counts_people, promised_in_people
 from shoal.hierarchy.tree import Hierarchy
 from shoal.limits import limited_inputs
 from shoal.models import Outcome, Proposal, Roles, model_of, with_knowledge
@@ -44,15 +45,30 @@ from shoal.records.formats.one_hot import ITEMS, OneHot
 from shoal.records.formats.tabular import Tabular
 from shoal.records.layout import CELLED, Layout
 from shoal.records.records import Records
-from shoal.records.source import Source
+from shoal.records.source import SetReading, Source
+from shoal.records.spelling.local_forms import respell
 from shoal.records.storage.digest import row_digest
 from shoal.records.storage.memory import peak_bytes
 from shoal.records.storage.scratch import Scratch
 from shoal.records.storage.streams import is_stream
 from shoal.records.stores.once import one_copy
+from shoal.series.ledger import turn_at, was_read
+from shoal.series.stacking import stacked_batches
+from shoal.series.turns import Turn, turn_of
 from shoal.showing import Plotted, log, watching
 
-__all__ = ["Release", "Targets", "Written", "anonymize", "audit", "resolve_hierarchy", "run", "shuffle", "verify"]
+__all__ = [
+    "Release",
+    "Targets",
+    "Written",
+    "anonymize",
+    "audit",
+    "resolve_hierarchy",
+    "run",
+    "shuffle",
+    "stack",
+    "verify",
+]
 
 Path = str | os.PathLike[str]
 
@@ -61,8 +77,22 @@ SECRET_SHOWN = (
     "PGPASSWORD or ~/.pgpass keep it out of sight"
 )
 KEPT_ORDER = "the rows keep the order of the input, which can give people away; the certificate says so"
-_READING = ("format", "items", "id", "separator", "drop", "numeric")
-_WAY = ("quasi", "items", "one_hot", "sensitive", "keep", "drop", "id", "separator", "numeric", "hierarchy", "unknown")
+_READING = ("format", "items", "id", "person", "separator", "drop", "numeric", "spelling")
+_WAY = (
+    "quasi",
+    "items",
+    "one_hot",
+    "sensitive",
+    "keep",
+    "drop",
+    "id",
+    "person",
+    "separator",
+    "numeric",
+    "spelling",
+    "hierarchy",
+    "unknown",
+)
 
 Read = tuple[Source, Any]
 """What was read for a plan, and its guarantee, which then knows what in the data is sensitive."""
@@ -90,9 +120,13 @@ def run(
     plan = read_plan(plan) if isinstance(plan, str | os.PathLike) else plan
     if plan.on_spark:
         raise plan.refusal(("engine",), "this plan is for Spark: run it with shoal run, or take engine: local")
-    with one_copy(), watching(progress) as watch:
-        targets = check_files(plan, force=force)
+    with one_copy(), watching(progress) as watch, turn_at(plan.ledger):
+        targets = check_files(plan, force=force or plan.ledger is not None)
         with plan.speaking():
+            if plan.ledger is not None:  # what is there may be the answer to the same input
+                read = read or read_for(plan)
+                if not was_read(plan.ledger, read[0].sha256):
+                    check_files(plan, force=force)
             release = release_of(plan, watch, read)
         check_hash(plan, release.input_sha256)
         if targets is not None:
@@ -149,16 +183,31 @@ def release_of(plan: Plan, progress: Progress | None = None, read: Read | None =
     options = Options(**given, progress=listener(progress))
     options.tell("reading", 0.0)
     source, guarantee = read or read_for(plan)
-    proposal: Proposal = model_of(guarantee).proposal(source, guarantee, asked, options)
+    turn = None if plan.series is None else turn_of(plan, source, guarantee, asked, options)
+    if turn is not None:
+        if turn.proposal is None:
+            return _unpublished(plan, turn, guarantee, started)
+        source, proposal = turn.source, turn.proposal
+    else:
+        if source.records.people is not None:
+            check_counts_people(plan.kind, entry(plan.kind, plan.algorithm)[0])
+            guarantee = promised_in_people(guarantee)
+        proposal = model_of(guarantee).proposal(source, guarantee, asked, options)
 
     if proposal.stay is not None:
         gone = len(source) - len(np.unique(proposal.stay))
         if gone > (asked["suppress_rows"] or 0.0) * len(source):
             raise _refused(proposal, f"it leaves out {gone:,} of {len(source):,} rows")
         source = replace(source, records=source.records.take(proposal.stay))
+    if source.forms:
+        assert isinstance(proposal.published, Records)
+        proposal = replace(proposal, published=respell(proposal.published, dict(source.forms)))
     options.tell("counting what the raw data gives away", 0.0)
     risk = raw_risk(source, guarantee, threads=options.threads)
-    published = proposal.published if plan.keep_order else shuffle(proposal.published, proposal.together)
+    published = proposal.published
+    if source.records.people is not None:  # rows are in the order of the input, and are whose they were
+        published = replace(published, people=source.records.people)
+    published = published if plan.keep_order else shuffle(published, proposal.together)
     try:
         verdict = _audit(published, proposal.guarantee, threads=options.threads, progress=progress)
     except InputError as error:
@@ -182,7 +231,14 @@ def release_of(plan: Plan, progress: Progress | None = None, read: Read | None =
         f"{len(published):,}",
         time.monotonic() - started,
     )
-    inputs = (without_password(data), *specs, plan.sensitive, asked["knowledge"], _policy_path(guarantee))
+    inputs = (
+        source.state or without_password(data),
+        *specs,
+        plan.sensitive,
+        asked["knowledge"],
+        _policy_path(guarantee),
+        None if turn is None else turn.path,
+    )
     return Release(
         published=published,
         proposal=proposal,
@@ -194,13 +250,37 @@ def release_of(plan: Plan, progress: Progress | None = None, read: Read | None =
         layout=source.layout,
         seconds=time.monotonic() - started,
         peak_mb=peak_mb(),
-        notes=proposal.notes
+        notes=(() if turn is None else turn.notes)
+        + proposal.notes
         + advice
         + ((KEPT_ORDER,) if plan.keep_order else ())
         + ((SECRET_SHOWN,) if is_address(data) and address_of(data).secrets else ()),
         risk=risk,
         origin=source.origin,
         request=_way_of(plan, proposal),
+        series=None if turn is None else turn.facts,
+        turn=turn,
+    )
+
+
+def _unpublished(plan: Plan, turn: Turn, guarantee: Any, started: float) -> Release:
+    """The release of a turn in which nothing is published."""
+    data = without_password(plan.data)
+    nothing = turn.source.baskets.take(np.zeros(0, np.int64))
+    return Release(
+        published=nothing,
+        proposal=Proposal(guarantee, nothing, None, plan.algorithm or OF_SERIES[0], {}, {}),
+        audit=guarantee.audit(nothing),
+        keep_order=plan.keep_order,
+        source=turn.source.name,
+        inputs=(*((os.fspath(data),) if isinstance(data, str | os.PathLike) else ()), turn.path),
+        input_sha256=turn.source.sha256,
+        layout=turn.source.layout,
+        seconds=time.monotonic() - started,
+        peak_mb=peak_mb(),
+        notes=turn.notes,
+        series=None if turn is None else turn.facts,
+        turn=turn,
     )
 
 
@@ -236,6 +316,59 @@ def read_for(plan: Plan) -> Read:
 def _refused(proposal: Proposal, why: str) -> ShoalError:
     return ShoalError(
         f"the audit refuses what {proposal.algorithm} proposed: {why}; this is a bug in Shoal, please report it; nothing was written"
+    )
+
+
+def stack(
+    ledger: Path,
+    files: Sequence[Path],
+    *,
+    threads: int | None = None,
+    progress: Progress | bool | None = None,
+    **reading: Unpack[SetReading],
+) -> Release:
+    """Published batches of a series put together, those that are older expressed under the cut that the series has now.
+
+    Nothing is written yet: `Release.write` does that, with a certificate as for any release. Its losses are those that a reader can see.
+
+    Args:
+        ledger: The ledger of the series.
+        files: The batches, as they were published.
+        **reading: How they are read, as for `shoal.read`.
+
+    Raises:
+        InputError: The ledger, or a file, is not usable, or a file is no batch of the series.
+
+    >>> import shoal
+    >>> rows = [["milk", "bread"], ["milk", "bread"], ["milk", "gin"], ["milk", "gin"]]
+    >>> for name, batch in (("monday.csv", rows), ("tuesday.csv", rows[:2])):
+    ...     release = shoal.anonymize(batch, shoal.KmAnonymity(k=2, m=2), hierarchy="balanced:2", series="ledger.json")
+    ...     written = release.write(name)
+    >>> shoal.stack("ledger.json", ["monday.csv", "tuesday.csv"]).rows
+    6
+    """
+    check_keywords(reading, SetReading.__annotations__, "stack")
+    started = time.monotonic()
+    with one_copy(), watching(progress) as watch, limited_inputs(reading.get("input_limit")):
+        said = {name: value for name, value in reading.items() if name != "input_limit"}
+        source, proposal, facts = stacked_batches(ledger, files, said)
+        published = shuffle(proposal.published)
+        verdict = _audit(published, proposal.guarantee, threads=threads, progress=watch)
+    if not verdict.holds:
+        raise _refused(proposal, f"{proposal.guarantee} does not hold")
+    return Release(
+        published=published,
+        proposal=proposal,
+        audit=verdict,
+        keep_order=False,
+        source=source.name,
+        inputs=tuple(os.fspath(path) for path in (*files, ledger)),
+        input_sha256=source.sha256,
+        layout=source.layout,
+        seconds=time.monotonic() - started,
+        peak_mb=peak_mb(),
+        notes=proposal.notes,
+        series=facts,
     )
 
 
@@ -314,6 +447,8 @@ def scratch_for(
 
 def audited_source(source: Source, guarantee: Any, **how: Any) -> Audit:
     """As `audit`, of what has been read already."""
+    if source.records.people is not None:
+        guarantee = promised_in_people(guarantee)
     # Promises about tables see one even where it has sets alone: it knows which of their items are sensitive.
     rows = source.records if guarantee.model in ("rt", "lm") else source.rows
     return _audit(rows, guarantee, **how)
@@ -451,8 +586,17 @@ class Release(Outcome, Tabular, Plotted):
     """What the attacker of the promise would learn from the raw data."""
     origin: Any = None
     """Which table of which database it was made from, if it was: no release may write over it."""
+    series: Mapping[str, Any] | None = None
+    """What there is to say of the series that it belongs to."""
+    turn: Turn | None = None
+    """Its place in a series, if it belongs to one, and the ledger that becomes current with it."""
     request: Mapping[str, Any] = field(default_factory=dict)
     """How the input was read and which trees values went along, as keywords: `evaluate` and `attack` need not be told again."""
+
+    @property
+    def is_published(self) -> bool:
+        """Whether there is anything to publish: in a series all rows may have to wait, or may have been published before."""
+        return self.turn is None or self.turn.proposal is not None
 
     def arrow_parts(self) -> tuple[Any, tuple[tuple[str, str], ...], str]:
         """The published rows, in the types that columns came in, for frames."""
@@ -495,7 +639,7 @@ class Release(Outcome, Tabular, Plotted):
             what = "the format" if format is not None else "an open file for the certificate"
             raise InputError(f"{what} is for data that go to an open file; a path tells both by its name")
         targets = Targets.of(path, certificate, rules, sign, report)
-        with watching(progress) as watch:
+        with watching(progress) as watch, turn_at(None if self.turn is None else self.turn.path):
             self.written.append(write(self, targets, force=force, progress=watch))
         return self.written[-1]
 
@@ -504,6 +648,8 @@ class Release(Outcome, Tabular, Plotted):
     ) -> Written:
         if not hasattr(file, "write"):
             raise InputError(f"a {type(file).__name__} cannot be written to; give a path or an open file")
+        if self.turn is not None:
+            raise InputError("a release of a series becomes current together with its ledger; give a path")
         if given := [name for name, value in others.items() if value is not None]:
             raise InputError(f"{option(given[0])} is for releases that are written to a path; write it there")
         if not (certificate is None or hasattr(certificate, "write")):
@@ -534,6 +680,7 @@ class Release(Outcome, Tabular, Plotted):
 
     def facts(self, last: Written | None) -> dict[str, Any]:
         """What the owner may know of it, as it was last written."""
+        last = last if self.is_published else None
         layout = last.layout if last else self.layout
         return {
             **self.first_facts(),
@@ -555,6 +702,7 @@ class Release(Outcome, Tabular, Plotted):
             "report": last.targets.report if last else None,
             "risk": [exposed.to_dict() for exposed in self.risk],
             "notes": [*self.notes, *(last.notes if last else ())],
+            **({} if self.series is None else {"series": dict(self.series)}),
         }
 
 

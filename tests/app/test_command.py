@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import typer
 
+from shoal.app.server.office import Front, Office
 from shoal.cli.web import app
 from shoal.errors import InputError
 
@@ -31,9 +33,22 @@ def test_flags_reach_the_server(asked):
     run()
     run("--demo", "--port", "8123", "--no-browser", "--workspace", "data", "--upload-limit", "500MB")
     assert asked == [
-        (("shoal-workspace", 0), {"demo": False, "open_browser": True, "upload_limit": 4 * 10**9}),
-        (("data", 8123), {"demo": True, "open_browser": False, "upload_limit": 5 * 10**8}),
+        (("shoal-workspace", 0), {"demo": False, "open_browser": True, "upload_limit": 4 * 10**9, "office": None}),
+        (("data", 8123), {"demo": True, "open_browser": False, "upload_limit": 5 * 10**8, "office": None}),
     ]
+
+
+def test_an_app_behind_a_proxy_is_told_where_it_is(asked):
+    pytest.importorskip("nicegui")
+    run("--behind", "https://shoal.example/anna", "--listen", "unix:socket", "--token-file", "token")
+    office = Office(Front("shoal.example", "/anna"), "unix:socket", Path("token"))
+    assert asked[0][1]["office"] == office
+    for wrong in (["--listen", "0.0.0.0:80"], ["--token-file", "t"]):
+        with pytest.raises(InputError, match="--behind"):
+            run(*wrong)
+    with pytest.raises(InputError, match="leave one of them out"):
+        run("--behind", "https://shoal.example", "--listen", "unix:socket", "--port", "8101")
+    assert len(asked) == 1
 
 
 def test_without_nicegui_one_sentence_says_what_to_install(asked, monkeypatch):

@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 import shoal
+from serving import until, violations
 
 STEPS = ("Data", "Risk", "Hierarchies", "Promise", "Run", "Result", "Release")
 PICTURES = os.environ.get("SHOAL_SCREENSHOTS")
@@ -89,6 +90,7 @@ def test_from_a_file_to_a_release_that_holds(served, page, tmp_path, model):
         page.set_viewport_size({"width": 1280, "height": 720})
     bring(served, page, journey)
     arrived(page, "Data")
+    within_reach(page, model)
     for column, role in journey.roles.items():
         page.get_by_label(f"Role of column {column}").click()
         page.get_by_role("option", name=role).click()
@@ -97,12 +99,14 @@ def test_from_a_file_to_a_release_that_holds(served, page, tmp_path, model):
     onward(page, "Risk")
     expect(page.locator(".sh-headline")).to_be_visible(timeout=240_000)
     picture(page, model, "risk")
+    within_reach(page, model)
     onward(page, "Hierarchies")
     if model == "km":
         page.locator("[role=treeitem]").first.wait_for()
         if PICTURES:  # the icicle is coloured when the best cut is known
             page.get_by_role("button", name=re.compile("lost$")).wait_for(timeout=120_000)
     picture(page, model, "hierarchies", "The tree")
+    within_reach(page, model)
     onward(page, "Promise")
     if journey.choose is not None:
         page.get_by_role("button", name=f"Choose this: {journey.choose}").click()
@@ -112,15 +116,19 @@ def test_from_a_file_to_a_release_that_holds(served, page, tmp_path, model):
         filled = "[...document.querySelectorAll('.sh-map-cell')].every(cell => cell.textContent.includes('%'))"
         page.wait_for_function(filled, timeout=120_000)
     picture(page, model, "promise", "The map: what each promise would keep")
+    within_reach(page, model)
     onward(page, "Run")
     page.get_by_role("button", name="Run", exact=True).click()
     expect(page.locator("li.sh-job .sh-tag-good")).to_have_count(1, timeout=120_000)
+    within_reach(page, model)
     onward(page, "Result")
     expect(page.get_by_text("The promise holds.")).to_be_visible()
     picture(page, model, "result", "What can an analyst still do?")
+    within_reach(page, model)
     onward(page, "Release")
     expect(page.get_by_text("Safe to publish")).to_be_visible()
     picture(page, model, "release")
+    within_reach(page, model)
     assert no_refusals(page)
 
     data = saved(page, re.compile("^Save "), tmp_path)
@@ -160,6 +168,24 @@ def arrived(page: Any, step: str) -> None:
     expect(page.get_by_role("heading", level=1)).to_have_text(step)
     expect(page.locator("[aria-current=step]")).to_contain_text(step)
     assert no_refusals(page)
+
+
+def within_reach(page: Any, model: str) -> None:
+    """A panel is within everybody's reach: in both themes, at the width of a telephone, each chart by keyboard and with a table behind it.
+
+    Looked at on the ways of the demo and of a table with items, which have most on their panels.
+    """
+    if model not in ("km", "rt"):
+        return
+    size = page.viewport_size
+    for scheme in ("dark", "light") if model == "km" else ("light",):
+        page.emulate_media(color_scheme=scheme)
+        assert violations(page) == []
+    page.set_viewport_size({"width": 390, "height": 800})
+    until(lambda: page.evaluate("document.documentElement.scrollWidth") <= 390)
+    page.set_viewport_size(size)
+    bare = "charts => charts.filter(one => one.tabIndex < 0 || !one.closest('.sh-card')?.querySelector('table')).length"
+    assert page.locator(".sh-figure").evaluate_all(bare) == 0
 
 
 def no_refusals(page: Any) -> bool:

@@ -99,7 +99,7 @@ def test_a_page_finds_the_app_again_after_a_restart(tmp_path, browser):
     expect(page.locator(".sh-gone")).to_contain_text("start it again with shoal app")
     with serving(tmp_path / "work", start) as again:
         assert again.base == first.base
-        expect(page.locator(".sh-gone")).to_contain_text("Open the address that it has printed")
+        expect(page.locator(".sh-gone")).to_contain_text("Open its address with the token once more")
         other = page.context.new_page()
         other.goto(again.url)
         other.wait_for_selector("text=Your projects")

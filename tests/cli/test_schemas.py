@@ -36,6 +36,8 @@ CALLS = (
     "reconstruct chunks.csv --k 2 -o drawn.csv --json",
     f"audit {PEOPLE},codes,disease --model k --k 4 --keep ward --json",
     f"audit {PEOPLE},disease --model rt --k 4 --m 1 --items codes --keep ward --json",
+    f"anonymize {BASKETS} --series ledger.json -o batch.csv --json",
+    "stack ledger.json batch.csv --json",
     "gate gate.yaml --json",
     f"rules {PEOPLE},codes --sensitive disease --keep ward --knowledge knowledge.jsonl --redundant --min-exp 0.1 --json",
     f"profile {PEOPLE},codes,disease,ward --k 3 --json",

@@ -1,6 +1,7 @@
 """What a release would keep, beforehand: ranges from samples, against what releases do keep."""
 
 import random
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -38,6 +39,16 @@ def test_a_range_is_wider_where_less_was_tried(kept, at_share, quarter, tried):
     assert less.low == more.low
 
 
+@dataclass(frozen=True)
+class Proposed:
+    """A proposal, as far as ranges look at it."""
+
+    loss: dict
+    kept: dict
+    hurried: bool
+    optimal: bool | None
+
+
 def test_what_was_tried_on_all_rows_is_no_range():
     baskets = shop(1_500)
     found = shoal.profile(baskets, 5, 2).outlook
@@ -48,6 +59,16 @@ def test_what_was_tried_on_all_rows_is_no_range():
     told = found.to_dict()
     assert told["loss"]["info"] == pytest.approx([release.loss["info"]] * 2)
     assert told["kept"]["exact"] == pytest.approx([release.kept["exact"]] * 2)
+
+
+@pytest.mark.parametrize(("hurried", "optimal"), [(True, None), (False, False)])
+def test_a_search_that_had_less_time_than_a_release_has_leaves_a_range(hurried, optimal):
+    found = Proposed({"info": 0.2}, {"exact": 0.6, "pairs": 1.0}, hurried, optimal)
+    ranges = home.Trial([0] * 9, 9, found).ranges()
+    assert ranges["info"] == home.Range(pytest.approx(0.745), pytest.approx(0.855))
+    assert ranges["exact"] == home.Range(pytest.approx(0.495), pytest.approx(0.705))
+    assert ranges["pairs"] == home.Range(1.0, 1.0)
+    assert home.Trial([0] * 9, 9, replace(found, hurried=False, optimal=None)).ranges()["info"] == home.Range(0.8, 0.8)
 
 
 @pytest.mark.parametrize(("k", "seed"), [(5, 1), (5, 2), (5, 3), (20, 2)])

@@ -51,6 +51,19 @@ GROUPS: dict[str, list[str]] = {
         "anonymize baskets.csv --hierarchy tree.csv --k 3 --m 2 -o out.csv --force --certificate out.html",
         "verify out.html out.csv",
     ],
+    "series": [
+        "anonymize baskets.csv --hierarchy tree.csv --k 3 --m 2 --series ledger.json -o one.csv --json",
+        "anonymize baskets.csv --hierarchy tree.csv --k 3 --m 2 --series ledger.json -o one.csv --json",
+        "anonymize baskets.csv --hierarchy tree.csv --k 4 --m 2 --series ledger.json -o three.csv",
+        "anonymize baskets.csv --model k --k 4 --series ledger.json -o three.csv",
+        "anonymize baskets.csv --hierarchy tree.csv --k 3 --m 2 --wait 2 -o three.csv",
+        "stack ledger.json one.csv -o all.csv",
+        "stack ledger.json one.csv --json",
+        "stack ledger.json one.csv one.csv",
+        "stack ledger.json baskets.csv",
+        "stack nowhere.json one.csv",
+        "verify all.csv.certificate.json all.csv",
+    ],
     "km-algorithms": [
         *(
             f"anonymize baskets.csv --hierarchy tree.csv --k 3 --m 2 --algorithm {name} --json"

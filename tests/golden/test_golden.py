@@ -25,6 +25,7 @@ EXPECTED = Path(__file__).parent / "expected"
 VOLATILE = (
     (re.compile(r"\b[0-9a-f]{64}\b"), "<sha256>"),
     (re.compile(r"^[0-9a-f]{8}$", re.MULTILINE), "<part of a sha256>"),
+    (re.compile(r'("id": )"[0-9a-f]{16}"'), r'\1"<series>"'),
     (re.compile(r'("(?:seconds|peak_mb|key_id|public_key|signature)": )("[^"]*"|[-0-9.e+]+)'), r"\1<volatile>"),
     (re.compile(r'("(?:shoal|python|numpy|scipy|numba|typst)": )"[^"]*"'), r"\1<version>"),
     (re.compile(r"\b20[0-9]{2}-[0-9]{2}-[0-9]{2}\b"), "<date>"),
@@ -81,6 +82,8 @@ def contents_of(folder: Path) -> dict[str, str]:
 
 
 def _text_of(path: Path) -> str:
+    if path.name == "ledger.json":
+        return "(a ledger)"
     if path.name.endswith(".csv.gz"):
         return _sorted(gzip.decompress(path.read_bytes()).decode())
     if path.suffix in BINARY:

@@ -85,7 +85,7 @@ def test_what_stands_behind_a_number_is_copied_and_counted(rows, seed):
             for place, (i, tail) in zip(before.tolist(), behind, strict=True):
                 assert source[place + 1 : place + 2 + len(tail)].tolist() == [*tail, -(i + 1)]
         count, touched, ends = np.zeros(n, np.int32), np.empty(n, np.int32), np.empty(len(behind), np.int64)
-        n_touched = count_behind(copies, places, ends, 0, len(behind), count, touched)
+        n_touched = count_behind(copies, places, ends, 0, len(behind), count, touched, None, count, count)
         assert count.tolist() == [sum(v in tail for _, tail in behind) for v in range(n)]
         assert sorted(touched[:n_touched].tolist()) == np.flatnonzero(count).tolist()
         assert (-copies[ends] - 1).tolist() == [i for i, _ in behind]

@@ -60,7 +60,9 @@ def test_an_address_that_cannot_be_read_is_refused_in_one_sentence_without_its_s
 
 
 def test_an_unknown_scheme_is_answered_with_what_is_supported():
-    with pytest.raises(InputError, match=r"s3://, gs://, az:// .*https:// .*postgresql://, sqlite: and duckdb:"):
+    with pytest.raises(
+        InputError, match=r"s3://, gs://, az:// .*https:// .*postgresql://, sqlite:, .*duckdb:, delta: and iceberg:"
+    ):
         shoal.read("hdfs://host/b.csv")
 
 

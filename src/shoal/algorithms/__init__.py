@@ -78,6 +78,8 @@ ALGORITHMS: dict[str, dict[str, Entry]] = {
 }
 """Per kind of data and promise, the home of each algorithm (its function has the algorithm's name); the first is the default."""
 ALGORITHMS["lm"] = ALGORITHMS["rt"]
+OF_SERIES = ("hybrid", "exact")
+"""What may choose the cut of a series, which all of its rows share; the first unless it is said."""
 
 
 def kind_of(guarantee: Any) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -115,6 +115,8 @@ class Outcome:
     """Figures for a reader of the release's JSON: rounds, classes, merges, the order that won."""
     notes: tuple[str, ...] = ()
     """For the owner, in plain words: what was changed about the request, and why."""
+    hurried: bool = False
+    """Whether a time limit ended its search."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +143,7 @@ class Recoding(Outcome):
         token_of[used] = np.arange(len(used), dtype=np.int32)
         rows = laid_out(baskets.offsets, baskets.items, token_of[self.node], len(used), threads)
         offsets, out = moved_together(rows)
-        published = Baskets(offsets, out, tuple(names[v] for v in used))
+        published = Baskets(offsets, out, tuple(names[v] for v in used), people=baskets.people)
         if self.deletions is None:
             return published
         return _without(published, self.deletions.row, token_of[self.deletions.node])
@@ -205,7 +207,7 @@ class LocalRecoding(Outcome):
             row = np.repeat(np.arange(len(baskets), dtype=np.int64), lengths)
             lengths = np.bincount(row[stands], minlength=len(baskets))
             coded = Baskets.from_codes(lengths, node[stands], self.hierarchy.names)
-        return Baskets(coded.offsets, coded.items, coded.vocabulary)
+        return Baskets(coded.offsets, coded.items, coded.vocabulary, people=baskets.people)
 
     @property
     def deleted(self) -> int:
@@ -246,6 +248,5 @@ def _without(baskets: Baskets, row: npt.NDArray[np.int64], token: npt.NDArray[np
     kept = np.ones(len(baskets.items), np.bool_)
     # Rows ascend, and tokens within a row: so do these keys.
     kept[np.searchsorted(rows * n + baskets.items, row * n + token)] = False
-    return Baskets.from_codes(
-        np.bincount(rows[kept], minlength=len(baskets)).astype(np.int64), baskets.items[kept], baskets.vocabulary
-    )
+    lengths = np.bincount(rows[kept], minlength=len(baskets)).astype(np.int64)
+    return replace(Baskets.from_codes(lengths, baskets.items[kept], baskets.vocabulary), people=baskets.people)

@@ -24,6 +24,7 @@ from shoal.errors import InputError, Message, option
 from shoal.hierarchy.files import read_hierarchy
 from shoal.hierarchy.spec import is_made
 from shoal.plan.model import Plan
+from shoal.records.database.address import file_of
 from shoal.records.source import fingerprint
 
 Path = str | os.PathLike[str]
@@ -169,7 +170,12 @@ def differences(plan: Plan, content: Mapping[str, Any]) -> Iterator[str]:
     keyed = key if key is not None and key_id(key) == content.get("key_id") else None
     yield from _other_trees(plan, content.get("hierarchy") or {}, keyed)
     stated_input = content.get("input", {}).get("hmac_sha256")
-    if keyed is not None and stated_input is not None and isinstance(plan.data, str) and os.path.isfile(plan.data):
+    if (
+        keyed is not None
+        and stated_input is not None
+        and isinstance(plan.data, str)
+        and os.path.isfile(file_of(plan.data))
+    ):
         with suppress(InputError):
             if not compare_digest(hmac_of(fingerprint(plan.data), keyed), stated_input):
                 yield "original"

@@ -96,6 +96,7 @@ PARTS = (
             "t",
             "distance.*",
             "local",
+            "counted",
             "sensitive_items",
             "sets",
             "families",
@@ -136,6 +137,7 @@ PARTS = (
             "fuzzy.*",
         ),
     ),
+    Part("series", owners=("id", "kind", "release", "stacked")),
     Part("input", always=True, owners=("hmac_sha256",)),
     Part("key_id", always=True, owners=_ITSELF),
     Part("versions", dict, owners=("shoal", "python", "numpy", "scipy", "numba", "typst")),
@@ -194,8 +196,10 @@ class Published:
         return facts
 
     def _audit(self) -> dict[str, Any]:
-        """What a certificate says about the audit. What rules leave possible depends on the rules, which are not for its readers."""
-        facts = dict(self.audit.facts)
+        """What a certificate says about the audit. What rules leave possible depends on the rules, which are not for its
+        readers, and how many people there are is the owner's alone to know."""
+        owners = ("counted", "people", "fewest_people")
+        facts = {name: fact for name, fact in self.audit.facts.items() if name not in owners}
         if "knowledge" in self.audit.guarantee:
             facts.pop("fewest_values", None)
         return {

@@ -27,6 +27,7 @@ h2 { font-size: 1.1rem; margin: 2rem 0 .5rem; border-bottom: 1px solid #bbb; }
 .broken { border-color: #c1440e; }
 table { border-collapse: collapse; margin: .75rem 0; width: 100%; }
 th, td { text-align: left; vertical-align: top; padding: .2rem .8rem .2rem 0; border-bottom: 1px solid #e4e4e4; overflow-wrap: anywhere; }
+h1, p, li, th, td { unicode-bidi: plaintext; text-align: left; }
 tbody th { font-weight: normal; color: #555; width: 40%; }
 svg { max-width: 100%; height: auto; }
 @media print { body { font-size: 11pt; margin: 0; max-width: none; } h2 { break-after: avoid; } tr, svg, li { break-inside: avoid; } }

@@ -7,7 +7,7 @@ from typing import Any
 
 from shoal.errors import InputError, option
 from shoal.guarantees.km_local import LocalKmAnonymity
-from shoal.guarantees.registry import GUARANTEES, MODELS, guarantee_from, kind_for
+from shoal.guarantees.registry import GUARANTEES, MODELS, guarantee_from, kind_for, promised_in_people
 from shoal.records.storage.digest import DIGEST
 
 
@@ -23,11 +23,17 @@ def guarantee_of(content: Mapping[str, Any], policy: Any = None) -> Any:
     if None in numbers.values():
         raise InputError("the certificate lacks a number of its promise; give the file that shoal wrote")
     if kind == "km" and facts.get("local"):
-        return LocalKmAnonymity(**numbers)
+        return _in_people(LocalKmAnonymity(**numbers), facts)
     if needs_policy(content):
         return _under(policy, facts, numbers)
     # A certificate that does not say how missing values were read is held to the safe reading.
-    return guarantee_from(kind, numbers | {name: facts[name] for name in GUARANTEES[kind].settings if name in facts})
+    settings = {name: facts[name] for name in GUARANTEES[kind].settings if name in facts}
+    return _in_people(guarantee_from(kind, numbers | settings), facts)
+
+
+def _in_people(guarantee: Any, facts: Mapping[str, Any]) -> Any:
+    """The guarantee as its certificate states it: in people, if these were counted."""
+    return promised_in_people(guarantee) if facts.get("counted") == "people" else guarantee
 
 
 def needs_policy(content: Mapping[str, Any]) -> bool:

@@ -42,6 +42,7 @@ _HOMES = {
     "bundle": "bundle",
     "evaluate": "evaluate",
     "reconstruct": "reconstruct",
+    "stack": "stack",
     "compare": "compare",
     "reproduce": "reproduce",
     "rules": "rules",

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     *options.KNOWN,
     *("threads", "memory_limit"),
     *options.TABLES,
+    *("series", "series_kind", "wait"),
     "engine",
 )
 def anonymize(
@@ -111,6 +112,10 @@ def show_release(release: Release, out: Console) -> None:
     from shoal.guarantees.registry import kind_of
 
     facts = release.to_dict()
+    if not release.is_published:
+        for note in facts["notes"]:
+            out.print(printable(note), soft_wrap=True)
+        return
     out.print()
     out.print(f"{release.guarantee} holds", style="bold green", end="")
     out.print(f"  {_counted(release)}")
@@ -151,7 +156,8 @@ def _counted(release: Release) -> str:
         return f"{what} counted in the published table, none in fewer than {k} rows"
     if release.guarantee.model == "constraints":
         return f"{number_of(checked, 'part')} of protected sets counted in the published rows, none in fewer than {k}"
-    return f"{number_of(checked, 'itemset')} counted in the published rows, none of them in fewer than {k}"
+    of = f" people of {release.audit.facts['people']:,}" if "people" in release.audit.facts else ""
+    return f"{number_of(checked, 'itemset')} counted in the published rows, none of them in fewer than {k}{of}"
 
 
 def worth_lines(facts: dict[str, Any]) -> Any:
@@ -223,7 +229,17 @@ def _generalized(facts: dict[str, Any]) -> Any:
     lines.add_row(
         "algorithm", facts["algorithm"], f"over {facts['hierarchy']['source']}, {facts['hierarchy']['leaves']:,} leaves"
     )
+    if (series := facts.get("series")) is not None:
+        lines.add_row("series", *_place_in(series))
     return _ended(lines, facts)
+
+
+def _place_in(series: dict[str, Any]) -> tuple[str, str]:
+    if series["kind"] == "batches":
+        waiting = number_of(series["waiting"], "row waits", "rows wait")
+        return f"batch {series['batch']:,}", f"{waiting} for later ones"
+    waiting = f"{series['waiting']:,} of {number_of(series['people'], 'person', 'people')} {'waits' if series['waiting'] == 1 else 'wait'}"
+    return f"release {series['release']:,}", f"{series['kept']:.1%} of what these people have is in it; {waiting}"
 
 
 def _grouped(facts: dict[str, Any]) -> Any:

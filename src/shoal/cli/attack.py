@@ -1,4 +1,4 @@
-"""`shoal attack`: linkage, homogeneity, and background knowledge against a release."""
+"""`shoal attack`: linkage, homogeneity, and background knowledge against a release, or several releases put together."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from shoal.cli.terminal import (
     table,
     values_shown,
 )
-from shoal.errors import number_of
+from shoal.errors import InputError, number_of
 from shoal.options import KNOWLEDGE
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from shoal.attacks.background import BackgroundAttack
     from shoal.attacks.homogeneity import Homogeneity
+    from shoal.attacks.several_releases import SeveralReleases
     from shoal.evaluation.evaluation import Evaluation
 
 SUCCEEDED = 3
@@ -39,7 +40,27 @@ SUCCEEDED = 3
     k=options.option_with("k", "The crowd: nobody is narrowed down to fewer than k rows."),
 )
 def attack(
-    data: options.Data,
+    data: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="DATA...",
+            help="The release; with --series, several in their order. A file of sets or a table, - for standard input, or a table of a "
+            "database, as for shoal anonymize.",
+            show_default=False,
+        ),
+    ],
+    series: Annotated[
+        bool,
+        options.flag("--series", "Put releases of the same people together, the oldest first.", KNOWLEDGE),
+    ] = False,
+    originals: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILE",
+            help="Series: what a release was made from; once for each, in the same order. With --person, people are counted.",
+            rich_help_panel=KNOWLEDGE,
+        ),
+    ] = None,
     raw: Annotated[
         str | None,
         typer.Option(
@@ -80,6 +101,9 @@ def attack(
     those that the --raw table shows, or, without either, those that the release itself shows (a value that is in no bucket with
     such a row); and that every value of a bucket belongs to exactly one of its rows. How many rows have fewer than l values left?
 
+    Series (--series A B ...): what two releases of the same people tell together that neither tells alone: who came in between, what one
+    says finer than the other, which rows are one person's. With --originals and --person, how many people are found.
+
     Exit code 0: nobody is found; 3: somebody is.
 
     [bold]shoal attack public.csv --raw baskets.csv --hierarchy tree.csv --k 5 --m 2[/bold]
@@ -87,13 +111,22 @@ def attack(
     [bold]shoal attack public.csv --quasi age,sex --sensitive diagnosis[/bold]
 
     [bold]shoal attack buckets.csv --raw adult.csv --quasi age,sex --sensitive occupation --l 3[/bold]
+
+    [bold]shoal attack --series march.csv april.csv --hierarchy tree.csv --k 5 --m 2[/bold]
     """
+    if series:
+        unused = {"--raw": raw, "--rules": rules, "--plot": plot}
+        unused |= {"--" + name.replace("_", "-"): value for name, value in given.items() if name not in _FOR_SERIES}
+        return _attack_series(data, originals or [], unused, show_values, json, **given)
     from shoal.studies.attack import attack as play
 
+    if len(data) > 1 or originals:
+        what = "several releases" if len(data) > 1 else "--originals"
+        raise InputError(f"{what} are for --series; add it, or leave them out")
     check_plot(plot)
     prepare()
     with progress() as tell:
-        found = play(data, raw=raw, rules=rules, sample=sample, seed=seed, examples=examples, progress=tell, **given)
+        found = play(data[0], raw=raw, rules=rules, sample=sample, seed=seed, examples=examples, progress=tell, **given)
     write_plot(plot, found.svg())
     if json:
         print_json(found.to_dict())
@@ -102,6 +135,67 @@ def attack(
         out.print()
         _SHOWN[found.kind](found.outcome, out)
     return SUCCEEDED if found else 0
+
+
+_FOR_SERIES = ("k", "m", "hierarchy", "items", "id", "person", "drop", "separator", "format")
+
+
+def _attack_series(
+    releases: list[str], originals: list[str], unused: dict[str, Any], show_values: bool, json: bool, **given: Any
+) -> int:
+    """Put releases together."""
+    from shoal.studies.series_attack import attack_series
+
+    if name := next((name for name, value in unused.items() if value is not None), None):
+        raise InputError(f"{name} has no use with --series; leave it out")
+    if given.get("person") is not None and not originals:
+        raise InputError("published files do not say whose rows are; give the --originals, or leave --person out")
+    asked = {name: value for name, value in given.items() if value is not None}
+    found = attack_series(releases, originals=originals, **asked)
+    if json:
+        print_json(found.to_dict())
+    else:
+        _show_series(found.outcome, console())
+    return SUCCEEDED if found else 0
+
+
+def _show_series(found: SeveralReleases, out: Console) -> None:
+    k, m, people = found.k, found.m, found.people
+    out.print()
+    if people is not None and people.together:
+        out.print(f"{people.together:,} of {number_of(people.people, 'person', 'people')}", style="bold red", end="")
+        out.print(f" share what is known of them in all releases with fewer than {k}")
+    elif people is not None:
+        out.print("Nobody", style="bold green", end="")
+        out.print(f" of {people.people:,} people shares what is known of them in all releases with fewer than {k}")
+    elif found.found:
+        out.print("Put together, the releases give people away", style="bold red", end="")
+        out.print(f" to whoever knows up to {number_of(m, 'item')}, though each may keep its promise")
+    else:
+        out.print("Nobody", style="bold green", end="")
+        out.print(" is found by putting these releases together")
+    if people is not None:
+        alone = table("release", f">people found in it alone (fewer than {k} alike)")
+        for number, exposed in enumerate(people.alone, 1):
+            alone.add_row(str(number), f"{exposed:,}")
+        alone.add_row("together", f"{people.together:,}")
+        out.print(alone)
+        if people.unmatched:
+            rows = number_of(people.unmatched, "published row fits", "published rows fit")
+            out.print(f"note: {rows} no row of the original that is left, and count for nobody", style="yellow")
+    shown = table(
+        "releases", f">sets that gained or lost 1 to {k - 1} rows", ">finer and coarser tokens", ">rows linked"
+    )
+    for number, step in enumerate(found.steps, 1):
+        shown.add_row(
+            f"{number} and {number + 1}",
+            f"{step.changed:,} of {step.checked:,}",
+            number_of(step.mixed, "pair"),
+            f"{step.linked:,} of {step.rows:,}",
+        )
+    out.print(shown)
+    for step in found.steps:
+        _show_examples(step.examples, out)
 
 
 def _show_background(found: BackgroundAttack, out: Console) -> None:

@@ -96,14 +96,17 @@ def audit(
 def show_audit(verdict: Audit, rows: int | None, out: Console) -> None:
     """The verdict, the counts by size, and who shows it: by items and values where they may be shown, else by numbers of rows."""
     name, k = verdict.guarantee["name"], verdict.guarantee.get("k", 0)
+    people = verdict.facts.get("people")
+    crowd = "rows" if people is None else "people"
     out.print()
     if verdict.holds:
         out.print(f"{name} holds", style="bold green", end="")
-        out.print("" if rows is None else f" for all {rows:,} rows")
+        of = "" if people is None else f" of {number_of(people, 'person', 'people')}"
+        out.print("" if rows is None else f" for all {rows:,} rows{of}")
     else:
         out.print(f"{name} does not hold", style="bold red", end="")
         at_least = "" if verdict.complete else "at least "
-        broken = f"{number_of(verdict.violations, 'itemset')} in fewer than {k} rows"
+        broken = f"{number_of(verdict.violations, 'itemset')} in fewer than {k} {crowd}"
         if verdict.guarantee["model"] not in ("km", "constraints"):
             broken = (
                 f"{verdict.violations:,} of {number_of(verdict.checked, 'class and itemset', 'classes and itemsets')}"
@@ -121,7 +124,7 @@ def show_audit(verdict: Audit, rows: int | None, out: Console) -> None:
             broken = f"{verdict.violations:,} of {number_of(verdict.checked, 'class', 'classes')} of equal rows"
         out.print(f": {at_least}{broken}")
     tells = verdict.guarantee["model"] == "lm" or "telling_crowds" in verdict.facts
-    broken = "that break the promise" if tells else f"in fewer than {k} rows"
+    broken = "that break the promise" if tells else f"in fewer than {k} {crowd}"
     sizes = table("items known", ">itemsets that occur", f">{broken}")
     for size, (checked, violations) in verdict.by_size.items():
         sizes.add_row(str(size), f"{checked:,}", f"{violations:,}")
@@ -140,8 +143,8 @@ def show_audit(verdict: Audit, rows: int | None, out: Console) -> None:
     if verdict.witnesses:
         witnesses = table(
             "the rarest",
-            ">rows",
-            "which",
+            f">{crowd}",
+            "which" if people is None else "rows",
             *(["why"] if any(w.reason for w in verdict.witnesses) else []),
             title="Witnesses",
         )

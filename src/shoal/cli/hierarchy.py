@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -160,8 +161,19 @@ def _build_codes(
     from shoal.hierarchy.codes.systems import read_vocabularies
     from shoal.hierarchy.codes.vocabulary import code_tree
     from shoal.hierarchy.files import write_hierarchy
+    from shoal.records.database.address import is_address
+    from shoal.records.database.concept_tables import vocabulary_files
 
-    vocabularies = read_vocabularies(named, values)
+    with ExitStack() as stack:
+        for prefix, (system, files) in named.items():
+            if any(map(is_address, files)):
+                if system != "omop" or len(files) > 1 or values is None:
+                    raise InputError(
+                        "a database holds the vocabulary of OMOP; give --codes omop:ADDRESS?table=SCHEMA.concept alone, and the data"
+                    )
+                wanted = [value[len(prefix) :] for value in values if value.startswith(prefix)]
+                named[prefix] = system, stack.enter_context(vocabulary_files(files[0], wanted))
+        vocabularies = read_vocabularies(named, values)
     tree, placement = code_tree(vocabularies, values, unknown=given.get("unknown"))
     write_hierarchy(tree, output, to, force=force)
     notes = [f"{words.source}: {note}" for words in vocabularies.values() for note in words.notes]

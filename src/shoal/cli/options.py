@@ -16,12 +16,39 @@ from typer.core import TyperCommand
 from shoal.cli.terminal import on_command_line
 from shoal.errors import InputError, Message
 from shoal.limits import set_for_process
-from shoal.options import OPTIONS, Choice, Numbers, Option, Seconds, Share, Specs, Switch, Texts, Whole, Widths, Words
+from shoal.options import (
+    OPTIONS,
+    Choice,
+    Choices,
+    Numbers,
+    Option,
+    Seconds,
+    Share,
+    Specs,
+    Switch,
+    Texts,
+    Whole,
+    Widths,
+    Words,
+)
 from shoal.passwords import holds_password
 
 SETS = ("items", "id", "drop", "separator", "format")
 """How a file of sets is read."""
-TABLES = ("quasi", "items", "one_hot", "keep", "numeric", "id", "drop", "separator", "format", "query")
+TABLES = (
+    "quasi",
+    "items",
+    "one_hot",
+    "keep",
+    "numeric",
+    "spelling",
+    "id",
+    "person",
+    "drop",
+    "separator",
+    "format",
+    "query",
+)
 """How sets and tables are read."""
 PROMISE = ("model", "k", "m", "l", "policy", "sensitive", "missing", "l_kind", "t", "distance")
 KNOWN = ("min_exp", "min_conf", "max_length", "fuzzy", "knowledge")
@@ -123,7 +150,7 @@ def _parameter(option: Option) -> inspect.Parameter:
             kind = int | None
         case Share() | Seconds():
             kind = float | None
-        case Texts() | Numbers() | Widths() | Specs() | Words():
+        case Texts() | Numbers() | Widths() | Choices() | Specs() | Words():
             kind = list[str] | None
         case Switch():
             kind, how["metavar"] = bool, ""
@@ -178,6 +205,8 @@ def parse(option: Option, said: Any) -> Any:
             return numbers(said, option.flag, example)
         case Widths(example):
             return widths(said, option.flag, example)
+        case Choices(of):
+            return choices(said, option.flag, of)
         case Specs():
             return hierarchies(said)
         case Words(example):
@@ -269,6 +298,19 @@ def widths(given: list[str], flag: str, example: str) -> dict[str, str]:
                 f"{flag} {text!r} is not a name with a width, each name once; give for example {flag} {example}"
             )
         values[name] = width
+    return values
+
+
+def choices(given: list[str], flag: str, of: tuple[str, ...]) -> dict[str, str]:
+    """What a repeated flag says: one of a few words per name."""
+    values = {}
+    for text in given:
+        name, _, word = text.rpartition("=")
+        if not name or word not in of or name in values:
+            raise InputError(
+                f"{flag} {text!r} is not a name with one of {', '.join(of)}, each name once; give for example {flag} COL={of[0]}"
+            )
+        values[name] = word
     return values
 
 

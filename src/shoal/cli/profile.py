@@ -160,7 +160,7 @@ def example(witness: Witness) -> str:
         group = ", ".join(value or "(missing)" for value in witness.group)
         items = f"{group} and {items}" if items else group
     items = printable(items)
-    if witness.support == 1:
+    if len(witness.rows) == 1:
         return f"transaction {witness.rows[0]:,} is the only one with {items}"
     return f"only transactions {', '.join(f'{row:,}' for row in witness.rows)} have {items}"
 
@@ -168,6 +168,6 @@ def example(witness: Witness) -> str:
 def _example_by_rows(witness: Witness) -> str:
     """A rare itemset where no value may be shown."""
     items = f"{len(witness.items)} of its items" if witness.items else "its columns"
-    if witness.support == 1:
+    if len(witness.rows) == 1:
         return f"transaction {witness.rows[0]:,} is the only one with {items} (--show-values names them)"
     return f"only transactions {', '.join(f'{row:,}' for row in witness.rows)} share {items} (--show-values names them)"

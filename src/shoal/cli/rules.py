@@ -22,7 +22,7 @@ from shoal.errors import number_of
 
 @options.takes(
     *("quasi", "sensitive", *options.KNOWN, "hierarchy", "unknown", "missing", "threads"),
-    *("keep", "drop", "numeric", "format", "query"),
+    *("keep", "drop", "numeric", "spelling", "format", "query"),
 )
 def rules(
     data: options.Data,

@@ -68,7 +68,7 @@ class Spot:
     figure: float | None = None
     """What is shown for `kept`, where that is another figure than the one of the range alone: beside its neighbours."""
     all_rows: bool = False
-    """Whether it was tried on all rows. Then `kept` is one figure, and no range: that of a search with less time than a release has."""
+    """Whether it was tried on all rows. Then `kept` is one figure, unless the search had less time than that of a release has."""
 
     @property
     def share(self) -> float | None:

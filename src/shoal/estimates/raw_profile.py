@@ -13,6 +13,7 @@ from shoal.algorithms.km.problem import RareCategories, rare_categories
 from shoal.algorithms.recoding import Options, Progress, listener
 from shoal.errors import VALUES, InputError, Message, Unreachable, option
 from shoal.estimates.outlook import Outlook, outlook
+from shoal.estimates.whose_rows import people_notes
 from shoal.evaluation.advice import describe
 from shoal.evaluation.uniqueness import uniqueness_curve
 from shoal.guarantees.km import Exposure, KmAnonymity
@@ -22,6 +23,7 @@ from shoal.hierarchy.codes.systems import SYSTEMS, likely_system
 from shoal.hierarchy.kinds.recognition import recognised_kind
 from shoal.hierarchy.spec import Values, resolve
 from shoal.hierarchy.tree import Hierarchy
+from shoal.models import refuse_for_sets
 from shoal.models.km import HIERARCHY
 from shoal.options import Reading, check_keywords
 from shoal.records.baskets import Baskets
@@ -165,6 +167,8 @@ def profile(
         threads=threads,
         numbers_named=reading.get("numeric") is not None,
     )
+    if not source.records.of_role("quasi"):
+        found = replace(found, notes=(*found.notes, *people_notes(data, reading, k, found.exposures, threads)))
     asked = {"hierarchy": hierarchy, "unknown": unknown, "threads": threads}
     with watching(progress) as watch:
         return _with_outlook(found, source, M if m is None else m, asked, listener(watch))
@@ -195,8 +199,7 @@ def _with_outlook(
 
 
 def _sets(data: Any, reading: Reading) -> Source:
-    if "numeric" in reading:
-        raise InputError(f"{option('numeric')} is for the columns of tables; a file of sets has none")
+    refuse_for_sets(reading)
     asked: dict[str, Any] = {name: value for name, value in reading.items() if name not in ("quasi", "keep")}
     try:
         return load_sets(data, **asked)

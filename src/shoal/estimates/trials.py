@@ -16,9 +16,11 @@ from typing import Any
 
 from shoal.errors import ShoalError, Unreachable
 from shoal.estimates.decision_map import risk_left
-from shoal.estimates.outlook import ROWS, WARM_UP, Trial, growing, propose, share_of_k, sides_kept, try_promise
+from shoal.estimates.outlook import ROWS, WARM_UP, Trial, growing, propose, sample, share_of_k, sides_kept, try_promise
 from shoal.evaluation.raw_risk import COLUMNS, raw_risk
 from shoal.hierarchy.spec import Values, resolve
+from shoal.hierarchy.tree import Hierarchy
+from shoal.models import Proposal
 from shoal.models.km import HIERARCHY, resolve_hierarchy
 from shoal.plan.model import Plan
 from shoal.processes import Teller
@@ -37,6 +39,10 @@ class Ground:
     whole: Source
     sensitive: Any
     """Of the guarantee, once the data have told which items they are."""
+
+    def asked_of(self, promise: Any) -> Any:
+        """A promise about these data."""
+        return promise if self.sensitive is None else replace(promise, sensitive=self.sensitive)
 
 
 class Trials:
@@ -76,9 +82,7 @@ class Trials:
 
     def _trial(self, plan: Plan, tell: Teller, ground: Ground, rows: int) -> Estimate:
         started = time.monotonic()
-        whole, promise, threads = ground.whole, plan.promise, plan.options.threads
-        if ground.sensitive is not None:
-            promise = replace(promise, sensitive=ground.sensitive)
+        whole, promise, threads = ground.whole, ground.asked_of(plan.promise), plan.options.threads
         n = min(rows, len(whole))
         asked = plan.request | {"hierarchy": self._hierarchy(plan, whole)}
         with plan.speaking():
@@ -103,6 +107,7 @@ class Trials:
             "guarantee": str(proposal.guarantee),
             "kind": plan.kind,
             "k": getattr(promise, "k", None),
+            "people": whole.records.people is not None,
             "algorithm": proposal.algorithm,
             "holds": bool(verdict.holds),
             "loss": dict(proposal.loss),
@@ -120,6 +125,28 @@ class Trials:
             "seconds": round(time.monotonic() - started, 2),
             "final": True,
         }
+
+    def losses(self, plan: Plan, tree: Hierarchy, tell: Teller, moment: float) -> Iterator[Estimate]:
+        """What a plan for sets would lose of their information under another tree: a range, on samples that grow."""
+        ground = self._read(plan, tell)
+        whole, promise = ground.whole, ground.asked_of(plan.promise)
+        asked = plan.request | {"hierarchy": tree}
+
+        def propose_for(source: Source, given: Any) -> Proposal:
+            return propose(source, given, asked, tell)
+
+        def try_on(rows: int) -> Trial:
+            tell.stage(f"Trying the plan on {min(rows, len(whole)):,} rows", trying="promise")
+            with plan.speaking():
+                return try_promise(whole, rows, promise, propose_for)
+
+        tell.stage("Loading the algorithm", trying="algorithm")
+        with suppress(ShoalError):  # k may be more than so few rows can give
+            propose_for(sample(whole, WARM_UP), promise)
+        for found, final in growing(len(whole), promise, try_on, moment):
+            kept = found.ranges()["info"]
+            lost = [1 - kept.high, 1 - kept.low]
+            yield {"lost": lost, "sample": len(found.source), "rows": len(whole), "final": final}
 
     def source(self, plan: Plan, tell: Teller) -> Source:
         """The data of a plan."""

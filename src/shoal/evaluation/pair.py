@@ -119,7 +119,7 @@ class Reader:
         return records, Side.of(records, source.name, source.sha256)
 
     def _sets(self, data: Any, asked: dict[str, Any]) -> Source:
-        for name, given in (("numeric", "numeric" in asked), ("keep", self.keep)):
+        for name, given in (*((name, name in asked) for name in ("numeric", "spelling")), ("keep", self.keep)):
             if given:
                 raise InputError(
                     f"{option(name)} is for the columns of tables; name what an attacker may know with {option('quasi')}"

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
+from unicodedata import normalize
 
 import numpy as np
 import numpy.typing as npt
@@ -229,6 +230,9 @@ class Hierarchy(Plotted):
             bare = {name.strip() for name in position if name != name.strip()}
             if blank := [name for name in missing if name.strip() in bare]:
                 hint += f" ({len(blank):,} of them a leaf there, but with blanks around its name)"
+            composed = {normalize("NFC", name) for name in position if not name.isascii()}
+            if twins := [name for name in missing if normalize("NFC", name) in composed]:
+                hint += f" ({len(twins):,} of them a leaf there, but composed otherwise in Unicode, NFC or NFD)"
             raise InputError(
                 f"hierarchy {self.source}: {count_of(missing, 'item is', 'items are')} not among its leaves{VALUES}{hint}; "
                 f"add {them(missing)}, or hang {them(missing)} under the root ({option('unknown', 'root')})",

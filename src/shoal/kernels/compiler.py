@@ -123,21 +123,21 @@ class _Code(_internals.FunctionCache):  # type: ignore[misc, name-defined, unuse
     def __init__(self, function: Function) -> None:
         super().__init__(function)
         locator, where = self._impl.locator, function.__code__.co_filename
+        folders = [os.path.join(os.path.dirname(where), "__pycache__")]
         if _nb.config.CACHE_DIR:
-            folder = os.path.join(_nb.config.CACHE_DIR, locator.get_suitable_cache_subpath(where))
-        else:
-            folder = os.path.join(os.path.dirname(where), "__pycache__")
-        self._other: Any = None
-        if folder != self.cache_path and os.path.isdir(folder):
-            self._other = _internals.IndexDataCacheFile(
+            folders.insert(0, os.path.join(_nb.config.CACHE_DIR, locator.get_suitable_cache_subpath(where)))
+        self._others = [
+            _internals.IndexDataCacheFile(
                 cache_path=folder, filename_base=self._impl.filename_base, source_stamp=locator.get_source_stamp()
             )
+            for folder in folders
+            if folder != self.cache_path and os.path.isdir(folder)
+        ]
 
     def load_overload(self, signature: Any, context: Any) -> Any:
         _memory.initialize(context)
         with self._guard_against_spurious_io_errors():
             key = self._index_key(signature, context.codegen())
-            code = self._cache_file.load(key)
-            if code is None and self._other is not None:
-                code = self._other.load(key)
+            files = (self._cache_file, *self._others)
+            code = next((code for file in files if (code := file.load(key)) is not None), None)
             return None if code is None else self._impl.rebuild(context, code)

@@ -60,6 +60,8 @@ class Proposal:
     remains: Mapping[str, Any] = field(default_factory=dict)
     """In a clinician's words, of `columns` and `items`, beside `kept` (`shoal.loss.worth`). For the owner."""
     optimal: bool | None = None
+    hurried: bool = False
+    """Whether a time limit ended the search."""
     bound: float | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
     """For the owner, in `--json` and `--report`. They may name rare items."""
@@ -179,10 +181,16 @@ class Roles:
                 raise InputError(f"{option(name)} has no use with {option('model', model)}; leave it out")
 
 
+def refuse_for_sets(reading: Mapping[str, Any]) -> None:
+    """Raises for what is about columns of single values."""
+    for name in ("numeric", "spelling"):
+        if name in reading:
+            raise InputError(f"{option(name)} is for the columns of tables; a file of sets has none")
+
+
 def basket_source(data: Any, reading: Mapping[str, Any]) -> Source:
     """The sets of data without columns to be published."""
-    if "numeric" in reading:
-        raise InputError(f"{option('numeric')} is for the columns of tables; a file of sets has none")
+    refuse_for_sets(reading)
     source = load_sets(data, **reading)
     if not len(source.baskets):
         raise InputError(f"{source.name} has no transactions; there is nothing to publish")

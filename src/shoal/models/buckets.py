@@ -23,7 +23,7 @@ from shoal.algorithms.recoding import Options
 from shoal.certificate.disclosure import Figure, disclose
 from shoal.errors import InputError, option
 from shoal.guarantees.diversity import BUCKET, MatchingDiversity
-from shoal.guarantees.missing import UNKNOWN, Missing, check_named
+from shoal.guarantees.values.missing import UNKNOWN, Missing, check_named
 from shoal.hierarchy.spec import column_hierarchy
 from shoal.hierarchy.tree import Hierarchy
 from shoal.loss.fates import dealt_fates

@@ -87,6 +87,14 @@ def proposal_of(baskets: Baskets, guarantee: KmAnonymity, request: Mapping[str, 
     options.tell("recoding", 0.0)
     if isinstance(recoding, LocalRecoding):
         return _local_proposal(baskets, guarantee, recoding, request, options)
+    return cut_proposal(baskets, guarantee, recoding, request, options)
+
+
+def cut_proposal(
+    baskets: Baskets, guarantee: KmAnonymity, recoding: Recoding, request: Mapping[str, Any], options: Options
+) -> Proposal:
+    """What is published of the baskets under a cut, and its deletions, and what there is to say about it."""
+    tree = recoding.cut.hierarchy
     loss = ncp(recoding.cut, leaf_occurrences(tree, baskets), recoding.deletions_by_leaf(baskets))
     changes = cut_details(recoding, baskets, loss)
     published = recoding.apply(baskets, options.threads)
@@ -107,6 +115,7 @@ def proposal_of(baskets: Baskets, guarantee: KmAnonymity, request: Mapping[str, 
             "unknown": request["unknown"],
         },
         optimal=recoding.optimal,
+        hurried=recoding.hurried,
         bound=recoding.bound,
         details={
             **basket_details(baskets, published),
@@ -166,7 +175,7 @@ def with_knowledge(guarantee: KmAnonymity, hierarchy: Any) -> LocalKmAnonymity:
                 f"an audit of published items needs the hierarchy that they were published under, as a file; {hierarchy!r} is none"
             )
         hierarchy = read_hierarchy(hierarchy)
-    return LocalKmAnonymity(guarantee.k, guarantee.m, hierarchy)
+    return LocalKmAnonymity(guarantee.k, guarantee.m, hierarchy, of_people=guarantee.of_people)
 
 
 def _local_proposal(
@@ -185,7 +194,7 @@ def _local_proposal(
     local["items_at_several_levels"] = int(np.count_nonzero(np.bincount(items[stands]) > 1))
     may_delete = options.suppress > 0 and recoding.algorithm == "local"
     return Proposal(
-        guarantee=LocalKmAnonymity(guarantee.k, guarantee.m, tree),
+        guarantee=LocalKmAnonymity(guarantee.k, guarantee.m, tree, of_people=guarantee.of_people),
         published=published,
         recoding=recoding,
         algorithm=recoding.algorithm,

@@ -256,6 +256,7 @@ def proposal(source: Source, guarantee: Any, request: Mapping[str, Any], options
         remains=counted.remains,
         parameters=parameters_of(request, home.options, options, rt),
         optimal=recoding.optimal,
+        hurried=recoding.hurried,
         bound=recoding.bound,
         details=details,
         certified=_Certified(records, published, recoding, trees, worth, rt, guarantee.k, share, request["unknown"]),

@@ -12,7 +12,8 @@ import numpy as np
 from shoal.algorithms import algorithm, entry
 from shoal.algorithms.recoding import Options
 from shoal.algorithms.transactions.classes import Classes
-from shoal.algorithms.transactions.diversity import diverse
+from shoal.algorithms.transactions.diversity import classes_of_strangers, diverse
+from shoal.algorithms.transactions.layers import classes_of_people
 from shoal.certificate.disclosure import Figure, disclose
 from shoal.errors import VALUES, InputError, Unreachable, option
 from shoal.guarantees.k import KAnonymity
@@ -53,7 +54,7 @@ def read(data: Any, guarantee: KAnonymity, roles: Roles, reading: Mapping[str, A
 
 def _set_column(data: Any, sensitive: str, asked: Mapping[str, Any]) -> str:
     """The column with the items: the one that is named, or the only one left, or the one called `items`."""
-    roles = SetRoles(asked.get("items"), drop=(sensitive, *texts_of(asked.get("drop"))))
+    roles = SetRoles(asked.get("items"), drop=(sensitive, *texts_of(asked.get("drop"))), person=asked.get("person"))
     return roles.set_column(column_names(data, asked.get("format")), source_name(data))
 
 
@@ -65,6 +66,11 @@ def proposal(source: Source, guarantee: KAnonymity, request: Mapping[str, Any], 
                 f"{option(name)} has no use with {option('model', 'k')}, which adds and removes items; leave it out"
             )
     baskets = source.baskets
+    if baskets.people is not None and guarantee.k > (people := len(np.unique(baskets.people))):
+        raise Unreachable(
+            f"{guarantee} cannot be reached: the transactions are those of only {people:,} people, fewer than k = {guarantee.k:,}; "
+            "choose a smaller k"
+        )
     if guarantee.k > len(baskets):
         raise Unreachable(
             f"{guarantee} cannot be reached: there are only {len(baskets):,} transactions, fewer than k = {guarantee.k:,}; "
@@ -74,8 +80,14 @@ def proposal(source: Source, guarantee: KAnonymity, request: Mapping[str, Any], 
         raise InputError(f"l = {guarantee.l}, but no item is named as sensitive; name them with {option('sensitive')}")
     quasi, sensitive = baskets.split_off(guarantee.sensitive)
     name, home = entry(guarantee.model, request["algorithm"])
-    classes: Classes = algorithm(guarantee.model, name)(quasi, guarantee, None, options)
-    if guarantee.l > 1:
+    run = algorithm(guarantee.model, name)
+    classes: Classes = (run if quasi.people is None else partial(classes_of_people, run))(
+        quasi, guarantee, None, options
+    )
+    if quasi.people is not None:
+        options.tell("merging classes with few people", 0.95)
+        classes = classes_of_strangers(quasi, sensitive, classes, guarantee.k, guarantee.l, options.threads)
+    elif guarantee.l > 1:
         options.tell("merging classes with few sensitive items", 0.95)
         classes = diverse(quasi, sensitive, classes, guarantee.l, options.threads)
     options.tell("recoding", 0.0)
@@ -136,9 +148,10 @@ def _together(quasi: Baskets, sensitive: Baskets) -> Baskets:
     row = np.concatenate([np.repeat(np.arange(len(part), dtype=np.int64), part.lengths) for part in (quasi, sensitive)])
     codes = np.concatenate((quasi.items, sensitive.items + np.int32(n)))
     order = np.argsort(row, kind="stable")
-    return Baskets.from_codes(
+    both = Baskets.from_codes(
         quasi.lengths + sensitive.lengths, codes[order], (*quasi.vocabulary, *sensitive.vocabulary)
     )
+    return replace(both, people=sensitive.people)
 
 
 def _figures(classes: Classes) -> dict[str, Any]:

@@ -30,7 +30,7 @@ from shoal.records.roles import SetRoles, comma_parts, named_columns, numeric_co
 
 OUTPUTS = {"output": "data", "certificate": "certificate", "rules": "rules", "report": "report", "sign": "sign"}
 """What is written, by option, and its key in a plan."""
-_NAMING = ("quasi", "items", "keep", "drop", "id", "sensitive", "numeric")
+_NAMING = ("quasi", "items", "keep", "drop", "id", "person", "sensitive", "numeric")
 
 
 def plan_from(data: Any, guarantee: Any, *, folder: str = "", to_save: bool = True, **asked: Any) -> Plan:
@@ -104,6 +104,7 @@ def plan_from(data: Any, guarantee: Any, *, folder: str = "", to_save: bool = Tr
             "format": given.get("format"),
             "separator": given.get("separator"),
             "numeric": numeric_columns(texts_of(given["numeric"]), names) if "numeric" in given else None,
+            "spelling": dict(given["spelling"]) if given.get("spelling") else None,
             "one_hot": hot,
             "limit": str(given["input_limit"]) if "input_limit" in given else None,
         },
@@ -115,6 +116,7 @@ def plan_from(data: Any, guarantee: Any, *, folder: str = "", to_save: bool = Tr
         "algorithm": given.get("algorithm"),
         "engine": given.get("engine"),
         "options": {name: _plain(name, given[name]) for name in given if OPTIONS[name].place[0] == "options"},
+        "series": _series(given, place),
         "outputs": None,
         "keep_order": bool(given.get("keep_order", False)),
     }
@@ -125,6 +127,19 @@ def plan_from(data: Any, guarantee: Any, *, folder: str = "", to_save: bool = Tr
             key: place(given[name], ("outputs", key)) for name, key in OUTPUTS.items() if name in given
         }
     return plan_of(document, Origin() if to_save else Asked(""), memory)
+
+
+def _series(given: Mapping[str, Any], place: Callable[[Any, Place, str], str]) -> dict[str, Any] | None:
+    """The series of a plan, and what is said of it."""
+    if "series" not in given:
+        for name in ("series_kind", "wait"):
+            if name in given:
+                raise InputError(
+                    f"{option(name)} is about a series; name its ledger with {option('series')}, or leave it out"
+                )
+        return None
+    ledger = place(given["series"], ("series", "ledger"), "the ledger")
+    return {"ledger": ledger, "kind": given.get("series_kind"), "wait": given.get("wait")}
 
 
 def _is_spark(given: Mapping[str, Any]) -> bool:
@@ -141,7 +156,11 @@ def _header(data: Any, kind: str, given: Mapping[str, Any], to_save: bool) -> li
     if not to_save and not any(name in given for name in _NAMING):
         return []
     form = given.get("format") or (format_of(os.fspath(data))[0] if is_path else None)
-    if kind in OF_SETS and form == "jsonl" and not any(given.get(n) for n in ("items", "id", "drop", "sensitive")):
+    if (
+        kind in OF_SETS
+        and form == "jsonl"
+        and not any(given.get(n) for n in ("items", "id", "drop", "person", "sensitive"))
+    ):
         return []
     try:
         return column_names(data, given.get("format"))
@@ -174,8 +193,9 @@ def _roles(
         give(items, "items")
     give(given.get("keep"), "keep")
     give(given.get("drop"), "drop")
-    if "id" in given:
-        give((given["id"],) if given["id"] in names else given["id"], "id")
+    for role in ("id", "person"):
+        if role in given:
+            give((given[role],) if given[role] in names else given[role], role)
     wanted, sensitive = given.get("sensitive"), list(getattr(guarantee, "sensitive", ()))
     texts = () if isinstance(wanted, os.PathLike) else texts_of(wanted)
     if kind in ("table", "diversity"):
@@ -212,7 +232,7 @@ def _complete(columns: dict[str, str], names: Sequence[str], kind: str, source: 
             columns["items"] = "items"
     elif kind in OF_SETS:
         id = next((name for name, role in columns.items() if role == "id"), None)
-        apart = tuple(name for name, role in columns.items() if role in ("drop", "sensitive"))
+        apart = tuple(name for name, role in columns.items() if role in ("drop", "person", "sensitive"))
         with contextlib.suppress(InputError):
             columns[SetRoles(id=id, drop=apart).set_column(names, source)] = "items"
 

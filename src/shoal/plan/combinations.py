@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from shoal.algorithms import ALGORITHMS
+from collections.abc import Mapping
+
+from shoal.algorithms import ALGORITHMS, OF_SERIES
 from shoal.errors import InputError, near_miss, option
-from shoal.guarantees.registry import GUARANTEES, OF_SETS
+from shoal.guarantees.registry import GUARANTEES, OF_SETS, check_counts_people
+from shoal.hierarchy.spec import is_made
 from shoal.options import Place
 from shoal.plan.model import K, Lm, Plan, Rt
 from shoal.plan.places import dotted_path, short_form
@@ -12,6 +15,7 @@ from shoal.records.database.address import address_of, is_address, with_query
 from shoal.records.layout import format_of
 from shoal.records.records import Records
 from shoal.records.roles import name_list
+from shoal.records.spelling.local_forms import DATES
 from shoal.records.stores.remote import is_remote, remote_of
 
 
@@ -24,6 +28,7 @@ def check_combinations(plan: Plan) -> None:
         _check_hierarchies(plan)
         _check_weights(plan)
     _check_algorithm(plan)
+    _check_series(plan)
     outputs = plan.outputs
     if outputs is not None and outputs.rules == "-":
         raise plan.refusal(("outputs", "rules"), "rules go to a file of their own, not to standard output; name one")
@@ -96,7 +101,7 @@ def _check_columns(plan: Plan) -> None:
     if form == "dat":
         if columns:
             raise plan.refusal(("columns",), "FIMI text has no columns; leave them out")
-        for name in ("separator", "numeric"):
+        for name in ("separator", "numeric", "spelling"):
             if getattr(plan.input, name) is not None:
                 raise plan.refusal(("input", name), "FIMI text has no columns; leave it out")
         if kind not in OF_SETS:
@@ -105,7 +110,7 @@ def _check_columns(plan: Plan) -> None:
                 f"{kind} is about tables, and FIMI text has no columns; take km, k or constraints",
             )
     for name, role in columns.items():
-        if role is not None and role != "drop" and role not in GUARANTEES[kind].roles:
+        if role is not None and role not in ("drop", "person", *GUARANTEES[kind].roles):
             taken = ", ".join((*GUARANTEES[kind].roles, "drop"))
             hint = ""
             if kind in ("km", "constraints", "table") and role in ("quasi", "items"):
@@ -118,7 +123,16 @@ def _check_columns(plan: Plan) -> None:
             raise plan.refusal(
                 ("columns", name), f"{_words(plan)} has no use for {option(role)}; give it one of {taken}{hint}"
             )
-    for role in ("id", *(("items",) if kind in OF_SETS else ())):
+    if people := plan.of_role("person"):
+        try:
+            check_counts_people(kind, plan.algorithm or next(iter(ALGORITHMS[kind])))
+        except InputError as error:
+            raise plan.refusal_of(("columns", people[0]), error) from None
+        if plan.on_spark:
+            raise plan.refusal(
+                ("columns", people[0]), f"on Spark, rows are counted, not people; leave out {option('person')}"
+            )
+    for role in ("id", "person", *(("items",) if kind in OF_SETS else ())):
         if len(several := plan.of_role(role)) > 1:
             raise plan.refusal(
                 ("columns", several[1]),
@@ -151,6 +165,24 @@ def _check_columns(plan: Plan) -> None:
             raise plan.refusal(
                 ("input", "numeric", i), f"{name!r} is no column of single values; name those with such a role"
             )
+    for name, way in (plan.input.spelling or {}).items():
+        _check_spelling(plan, name, way)
+
+
+def _check_spelling(plan: Plan, name: str, way: str) -> None:
+    place = ("input", "spelling", name)
+    if plan.kind not in ("table", "rt", "lm") or plan.on_spark:
+        what = "Spark" if plan.on_spark else _words(plan)
+        raise plan.refusal(place, f"{what} reads values as they stand; leave it out")
+    roles = ("quasi", "keep") if way in DATES else ("quasi",)
+    if plan.columns.get(name, "quasi" if not _knows_columns(plan) else None) not in roles:
+        raise plan.refusal(
+            place,
+            f"{name!r} is no column that is {' or '.join(roles)}; others are published as they stand, so leave it out",
+        )
+    tree = plan.hierarchy.get(name) if isinstance(plan.hierarchy, Mapping) else None
+    if tree is not None and not (isinstance(tree, str) and is_made(tree)):
+        raise plan.refusal(place, "a hierarchy from a file names values as they stand; leave out one of the two")
 
 
 def _check_sensitive(plan: Plan) -> None:
@@ -289,6 +321,32 @@ def _check_weights(plan: Plan) -> None:
             )
     if weights is not None and not any(weights.get(name, 1) for name in quasi):
         raise plan.refusal(("options", "weights"), "they are all 0; give one column at least more than 0")
+
+
+def _check_series(plan: Plan) -> None:
+    """A series is for k^m-anonymity of sets, under one cut, on this machine."""
+    if plan.series is None:
+        return
+    place: Place = ("series", "ledger")
+    if plan.on_spark:
+        raise plan.refusal(("engine",), "a series is published on one machine; leave it out, or the series")
+    if plan.kind != "km":
+        raise plan.refusal(place, f"a series is for {option('model', 'km')}, and this is {_words(plan)}; leave it out")
+    if plan.algorithm not in (None, *OF_SERIES):
+        raise plan.refusal(
+            ("algorithm",), f"a series has one cut for all its rows; choose {' or '.join(OF_SERIES)}, or leave it out"
+        )
+    if plan.algorithm == "exact" and plan.options.suppress:
+        raise plan.refusal(
+            ("options", "suppress"),
+            f"with exact, a series deletes nothing; choose {option('algorithm', 'hybrid')}, or leave it out",
+        )
+    if plan.keep_order:
+        raise plan.refusal(("keep_order",), "rows that have waited would be told from new ones; leave it out")
+    if plan.options.memory_limit is not None:
+        raise plan.refusal(("options", "memory_limit"), "rows that wait are held in memory; leave it out")
+    if is_remote(plan.series.ledger) or is_address(plan.series.ledger) or plan.series.ledger == "-":
+        raise plan.refusal(place, "a ledger is for its owner alone; name a file on this machine")
 
 
 def _check_algorithm(plan: Plan) -> None:

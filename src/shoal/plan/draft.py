@@ -23,11 +23,21 @@ from shoal.errors import InputError, option
 from shoal.hierarchy.kinds.recognition import recognise, recognised_kind
 from shoal.plan import relative_path
 from shoal.records.assemble import is_list
-from shoal.records.database.address import address_of, is_address, refuse_format, with_query, without_password
-from shoal.records.database.read import DatabaseInput
+from shoal.records.database.address import (
+    LAKES,
+    ONLY_READ,
+    address_of,
+    file_of,
+    is_address,
+    refuse_format,
+    with_query,
+    without_password,
+)
+from shoal.records.database.lake import opened_table
+from shoal.records.foreign.workbooks import WORKBOOKS, workbook_of
 from shoal.records.formats.frames import object_table
 from shoal.records.formats.peek import column_names, source_name, table_in
-from shoal.records.layout import FORMATS, SEPARATORS, format_of
+from shoal.records.layout import FHIR, FORMATS, SEPARATORS, format_of
 from shoal.records.roles import check_repeats
 from shoal.records.source import fingerprint
 from shoal.records.storage.streams import Input, display_name
@@ -63,6 +73,8 @@ class Guess:
     """For a column that generalizes well under a form that needs no file."""
     kind: Kind | None = None
     """For a column of single values: whether they would be read as numbers, and why."""
+    whose: bool = False
+    """Whether it seems to say whose a row is, of people who have several: its name numbers people, and values return."""
 
 
 @dataclass(frozen=True)
@@ -182,9 +194,9 @@ def draft(data: Any, *, format: str | None = None, query: str | None = None, bin
     if format is not None and format not in FORMATS:
         raise InputError(f"format {format!r} is not known; take one of {', '.join(FORMATS)}")
     name = display_name(path)
-    told = format_of(path)[0]
+    told = "csv" if workbook_of(path) else format_of(path)[0]
     with Input(path) as opened:
-        form = format or told or (opened.magic if opened.magic in ("parquet", "arrow") else None)
+        form = format or opened.form
         if form is None:
             raise InputError(
                 f"{name}: its name does not tell a format; pass {option('format')} with one of {', '.join(FORMATS)}"
@@ -195,7 +207,7 @@ def draft(data: Any, *, format: str | None = None, query: str | None = None, bin
         reason = "every line is one set of items, without columns"
         return Draft(path, form, form == told, 0, False, (), "km", reason, None, sha256)
     looked = _looks(path, form)
-    return _drafted(path, form, form == told, looked, sha256, None)
+    return _drafted(path, form, form in (told, FHIR), looked, sha256, None)
 
 
 def _frame_draft(data: Any) -> Draft:
@@ -211,7 +223,7 @@ def _database_draft(path: str, format: str | None, query: str | None, bind: bool
     """The draft for a table or a query of a database, its address without a password."""
     address = with_query(path, query)
     refuse_format(address, format)
-    with DatabaseInput(address) as opened:
+    with opened_table(address) as opened:
         looked = _looks_at(opened.table, opened.table.columns, opened.name)
         sha256 = opened.sha256() if bind else None
     return _drafted(without_password(path), opened.address.kind, True, looked, sha256, query)
@@ -221,7 +233,7 @@ def _drafted(
     path: str, form: str, named: bool, looked: tuple[list[Look], int, bool], sha256: str | None, query: str | None
 ) -> Draft:
     looks, rows, complete = looked
-    guesses = tuple(replace(_guess(look), kind=look.kind) for look in looks)
+    guesses = tuple(replace(_guess(look), kind=look.kind, whose=_says_whose(look)) for look in looks)
     if form == "long":
         guesses = tuple(_long(guess, look) for guess, look in zip(guesses, looks, strict=True))
     separator, guesses = _one_separator(guesses)
@@ -347,6 +359,7 @@ def _look(name: str, arrays: Sequence[Any]) -> Look:
     values = pc.unique(texts).to_pylist()
     numeric = bool(values) and all(map(is_number, values))
     recognised = recognise([] if numeric else values)
+    marks = () if numeric or recognised.what == "numbers" else (*SEPARATORS, " ")
     return Look(
         name,
         rows,
@@ -357,7 +370,7 @@ def _look(name: str, arrays: Sequence[Any]) -> Look:
         bool(values) and (recognised.what == "dates" or all(map(_DATE.fullmatch, values))),
         len({len(value) for value in values}) == 1 and all(value.isdecimal() for value in values),
         False,
-        {} if numeric else {mark: cells for mark in (*SEPARATORS, " ") if (cells := _cells(texts, mark)) is not None},
+        {mark: cells for mark in marks if (cells := _cells(texts, mark)) is not None},
         recognised_kind(kind, values),
         recognised.spec,
     )
@@ -391,6 +404,19 @@ _IDENTITY = {
 }  # fmt: skip
 _NAMED = {"name", "names", "first", "last", "full", "given", "family", "middle", "maiden", "nick", "patient", "person", "customer",
           "client", "employee", "user", "member", "student", "my"}  # fmt: skip
+_PEOPLE = {
+    "patient",
+    "person",
+    "customer",
+    "client",
+    "employee",
+    "user",
+    "member",
+    "student",
+    "subject",
+    "participant",
+    "household",
+}
 _NUMBERED = {
     "id",
     "ids",
@@ -433,6 +459,12 @@ def _words(name: str) -> list[str]:
     return [word.lower() for word in _WORD.findall(name)]
 
 
+def _says_whose(look: Look) -> bool:
+    said = set(_words(look.name))
+    numbers_people = bool(said & _PEOPLE) and said <= _PEOPLE | _NUMBERED
+    return numbers_people and not look.lists and _FEW <= look.distinct < look.filled
+
+
 def _guess(look: Look) -> Guess:
     words = _words(look.name)
     said = set(words)
@@ -472,7 +504,10 @@ def _guess(look: Look) -> Guess:
             look.name, None, f"it may be sensitive (its name says so), or quasi, if others know it{_counted(look)}"
         )
     if said & _NUMBERED and look.filled >= _FEW:
-        why = "its name says that it numbers something, but values return: does it name people, or, in a long table, hold rows together?"
+        why = (
+            "its name says that it numbers something, but values return: does it say whose a row is (person), or, in a long table, hold "
+            "rows together (id)?"
+        )
         return Guess(look.name, None, why)
     return Guess(look.name, None, f"neither its name nor its values tell{_counted(look)}")
 
@@ -634,10 +669,11 @@ def _promise_lines(found: Draft) -> list[str]:
 def _output_lines(path: str, found: Draft) -> list[str]:
     if is_address(path):
         address = address_of(path)
-        name = "release" if address.table is None else f"{address.parts[-1]}_public"
+        named = address.name if address.kind in LAKES else None if address.table is None else address.parts[-1]
+        name = "release" if named is None else f"{named}_public"
         parts = [*(() if address.table is None else address.parts[:-1]), name]
         plain = all(re.fullmatch(r"[a-z_][a-z0-9_]*", part) for part in parts)
-        if address.kind == "duckdb":  # which is only read
+        if address.kind in ONLY_READ:
             return [
                 "outputs:",
                 f"  data: {_scalar(f'{name}.parquet')}  # and its certificate beside it",
@@ -650,10 +686,10 @@ def _output_lines(path: str, found: Draft) -> list[str]:
             f"  certificate: {_scalar(f'{name}.certificate.json')}",
             "# The rows are shuffled: their order can give people away.",
         ]
-    stem = os.path.basename(path)
-    while format_of(stem)[0] or format_of(stem)[1] or stem.endswith((".gz", ".zst")):
+    stem = os.path.basename(file_of(path).rstrip("/"))
+    while format_of(stem)[0] or format_of(stem)[1] or stem.endswith((".gz", ".zst", *WORKBOOKS)):
         stem = os.path.splitext(stem)[0]
-    ending = {"long": "csv", "dat": "dat"}.get(found.format, found.format)
+    ending = {"long": "csv", "dat": "dat", FHIR: "jsonl"}.get(found.format, found.format)
     return [
         "outputs:",
         f"  data: {_scalar(f'{stem}-public.{ending}')}  # and its certificate beside it",

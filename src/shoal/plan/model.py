@@ -46,8 +46,8 @@ from shoal.records.roles import NO_COLUMN
 Text = Annotated[str, Field(min_length=1, pattern=r"^[^\x00]*$")]
 Positive = Annotated[int, Field(ge=1, le=LARGEST)]
 Crowd = Annotated[int, Field(ge=2, le=LARGEST)]
-Role = Literal["quasi", "items", "sensitive", "keep", "drop", "id"]
-ROLES: tuple[str, ...] = ("quasi", "items", "sensitive", "keep", "drop", "id")
+Role = Literal["quasi", "items", "sensitive", "keep", "drop", "id", "person"]
+ROLES: tuple[str, ...] = ("quasi", "items", "sensitive", "keep", "drop", "id", "person")
 
 
 def plan_help(name: str) -> str:
@@ -80,6 +80,9 @@ class Input(_Part):
     separator: Text | None = Field(default=None, description=plan_help("separator"))
     numeric: Annotated[list[Text], BeforeValidator(_no_columns)] | None = Field(
         default=None, description=plan_help("numeric")
+    )
+    spelling: dict[str, Literal["comma", "point", "dmy", "mdy", "ymd"]] | None = Field(
+        default=None, description=plan_help("spelling")
     )
     one_hot: bool | list[Text] | None = Field(
         default=None,
@@ -225,6 +228,14 @@ class Outputs(_Part):
     )
 
 
+class Series(_Part):
+    """The series of releases that this one belongs to."""
+
+    ledger: Text = Field(description=plan_help("series"))
+    kind: Literal["batches", "snapshots"] | None = Field(default=None, description=plan_help("series_kind"))
+    wait: Annotated[int, Field(ge=0, le=10_000)] | None = Field(default=None, description=plan_help("wait"))
+
+
 Promise = Annotated[Km | K | Rt | Lm | Diversity | Constraints | Chunks, Field(discriminator="model")]
 
 
@@ -245,7 +256,8 @@ class Plan(_Part):
     columns: dict[str, Role | None] = Field(
         default_factory=dict,
         description="The role of every column: quasi (an attacker may know it), items (sets), sensitive (an attacker wants to learn "
-        "it), keep (published as it is), drop (identifiers; not even read), id (holds the rows of a long table together). A column "
+        "it), keep (published as it is), drop (identifiers; not even read), id (holds the rows of a long table together), person (says "
+        "whose a row is; counted by, and not published). A column "
         "without a role stops the run.",
     )
     sensitive_items: Text | list[Text] | None = Field(
@@ -265,6 +277,9 @@ class Plan(_Part):
         "or table:NAME.",
     )
     options: RunOptions = Field(default_factory=RunOptions)
+    series: Series | None = Field(
+        default=None, description="The series that the release belongs to, if it is not alone."
+    )
     outputs: Outputs | None = Field(
         default=None, description="Without them, a run only shows what the release would cost."
     )
@@ -301,6 +316,11 @@ class Plan(_Part):
     @property
     def on_spark(self) -> bool:
         return self.engine is not None and self.engine.startswith("spark")
+
+    @property
+    def ledger(self) -> str | None:
+        """The path of the ledger of its series, if it belongs to one."""
+        return None if self.series is None else self.path_of(self.series.ledger)
 
     def of_role(self, role: str) -> tuple[str, ...]:
         """The columns with a role, in the order in which they stand."""
@@ -373,6 +393,9 @@ class Plan(_Part):
             "input_limit": self.input.limit,
             "keep_order": self.keep_order,
         }
+        if self.series is not None:
+            given |= {"series": self.ledger}
+            given |= {"series_kind": self.series.kind, "wait": self.series.wait}
         if self.options.knowledge is not None:
             given["knowledge"] = self.path_of(self.options.knowledge)
         if self.input.one_hot:  # then the items that are named are columns of the file
@@ -386,9 +409,11 @@ class Plan(_Part):
             "format": self.input.format,
             "separator": self.input.separator,
             "numeric": self.input.numeric,
+            "spelling": self.input.spelling,
             "items": items[0] if len(items) == 1 else items or self._memory.get(("items",)),
             "id": next(iter(self.of_role("id")), None),
             "drop": self.of_role("drop") or None,
+            "person": next(iter(self.of_role("person")), None),
         }
         return {name: value for name, value in given.items() if value is not None}
 

@@ -181,7 +181,7 @@ def _text(plan: Plan, name: str, given: Any) -> str:
         if any("," in text for text in given) and (len(given) > 1 or given == plan.sensitive_items):
             raise _Unsayable
         given = ",".join(map(_bare, given))
-    elif name in ("items", "id", "sensitive") and given in plan.columns:
+    elif name in ("items", "id", "person", "sensitive") and given in plan.columns:
         _bare(given)
     elif name == "separator":
         if given in ("\\t", "\\n"):  # taken for a tab and a newline

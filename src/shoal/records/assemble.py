@@ -21,7 +21,9 @@ from shoal.errors import InputError, Message, option
 from shoal.limits import Room
 from shoal.records.baskets import Baskets
 from shoal.records.records import Column, Records
-from shoal.records.roles import SENSITIVE_MARKS, Roles, SetRoles, check_numeric, name_list, numeric_columns
+from shoal.records.roles import SENSITIVE_MARKS, Roles, SetRoles, check_named, name_list, numeric_columns
+from shoal.records.spelling.local_forms import Form, form_of
+from shoal.records.spelling.lookalikes import lookalike_note
 from shoal.records.tokens import (
     MARKS,
     SetGatherer,
@@ -62,6 +64,8 @@ class Table:
     """The memory that what is read may take."""
     delimiter: str = ","
     """What separates its columns, in text."""
+    notes: tuple[str, ...] = ()
+    """What its owner should know of what was left out of it."""
 
 
 @dataclass(frozen=True)
@@ -88,10 +92,18 @@ class Assembled:
     notes: tuple[str, ...] = ()
     types: tuple[tuple[str, str], ...] = ()
     """What columns of single values hold, where the format tells."""
+    person_values: tuple[str, ...] | None = None
+    """Who the people of the records are, by their numbers. For the owner alone."""
+    forms: tuple[tuple[str, Form], ...] = ()
+    """How the numbers and dates of columns were spelled, where that was said."""
 
 
 def assemble(
-    table: Table | SetRows, asked: Roles | SetRoles, numeric: tuple[str, ...] | None, separator: str | None
+    table: Table | SetRows,
+    asked: Roles | SetRoles,
+    numeric: tuple[str, ...] | None,
+    separator: str | None,
+    spelling: tuple[tuple[str, str], ...] = (),
 ) -> Assembled:
     """The records of a table whose columns have the roles that are asked for."""
     source = table.source
@@ -99,26 +111,36 @@ def assemble(
         sets_alone = SetGatherer(source, table.room)
         for tokens in table.tokens:
             sets_alone.add(tokens)
-        return Assembled(Records((), sets_alone.baskets(table.renamed), table.name()))
+        found = sets_alone.baskets(table.renamed)
+        records = Records((), found, table.name())
+        return Assembled(records, notes=tuple(lookalike_note(table.name(), found.vocabulary)))
     roles = asked.of(table.columns, source)
     if asked.id is not None:
         if separator is not None:
             raise InputError(
                 f"{source}: a long table has one item per row; leave out {option('separator')} or {option('id')}"
             )
-        tokens_of_ids = _long_tokens(table, roles.items[0], asked.id)
-        return Assembled(Records((), grouped_baskets(tokens_of_ids, source, table.room), roles.items[0]))
+        owners = None if not roles.person else _Owners(roles.person[0], source, table.room)
+        tokens_of_ids = _long_tokens(table, roles.items[0], asked.id, owners)
+        grouped = Records((), grouped_baskets(tokens_of_ids, source, table.room), roles.items[0])
+        if owners is None:
+            return Assembled(grouped)
+        owner, names = owners.people()
+        return Assembled(replace(grouped, people=owner), person_values=names)
     single = [name for name in table.columns if name in (*roles.quasi, *roles.sensitive, *roles.keep)]
     numbers = numeric_columns(numeric, table.columns)
-    check_numeric(numbers, single, source)
-    values = [_ValueColumn(name, source, table.room) for name in single]
+    check_named(numbers or (), single, source, "numeric")
+    check_named([name for name, _ in spelling], single, source, "spelling")
+    ways = dict(spelling)
+    values = [_ValueColumn(name, source, table.room, ways.get(name)) for name in single]
     marks = [separator] * len(roles.items) + [separator if separator != " " else None] * len(roles.sensitive_sets)
     sets = [
         _SetColumn(name, table, mark, is_alone=isinstance(asked, SetRoles), is_sensitive=name in roles.sensitive_sets)
         for name, mark in zip((*roles.items, *roles.sensitive_sets), marks, strict=True)
     ]
     rows = 0
-    every: list[_ValueColumn | _SetColumn] = [*values, *sets]
+    whose = [_PersonColumn(name, source, table.room) for name in roles.person]
+    every: list[_ValueColumn | _SetColumn | _PersonColumn] = [*values, *sets, *whose]
     for batch in table.batches([each.name for each in every]):
         for each, cells in zip(every, batch.columns, strict=True):
             each.add(cells)
@@ -142,16 +164,21 @@ def assemble(
     for column in values:
         wanted = None if numbers is None else column.name in numbers
         columns.append(column.column(role_of[column.name], wanted))
-    notes = tuple(
+    notes = table.notes + tuple(
         note
         for column in columns
-        for note in number_notes(column, np.bincount(column.codes, minlength=len(column.values)), numbers is not None)
+        for note in lookalike_note(column.name, column.values)
+        + number_notes(column, np.bincount(column.codes, minlength=len(column.values)), numbers is not None)
     )
+    people, person_values = whose[0].people() if whose else (None, None)
+    forms = tuple((column.name, column.form) for column in values if column.form is not None)
     if not sets:
-        return Assembled(Records(tuple(columns)), separator or " ", notes, tuple(types.items()))
+        alone = Records(tuple(columns), people=people)
+        return Assembled(alone, separator or " ", notes, tuple(types.items()), person_values, forms)
     baskets = [column.baskets() for column in sets]
     own = len(roles.items)
     items, name = _one_domain(baskets[:own], roles.items, source)
+    notes += tuple(lookalike_note(name, items.vocabulary))
     marked: frozenset[str] = frozenset()
     if roles.sensitive_sets:
         items, marked = _with_sensitive(items, baskets[own], name, roles.sensitive_sets[0], source)
@@ -161,15 +188,18 @@ def assemble(
         _unused(name, table.columns, roles.items),
         marked,
         next(iter(roles.sensitive_sets), None),
+        people,
     )
-    return Assembled(records, sets[0].separator or " ", notes, tuple(types.items()))
+    return Assembled(records, sets[0].separator or " ", notes, tuple(types.items()), person_values, forms)
 
 
 class _ValueColumn:
     """The cells of a single-valued column, batch by batch."""
 
-    def __init__(self, name: str, source: str, room: Room | None) -> None:
+    def __init__(self, name: str, source: str, room: Room | None, way: str | None = None) -> None:
         self.name = name
+        self.form: Form | None = None
+        self._way = way
         self._source, self._room = source, room
         self._codes: list[npt.NDArray[np.unsignedinteger]] = []
         self._dictionaries: list[pa.Array] = []
@@ -218,9 +248,76 @@ class _ValueColumn:
     def column(self, role: str, numeric: bool | None) -> Column:
         names, codes = joined_codes(self._codes, self._dictionaries, self._source)
         try:
+            if self._way is not None:
+                self.form = form_of(self._way, [name for name in names if name != MISSING], self.name)
+                names = list(map(self.form.plain, names))
             return Column.from_codes(self.name, role, np.concatenate(codes), names, numeric=numeric)
         except InputError as error:
             raise error.within(f"{self._source}: ") from None
+
+
+class _PersonColumn:
+    """Whose the rows are, batch by batch."""
+
+    def __init__(self, name: str, source: str, room: Room | None) -> None:
+        self.name = name
+        self._source, self._room, self._rows = source, room, 0
+        self._codes: list[npt.NDArray[np.unsignedinteger]] = []
+        self._dictionaries: list[pa.Array] = []
+
+    def add(self, cells: pa.Array) -> None:
+        """Takes the next cells; raises where one does not say whose its row is."""
+        try:
+            encoded = _encoded(cells)
+        except pa.ArrowException:
+            raise InputError(
+                f"{self._source}: column {self.name!r} is of type {cells.type}, which names no people ({option('person')}); "
+                "give text or numbers"
+            ) from None
+        names = pc.ascii_trim_whitespace(encoded.dictionary)
+        nobody = np.asarray(pc.equal(names, MISSING).to_numpy(zero_copy_only=False), np.bool_)
+        blank = np.flatnonzero(nobody[encoded.indices.to_numpy()])
+        if len(blank):
+            raise InputError(
+                f"{self._source}: row {self._rows + int(blank[0]) + 1:,} does not say in {self.name!r} whose it is "
+                f"({option('person')}); fill it in, or remove the row"
+            )
+        if self._room is not None:
+            self._room.take(memory_of(encoded))
+        self._rows += len(cells)
+        self._codes.append(compact_codes(encoded))
+        self._dictionaries.append(names)
+
+    def people(self) -> tuple[npt.NDArray[np.int32], tuple[str, ...]]:
+        """Per row, the number of its person, and the people by their numbers. The column takes no more."""
+        names, codes = joined_codes(self._codes, self._dictionaries, self._source)
+        return np.concatenate(codes).astype(np.int32), tuple(names)
+
+
+class _Owners:
+    """Whose the transactions of a long table are: the same person in all rows of an id."""
+
+    def __init__(self, name: str, source: str, room: Room | None) -> None:
+        self.name = name
+        self._source = source
+        self._ids, self._persons = _PersonColumn(name, source, room), _PersonColumn(name, source, room)
+
+    def add(self, ids: pa.Array, cells: pa.Array) -> None:
+        """Takes the ids and the people of the next rows."""
+        self._ids.add(ids)
+        self._persons.add(cells)
+
+    def people(self) -> tuple[npt.NDArray[np.int32], tuple[str, ...]]:
+        """Per id, in the order of their first rows, the number of its person, and the people by their numbers."""
+        (id_of_row, _), (of_row, names) = self._ids.people(), self._persons.people()
+        _, first = np.unique(id_of_row, return_index=True)
+        owner = of_row[first]
+        if len(other := np.flatnonzero(owner[id_of_row] != of_row)):
+            raise InputError(
+                f"{self._source}: row {int(other[0]) + 1:,} has another {self.name!r} than the rows before it with its id; give all "
+                f"rows of an id one person ({option('person')})"
+            )
+        return owner, names
 
 
 class _SetColumn:
@@ -270,11 +367,13 @@ class _SetColumn:
             )
 
 
-def _long_tokens(table: Table, column: str, id: str) -> Iterator[tuple[pa.DictionaryArray, Tokens]]:
+def _long_tokens(
+    table: Table, column: str, id: str, owners: _Owners | None
+) -> Iterator[tuple[pa.DictionaryArray, Tokens]]:
     """Ids and items batch by batch; a row without an item has length 0."""
     rows = 0
-    for batch in table.batches([id, column]):
-        ids, items = batch.columns
+    for batch in table.batches([id, column] + ([] if owners is None else [owners.name])):
+        ids, items, *people = batch.columns
         if is_list(items.type):
             raise InputError(
                 f"{table.source}: column {column!r} holds lists, not single items; leave out {option('id')} and drop {id!r}"
@@ -288,6 +387,8 @@ def _long_tokens(table: Table, column: str, id: str) -> Iterator[tuple[pa.Dictio
         missing = pc.fill_null(pc.equal(ids, ""), True).index(True).as_py()
         if missing >= 0:
             raise InputError(f"{table.source}: row {rows + missing + 1:,} has no {id!r}; give it one or remove it")
+        if owners is not None:
+            owners.add(ids, *people)
         if is_text(items.type):
             items = pc.ascii_trim_whitespace(as_text(items))
             held = pc.fill_null(pc.not_equal(items, ""), False)

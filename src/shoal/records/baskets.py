@@ -55,7 +55,7 @@ class Baskets(Tabular):
         self.offsets.setflags(write=False)
         self.items.setflags(write=False)
         if self.people is not None:
-            self.people.setflags(write=False)
+            check_people(self.people, len(self))
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -215,6 +215,13 @@ class Baskets(Tabular):
         if scratch is None:
             items.resize(size, refcheck=False)
         return cls(offsets, items[:size], vocabulary, duplicates=folded)
+
+
+def check_people(people: npt.NDArray[np.int32], rows: int) -> None:
+    """Raises unless there is a person for every row; nobody may change whose it is afterwards."""
+    if len(people) != rows:
+        raise InputError(f"there are people for {len(people):,} rows, not for {rows:,}; give every row its person")
+    people.setflags(write=False)
 
 
 def row_blocks(offsets: npt.NDArray[np.int64], size: int, rows: int | None = None) -> list[tuple[int, int]]:

@@ -8,7 +8,7 @@ first appear among the rows.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -64,7 +64,7 @@ class Buckets:
         others = tuple(c for c in records.columns if c is not column)
         if not others:
             raise InputError(f"{column.name!r} is the only column; there is nothing to publish beside the buckets")
-        rows = Records(others)
+        rows = Records(others, people=records.people)
         found, first, number = np.unique(bucket, return_index=True, return_inverse=True)
         place = np.empty(len(found), np.int32)
         by_first = np.argsort(first, kind="stable")
@@ -140,7 +140,7 @@ def sensitive_views(records: Records) -> tuple[Records, ...]:
         sensitive_column(records)
         return (records,)
     return tuple(
-        Records(tuple(column for column in records.columns if column is one or column.role != "sensitive"))
+        replace(records, columns=tuple(c for c in records.columns if c is one or c.role != "sensitive"))
         for one in secrets
     )
 

@@ -19,6 +19,10 @@ FORMATS = (*TEXT_FORMATS, "parquet", "arrow")
 FORMATS_WITH_COLUMNS = ("csv", "tsv", "jsonl", "parquet", "arrow")
 TWO_TABLES = "zip"
 """What a release in buckets may be written as (`shoal.records.bucketed`)."""
+FHIR = "fhir"
+"""What a folder of NDJSON files is read as (`shoal.records.fhir`)."""
+TOLD = ("parquet", "arrow", FHIR)
+"""What the first bytes of a file, or the names in a folder, tell by themselves."""
 CELLED = ("csv", "tsv", "sqlite")
 """Where a set is a text in a cell."""
 GUARDED = ("csv", "tsv", "long", TWO_TABLES)

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InputError, number_of
-from shoal.records.baskets import Baskets, row_blocks
+from shoal.records.baskets import Baskets, check_people, row_blocks
 from shoal.records.formats.tabular import Tabular
 from shoal.records.values import MISSING, NumberError, ordering
 
@@ -120,11 +120,17 @@ class Records(Tabular):
         repeated = [name for name, times in Counter(self.names).items() if times > 1]
         if repeated:
             raise InputError(f"two columns of one table are called {repeated[0]!r}; rename one")
+        if self.people is None and self.items is not None:
+            object.__setattr__(self, "people", self.items.people)
+        if self.people is not None:
+            check_people(self.people, len(self))
+            if self.items is not None and self.items.people is not self.people:
+                object.__setattr__(self, "items", replace(self.items, people=self.people))
 
     @classmethod
     def of(cls, rows: Baskets | Records) -> Records:
         """Sets as records without columns; records as they are."""
-        return rows if isinstance(rows, Records) else cls((), rows, people=rows.people)
+        return rows if isinstance(rows, Records) else cls((), rows)
 
     @property
     def holds_sets_alone(self) -> bool:

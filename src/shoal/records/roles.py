@@ -54,6 +54,8 @@ class Roles:
     """At most one: the column with a set of sensitive items per row, which joins the items."""
     keep: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
+    person: tuple[str, ...] = ()
+    """At most one: the column that says whose a row is. It is never published."""
     formats: ClassVar = (*FORMATS_WITH_COLUMNS, TWO_TABLES)
     """What such data can stand in."""
     noun: ClassVar = "rows"
@@ -96,6 +98,10 @@ class Roles:
                 f"{source}: sensitive sets ({name_list(list(named['sensitive_sets']))}) stand in one column beside the items; "
                 f"name one, and name the items with {option('items')}"
             )
+        if len(named["person"]) > 1:
+            raise InputError(
+                f"{source}: columns {name_list(list(named['person']))} are to say whose a row is ({option('person')}); name one"
+            )
         # In the order of the table, whatever the order in which they were named.
         return Roles(**{role: tuple(column for column in columns if column in names) for role, names in named.items()})
 
@@ -121,12 +127,14 @@ class SetRoles:
     """The column that says which rows of a long table belong together."""
     drop: tuple[str, ...] = ()
     """Columns to leave out, one or several (with commas between them) to a text."""
+    person: str | None = None
+    """The column that says whose a row is."""
     formats: ClassVar = FORMATS
     noun: ClassVar = "transactions"
 
     def of(self, columns: Sequence[str], source: str) -> Roles:
         """The roles of all columns: one has the sets, and the others are dropped, or an error that says what to do."""
-        return Roles(items=(self.set_column(columns, source),))
+        return Roles(items=(self.set_column(columns, source),), person=texts_of(self.person))
 
     def dropped_columns(self, columns: Collection[str]) -> list[str]:
         """The names to leave out."""
@@ -136,12 +144,22 @@ class SetRoles:
         """The chosen column, or the only one that is left, or the one called `items`. Raises if any other has no role."""
         check_repeats(columns, source)
         drop = self.dropped_columns(columns)
-        given = [(self.items, "items"), (self.id, "id"), *((column, "drop") for column in drop)]
+        apart = [*drop, self.id, self.person]
+        given = [
+            (self.items, "items"),
+            (self.id, "id"),
+            (self.person, "person"),
+            *((column, "drop") for column in drop),
+        ]
         named = [asked for asked, _ in given if asked is not None]
         for asked, role in given:
             if asked is not None and asked not in columns:
                 raise no_column(asked, role, columns, named, source)
-        left = [column for column in columns if column not in drop and column != self.id]
+        if self.person is not None and self.person in (self.items, self.id, *drop):
+            raise InputError(
+                f"{source}: column {self.person!r} has two roles; {option('person')} names a column of its own, which is not published"
+            )
+        left = [column for column in columns if column not in apart]
         items = self.items
         if items is None:
             defaults = ("items",) if self.id is None else ("items", "item")
@@ -202,12 +220,12 @@ def numeric_columns(texts: Collection[str] | None, columns: Collection[str]) -> 
     return list(dict.fromkeys(named_columns(texts, columns)))
 
 
-def check_numeric(names: Collection[str] | None, single: Sequence[str], source: str) -> None:
-    """Raises if a column that is said to hold numbers is not one of single values."""
-    for name in names or ():
+def check_named(names: Iterable[str], single: Sequence[str], source: str, by: str) -> None:
+    """Raises if a column that an option names is not one of single values."""
+    for name in names:
         if name not in single:
             raise InputError(
-                f"{source}: {name!r} for {option('numeric')} is not one of its columns of single values ({name_list(single)})"
+                f"{source}: {name!r} for {option(by)} is not one of its columns of single values ({name_list(single)})"
             )
 
 

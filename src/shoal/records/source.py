@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypedDict
 
@@ -19,8 +19,10 @@ from shoal.limits import limited_inputs
 from shoal.records.assemble import Assembled, SetRows, Table, assemble
 from shoal.records.baskets import Baskets
 from shoal.records.bucketed.two_tables import two_tables
-from shoal.records.database.address import is_address, refuse_format, with_query
+from shoal.records.database.address import LAKES, is_address, refuse_format, with_query
+from shoal.records.database.lake import LakeInput, opened_table
 from shoal.records.database.read import DatabaseInput, Identity
+from shoal.records.fhir.export import fhir_table
 from shoal.records.formats.columnar import columnar_table
 from shoal.records.formats.dat import dat_rows
 from shoal.records.formats.delimited import delimited_table, refuse_missing_header
@@ -28,14 +30,15 @@ from shoal.records.formats.frames import object_rows, object_table
 from shoal.records.formats.jsonl import jsonl_table
 from shoal.records.formats.one_hot import OneHot
 from shoal.records.formats.tabular import Tabular
-from shoal.records.layout import FORMATS, FORMATS_WITH_COLUMNS, TWO_TABLES, Layout, format_of
+from shoal.records.layout import FHIR, FORMATS, FORMATS_WITH_COLUMNS, TWO_TABLES, Layout
 from shoal.records.records import Records
 from shoal.records.roles import Roles, SetRoles, comma_parts, texts_of
+from shoal.records.spelling.local_forms import Form
 from shoal.records.storage.scratch import Scratch, reading_into
 from shoal.records.storage.streams import BLANKS, Input, is_stream, list_lines
 
 _LACKS = {
-    "dat": ("FIMI text has no columns", ("items", "id", "separator", "drop")),
+    "dat": ("FIMI text has no columns", ("items", "id", "separator", "drop", "person")),
     "jsonl": ("JSON lines hold lists", ("id", "separator")),
 }
 """What sets in some formats have no use for, and why."""
@@ -60,6 +63,8 @@ class Reading:
     """The most memory that what is read may take: 2 GB, or 64 times the size of the file, unless it is given."""
     one_hot: OneHot | None = None
     """Which columns are items, where each has one."""
+    spelling: tuple[tuple[str, str], ...] = ()
+    """How numbers and dates are spelled, by column."""
 
     @property
     def is_of_sets(self) -> bool:
@@ -81,6 +86,10 @@ class Source(Tabular):
     """Which table or query of which database it is: no release may write over it."""
     notes: tuple[str, ...] = ()
     """For the owner: what was taken for something else than one might expect. They may name values."""
+    person_values: tuple[str, ...] | None = None
+    """Who the people of the records are, by their numbers. For the owner alone: they go into no file and no message."""
+    forms: tuple[tuple[str, Form], ...] = ()
+    """By column, the spelling of numbers and dates that what is published has again."""
 
     def __repr__(self) -> str:
         return f"Source({self.name}: {self.records!r})"
@@ -91,6 +100,11 @@ class Source(Tabular):
     def arrow_parts(self) -> tuple[Any, tuple[tuple[str, str], ...], str]:
         """The rows, in the types that columns came in."""
         return self.rows, self.layout.types, self.layout.items or "items"
+
+    @property
+    def state(self) -> str | None:
+        """Of a table in a lake, the address of the very state that was read, which later ones leave as it is."""
+        return self.origin.select if self.origin is not None and self.origin.kind in LAKES else None
 
     @property
     def baskets(self) -> Baskets:
@@ -123,6 +137,7 @@ def read(
     format: str | None = None,
     items: str | None = None,
     id: str | None = None,
+    person: str | None = None,
     separator: str | None = None,
     drop: str | Collection[str] = (),
     query: str | None = None,
@@ -131,10 +146,11 @@ def read(
 ) -> Baskets:
     """The baskets in a file, in standard input (`-`), in a table of a database, in a data frame or in any iterable of rows of names.
 
-    `items` names the column with the sets, `id` the column that holds a long table together, `separator` what separates the items
-    inside a cell, `drop` the columns to leave out, `query` what to ask of a database whose address names no table. All are found out
-    where the data leave no doubt. With a `memory_limit` such as `2GB`, what is read from a file and what is made from it lie in scratch
-    files. `input_limit` is the most memory that what is read may take: 2 GB, or 64 times the size of the file, unless it is given.
+    `items` names the column with the sets, `id` the column that holds a long table together, `person` the column that says whose a row
+    is, where people are to be counted and not rows, `separator` what separates the items inside a cell, `drop` the columns to leave out,
+    `query` what to ask of a database whose address names no table. All are found out where the data leave no doubt, but for the person.
+    With a `memory_limit` such as `2GB`, what is read from a file and what is made from it lie in scratch files. `input_limit` is the most
+    memory that what is read may take: 2 GB, or 64 times the size of the file, unless it is given.
 
     Args:
         source: A path, `-`, an address of a database, a data frame, an Arrow table, or rows of names.
@@ -146,7 +162,7 @@ def read(
     >>> shoal.read([["milk", "bread"], ["milk"]])
     Baskets(2 transactions, 2 items, 3 occurrences)
     """
-    roles = SetRoles(items, id, texts_of(drop))
+    roles = SetRoles(items, id, texts_of(drop), person)
     return load(source, Reading(roles, format, separator, None, query, memory_limit, input_limit)).baskets
 
 
@@ -159,19 +175,23 @@ def load_records(
     sensitive_sets: str | None = None,
     keep: str | Sequence[str] = (),
     drop: str | Sequence[str] = (),
+    person: str | Sequence[str] = (),
     numeric: str | Collection[str] | None = None,
     format: str | None = None,
     separator: str | None = None,
     query: str | None = None,
     input_limit: int | str | None = None,
+    spelling: Mapping[str, str] | None = None,
 ) -> Source:
     """The records in a file, in standard input (`-`), in a database or in a data frame, with how they stood there and their hash.
 
     Every column has one role. `items` are sets: several such columns make one domain, of items called `column.item`. `sensitive`
     columns hold one value per row; what is named there and is no column marks items, as `mark_sensitive` does. `sensitive_sets` is a
     column of sets of sensitive items, which join the items and are marked.
-    `drop` is for identifiers: never read, never kept. `numeric` names the numeric columns; None finds them out by their values.
-    `separator` separates the items of cells, `query` is asked of a database, `input_limit` is as for `read`.
+    `drop` is for identifiers: never read, never kept. `person` is the column that says whose a row is: it is counted by, and never
+    published. `numeric` names the numeric columns; None finds them out by their values.
+    `separator` separates the items of cells, `query` is asked of a database, `input_limit` is as for `read`. `spelling` says how the
+    numbers (`comma`, `point`) or dates (`dmy`, `mdy`, `ymd`) of a column are spelled.
     Names are given one by one or with commas between them.
 
     Args:
@@ -186,16 +206,23 @@ def load_records(
     >>> shoal.load_records(table, drop="name", quasi="age", items="codes").records
     Records(1 row: age (quasi), codes (items))
     """
-    roles = Roles(*map(texts_of, (quasi, items, sensitive, sensitive_sets, keep, drop)))
+    roles = Roles(*map(texts_of, (quasi, items, sensitive, sensitive_sets, keep, drop, person)))
     said = None if numeric is None else texts_of(numeric)
-    return load(source, Reading(roles, format, separator, said, query, input_limit=input_limit))
+    how = tuple((spelling or {}).items())
+    return load(source, Reading(roles, format, separator, said, query, input_limit=input_limit, spelling=how))
 
 
 def load_sets(
-    source: Any, *, items: str | None = None, id: str | None = None, drop: str | Collection[str] = (), **how: Any
+    source: Any,
+    *,
+    items: str | None = None,
+    id: str | None = None,
+    drop: str | Collection[str] = (),
+    person: str | None = None,
+    **how: Any,
 ) -> Source:
     """As `read`, with how the sets stood there and the hash of the input; `how` is as for `Reading`."""
-    return load(source, Reading(SetRoles(items, id, texts_of(drop)), **how))
+    return load(source, Reading(SetRoles(items, id, texts_of(drop), person), **how))
 
 
 def load(data: Any, reading: Reading) -> Source:
@@ -209,6 +236,8 @@ def load(data: Any, reading: Reading) -> Source:
         limit = reading.memory_limit
         scratch = limit if isinstance(limit, Scratch) else Scratch.of(limit)
         _check_limit(data)
+        if reading.roles.person:
+            raise InputError(f"under a memory limit, rows are counted, not people; leave it out, or {option('person')}")
         with reading_into(scratch):
             return _load(data, reading)
 
@@ -221,10 +250,12 @@ def _load(data: Any, reading: Reading) -> Source:
             raise InputError("Records have their roles already; give them alone")
         return Source("the Records", data, fingerprint(data), Layout("arrow", data.items_name))
     if isinstance(data, Baskets) and reading.is_of_sets:
+        if reading.roles.person:
+            raise InputError("Baskets know whose their rows are, or do not; name the person where they are read")
         return Source("the Baskets", Records((), data), fingerprint(data), Layout("arrow"))
     if is_address(data):
         refuse_format(data, reading.format)
-        with DatabaseInput(data) as opened:
+        with opened_table(data) as opened:
             return _of_database(opened, reading)
     if isinstance(data, DatabaseInput):  # it was opened already
         return _of_database(data, reading)
@@ -262,6 +293,8 @@ def _of_file(opened: Input, reading: Reading) -> Source:
             raise InputError(
                 f"{opened.name}: a long table needs the column that holds a transaction together; pass {option('id')}"
             )
+    if reading.is_of_sets and form == "jsonl" and roles.person and roles.items is None:
+        raise InputError(f"{opened.name}: beside {option('person')}, name the field with the sets ({option('items')})")
     table = file_table(opened, form, roles)
     found = _assembled(table, reading)
     records, separator = found.records, found.separator
@@ -272,15 +305,14 @@ def _of_file(opened: Input, reading: Reading) -> Source:
         form = form if roles.id is None else "long"
     elif reading.is_of_sets:
         separator = " "
+    form = "jsonl" if form == FHIR else form
     layout = Layout(form, records.items_name, separator, roles.id, opened.compression, table.delimiter, found.types)
-    return Source(opened.name, records, opened.sha256(), layout, notes=found.notes)
+    return Source(opened.name, records, opened.sha256(), layout, None, found.notes, found.person_values, found.forms)
 
 
 def _format(opened: Input, reading: Reading) -> str:
     """The format that is asked for, or that the name or the first bytes tell; sets from standard input are FIMI text unless these do."""
-    form = reading.format or format_of(opened.name)[0]
-    if form is None and opened.magic in ("parquet", "arrow"):
-        form = opened.magic
+    form = reading.format or opened.form
     if form is None and reading.is_of_sets and opened.name == "standard input":
         form = "dat"
     formats = ", ".join(reading.roles.formats)
@@ -288,7 +320,7 @@ def _format(opened: Input, reading: Reading) -> str:
         raise InputError(
             f"{opened.name}: its name does not tell a format; pass {option('format')} with one of {formats}"
         )
-    if form not in reading.roles.formats:
+    if form not in (FHIR, *reading.roles.formats):
         reasons = {"dat": "FIMI text has no columns", TWO_TABLES: "a .zip holds a release in buckets, and no sets"}
         reason = reasons.get(form, "a long table has several rows about one person")
         so = "" if form == TWO_TABLES else ", so that they cannot have roles"
@@ -302,6 +334,8 @@ def file_table(opened: Input, form: str, roles: SetRoles | Roles) -> Table | Set
         return dat_rows(opened)
     if form == "jsonl":
         return jsonl_table(opened, roles)
+    if form == FHIR:
+        return fhir_table(opened)
     if form == TWO_TABLES:
         return two_tables(opened)
     if form in ("parquet", "arrow"):
@@ -311,10 +345,15 @@ def file_table(opened: Input, form: str, roles: SetRoles | Roles) -> Table | Set
     return delimited_table(opened, "\t" if form == "tsv" else None)
 
 
-def _of_database(opened: DatabaseInput, reading: Reading) -> Source:
+def _of_database(opened: DatabaseInput | LakeInput, reading: Reading) -> Source:
     found = _assembled(opened.table, reading)
     layout = opened.layout(found.records.items_name, found.separator, reading.roles.id)
-    return Source(opened.name, found.records, opened.sha256(), layout, opened.identity, found.notes)
+    if isinstance(opened, LakeInput):
+        layout = replace(layout, types=found.types)
+    origin = opened.identity
+    return Source(
+        opened.name, found.records, opened.sha256(), layout, origin, found.notes, found.person_values, found.forms
+    )
 
 
 def _of_object(data: Any, reading: Reading) -> Source:
@@ -326,16 +365,21 @@ def _of_object(data: Any, reading: Reading) -> Source:
     if table is None:
         if reading.roles != SetRoles() or reading.separator is not None:
             raise InputError(
-                f"{name}: rows of items have no columns and no cells; leave out items, id, separator and drop"
+                f"{name}: rows of items have no columns and no cells; leave out items, id, person, separator and drop"
             )
         table = object_rows(data, name)
     found = _assembled(table, reading)
     records = found.records
     if reading.is_of_sets:
         assert records.items is not None
-        return Source(name, records, fingerprint(records.items), Layout("arrow", records.items_name))
-    layout = Layout("arrow", records.items_name, found.separator, types=found.types)
-    return Source(name, records, fingerprint(records), layout, notes=found.notes)
+        layout, sha256 = Layout("arrow", records.items_name), fingerprint(records.items)
+    else:
+        layout = Layout("arrow", records.items_name, found.separator, types=found.types)
+        sha256 = fingerprint(records)
+    if records.people is not None:  # whose rows are belongs to what was read
+        whose = json.dumps(found.person_values).encode() + records.people.astype("<i4", copy=False).tobytes()
+        sha256 = hashlib.sha256(sha256.encode() + whose).hexdigest()
+    return Source(name, records, sha256, layout, None, found.notes, found.person_values, found.forms)
 
 
 def _assembled(table: Table | SetRows, reading: Reading) -> Assembled:
@@ -347,7 +391,7 @@ def _assembled(table: Table | SetRows, reading: Reading) -> Assembled:
     roles, marked = reading.roles, tuple[str, ...]()
     if isinstance(roles, Roles) and isinstance(table, Table):
         roles, marked = roles.sensitive_apart(table.columns)
-    found = assemble(table, roles, reading.numeric, reading.separator)
+    found = assemble(table, roles, reading.numeric, reading.separator, reading.spelling)
     if not marked:
         return found
     try:
@@ -391,9 +435,9 @@ def item_names(text: str | os.PathLike[str], known: Collection[str]) -> list[str
 
 
 def fingerprint(data: str | os.PathLike[str] | Baskets | Records) -> str:
-    """The SHA-256 of a file's bytes, of the rows of a table in a database, or of a canonical form of what came from neither."""
+    """The SHA-256 of a file's bytes, of the rows of a table in a database, of the files of one in a lake, or of a canonical form."""
     if is_address(data):
-        with DatabaseInput(str(data)) as table:
+        with opened_table(str(data)) as table:
             return table.sha256()
     if isinstance(data, str | os.PathLike):
         with Input(data) as opened:

@@ -55,6 +55,7 @@ _PART = re.compile(r"part-.*\.parquet")
 ON_SPARK = frozenset(KEYWORDS) - {
     *("format", "separator", "id", "one_hot", "query", "input_limit", "threads", "memory_limit", "keep_order"),
     *("segments", "population", "generations", "cluster_size"),
+    *("series", "series_kind", "wait"),
 }
 """The keywords of `shoal.anonymize` that Spark has a use for."""
 _FILES = {".csv", ".tsv", ".dat", ".json", ".jsonl", ".arrow", ".gz", ".zst"}

@@ -163,7 +163,7 @@ def _background(data: Any, raw: Any, given: Mapping[str, Any], examples: int, pr
     """Rule out values of rows in buckets by rules that the attacker knows."""
     how = {"missing": given.get("missing", "unknown")}
     knowledge, threads = given.get("knowledge"), given.get("threads")
-    reading: dict[str, Any] = {name: given[name] for name in ("drop", "numeric", "format") if name in given}
+    reading: dict[str, Any] = {name: given[name] for name in ("drop", "numeric", "spelling", "format") if name in given}
     roles = Roles(*(given.get(name) for name in ("sensitive", "quasi", "keep")))
     promise = MatchingDiversity(given.get("l", 3), **how)
     source, _ = model.read(data, promise, roles, _with_own_drops(data, reading))

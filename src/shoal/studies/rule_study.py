@@ -57,7 +57,7 @@ def mine(
     if given.get("one_hot"):
         raise InputError(f"rules are about columns of single values; leave out {option('one_hot')}")
     roles = Roles(*(given.get(name) for name in ("sensitive", "quasi", "keep")))
-    reading: dict[str, Any] = {name: given[name] for name in ("drop", "numeric", "format") if name in given}
+    reading: dict[str, Any] = {name: given[name] for name in ("drop", "numeric", "spelling", "format") if name in given}
     source, _ = model.read(with_query(data, given.get("query")), MatchingDiversity(2), roles, reading)
     trees = model.hierarchies(source.records, given.get("hierarchy"), given.get("unknown"))
     wanted = {name: given.get(name) for name in ("min_exp", "min_conf", "max_length", "fuzzy", "knowledge")}

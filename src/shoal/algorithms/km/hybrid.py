@@ -92,9 +92,10 @@ def hybrid(baskets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarchy, optio
     search = _search(problem, rival.cut, budget, options, is_late)
     best = search.best
     facts = {"moves": search.tried, "exact": without}
+    hurried = is_late()
     bound = least_loss(problem, max(QUICK, BOUNDING * int(search.work[0])))
     if without <= problem.price.share(best.loss, total):
-        return replace(rival, algorithm="hybrid", optimal=None, bound=bound, facts=facts, notes=())
+        return replace(rival, algorithm="hybrid", optimal=None, bound=bound, facts=facts, notes=(), hurried=hurried)
     return Recoding(
         Cut(hierarchy, best.node),
         baskets.vocabulary,
@@ -102,7 +103,14 @@ def hybrid(baskets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarchy, optio
         algorithm="hybrid",
         bound=bound,
         facts=facts,
+        hurried=hurried,
     )
+
+
+def deletions_under(cut: Cut, problem: Problem) -> Deletions:
+    """What has to go where the cut is given: a cheap set of single occurrences, none of which could return."""
+    tree = _Contracted(problem.hierarchy)
+    return _State(problem, tree, tree.down[cut.node], np.zeros(1, np.int64), float("inf")).deletions()
 
 
 def _search(problem: Problem, rival: Cut, budget: int, options: Options, is_late: Callable[[], bool]) -> _Search:

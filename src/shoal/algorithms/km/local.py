@@ -18,6 +18,9 @@ so that what would be deleted rather returns as a high category; the price is na
 none is high enough, what is missing is offered again against what stands: leaves give way where that is cheaper, and return one level
 up. What is left even then moves up together with its whole row, if need be to the root; if `lra`, which deletes nothing, loses
 clearly less than that, its answer is taken.
+
+Where several rows are one person's, a set has to be in rows of k people, and the rows stand by person. A row of somebody whose other rows
+hold a token already is given it back only where all of its sets have k people without it. `lra` counts rows, and is not asked.
 """
 
 from __future__ import annotations
@@ -93,12 +96,16 @@ def local(baskets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarchy, option
     search = _Search(_problem(baskets, guarantee, hierarchy, options), options)
     node = search.nodes(search.run().rung)
     notes: tuple[str, ...] = ("stopped by the time limit: a longer run may lose less",) if search.expired else ()
-    if search.has_moved_rows:  # so little may be deleted that a cut for each part of the rows may lose less
+    if (
+        search.has_moved_rows and search.people is None
+    ):  # so little may be deleted that a cut for each part of the rows may lose less
         parts = lra(baskets, guarantee, hierarchy, replace(options, suppress=0.0))
         if search.loss_of(parts.node) < CLEARLY * search.loss_of(node):
             node, notes = parts.node, parts.notes
     facts = {"passes": search.passes}
-    return LocalRecoding(hierarchy, node, baskets.vocabulary, algorithm="local", facts=facts, notes=notes)
+    return LocalRecoding(
+        hierarchy, node, baskets.vocabulary, algorithm="local", facts=facts, notes=notes, hurried=bool(notes)
+    )
 
 
 def local_in_parts(
@@ -174,8 +181,9 @@ class _Search:
         self.expired = self.has_moved_rows = False
         h, baskets = problem.hierarchy, problem.baskets
         # Rows that share their commonest items stand together: what is read together then lies together.
-        self.order = _alike_together(baskets, part)
+        self.order = _alike_together(baskets, part) if problem.people is None else _by_person(problem.people, part)
         self.baskets = baskets = baskets.take(self.order)
+        self.people = None if problem.people is None else problem.people[self.order]
         self.part_of_row = None if part is None else part[self.order]
         self.ladder = _Ladder(h)
         self.leaf = problem.leaf.astype(np.int32)[baskets.items]
@@ -193,7 +201,7 @@ class _Search:
         self.spare: list[Scratch] = []
 
     def _new_scratch(self) -> Scratch:
-        return new_scratch(self.n, len(self.baskets), self.problem.m)
+        return new_scratch(self.n, len(self.baskets), self.problem.m, self.people is not None)
 
     def _tokens(self) -> tuple[Nodes, Nodes, Nodes, int]:
         """(place of each occurrence, leaf of each place, token of each rung and place, number of tokens): what is counted together.
@@ -451,10 +459,14 @@ class _Search:
             there = rises.copy()
             there[row[rung == root]] = True
             part = np.zeros(len(rises), np.int64) if self.part_of_row is None else self.part_of_row.astype(np.int64)
-            missing = np.where(np.bincount(part[there], minlength=1 + part.max(initial=0)) > 0, self.problem.k, 0)
-            missing -= np.bincount(part[there], minlength=len(missing))
-            others = np.flatnonzero((lengths > 0) & ~there & (missing[part] > 0))
+            whose = np.arange(len(rises)) if self.people is None else self.people
+            person = part * (1 + whose.max(initial=0)) + whose
+            _, one = np.unique(person[there], return_index=True)  # a row of each person who has it
+            have = np.bincount(part[there][one], minlength=1 + part.max(initial=0))
+            missing = np.where(have > 0, self.problem.k, 0) - have
+            others = np.flatnonzero((lengths > 0) & ~np.isin(person, person[there]) & (missing[part] > 0))
             others = others[np.lexsort((self.order[others], lengths[others], part[others]))]
+            others = others[np.sort(np.unique(person[others], return_index=True)[1])]
             first = np.searchsorted(part[others], part[others])
             rises[others[np.arange(len(others)) - first < missing[part[others]]]] = True
         higher = np.full(self.problem.hierarchy.n_leaves, root, np.int8)
@@ -478,6 +490,7 @@ class _Search:
             unpriced,
             problem.k,
             problem.m,
+            self.people,
         )
         offers = Offers(self.token, self.place, rung, offer, worth, is_firm)
         over_blocks(lambda a, b: lay_out(rows, offers, a, b), self.blocks, problem.threads)
@@ -495,7 +508,8 @@ class _Search:
         if (
             every and self.part_of_row is not None
         ):  # most leaves are rare in a small part, and go whatever stands beside them
-            rare = (support > 0) & (support < problem.k)
+            held_by = support if self.people is None else _people_of_tokens(self.people[of_token], support)
+            rare = (support > 0) & (held_by < problem.k)
             self.alive[places[np.repeat(rare, support)]] = False
             tokens = tokens[~rare[tokens]]
         # Small sets first: what they take away leaves few of the larger ones.
@@ -559,6 +573,19 @@ def _alike_together(baskets: Baskets, part: npt.NDArray[Any] | None) -> npt.NDAr
         key[filled] = np.minimum.reduceat(ranks, baskets.offsets[:-1][filled])
         ranks[ranks == np.repeat(key, baskets.lengths)] = last
     return np.lexsort(keys)
+
+
+def _by_person(people: npt.NDArray[np.int32], part: npt.NDArray[Any] | None) -> npt.NDArray[np.int64]:
+    """The rows of each part by their people."""
+    return np.lexsort((people,) if part is None else (people, part))
+
+
+def _people_of_tokens(people: npt.NDArray[np.int32], support: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """How many people the rows of each token are of, from the people of its rows, one token's after the other's."""
+    token = np.repeat(np.arange(len(support)), support)
+    another = np.ones(len(people), np.bool_)
+    another[1:] = (people[1:] != people[:-1]) | (token[1:] != token[:-1])
+    return np.bincount(token[another], minlength=len(support))
 
 
 def _blocks(work: npt.NDArray[np.integer]) -> list[tuple[int, int]]:

@@ -70,6 +70,7 @@ def lra(baskets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarchy, options:
         algorithm="lra",
         facts={"parts": used, "moves": best.moves, "loss_of_cut": of_cut, "cut_optimal": whole.optimal},
         notes=("stopped by the time limit: a longer run may lose less",) if clock.expired else (),
+        hurried=clock.expired,
     )
 
 

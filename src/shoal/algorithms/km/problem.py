@@ -88,7 +88,11 @@ class Problem:
         self.k, self.m = int(guarantee.k), min(int(guarantee.m), max(baskets.longest, 1))
         self.parent, self.vocabulary = hierarchy.parent, baskets.vocabulary
         self.leaf = hierarchy.leaves_of(baskets.vocabulary)
-        check_reachable(guarantee, len(baskets) - baskets.empty)
+        self.people = _people_of_several_rows(baskets.people)
+        filled = len(baskets) - baskets.empty
+        if self.people is not None:
+            filled = len(np.unique(self.people[baskets.lengths > 0]))
+        check_reachable(guarantee, filled)
         self.occurrences = np.zeros(hierarchy.n_leaves, np.int64)
         self.occurrences[self.leaf] = baskets.supports()
         self.price = price if isinstance(price, Price) else price_for(price, hierarchy, self.occurrences)
@@ -223,6 +227,11 @@ class Problem:
 def cut_loss(problem: Counts, node: npt.NDArray[np.int32]) -> float:
     """What it costs to publish every leaf as `node[leaf]` (-1: dropped), as a share of what deleting everything costs."""
     return problem.price.share(problem.price.of_cut(node, problem.occurrences), int(problem.occurrences.sum()))
+
+
+def _people_of_several_rows(people: npt.NDArray[np.int32] | None) -> npt.NDArray[np.int32] | None:
+    """The person of each row; None where nobody has two, for rows are people then."""
+    return None if people is None or len(np.unique(people)) == len(people) else people
 
 
 def check_reachable(guarantee: KmAnonymity, filled: int) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, replace
 from importlib import import_module
 from pathlib import Path
@@ -12,11 +13,13 @@ from shoal.algorithms import entry
 from shoal.algorithms.recoding import Options
 from shoal.app.jobs.tree_shape import read_shape
 from shoal.app.project.wording import KNOWN_COLUMNS, PageOrigin
+from shoal.errors import ShoalError
 from shoal.estimates.decision_map import MOMENT
 from shoal.estimates.tree_cut import AT_ONCE, TreeCut, blame, remedies, tree_cut
 from shoal.estimates.trials import Trials
 from shoal.models.km import with_defaults
 from shoal.plan import plan_of
+from shoal.plan.model import Plan
 from shoal.processes import Teller
 
 _TRIALS = Trials(KNOWN_COLUMNS)
@@ -38,7 +41,8 @@ def work(request: Mapping[str, Any], tell: Teller) -> None:
 
 
 def _look_at_tree(request: Mapping[str, Any], tell: Teller) -> None:
-    """Tells what one cut through a tree loses, then why a node of it is closed, then what would help: each as soon as it is known."""
+    """Tells what one cut through a tree loses, why a node of it is closed, what the plan's own algorithm would lose on some rows, what
+    would help, and then what that loses on more rows: each as soon as it is known."""
     global _CUT
     plan = plan_of(request["document"], PageOrigin())
     source = _TRIALS.source(plan, tell)
@@ -56,16 +60,28 @@ def _look_at_tree(request: Mapping[str, Any], tell: Teller) -> None:
     closed = found.closed_nodes()
     losses = {name: getattr(found, name) for name in ("info", "exact", "deleted", "optimal")}
     tell.note(found={**losses, "suppress": options.suppress, "closed": closed, "dropped": list(found.cut.dropped)})
-    if not closed:
-        tell.note(found={"final": True})
-        return
-    why = blame(found, request["node"] if request["node"] in closed else closed[0])
-    tell.note(found={"blame": asdict(why)})
+    why = None
+    if closed:
+        why = blame(found, request["node"] if request["node"] in closed else closed[0])
+        tell.note(found={"blame": asdict(why)})
+    own = _own_losses(plan, name, found, tell)
+    tell.note(found={"own": next(own, None)})
     helps = []
-    for remedy in remedies(found, why):
+    for remedy in remedies(found, why) if why is not None else ():
         helps.append(asdict(remedy))
         tell.note(found={"remedies": helps})
+    tell.note(found={"tried": True})
+    for more in own:
+        tell.note(found={"own": more})
     tell.note(found={"final": True})
+
+
+def _own_losses(plan: Plan, name: str, found: TreeCut, tell: Teller) -> Iterator[dict[str, Any]]:
+    """What the plan's algorithm would lose under the tree, on samples that grow; nothing for the one whose cut it is."""
+    if name != "exact":
+        with suppress(ShoalError):  # there is the cut to go by
+            for lost in _TRIALS.losses(plan, found.cut.hierarchy, tell, MOMENT):
+                yield {"algorithm": name, **lost}
 
 
 def _estimate(request: Mapping[str, Any], tell: Teller) -> None:

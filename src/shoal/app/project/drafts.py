@@ -12,20 +12,13 @@ from typing import Any
 
 from shoal.app.project.column_choices import fit_columns
 from shoal.app.project.project import Project
-from shoal.app.project.promises import choose_model, fit_settings, kind_of, put_trees, trees_of, usual_kind
+from shoal.app.project.promises import choose_model, fit_settings, kind_of, of_role, put_trees, trees_of, usual_kind
 from shoal.app.project.wording import as_sentence
 from shoal.app.project.workspace import Workspace
 from shoal.errors import InputError
 from shoal.plan.draft import Guess, draft
-from shoal.records.formats.oddities import (
-    WORKBOOKS,
-    Oddity,
-    empty_marks,
-    missing_header,
-    oddity,
-    sheet_names,
-    write_sheet,
-)
+from shoal.records.foreign.oddities import Oddity, empty_marks, missing_header, oddity
+from shoal.records.foreign.workbooks import WORKBOOKS, sheet_names, write_sheet
 from shoal.records.layout import format_of
 from shoal.records.roles import NO_COLUMN
 
@@ -92,7 +85,8 @@ def begin(project: Project, data: Path, format: str | None = None, separator: st
         project.forget()
         return
     guesses = {
-        guess.name: {"role": guess.role, "reason": guess.reason, "hierarchy": guess.hierarchy} | _kind_facts(guess)
+        guess.name: {"role": guess.role, "reason": guess.reason, "hierarchy": guess.hierarchy, "whose": guess.whose}
+        | _kind_facts(guess)
         for guess in found.guesses
     }
     looked = {"rows": found.rows, "complete": found.complete, "format": found.format, "named": found.named}
@@ -123,6 +117,8 @@ def set_roles(project: Project, columns: Iterable[str], role: str | None) -> Non
     """Gives columns a role, in one change."""
 
     def put(document: dict[str, Any]) -> None:
+        if role == "person":  # one column says it
+            document["columns"].update(dict.fromkeys(of_role(document, "person"), "drop"))
         document["columns"].update(dict.fromkeys(columns, role))
         _fit_separator(document, project.settings.get("separator"))
         _fit_numeric(document)

@@ -18,6 +18,7 @@ ROLES = {
     "keep": ("Keep as it is", "Published unchanged. Choose it only for what nobody can know and nobody wants to learn."),
     "drop": ("Leave out", "Names, numbers, addresses: what identifies people is not even read."),
     "id": ("Holds rows together", "In a long table with one item a row: whose row it is. It is not published."),
+    "person": ("Whose row it is", "A patient's number, where people have several rows: people are counted then. It is not published."),
 }  # fmt: skip
 """Per role: what a page calls it, and what it means."""
 _MODELS = {
@@ -42,6 +43,7 @@ _FIELDS = {
     "l_kind": "“What is counted for l?” in Promise",
     "distance": "“How far are two values from each other?” in Promise",
 }
+COUNTED = "Counted in people, not rows: all rows of a person count as one."
 KNOWN_COLUMNS = "all columns that others may know"
 """All quasi-identifier columns."""
 _SYMBOLS = ("k", "m", "l", "delta")

@@ -79,6 +79,8 @@ class Workspace:
         self.passing = own_folder(self.own / "passing")
         """Where parts of uploads lie on their way."""
         self.upload_limit = UPLOAD_LIMIT
+        self.host: str | None = None
+        """Behind the proxy of an office, the host that browsers know it by: then they run on other machines."""
         self._lock: IO[bytes] | None = None
 
     def lock(self) -> None:

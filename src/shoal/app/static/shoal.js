@@ -2,6 +2,11 @@
 // the app is gone.
 document.documentElement.lang ||= "en"; // older versions of NiceGUI leave it out
 
+// An address of the app: behind a proxy it may lie in a folder.
+function shoalAddress(path) {
+  return (window.path_prefix || "") + path;
+}
+
 function shoalUpload(input) {
   const box = input.closest(".sh-drop");
   const says = box.querySelector(".sh-drop-says");
@@ -9,7 +14,7 @@ function shoalUpload(input) {
   const file = input.files[0];
   if (!file) return;
   const request = new XMLHttpRequest();
-  request.open("PUT", "/upload?name=" + encodeURIComponent(file.name));
+  request.open("PUT", shoalAddress("/upload?name=") + encodeURIComponent(file.name));
   request.upload.onprogress = (event) => {
     if (event.lengthComputable) bar.value = event.loaded / event.total;
   };
@@ -48,7 +53,9 @@ function shoalUpload(input) {
 }
 
 function shoalDropAgain() {
-  for (const says of document.querySelectorAll(".sh-drop-says")) says.textContent = "It does not leave this machine.";
+  for (const says of document.querySelectorAll(".sh-drop-says")) {
+    says.textContent = says.closest(".sh-drop").dataset.hint;
+  }
 }
 
 function shoalCopy(button) {
@@ -71,12 +78,12 @@ async function shoalLook() {
   }
   let sentence = "Shoal does not answer: it was closed, or is busy. If it was closed, start it again with shoal app, in the same folder.";
   try {
-    const answer = await fetch("/static/shoal.css", { cache: "no-store" });
+    const answer = await fetch(shoalAddress("/static/shoal.css"), { cache: "no-store" });
     if (answer.ok) {
       window.location.reload();
       return;
     }
-    sentence = "Shoal was started again. Open the address that it has printed in the terminal; then this page goes on by itself.";
+    sentence = "Shoal was started again. Open its address with the token once more; then this page goes on by itself.";
   } catch (error) {
     /* nobody listens there */
   }

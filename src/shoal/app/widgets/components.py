@@ -38,8 +38,26 @@ def text(words: str, tag: str = "p", classes: str = "", **props: str) -> ui.html
 
 def _with(made: E, props: Mapping[str, str]) -> E:
     for name, value in props.items():
-        made.props[name.replace("_", "-")] = value
+        made.props[name.replace("_", "-")] = address(value) if name == "href" and value.startswith("/") else value
     return made
+
+
+def address(path: str) -> str:
+    """An address of the app as the browser knows it: behind a proxy it may lie in a folder."""
+    return f"{ui.context.client.request.headers.get('x-forwarded-prefix', '')}{path}"
+
+
+def add_static(name: str) -> None:
+    """Has the page load the style and the script of this name."""
+    place = address(f"/static/{name}")
+    ui.add_head_html(f'<link rel="stylesheet" href="{place}.css"><script src="{place}.js"></script>')
+
+
+def stays(workspace: Workspace) -> str:
+    """Where a file goes that a browser brings."""
+    return (
+        "It does not leave this machine." if workspace.host is None else f"It goes to {workspace.host}, and no further."
+    )
 
 
 def say(found: ui.html, words: str) -> None:
@@ -303,13 +321,13 @@ def code(words: str, label: str) -> ui.element:
     return made
 
 
-def upload(
-    workspace: Workspace, label: str, hint: str, on_file: Callable[[Path], Any], *, accept: str = ""
-) -> ui.element:
+def upload(workspace: Workspace, label: str, on_file: Callable[[Path], Any], *, accept: str = "") -> ui.element:
     """A place to drop a file on, or to choose one; it is copied into the workspace and handed to `on_file`."""
+    hint = stays(workspace)
     event = f"upload-{secrets.token_hex(6)}"
     made = ui.html(
         f'<label class="sh-drop" data-event="{event}" data-limit="{workspace.upload_limit}" '
+        f'data-hint="{escape(hint)}" '
         f'data-too-large="{escape(with_capital(too_large("This file", workspace.upload_limit)))}."><strong>{escape(label)}</strong>'
         f'<span class="sh-drop-says" role="status">{escape(hint)}</span>'
         f'<progress max="1" value="0" hidden aria-label="Upload"></progress>'

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import Field
 
 from shoal.attacks.homogeneity import Homogeneity
-from shoal.cli.schemas.parts import Count, Document, Mined, Sha256, Share, absent, join, like
+from shoal.cli.schemas.parts import Count, Document, Mined, Sha256, Share, absent, like
 from shoal.evaluation.pair import Side
 from shoal.guarantees.km import Exposure
 from shoal.loss.worth import ColumnRemains, ItemsRemains
@@ -296,9 +296,50 @@ class BackgroundAttack(Attack):
 
 
 class Guessed(Attack):
+    found: bool
+
+
+class GuessedHomogeneity(Guessed, like(Homogeneity)):  # type: ignore[misc]
     """Guessing what most of a crowd have."""
 
+
+class Step(Document):
+    """What a release and the next give away together."""
+
+    checked: Count
+    """Sets of tokens that were compared."""
+    changed: Count
+    """Those that 1 to k - 1 rows more, or fewer, hold than before."""
+    mixed: Count
+    """Pairs of a token of each that fit 1 to k - 1 people at most."""
+    linked: Count
+    """Rows that only one row of the other can be."""
+    rows: Count
+    """Rows of the second of the two."""
+
+
+class PeopleFound(Document):
+    """Who is found among the people of the originals."""
+
+    people: Count
+    together: Count
+    """Who shares what can be known of all releases with fewer than k."""
+    alone: list[Count]
+    """Who does so in one release, release by release."""
+    unmatched: Count
+    """Published rows that fit no row of their original that is left."""
+
+
+class SeriesAttack(Document):
+    """Putting releases of the same people together."""
+
+    inputs: list[str]
+    originals: list[str]
     found: bool
+    k: Count
+    m: Count
+    steps: list[Step]
+    people: PeopleFound | None
 
 
 class Rule(Document):
@@ -330,6 +371,6 @@ class Rules(Document):
 OUTPUTS: dict[str, tuple[Any, ...]] = {
     "profile": (Profile,),
     "evaluate": (Evaluation,),
-    "attack": (LinkageAttack, BackgroundAttack, join(Guessed, like(Homogeneity))),
+    "attack": (LinkageAttack, BackgroundAttack, GuessedHomogeneity, SeriesAttack),
     "rules": (Rules,),
 }

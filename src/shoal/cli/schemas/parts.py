@@ -33,7 +33,11 @@ class Document(BaseModel):
 
 def join(*parts: type[BaseModel]) -> type[BaseModel]:
     """One document with the keys of several."""
-    return create_model("".join(part.__name__ for part in parts), __base__=parts, __doc__=parts[0].__doc__)
+    name = "".join(part.__name__ for part in parts)
+    asked = {
+        "use_attribute_docstrings": False
+    }  # no class statement describes it, and pydantic would look for one everywhere
+    return create_model(name, __base__=parts, __doc__=parts[0].__doc__, __cls_kwargs__=asked)
 
 
 def like(kind: type) -> type[BaseModel]:
@@ -60,6 +64,8 @@ class Km(Document):
     name: str
     local: Literal[True] = absent()
     """Items may stand at several levels."""
+    counted: Literal["people"] = absent()
+    """The crowd is of different people, not of rows."""
 
 
 class K(Document):
@@ -202,6 +208,10 @@ class Counts(Document):
     """By the number of items; 0 for classes."""
     complete: bool
     """False where the verdict was clear before all was counted."""
+    counted: Literal["people"] = absent()
+    """What supports are numbers of, where rows said whose they are; rows unless this says otherwise."""
+    people: Count = absent()
+    """How many people there are."""
 
 
 class ClassFacts(Document):

@@ -59,6 +59,47 @@ class Certain(Document):
     value_certain: Count
 
 
+class InSeries(Document):
+    """The place of a release in its series."""
+
+    published: bool
+    repeated: bool
+    """Whether the same input was read before: then nothing is written, and the rest says what became of it."""
+    read: Count
+    waiting: Count
+    rows: Count = absent()
+    output: str | None = absent()
+    output_sha256: Sha256 | None = absent()
+
+
+class Batch(InSeries):
+    """Of rows that are published once each."""
+
+    kind: Literal["batches"]
+    batch: Count | None
+    """Which release of the series it is; null where nothing could be published yet."""
+    ages: dict[str, Count]
+    """How many rows wait, by the number of batches that they have waited for."""
+    cut_changed: bool
+    loss: dict[str, Share] = absent()
+
+
+class Snapshot(InSeries):
+    """Of people who may have been published before. Those who wait are people."""
+
+    kind: Literal["snapshots"]
+    release: Count | None
+    """Which release of the series it is; null where nobody could be published."""
+    people: Count
+    """Who was in the input, ..."""
+    new: Count
+    """... those among them who were in no release before."""
+    longest_wait: Count
+    """For how many releases in a row somebody has waited, this one included."""
+    kept: Share
+    """Of the tokens of all people in the input, those that are published."""
+
+
 class Here(Release):
     """A release that was made on this machine."""
 
@@ -71,6 +112,7 @@ class Here(Release):
     rules: str | None
     report: str | None
     risk: list[Exposed | Certain]
+    series: Batch | Snapshot = absent()
 
 
 class OnSpark(Release):
@@ -186,6 +228,49 @@ class KmOnSpark(Sets):
 
 class Km(KmOnSpark):
     audit: Counts
+
+
+class Waits(Here):
+    """A turn of a series in which nothing is published."""
+
+    guarantee: parts.Km
+    loss: dict[str, Share]
+    kept: dict[str, Share]
+    audit: Counts
+
+
+class StackSeries(Document):
+    kind: Literal["batches"]
+    batches: list[Count]
+    """Which of its releases are in the stack, ..."""
+    of: Count
+    """... of how many."""
+
+
+class StackLoss(Document):
+    info: Share
+    ncp: Share
+    deleted: Share
+
+
+class Stack(Sets, Release):
+    """Batches of a series, put together. Losses are those that a reader can see."""
+
+    guarantee: parts.Km
+    loss: StackLoss
+    kept: SetsKept
+    hierarchy: Tree
+    audit: Counts
+    series: StackSeries
+    input: str
+    output_sha256: Sha256 | None
+    row_order: Literal["kept", "shuffled"]
+    parameters: Parameters
+    format: str
+    separator: str | None
+    rules: str | None
+    report: str | None
+    risk: list[Exposed | Certain]
 
 
 class PutTogether(Document):
@@ -392,9 +477,10 @@ class Greedy(Document):
     kept: SetsKept
 
 
+_WAITS: tuple[type[BaseModel], ...] = (Waits,)
 _HERE = tuple(join(kind, Here) for kind in (Km, K, Table, Rt, Lm, Diversity, Constraints, Chunks))
 _ON_SPARK = (KmOnSpark, KOnSpark, TableOnSpark, RtOnSpark, LmOnSpark, DiversityOnSpark)
-RELEASES = (*_HERE, *(join(kind, OnSpark) for kind in _ON_SPARK))
+RELEASES = (*_HERE, *_WAITS, *(join(kind, OnSpark) for kind in _ON_SPARK))
 
 
 class Demo(Document):
@@ -413,4 +499,5 @@ OUTPUTS: dict[str, tuple[Any, ...]] = {
     "anonymize": RELEASES,
     "run": (*(join(kind, Planned) for kind in RELEASES), Checked),
     "demo": (Demo,),
+    "stack": (Stack,),
 }

@@ -49,6 +49,9 @@ _LOOKS = {
 }
 
 
+_SPEC = re.compile(r"(?:(?P<prefix>.*?)=)?(?P<system>[^:=]*):(?P<files>.+)", re.DOTALL)
+
+
 def likely_system(values: Sequence[str]) -> str | None:
     """The code system that most of these values look like the codes of; None where they look like none, or are too few to tell."""
     if len(values) < LOOKED_AT:
@@ -92,12 +95,9 @@ def read_vocabularies(
 
 def parse_code_spec(spec: str) -> tuple[str, str, list[str]]:
     """(prefix, system, files) of `[PREFIX=]SYSTEM:FILE[,FILE]`."""
-    prefix, equals, rest = spec.rpartition("=")
-    if equals and ":" not in rest:  # an equals sign in the name of a file
-        prefix, rest = "", spec
-    system, colon, files = rest.partition(":")
-    if not colon or not files:
+    found = _SPEC.fullmatch(spec)  # an equals sign may be in the name of a file, too
+    if found is None:
         raise InputError(
             f"{spec!r} is not complete; give [PREFIX=]SYSTEM:FILE[,FILE], such as icd10cm:icd10cm_order_2026.txt"
         )
-    return prefix, system, [file for file in files.split(",") if file]
+    return found["prefix"] or "", found["system"], [file for file in found["files"].split(",") if file]

@@ -115,7 +115,8 @@ def read_dates(names: Sequence[str], order: str | None = None) -> Dates:
         if unlike or not any(mine is not None and other is None for mine, other in pairs):
             why = "some have the day first and others the month" if unlike else "no day is above the 12th"
             raise UnclearDatesError(
-                f"day and month of its dates cannot be told apart, for {why}; say which comes first, with dates:dmy or dates:mdy"
+                f"day and month of its dates cannot be told apart, for {why}; say which comes first, with dates:dmy or dates:mdy, "
+                "or with the spelling dmy or mdy"
             )
     firsts = Counter(first or best for first, m in forms if m is not None)
     matches = [m.groupdict() for _, m in forms if m is not None]

@@ -5,6 +5,7 @@ What is clear is taken for what it is, where nobody says otherwise; what is not 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
@@ -25,7 +26,7 @@ class Recognition(NamedTuple):
     """What a column of texts holds."""
 
     what: str = ""
-    """`dates`, `durations`, `bands`, or nothing of the kind."""
+    """`dates`, `durations`, `bands`, `numbers` (which their owner has to confirm), or nothing of the kind."""
     reason: str = ""
     clear: bool = True
     """Whether it is clear which they are."""
@@ -37,6 +38,8 @@ class Recognition(NamedTuple):
 
 
 _NONE = Recognition()
+_COMMA = re.compile(r"-?(?:[0-9]{1,3}(?:[. '\u00a0\u202f\u2019][0-9]{3})+|[0-9]+)(?:,[0-9]+)?", re.ASCII)
+_GROUPED = re.compile(r"-?[0-9]{1,3}(?:,[0-9]{3})*(?:\.[0-9]+)?", re.ASCII)
 
 
 def recognise(names: Sequence[str]) -> Recognition:
@@ -66,4 +69,22 @@ def _recognised(names: Sequence[str]) -> Recognition:
         return Recognition("durations", f"durations, in {'months' if durations[1] else 'days and parts of them'}")
     if band_order(names) is not None:
         return Recognition("bands", "bands that stand in an order")
-    return _NONE
+    return _numbers(names)
+
+
+def _numbers(names: Sequence[str]) -> Recognition:
+    """Numbers with commas; whether these part decimals or thousands is for their owner to say."""
+    bare = [name.strip() for name in names]
+    if not any("," in name for name in bare):
+        return _NONE
+    decimal, grouped = (all(map(form.fullmatch, bare)) for form in (_COMMA, _GROUPED))
+    if not decimal and not grouped:
+        return _NONE
+    if decimal and grouped:
+        what, say = "numbers with a comma that may part decimals or thousands", "comma or point"
+    else:
+        what = "numbers with a decimal comma" if decimal else "numbers with commas between thousands"
+        say = "comma" if decimal else "point"
+    return Recognition(
+        "numbers", f"categories, but they look like {what}: if they are, say so with the spelling {say}", False
+    )

@@ -8,6 +8,10 @@ Everything rests on one walk, `walk_rare`: over the itemsets that start with one
 one. The rows that hold a node are one stretch of `under.rows` (leaves depth first), so a small database of just these rows is
 quickly made, with that token in front. Whatever changes in the search only concerns itemsets with certain tokens: those
 alone are walked again.
+
+Where several rows are one person's, a set is rare when fewer than k people have rows that hold it. Rows then stand by person, so that in
+any list of rows those of a person follow each other, and a change of person is a person more. `people` is None where every row is a
+person: the steps that ask it are compiled to nothing.
 """
 
 from typing import Any, NamedTuple
@@ -46,6 +50,8 @@ class TokenRows(NamedTuple):
     """Where the tokens of `under.rows` stand, if rows are not rewritten and each node has its own; else none."""
     k: int
     m: int
+    people: npt.NDArray[np.int32] | None = None
+    """Per row its person, ascending; None where every row is a person. (Rows that are rewritten are not counted so.)"""
 
 
 class Choice(NamedTuple):
@@ -91,6 +97,10 @@ class Scratch(NamedTuple):
     by_token: npt.NDArray[np.int32]
     wanted: npt.NDArray[np.bool_]
     """A mark per row, none set."""
+    crowd: npt.NDArray[np.int32] | None = None
+    """Per node the people who were counted, where rows are not people, ..."""
+    latest: npt.NDArray[np.int32] | None = None
+    """... and the last of them."""
 
 
 class Asked(NamedTuple):
@@ -102,7 +112,7 @@ class Asked(NamedTuple):
     near: npt.NDArray[np.int32]
 
 
-def new_scratch(n_nodes: int, n_rows: int, m: int) -> Scratch:
+def new_scratch(n_nodes: int, n_rows: int, m: int, by_people: bool = False) -> Scratch:
     return Scratch(
         walk=new_walk.py_func(n_nodes, m),  # nothing to compile for a few arrays
         seen=np.zeros(n_rows + 1, np.int32),
@@ -113,6 +123,8 @@ def new_scratch(n_nodes: int, n_rows: int, m: int) -> Scratch:
         hits=np.zeros(n_nodes, np.int32),
         by_token=np.zeros(n_nodes, np.int32),
         wanted=np.zeros(n_rows, np.bool_),
+        crowd=np.zeros(n_nodes, np.int32) if by_people else None,
+        latest=np.zeros(n_nodes, np.int32) if by_people else None,
     )
 
 
@@ -148,6 +160,51 @@ def write_rows(rows, items, node_of_item, cost_of_item, first, last):
         for p in range(offsets[row], offsets[row + 1]):
             if cost_of_item[items[p]]:
                 cost[start + np.searchsorted(tok[start:stop], node_of_item[items[p]])] += cost_of_item[items[p]]
+
+
+@nb.step
+def _people_held(people, held, n_held):
+    """How many people the rows held are of."""
+    if people is None:
+        return n_held
+    n_people = 0
+    for h in range(n_held):
+        n_people += h == 0 or people[held[h]] != people[held[h - 1]]
+    return n_people
+
+
+@nb.step
+def _note_person(people, crowd, latest, token, row, count, is_there):
+    """Count the person of the row among those of the token, which was met `count` times before."""
+    if people is not None:
+        if count == 0:
+            crowd[token] = 0
+        if is_there and (crowd[token] == 0 or latest[token] != people[row]):
+            crowd[token] += 1
+            latest[token] = people[row]
+
+
+@nb.step
+def _people_or_rows(people, crowd, token, rows_counted):
+    """What has to reach k."""
+    if people is None:
+        return np.int64(rows_counted)
+    return np.int64(crowd[token])
+
+
+@nb.step
+def _is_more(people, held, n_held, row):
+    """1 if the row is of a person whom none of the rows held is of."""
+    if people is None:
+        return np.int64(1)
+    low, high = np.int64(0), np.int64(n_held)
+    while low < high:
+        middle = (low + high) // 2
+        if people[held[middle]] < people[row]:
+            low = middle + 1
+        else:
+            high = middle
+    return np.int64(low == n_held or people[held[low]] != people[row])
 
 
 @nb.step
@@ -226,6 +283,7 @@ def _count_beside(rows, scratch, n_living, later_only):
             count = tally[tok[p]]
             touched[n_touched] = tok[p]
             n_touched += (count == 0) & alive[p]
+            _note_person(rows.people, scratch.crowd, scratch.latest, tok[p], scratch.held[h], count, alive[p])
             tally[tok[p]] = count + alive[p]
             p += 1
     return n_touched
@@ -245,7 +303,9 @@ def _rare_pairs(rows, scratch, token, n_living, few, later_only, occ_row, occ, n
             tally[other] = k
             continue
         beside += tally[other]
-        n_rare += tally[other] if tally[other] < k else 0
+        support = _people_or_rows(rows.people, scratch.crowd, other, tally[other])
+        n_rare += tally[other] if support < k else 0
+        tally[other] = support
     scratch.work[0] += 2 * (beside + n_living) + 1
     if n_rare > 0:
         tally[token] = k
@@ -269,12 +329,14 @@ def _rare_pairs(rows, scratch, token, n_living, few, later_only, occ_row, occ, n
 
 
 @nb.step
-def walk_rare(tails, entries, n_first, token, k, m, n_counted, report_from, walk, work, occ_row, occ, n_occ):
+def walk_rare(
+    tails, entries, n_first, token, k, m, n_counted, report_from, walk, work, occ_row, occ, n_occ, people, crowd, latest
+):
     """Report rows (numbered `report_from` or higher) that hold a rare itemset of two to m tokens starting with `token`.
 
     `entries[:n_first]` are the places right before the tails behind that token; a tail ends with -(row + 1). Only rows
-    numbered below `n_counted` count; an itemset is rare when fewer than k of them hold it. Supersets of a rare prefix are not
-    reported. The steps are added to `work[0]`. Returns the arrays of occurrences, larger if need be, and their number.
+    numbered below `n_counted` count; an itemset is rare when fewer than k of them, or of their people, hold it. Supersets of a rare
+    prefix are not reported. The steps are added to `work[0]`. Returns the arrays of occurrences, larger if need be, and their number.
     """
     places, ends = np.empty(n_first + 16, np.int64), np.empty(n_first + 16, np.int64)
     for i in range(n_first):
@@ -308,6 +370,7 @@ def walk_rare(tails, entries, n_first, token, k, m, n_counted, report_from, walk
                 before = tally[tails[p]]
                 touched[n_touched] = tails[p]
                 n_touched += before == 0
+                _note_person(people, crowd, latest, tails[p], row, before, row < n_counted)
                 tally[tails[p]] = before + each
         n_rare = 0
         n_children, top = walk.last[depth], walk.top[depth]
@@ -320,7 +383,7 @@ def walk_rare(tails, entries, n_first, token, k, m, n_counted, report_from, walk
             mark[item] = -1
             if reported == 0:
                 continue
-            if held < k:
+            if _people_or_rows(people, crowd, item, held) < k:
                 n_rare += reported
                 mark[item] = -2
             elif size + 1 < m and held < support:
@@ -380,7 +443,7 @@ def find_rare_pairs(rows, scratch, asked, first, last, later_only):
         token = asked.tokens[i]
         n_living = _living(rows, scratch, token)
         work[0] += n_living
-        if n_living < rows.k:
+        if _people_held(rows.people, scratch.held, n_living) < rows.k:
             occ_row, occ, n_occ = _put_alone(scratch.held, n_living, m, token, occ_row, occ, n_occ)
         elif m == 2:
             _mark_near(asked, i, scratch.is_near)
@@ -405,7 +468,7 @@ def find_rare_sets(rows, scratch, asked, first, last, later_only):
         token, few = asked.tokens[i], asked.near_from[i] >= 0
         n_living = _living(rows, scratch, token)
         work[0] += n_living
-        if n_living < rows.k:
+        if _people_held(rows.people, scratch.held, n_living) < rows.k:
             occ_row, occ, n_occ = _put_alone(held, n_living, m, token, occ_row, occ, n_occ)
             continue
         _mark_near(asked, i, is_near)
@@ -429,7 +492,22 @@ def find_rare_sets(rows, scratch, asked, first, last, later_only):
             size += 1
         work[0] += size
         occ_row, occ, n_occ = walk_rare(
-            mini, entries, n_living, token, rows.k, m, len(offsets) - 1, 0, scratch.walk, work, occ_row, occ, n_occ
+            mini,
+            entries,
+            n_living,
+            token,
+            rows.k,
+            m,
+            len(offsets) - 1,
+            0,
+            scratch.walk,
+            work,
+            occ_row,
+            occ,
+            n_occ,
+            rows.people,
+            scratch.crowd,
+            scratch.latest,
         )
     return occ_row[:n_occ], occ[: n_occ * m]
 
@@ -488,7 +566,7 @@ def rare_near(rows, seen, asked, i, occ_row, occ, n_occ):
                 rarest = members[j]
         seen[-1] += 1
         stamp = seen[-1]
-        support = 0
+        support = crowd = 0
         for e in range(starts[span[rarest, 0]], starts[span[rarest, 1]]):
             row = leaf_rows[e]
             if seen[row] == stamp:
@@ -502,11 +580,13 @@ def rare_near(rows, seen, asked, i, occ_row, occ, n_occ):
                         there += tok[p] == members[j]
                 p += 1
             if there == size:
+                crowd += _is_more(rows.people, held, support, row)
+                held = with_place(held, support)
                 held[support] = row
                 support += 1
-                if support == k:
+                if crowd == k:
                     break
-        if 0 < support < k:
+        if 0 < crowd < k:
             if n_occ + support > len(occ_row):
                 occ_row, occ = larger(occ_row, n_occ + support), larger(occ, (n_occ + support) * m)
             for h in range(support):
@@ -514,7 +594,7 @@ def rare_near(rows, seen, asked, i, occ_row, occ, n_occ):
                 for j in range(m):
                     occ[n_occ * m + j] = members[j] if j < size else -1
                 n_occ += 1
-        if support == k and size < m:
+        if crowd == k and size < m:
             at[size] = at[size - 1]
             size += 1
         while size > 0:
@@ -777,18 +857,22 @@ def put_back_pairs(rows, scratch, tokens, everywhere):
         n_living, n_candidates, candidate, row_of = _living_and_dead(
             rows, scratch, token, everywhere, candidate, row_of
         )
-        if n_candidates == 0 or n_living + 1 < k:
+        n_people = _people_held(rows.people, scratch.held, n_living)
+        if n_candidates == 0 or n_people + 1 < k:
             continue
         n_touched = 0
         if rows.m == 2:
             n_touched = _count_beside(rows, scratch, n_living, False)
             work[0] += n_living
+            for t in range(n_touched):
+                tally[touched[t]] = _people_or_rows(rows.people, scratch.crowd, touched[t], tally[touched[t]])
             tally[token] = k
         for c in range(n_candidates):
             p = offsets[row_of[c]] + row_of[c]
-            refused = False
+            more = _is_more(rows.people, scratch.held, n_living, row_of[c])
+            refused = n_people + more < k
             while rows.m == 2 and tok[p] >= 0 and not refused:
-                refused = alive[p] and tally[tok[p]] + 1 < k
+                refused = alive[p] and tally[tok[p]] + more < k
                 p += 1
             if not refused:
                 back = with_place(back, n_back)
@@ -820,47 +904,73 @@ def put_back_sets(rows, scratch, tokens, everywhere):
         n_living, n_candidates, candidate, row_of = _living_and_dead(
             rows, scratch, token, everywhere, candidate, row_of
         )
-        if n_candidates == 0 or n_living + 1 < k:
+        n_people = _people_held(rows.people, held, n_living)
+        if n_candidates == 0 or n_people + 1 < k:
             continue
-        # Only what stands beside a candidate matters.
-        is_near[-1] += 1
+        # Who is new to the token adds one to each of its sets; of whom rows hold it already, no set is sure to get any.
+        n_new = 0
         for c in range(n_candidates):
-            p = offsets[row_of[c]] + row_of[c]
-            while tok[p] >= 0:
-                is_near[tok[p]] = is_near[-1]
-                p += 1
-        # Living rows are numbered first, then the candidates.
-        n_entries = 0
-        size = np.int64(1)
-        for h in range(n_living + n_candidates):
-            if h + AHEAD < n_living:
-                nb.fetch(tok, scratch.spot[h + AHEAD])
-            row = held[h] if h < n_living else row_of[h - n_living]
-            size, n_entries, mini, entries = _with_row(rows, is_near, row, token, size, n_entries, mini, entries)
-        occ_row, occ, n_occ = walk_rare(
-            mini,
-            entries,
-            n_entries,
-            token,
-            k - 1,
-            m,
-            n_living,
-            n_living,
-            scratch.walk,
-            scratch.work,
-            occ_row,
-            occ,
-            np.int64(0),
-        )
-        for o in range(n_occ):
-            row_of[occ_row[o] - n_living] = -1
-        for c in range(n_candidates):
-            if row_of[c] >= 0:
-                alive[candidate[c]] = True
-                back = with_place(back, n_back)
-                back[n_back] = candidate[c]
-                n_back += 1
+            if _is_more(rows.people, held, n_living, row_of[c]):
+                candidate[n_new], candidate[c] = candidate[c], candidate[n_new]
+                row_of[n_new], row_of[c] = row_of[c], row_of[n_new]
+                n_new += 1
+        for more in range(1, -1, -1):
+            begin, end = (0, n_new) if more else (n_new, n_candidates)
+            if begin == end or n_people + more < k:
+                continue
+            # Only what stands beside a candidate matters.
+            is_near[-1] += 1
+            for c in range(begin, end):
+                p = offsets[row_of[c]] + row_of[c]
+                while tok[p] >= 0:
+                    is_near[tok[p]] = is_near[-1]
+                    p += 1
+            # Living rows are numbered first, then the candidates.
+            n_entries = 0
+            size = np.int64(1)
+            for h in range(n_living + end - begin):
+                if h + AHEAD < n_living:
+                    nb.fetch(tok, scratch.spot[h + AHEAD])
+                row = held[h] if h < n_living else row_of[begin + h - n_living]
+                size, n_entries, mini, entries = _with_row(rows, is_near, row, token, size, n_entries, mini, entries)
+            occ_row, occ, n_occ = walk_rare(
+                mini,
+                entries,
+                n_entries,
+                token,
+                k - more,
+                m,
+                n_living,
+                n_living,
+                scratch.walk,
+                scratch.work,
+                occ_row,
+                occ,
+                np.int64(0),
+                _people_of_entries(rows.people, held, n_living, n_entries),
+                scratch.crowd,
+                scratch.latest,
+            )
+            for o in range(n_occ):
+                row_of[begin + occ_row[o] - n_living] = -1
+            for c in range(begin, end):
+                if row_of[c] >= 0:
+                    alive[candidate[c]] = True
+                    back = with_place(back, n_back)
+                    back[n_back] = candidate[c]
+                    n_back += 1
     return back[:n_back]
+
+
+@nb.step
+def _people_of_entries(people, held, n_held, n_entries):
+    """Per entry of a small database that begins with the rows held, its person; what stands behind these is not counted."""
+    if people is None:
+        return None
+    of_entry = np.zeros(n_entries, np.int32)
+    for h in range(n_held):
+        of_entry[h] = people[held[h]]
+    return of_entry
 
 
 @nb.step

@@ -3,6 +3,9 @@
 A demand is a block of values with a count each: `l` different ones, none in more than 1/l of the rows, or shares near those of the table.
 The first place of a block counts what is missing and may be any value. A row adds one to each of its values, of all blocks.
 
+Where a person may have several rows, the first block counts people, and others the people who have a value: what a row adds to such a count
+has a place of its own as well, for the person, or the person's value, and only the first row that comes there adds to the count.
+
 To form a class, the nearest rows come first, as in CLUSTER. While they fall short, the next nearest row comes in, in place of another
 or besides, whatever leaves them least short.
 """
@@ -18,6 +21,8 @@ from shoal.kernels.tables.boxes import cost_below, drop_farthest, extend_box, ne
 DISTINCT, FREQUENCY, EQUAL, ORDERED, ORDERED_OR_MISSING, JOINABLE, JOINABLE_OR_MISSING = range(7)
 """What a block demands. `OR_MISSING` has missing values for a value of their own, which no order has a place for. The last two are as the
 two before, but with a distance that is more where more is known than in the table: then no two groups are farther together than apart."""
+PEOPLE, SHARE_OF_PEOPLE, NOT_ALL_PEOPLE = range(7, 10)
+"""What a block demands of people: so many of them, no value that more than 1/l of them have or may have, none that all of them have."""
 _SLACK = 1e-9
 _WORK = 50_000_000  # records times groups that are looked at to take one group apart
 
@@ -35,12 +40,18 @@ class Demands(NamedTuple):
     """l or t of each block."""
     table: npt.NDArray[np.float64]
     """Per place, its share of the whole table."""
+    once: npt.NDArray[np.int32]
+    """Empty, or for each of the values a place whose first row alone counts, -1 where every row does; these stand behind the blocks."""
 
 
 @nb.step
 def count_row(demands, counts, row, times):
     """Adds a row to the counts, or takes it out of them (-1)."""
     for p in range(demands.offsets[row], demands.offsets[row + 1]):
+        if len(demands.once) > 0 and demands.once[p] >= 0:
+            counts[demands.once[p]] += times
+            if counts[demands.once[p]] != (times + 1) // 2:
+                continue
         counts[demands.values[p]] += times
 
 
@@ -61,6 +72,16 @@ def shortfall(demands, counts, size):
             for v in range(first, last):
                 most = max(most, counts[v])
             lacking += max(0.0, ((most + counts[unknown]) * bound - size) / size)
+        elif kind == PEOPLE:
+            lacking += max(0.0, (bound - counts[unknown]) / bound)
+        elif kind >= SHARE_OF_PEOPLE:
+            people, most = counts[0], 0
+            for v in range(first, last):
+                most = max(most, counts[v])
+            if kind == SHARE_OF_PEOPLE:
+                lacking += max(0.0, ((most + counts[unknown]) * bound - people) / people)
+            elif most == people:
+                lacking += 1.0 / people
         else:
             far = _distance(demands.table, counts, size, unknown, last, kind)
             if far > bound + _SLACK:
@@ -261,8 +282,7 @@ def repair_groups(metric, points, tuple_of, group, boxes, k, demands):
 
 @nb.step
 def _group_shortfall(demands, counts, groups, g, other, record):
-    """What a group lacks together with another group and a record, where they are not -1. Leaves the counts at 0."""
-    counts[:] = 0
+    """What a group lacks together with another group and a record, where they are not -1. Finds the counts at 0 and leaves them so."""
     size = groups.size[g]
     r = groups.last[g]
     while r >= 0:
@@ -278,7 +298,16 @@ def _group_shortfall(demands, counts, groups, g, other, record):
         size += 1
         count_row(demands, counts, record, 1)
     lacking = shortfall(demands, counts, size)
-    counts[:] = 0
+    if len(demands.once) == 0:
+        counts[:] = 0
+        return lacking
+    for one in (g, other):  # people are many more than a group has rows
+        r = groups.last[one] if one >= 0 else -1
+        while r >= 0:
+            count_row(demands, counts, r, -1)
+            r = groups.before[r]
+    if record >= 0:
+        count_row(demands, counts, record, -1)
     return lacking
 
 

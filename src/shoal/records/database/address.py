@@ -3,6 +3,7 @@
     postgresql://user@host:5432/clinic?table=visits          postgresql://host/clinic?table=clinic.visits&sslmode=require
     sqlite:clinic.db?table=visits                            sqlite:////var/data/clinic.db?table=visits
     duckdb:clinic.duckdb?table=visits                        duckdb:clinic.duckdb?table=clinic.visits
+    delta:lake/visits?version=12                             iceberg:s3://bucket/visits?snapshot=3051729675574597004
 
 A path after `sqlite:` is a path; after `sqlite:///` it is one too, as in the addresses of SQLAlchemy, so that a fourth stroke begins an
 absolute path. A query may stand for the table (`?query=SELECT...`, percent-encoded); that is how a query travels. Nothing here opens a
@@ -19,15 +20,21 @@ from urllib.parse import quote, unquote, urlencode, urlsplit
 
 from shoal.errors import InputError, option
 from shoal.passwords import is_foreign_address
-from shoal.records.stores.remote import is_remote, without_token
+from shoal.records.foreign.workbooks import workbook_of
+from shoal.records.stores.remote import is_remote, remote_of, without_token
 
-DATABASES = ("postgresql", "sqlite", "duckdb")
-"""What an address stands for instead of a file's name: tables of databases."""
+DATABASES = ("postgresql", "sqlite", "duckdb", "delta", "iceberg")
+"""What an address stands for instead of a file's name: tables of databases, and of lakes."""
+LAKES = {"delta": "Delta Lake", "iceberg": "Iceberg"}
+"""Formats of tables in lakes, and how they write their names."""
+ONLY_READ = ("duckdb", *LAKES)
 
-_SCHEMES = {"postgresql": "postgresql", "postgres": "postgresql", "sqlite": "sqlite", "duckdb": "duckdb"}
-_ADDRESS = re.compile(r"(?:(postgresql|postgres)://|(sqlite|duckdb):)", re.IGNORECASE)
-_IN_FILES = {"sqlite": "SQLite", "duckdb": "DuckDB"}
+_SCHEMES = {"postgres": "postgresql"}
+_ADDRESS = re.compile(r"(?:(postgresql|postgres)://|(sqlite|duckdb|delta|iceberg):)", re.IGNORECASE)
+_IN_FILES = {"sqlite": "SQLite", "duckdb": "DuckDB", **LAKES}
 """Databases that are files, and how they write their names."""
+_STATES = {"delta": "version", "iceberg": "snapshot"}
+"""What the states of a table in a lake are called."""
 _SECRETS = ("password", "sslpassword")
 # What libpq knows: a name that it does not know may be a part of a password.
 _OPTIONS = re.compile(
@@ -45,11 +52,13 @@ class Address:
     """A table or a query of a database, or only the database."""
 
     kind: str
-    """`postgresql`, `sqlite` or `duckdb`."""
+    """One of `DATABASES`."""
     uri: str
     """The database, as its driver takes it: for SQLite and DuckDB the path of the file. It may hold a password: never show it."""
     table: str | None = None
     query: str | None = None
+    state: int | None = None
+    """Of a table in a lake, the number of the state that is meant; none means the last."""
 
     def __repr__(self) -> str:
         return f"Address({self.shown!r})"
@@ -62,7 +71,8 @@ class Address:
     @property
     def shown(self) -> str:
         """The whole address without a password, as a plan can hold it."""
-        asked = {name: text for name, text in (("table", self.table), ("query", self.query)) if text is not None}
+        given = (("table", self.table), ("query", self.query), (_STATES.get(self.kind, ""), self.state))
+        asked = {name: text for name, text in given if text is not None}
         if not asked:
             return self.database
         return f"{self.database}{'&' if '?' in self.database else '?'}{urlencode(asked, safe='.', quote_via=quote)}"
@@ -70,6 +80,8 @@ class Address:
     @property
     def name(self) -> str:
         """What messages and certificates call it: the table without host, path or user."""
+        if self.kind in LAKES:
+            return os.path.basename(self.uri.partition("/metadata/")[0].rstrip("/")) or self.kind
         return self.table if self.table is not None else "the query" if self.query is not None else self.database
 
     @property
@@ -118,10 +130,14 @@ def address_of(text: str) -> Address:
     found = _ADDRESS.match(text)
     if found is None:  # what it begins with may be a part of a password
         raise InputError(
-            "an address is neither postgresql://USER@HOST/DATABASE?table=NAME nor sqlite:FILE?table=NAME nor duckdb:FILE?table=NAME; "
+            "an address is neither postgresql://USER@HOST/DATABASE?table=NAME nor sqlite:FILE?table=NAME nor duckdb:FILE?table=NAME "
+            "nor delta:FOLDER nor iceberg:FOLDER; "
             "write it so, with nothing before it and without a driver's name, or export the table to a file, such as Parquet or CSV"
         )
-    kind = _SCHEMES[(found[1] or found[2]).lower()]
+    kind = (found[1] or found[2]).lower()
+    kind = _SCHEMES.get(kind, kind)
+    if kind in LAKES:
+        return _of_lake(text[found.end() :], kind)
     if "#" in text and kind == "postgresql":
         raise InputError("an address holds a '#'; write it as %23")
     before, _, options = text.partition("?")
@@ -159,6 +175,28 @@ def address_of(text: str) -> Address:
     return Address(kind, uri, asked.get("table"), None if "query" not in asked else _one_query(asked["query"]))
 
 
+def _of_lake(rest: str, kind: str) -> Address:
+    """A folder of this machine or of a store, and perhaps the number of a state."""
+    path, _, options = rest.partition("?")
+    state = None
+    for name, raw in _pairs(options):
+        if name != _STATES[kind] or state is not None or not re.fullmatch(r"[0-9]{1,19}", raw):
+            raise InputError(
+                f"an address of {LAKES[kind]} takes one {_STATES[kind]}=NUMBER, and nothing else; leave the rest out"
+            )
+        state = int(raw)
+    if not path.strip("/") or path.endswith("://") or "\0" in path:
+        raise InputError(f"an address of {LAKES[kind]} names no table; write {kind}:FOLDER")
+    if "://" not in path:
+        return Address(kind, unquote(path), state=state)
+    remote = remote_of(path.rstrip("/"))
+    if remote.kind == "https":
+        raise InputError(
+            f"a table of {LAKES[kind]} is many files, which https does not list; name its folder elsewhere"
+        )
+    return Address(kind, path.rstrip("/"), state=state)
+
+
 def without_password(text: Any) -> Any:
     """The same address without a password or what may be a token; whatever is no address, as it is."""
     if is_remote(text):
@@ -177,6 +215,10 @@ def with_query(data: Any, query: str | None) -> Any:
             f"a query is for databases; give postgresql://... or sqlite:..., or leave out {option('query')}"
         )
     address = address_of(data)
+    if address.kind in LAKES:
+        raise InputError(
+            f"{address.name}: a table of {LAKES[address.kind]} takes no query; leave out {option('query')}"
+        )
     if address.table is not None or address.query is not None:
         raise InputError(
             f"{address.shown}: it names a table or a query already; leave that out, or leave out {option('query')}"
@@ -189,13 +231,15 @@ def with_query(data: Any, query: str | None) -> Any:
 def with_path(text: str, move: Any) -> str:
     """The address with the path of its file changed by `move`; addresses of servers have none."""
     address = address_of(text)
-    if address.kind not in _IN_FILES:
+    if address.kind not in _IN_FILES or "://" in address.uri:
         return text
     return replace(address, uri=move(address.uri)).shown
 
 
 def file_of(text: str) -> str:
-    """The file that an address of SQLite or DuckDB is about; whatever else is given, as it is."""
+    """The file that an address of SQLite or DuckDB, or a sheet of a workbook, is about; whatever else is given, as it is."""
+    if (book := workbook_of(text)) is not None:
+        return book[0]
     return address_of(text).uri if is_address(text) and address_of(text).kind in _IN_FILES else text
 
 

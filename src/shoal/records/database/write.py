@@ -24,6 +24,7 @@ import pyarrow.compute as pc
 from shoal.errors import InputError, option
 from shoal.records.baskets import Baskets
 from shoal.records.database.address import Address, address_of
+from shoal.records.database.lake import opened_table
 from shoal.records.database.read import DatabaseInput, Identity, identity_of
 from shoal.records.database.session import Session, literal, quote_name
 from shoal.records.formats.delimited import set_separators
@@ -226,7 +227,7 @@ def _check_names(names: Sequence[str], address: Address) -> None:
 
 
 def _source(address: str) -> Identity:
-    with DatabaseInput(address) as opened:
+    with opened_table(address) as opened:
         assert opened.identity is not None
         return opened.identity
 

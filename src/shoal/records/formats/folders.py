@@ -1,4 +1,4 @@
-"""Folders of Parquet files, as Spark writes them: one table, whose rows lie in several files.
+"""Folders of Parquet files, as Spark writes them: one table, whose rows lie in several files. Or of NDJSON, as FHIR servers export them.
 
 What Spark does not read is not read here either: names that begin with _ or a dot, which are its own marks. Where the two could read
 different rows (folders within, links, a table format over the files), nothing is read and the reason is named.
@@ -21,6 +21,9 @@ _MARK = re.compile(r"_SUCCESS|_(started|committed)_\d+")
 _CHECKSUM = re.compile(r"\.(.+)\.crc")
 _CHUNK = 512
 """Bytes that Hadoop's checksum files have four bytes for, after a head of eight."""
+
+
+_NDJSON = re.compile(r".*\.ndjson(\.gz)?", re.IGNORECASE | re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,16 @@ def entries_of(folder: str | os.PathLike[str]) -> tuple[Entry, ...]:
                 Entry(one.name, next((kind for is_it, kind in kinds if is_it(status.st_mode)), "other"), status.st_size)
             )
     return tuple(found)
+
+
+def export_files(entries: Iterable[Entry], source: str) -> tuple[str, ...]:
+    """The names of the NDJSON files in a folder, sorted; none where it holds no export. What else lies there is not read."""
+    found = sorted(
+        (one for one in entries if _NDJSON.fullmatch(one.name) and not _ignored(one.name)), key=lambda e: e.name
+    )
+    if strange := [one.name for one in found if one.kind != "file"]:
+        raise InputError(f"{source}: {strange[0]!r} in it is no plain file; put the file itself there")
+    return tuple(one.name for one in found)
 
 
 def data_files(entries: Iterable[Entry], source: str) -> tuple[str, ...]:

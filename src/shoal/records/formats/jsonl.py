@@ -41,6 +41,8 @@ def jsonl_table(source: Input, roles: Roles | SetRoles) -> Table | SetRows:
     """The objects of JSON lines as a table, or, where sets alone are asked for, the lists in one of their fields or instead of them."""
     if isinstance(roles, Roles):
         return _objects_table(source, roles.names_to_read)
+    if roles.person is not None:
+        return _objects_table(source, (roles.items or "", roles.person))
     fields = _Fields(source.name, roles)
     return SetRows(_set_tokens(source, fields), source.name, lambda: fields.items or "", room=source.room)
 
@@ -241,7 +243,7 @@ def _line_fields(
     for number, line in enumerate(block.data.split(b"\n"), block.line):
         if line.strip():
             where = f"{source}: line {number}"
-            found = _parsed(line, where)
+            found = parsed_line(line, where)
             if sets is not None:
                 found = {"": sets.list_in(found, where)}
             elif not isinstance(found, dict):
@@ -317,7 +319,7 @@ def _names_of_first_object(text: bytes) -> list[str]:
         return []
 
 
-def _parsed(line: bytes, where: str) -> Any:
+def parsed_line(line: bytes, where: str) -> Any:
     """What stands in a line, numbers as they are spelled."""
     try:
         return _DECODER.decode(line.decode().removeprefix("\ufeff"))

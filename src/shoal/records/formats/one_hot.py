@@ -19,7 +19,7 @@ from shoal.records.tokens import as_text
 
 ITEMS = "items"
 """What the column of sets is called."""
-ROLES = ("quasi", "sensitive", "keep", "drop", "id")
+ROLES = ("quasi", "sensitive", "keep", "drop", "id", "person")
 """What a column may be instead of an item."""
 _YES, _NO = ("1", "true"), ("0", "false", "")
 

@@ -9,7 +9,7 @@ from typing import Any
 from shoal.records.assemble import Table
 from shoal.records.baskets import Baskets
 from shoal.records.database.address import is_address
-from shoal.records.database.read import DatabaseInput
+from shoal.records.database.lake import opened_table
 from shoal.records.formats.frames import is_lazy, object_table
 from shoal.records.formats.one_hot import ITEMS, OneHot
 from shoal.records.formats.tabular import Tabular
@@ -40,7 +40,7 @@ def column_names(source: Any, format: str | None = None) -> list[str]:
         table = object_table(source, source_name(source))
         return [] if table is None else list(table.columns)
     if is_address(source):
-        with DatabaseInput(os.fspath(source)) as database:
+        with opened_table(os.fspath(source)) as database:
             return list(database.table.columns)
     if os.fspath(source) == "-":
         return []
@@ -49,7 +49,7 @@ def column_names(source: Any, format: str | None = None) -> list[str]:
 
 def _names_in(source: Any, form: str | None) -> list[str]:
     with Input(source) as opened:
-        form = form or (opened.magic if opened.magic in ("parquet", "arrow") else None)
+        form = form or opened.form
         if form in (None, "dat"):
             return []
         columns = table_in(opened, form).columns

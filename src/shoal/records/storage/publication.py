@@ -14,7 +14,7 @@ import os
 import signal
 import stat
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from types import FrameType
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -66,8 +66,15 @@ def writing_errors(target: Target) -> Iterator[None]:
         raise InputError(f"{name}: it cannot be written ({reason}); check the disk, or choose another place") from error
 
 
-def check_targets(targets: Iterable[Target], *, force: bool = False, database: str | None = None) -> None:
-    """Raises if a file could not be published: said before the work, not after it. `database` is where its table goes, if it has one."""
+def check_targets(
+    targets: Iterable[Target],
+    *,
+    force: bool = False,
+    database: str | None = None,
+    revised: Collection[Target] = (),
+) -> None:
+    """Raises if a file could not be published: said before the work, not after it. `database` is where its table goes, if it has one;
+    `revised` are those that are written anew each time."""
     targets = tuple(targets)
     settle(*targets, database)
     seen = set()
@@ -96,7 +103,7 @@ def check_targets(targets: Iterable[Target], *, force: bool = False, database: s
         else:
             if not stat.S_ISREG(mode):
                 raise InputError(f"{name}: it is not a regular file; write to - for standard output")
-            if not force:
+            if not force and target not in revised:
                 raise InputError(
                     f"{name}: it is there already; pass {option('force')} to replace it, or name another file"
                 )
@@ -166,8 +173,9 @@ class Publication:
         with publication.file(data) as file:
             file.write(...)
 
-    `folder` is a folder that belongs to them, and `database` the address of a table that does, if there is one (see `table`). `at_last` is
-    called when all have their names; if it raises, they lose them again.
+    `revised` are those of them that replace what is there without being forced to. `folder` is a folder that belongs to them, and
+    `database` the address of a table that does, if there is one (see `table`). `at_last` is called when all have their names; if it
+    raises, they lose them again.
     """
 
     def __init__(
@@ -178,6 +186,7 @@ class Publication:
         folder: str | None = None,
         database: str | None = None,
         at_last: Callable[[], None] | None = None,
+        revised: Collection[Target] = (),
     ) -> None:
         self._targets = tuple(os.fspath(target) for target in targets)
         self._folder = None if folder is None else os.path.realpath(folder)
@@ -190,7 +199,8 @@ class Publication:
         self._table_is_in: bool | None = False
         self._on_terminate: Any = None
         settle(folder)
-        check_targets(self._targets, force=force, database=database)
+        check_targets(self._targets, force=force, database=database, revised=revised)
+        self._revised = frozenset(os.path.realpath(target) for target in revised)
         self._file: str | None = None
         """That of SQLite, where the table goes there."""
         if database is not None and file_of(database) != database:
@@ -276,7 +286,7 @@ class Publication:
             self._journal.place(contents, rows)
         for staged in self._staged:
             with writing_errors(staged.target):
-                _place(staged.path, staged.target, self._journal, self._force)
+                _place(staged.path, staged.target, self._journal, self._force or staged.target in self._revised)
         if self._folder is not None:
             with writing_errors(self._folder):
                 _place_folder(self.staged_folder, self._folder, self._journal, self._force)

@@ -23,8 +23,9 @@ from shoal.errors import InputError, Unavailable, option
 from shoal.limits import Room, input_limit, part_limit, read_part, room_for, shown_size
 from shoal.passwords import without_passwords
 from shoal.records.database.address import address_of, is_address
-from shoal.records.formats.folders import data_files, entries_of, folder_sha256
-from shoal.records.layout import format_of
+from shoal.records.foreign.workbooks import sheet_copy, workbook_of
+from shoal.records.formats.folders import data_files, entries_of, export_files, folder_sha256
+from shoal.records.layout import FHIR, TOLD, format_of
 from shoal.records.storage.journal import settle
 from shoal.records.stores.remote import display_remote, has_scheme, is_remote
 
@@ -101,6 +102,7 @@ class Input:
     def __init__(self, source: str | os.PathLike[str] | IO[Any]) -> None:
         self._given: tuple[Any, int] | None = None
         self._leave_copy: Callable[[], None] = _do_nothing
+        self._of_workbook: str | None = None
         stream: BinaryIO | None = None
         if isinstance(source, str | os.PathLike):
             self.name = display_name(source)
@@ -116,7 +118,8 @@ class Input:
         if self.is_folder:
             self._raw: BinaryIO = io.BytesIO()
             self._head = b""
-            self.magic: str | None = "parquet"
+            with reading_errors(source):
+                self.magic: str | None = FHIR if export_files(entries_of(source), self.name) else "parquet"
             self.compression: str | None = None
             return
         with reading_errors(source):
@@ -126,7 +129,7 @@ class Input:
         self._digest = hashlib.sha256()
         head = self._head
         self.magic = next((kind for kind, mark in _MAGIC.items() if head.startswith(mark)), None)
-        """`gz`, `zst`, `parquet` or `arrow` if the first bytes say so."""
+        """`gz`, `zst`, `parquet` or `arrow` if the first bytes say so; for a folder `parquet` or `fhir`."""
         self.compression = self.magic if self.magic in _CODECS else None
         named = format_of(self.name)[1]
         if named and head and named != self.compression:
@@ -151,7 +154,12 @@ class Input:
         self._leave_copy()
 
     def _here(self, source: str | os.PathLike[str]) -> str | os.PathLike[str]:
-        """Where to read it on this machine: itself, or the copy of what a store or a server has."""
+        """Where to read it on this machine: itself, or the copy of what a store, a server or a workbook has."""
+        if (book := workbook_of(source)) is not None:
+            with reading_errors(book[0]):
+                sheet, self._leave_copy = sheet_copy(*book)
+            self._of_workbook = sheet.sha256
+            return sheet.path
         if not has_scheme(source) or (not is_remote(source) and os.path.exists(source)):
             settle(source)
             return source
@@ -179,6 +187,12 @@ class Input:
                     f"{self.name}: it is not UTF-8; open the file in binary mode, or save it as UTF-8"
                 ) from None
 
+    @property
+    def form(self) -> str | None:
+        """The format that its name or its first bytes tell."""
+        told = "csv" if self._of_workbook else format_of(self.name)[0]
+        return told or (self.magic if self.magic in TOLD else None)
+
     @functools.cached_property
     def room(self) -> Room:
         """The memory that what is read from it may take."""
@@ -204,8 +218,9 @@ class Input:
     @functools.cached_property
     def files(self) -> tuple[str, ...]:
         """The names of the files in a folder that hold its rows."""
+        files = export_files if self.magic == FHIR else data_files
         with reading_errors(self.source):
-            return data_files(entries_of(self.source), self.name)
+            return files(entries_of(self.source), self.name)
 
     def read(self, size: int = -1) -> bytes:
         """The next bytes as they are in the file."""
@@ -233,14 +248,14 @@ class Input:
         return data
 
     def sha256(self) -> str:
-        """The hash of the raw bytes, of a folder of those of its files. Reads what is left."""
+        """The hash of the raw bytes, of a folder of those of its files, of a sheet those of its workbook. Reads what is left."""
         with reading_errors(self.source):
             if self.is_folder:
                 return folder_sha256(self.source, self.files)
             while self.read(BLOCK):
                 pass
         self.check_unchanged()
-        return self._digest.hexdigest()
+        return self._of_workbook or self._digest.hexdigest()
 
     def text_blocks(self) -> Iterator[TextBlock]:
         """The text, unpacked, in blocks of whole lines, without a byte order mark."""

@@ -8,19 +8,16 @@ fetched once: what is looked at, hashed and audited is then one and the same.
 from __future__ import annotations
 
 import contextlib
-import os
-import shutil
 import ssl
-import tempfile
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from http.client import HTTPException
 from typing import IO, Any, BinaryIO
 
 from shoal.errors import InputError, Unavailable, option
 from shoal.limits import input_limit, shown_size
-from shoal.records.stores.once import copies
+from shoal.records.stores.once import disk_errors, held_copy, private_file
 from shoal.records.stores.remote import Remote, remote_of
 from shoal.records.stores.store import opened_store, store_faults
 
@@ -44,17 +41,10 @@ class Copy:
             raise
 
     def _fetched(self, remote: Remote) -> str:
-        with _disk_errors(remote.name):
-            folder = tempfile.mkdtemp(prefix="shoal-")
-            self._stack.callback(shutil.rmtree, folder, ignore_errors=True)
-            path = os.path.join(folder, "copy")
-            file = self._stack.enter_context(os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), "w+b"))
-            if os.path.isdir("/proc/self/fd"):
-                shutil.rmtree(folder, ignore_errors=True)
-                path = f"/proc/{os.getpid()}/fd/{file.fileno()}"
+        path, file = private_file(self._stack, remote.name)
         fetch = _fetch_page if remote.kind == "https" else _fetch_object
         fetch(remote, file)
-        with _disk_errors(remote.name):
+        with disk_errors(remote.name):
             file.flush()
         return path
 
@@ -64,13 +54,7 @@ class Copy:
 
 def copy_of(text: str) -> tuple[Copy, Callable[[], None]]:
     """The copy of an address, and what to call when it is read."""
-    held = copies.get()
-    if held is None:
-        copy = Copy(text)
-        return copy, copy.close
-    if text not in held:
-        held[text] = Copy(text)
-    return held[text], lambda: None
+    return held_copy(text, lambda: Copy(text))
 
 
 def _fetch_object(remote: Remote, file: BinaryIO) -> None:
@@ -113,7 +97,7 @@ def _pour(read: Callable[[int], bytes], file: BinaryIO, name: str, most: int | N
         taken += len(piece)
         if most is not None and taken > most:
             raise _too_large(name, most)
-        with _disk_errors(name):
+        with disk_errors(name):
             file.write(piece)
 
 
@@ -182,13 +166,3 @@ def _said(code: int) -> str:
     if 300 <= code < 400:
         return f"the server sends on and on, or nowhere ({code}); ask for another address"
     return f"the server refuses ({code}); try again later, or check the address"
-
-
-@contextlib.contextmanager
-def _disk_errors(name: str) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise InputError(
-            f"{name}: there is no room for a copy of it on this machine ({error.strerror}); name a folder with room in TMPDIR"
-        ) from None

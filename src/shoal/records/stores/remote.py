@@ -19,7 +19,10 @@ from shoal.errors import InputError
 STORES = {"s3": "s3", "gs": "gs", "gcs": "gs", "az": "az", "abfs": "az", "abfss": "az"}
 """Schemes of object stores, and which of the three they are."""
 
-SUPPORTED = "s3://, gs://, az:// (abfs://, abfss://), https:// (to read), postgresql://, sqlite: and duckdb: (to read) are supported"
+SUPPORTED = (
+    "s3://, gs://, az:// (abfs://, abfss://), https:// (to read), postgresql://, sqlite:, "
+    "and for reading duckdb:, delta: and iceberg: are supported"
+)
 
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
 _KNOWN = (*STORES, "https", "http")

@@ -19,9 +19,9 @@ from shoal.errors import InputError, option
 from shoal.guarantees.audit import Audit, Witness, empty_rows
 from shoal.guarantees.km import KmAnonymity, affordable_size
 from shoal.guarantees.lm import LmDiversity, with_inferences
-from shoal.guarantees.missing import check_named
 from shoal.guarantees.rt import RTAnonymity, known_items, told_apart
 from shoal.guarantees.table import TableAnonymity, classes, fewest_values
+from shoal.guarantees.values.missing import check_named
 from shoal.kernels.audit.inference import count_inferences
 from shoal.records.baskets import Baskets
 from shoal.records.records import Records
@@ -243,6 +243,7 @@ def _inferences(block: Block, items: Baskets, sensitive: Baskets, how: tuple[int
         len(sensitive.vocabulary),
         order,
         starts,
+        np.zeros(0, np.int64),
         0,
         len(block.sizes),
         *how,

@@ -21,7 +21,7 @@ from shoal.ordering import natural_order
 from shoal.records.assemble import number_notes
 from shoal.records.baskets import Baskets
 from shoal.records.records import MISSING, Column, Records
-from shoal.records.roles import check_numeric, numeric_columns
+from shoal.records.roles import check_named, numeric_columns
 from shoal.records.storage.digest import record_hash
 from shoal.records.tokens import as_text
 from shoal.records.values import NumberError, ordering
@@ -149,7 +149,7 @@ def code_records(
     kept = [name for name in df.columns if name in roles.keep]
     _check_columns(df, (*roles.quasi, *roles.sensitive, *roles.keep))
     said = numeric_columns(roles.numeric, df.columns)
-    check_numeric(said, (*single, *kept), "the data frame")
+    check_named(said or (), (*single, *kept), "the data frame", "numeric")
     items = None if roles.items is None else items_column(df, roles.items)
     hidden = None if hidden is None else items_column(df, hidden, items)
     given = store(

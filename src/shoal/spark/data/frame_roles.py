@@ -11,7 +11,7 @@ from shoal.errors import InputError
 from shoal.guarantees.diversity import BUCKET
 from shoal.guarantees.k import KAnonymity
 from shoal.guarantees.km import KmAnonymity
-from shoal.guarantees.missing import check_named
+from shoal.guarantees.values.missing import check_named
 from shoal.records.roles import Roles, named_columns
 from shoal.records.set_cells import check_single_values
 from shoal.spark.data.frame_records import FrameRoles, SparkRecords, code_records

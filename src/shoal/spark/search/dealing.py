@@ -22,7 +22,7 @@ import pyarrow as pa
 from shoal.algorithms.buckets.eligibility import known_values, valid_numbers
 from shoal.errors import InputError
 from shoal.guarantees.diversity import MatchingDiversity
-from shoal.guarantees.missing import UNKNOWN, Missing
+from shoal.guarantees.values.missing import UNKNOWN, Missing
 from shoal.kernels.buckets.impossible import impossible_kinds
 from shoal.records.buckets import sensitive_column
 from shoal.records.knowledge import Covers, Rules, covers

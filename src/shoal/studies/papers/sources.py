@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -40,7 +41,7 @@ TREES: dict[str, dict[str, str]] = {
     "complete-journey-rt": {"age": "balanced:2", "household_size": "balanced:2", "kids_count": "balanced:2"},
 }
 """Columns whose values stand in their order by name: two neighbours under a parent, two parents under the next. Others are flat."""
-_ROLES = {
+_ROLES: dict[str, dict[str, Any]] = {
     "diabetes-130-rt": {"quasi": "race,gender,age", "drop": "patient_nbr"},
     "complete-journey-rt": {
         "quasi": "age,income,home_ownership,marital_status,household_size,household_comp,kids_count",

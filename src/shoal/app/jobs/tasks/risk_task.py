@@ -10,6 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from shoal.attacks.prosecutor import prosecutor
 from shoal.estimates.raw_profile import profile_of
 from shoal.evaluation.column_risk import column_risk
@@ -40,8 +42,10 @@ def work(plan: Plan, folder: Path, tell: Teller, *, k: int = 5, key: str = "") -
     )
     if sets is None:
         profile = replace(profile, exposures=profile.exposures[:1])
+    people = source.records.people
     return {
         "sensitive": hidden,
+        "people": None if people is None else len(np.unique(people)),
         "profile": profile.to_dict(),
         "everything": prosecutor(source.records, k, threads=threads).to_dict(),
         "columns": columns,

@@ -23,10 +23,12 @@ from shoal.app.widgets import components as parts
 from shoal.app.widgets.leafing import leaves, rows_of
 from shoal.app.widgets.preview import MOST_COLUMNS, PAGE, Preview
 from shoal.errors import InputError
-from shoal.records.formats.oddities import Oddity, missing_marks, rewrite
+from shoal.records.foreign.oddities import Oddity, missing_marks, rewrite
 from shoal.records.layout import FORMATS, SEPARATORS
 from shoal.records.roles import NO_COLUMN
 
+WHOSE = 3
+"""Columns that are offered at most as saying whose a row is."""
 AT_ONCE = 40
 """Columns that are listed at a time."""
 UNDECIDED = "Decide …"
@@ -107,6 +109,28 @@ async def _build_gaps(view: View) -> None:
         parts.why_line("The data are copied to the uploads for that; your file stays as it is.")
 
 
+def _build_whose(view: View, refresh: Callable[[], None]) -> None:
+    """A column that seems to say whose a row is, and a click that makes it say so."""
+    project = view.project
+    guesses = project.settings.get("guesses", {})
+    found = [name for name, guess in guesses.items() if guess.get("whose") and name in project.roles]
+    if not found or project.of_role("person") or "id" in project.roles.values():
+        return
+
+    def count_people(name: str) -> None:
+        set_role(project, name, "person")
+        refresh()
+
+    for name in found[:WHOSE]:
+        parts.notice(
+            f"Column {name} seems to say whose a row is, and people have several. The rows of one person do not hide each other, but "
+            "count as if they did.",
+            "warn",
+        )
+        with parts.row():
+            parts.button(f"Count people by {name}", partial(count_people, name), "quiet")
+
+
 def plain_copy(workspace: Workspace, path: Path, odd: Oddity) -> Path:
     """A copy of an odd file as Shoal reads it, among the uploads."""
     with workspace.part() as part:
@@ -142,9 +166,7 @@ def _build_file(view: View) -> None:
 
         with ui.expansion("Use another file").classes("sh-wide") as other:
             other.value = path is None
-            parts.upload(
-                view.workspace, "Choose a file, or drop it here", "It does not leave this machine.", begin_anew
-            )
+            parts.upload(view.workspace, "Choose a file, or drop it here", begin_anew)
 
 
 def _build_sheet(view: View) -> None:
@@ -238,6 +260,7 @@ def _build_roles(view: View, quasi: QuasiCard) -> None:
                 )
             else:
                 parts.notice("Every column has a role.", "good")
+            _build_whose(view, refresh)
             with parts.row():
                 if len(without) > 1:
                     parts.button(f"Leave out these {len(without):,}", leave_out, "quiet")
@@ -255,6 +278,8 @@ def _build_roles(view: View, quasi: QuasiCard) -> None:
 
         def choose(name: str, role: str | None) -> None:
             set_role(project, name, role)
+            if role == "person":
+                rows.refresh()
             standing.refresh()
             quasi.show.refresh()
             view.refresh_steps()

@@ -70,7 +70,9 @@ def label(found: Mapping[str, Any]) -> str:
     """What the figures are, and are not."""
     sample, rows, k, share = found["sample"], found["rows"], found.get("k"), found.get("share_of_k")
     if sample == rows:
-        return f"Estimate on all {rows:,} rows, with little time to search; the release itself looks longer and can lose less."
+        if all(low == high for low, high in (found.get("kept") or {}).values()):
+            return f"Tried on all {rows:,} rows."
+        return f"Tried on all {rows:,} rows, with little time to search; the release itself looks longer, so that what is kept is a range."
     told = f"Estimate on a sample of {sample:,} of {rows:,} rows; the whole can differ."
     if k is None:
         return told
@@ -134,9 +136,12 @@ def protection_words(found: Mapping[str, Any]) -> str | None:
             f"whoever knows {most['knows']}. "
             "After it, none."
         )
+    few, single = "fewer than k", "singles {} out"
+    if found.get("people"):
+        few, single = "fewer than k people", "traces {} to one person"
     return (
-        f"In the {where}, whoever knows {most['knows']} narrows {most['fewer_than_k']:,} of {found['sample']:,} rows down to fewer than "
-        f"k, and singles {most['singled_out']:,} out. After it, none."
+        f"In the {where}, whoever knows {most['knows']} narrows {most['fewer_than_k']:,} of {found['sample']:,} rows down to {few}, "
+        f"and {single.format(format(most['singled_out'], ','))}. After it, none."
     )
 
 

@@ -114,8 +114,9 @@ def price_words(spot: Spot, now: Range, how: str) -> str:
     on = "run" if spot.how == "run" else f"estimated on {spot.sample:,} rows"
     same = "" if how == on else f"; now: {how}"
     if spot.how != "run" and spot.all_rows:
-        on = f"estimated on all {spot.sample:,} rows, with less time to search than a run has"
-        kept = f"about {kept}"
+        on = f"estimated on all {spot.sample:,} rows"
+        if spot.kept.low < spot.kept.high:
+            on, kept = f"{on}, with less time to search than a run has", f"about {kept}"
     if not is_trusted(now):
         known = f"what the plan keeps is not known so well ({range_words(now)}, {how})"
         return f"keeps {kept} of the information ({on}); {known}"

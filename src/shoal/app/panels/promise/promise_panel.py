@@ -18,6 +18,7 @@ from shoal.app.panels.promise.promise_words import ALGORITHM_WORDS, DISTANCES, L
 from shoal.app.project import promises
 from shoal.app.project.knobs import KNOBS
 from shoal.app.project.project import Project
+from shoal.app.project.wording import COUNTED
 from shoal.app.server.shell import View
 from shoal.app.widgets import components as parts
 
@@ -236,6 +237,8 @@ class Desk:
             card.props["aria-live"] = "polite"
             for sentence in guarantee.promise():
                 parts.text(sentence, "p", "sh-promise")
+            if promises.of_role(document, "person"):
+                parts.text(COUNTED, "p", "sh-promise")
             parts.quasi_term(promises.kind_of(document))
             parts.points("What it does not promise", guarantee.limits())
 

@@ -26,7 +26,9 @@ from shoal.app.panels.release.handover import (
     wanted_name,
 )
 from shoal.app.panels.result.result_panel import build_choice, needs_run, shown_run
+from shoal.app.panels.result.results import counts_people
 from shoal.app.project.own_files import read_json
+from shoal.app.project.wording import COUNTED
 from shoal.app.server.shell import View
 from shoal.app.widgets import components as parts
 from shoal.errors import number_of
@@ -157,6 +159,8 @@ class _Handing:
             "good",
         )
         release = self.run.result["release"]
+        if counts_people(self.run.result):
+            parts.why_line(COUNTED)
         for warning in read_json(job.folder / "out" / "certificate.json").get("warnings", ()):
             parts.notice(str(warning), "warn")
         path = job.output(self.name)

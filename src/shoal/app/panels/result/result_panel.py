@@ -33,6 +33,7 @@ from shoal.app.panels.result.results import (
     column_losses,
     commonest_rows,
     comparison_chart,
+    counts_people,
     frontier_chart,
     losses,
     risk_chart,
@@ -195,7 +196,8 @@ def _build_tiles(result: Any) -> None:
     with parts.grid():
         worst = risks(result)[-1:]
         for risk in worst:
-            what = "sensitive values are certain" if risk.alone_before is None else "rows stand in too small a crowd"
+            crowd = "rows lead to too few people" if counts_people(result) else "rows stand in too small a crowd"
+            what = "sensitive values are certain" if risk.alone_before is None else crowd
             before = f"before: {risk.before:,}, for whoever knows {risk.knows}"
             parts.stat(f"{risk.after:,}", what, before, "good" if risk.after == 0 else "bad")
         order = "in an order drawn at random" if release["row_order"] == "shuffled" else "in the order of the input"
@@ -327,8 +329,11 @@ def _build_risk_table(result: Any) -> None:
         if risk.alone_before is None:
             lines.append((risk.knows, "whose sensitive value is certain", f"{risk.before:,}", f"{risk.after:,}"))
         else:
-            lines.append((risk.knows, "in too small a crowd", f"{risk.before:,}", f"{risk.after:,}"))
-            lines.append((risk.knows, "singled out", f"{risk.alone_before:,}", f"{risk.alone_after:,}"))
+            few, one = ("leading to too few people", "leading to one person")
+            if not counts_people(result):
+                few, one = ("in too small a crowd", "singled out")
+            lines.append((risk.knows, few, f"{risk.before:,}", f"{risk.after:,}"))
+            lines.append((risk.knows, one, f"{risk.alone_before:,}", f"{risk.alone_after:,}"))
     if lines:
         parts.table(("Known", "Rows", "Before", "After"), lines, caption="Risk before and after")
 

@@ -23,7 +23,7 @@ from shoal.app.jobs.queue import Job
 from shoal.app.panels.hierarchies.column_tree import spec_words
 from shoal.app.project.project import Project, relocate
 from shoal.app.project.promises import algorithm_of
-from shoal.app.project.wording import WORTH
+from shoal.app.project.wording import COUNTED, WORTH
 from shoal.app.widgets.pictures import Bars, Group, Lines, Picture
 from shoal.drawing.charts import Series
 from shoal.errors import InputError
@@ -36,6 +36,7 @@ ROLE_WORDS = {
     "keep": "kept as they are",
     "drop": "left out",
     "id": "holding rows together",
+    "person": "saying whose a row is",
 }
 MOST_NAMED = 4
 SIDES = {"before": "original", "after": "release"}
@@ -145,6 +146,8 @@ def verdict(result: Mapping[str, Any]) -> Verdict:
     if result.get("kind") == "diversity":
         what = "rows"
     counted = f"The audit counted {audit['checked']:,} {what} in the published rows; {audit['violations']:,} break the promise."
+    if audit.get("people"):
+        counted += f" {COUNTED} There are {audit['people']:,} people."
     return Verdict(holds, "The promise holds." if holds else "The promise does not hold.", counted)
 
 
@@ -234,6 +237,11 @@ class Risk:
     after: int
     alone_before: int | None
     alone_after: int | None
+
+
+def counts_people(result: Mapping[str, Any]) -> bool:
+    """Whether the promise of a run counted people, not rows."""
+    return bool(result["release"]["audit"].get("people"))
 
 
 def risks(result: Mapping[str, Any]) -> list[Risk]:

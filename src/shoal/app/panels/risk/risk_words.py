@@ -9,6 +9,7 @@ from typing import Any
 from shoal.app.widgets.pictures import Lines
 from shoal.drawing.charts import Series
 from shoal.errors import number_of
+from shoal.guarantees.registry import COUNTING_PEOPLE, kind_for
 
 Found = Mapping[str, Any]
 USUAL_M = 2
@@ -24,7 +25,7 @@ def known_document(document: Mapping[str, Any]) -> dict[str, Any] | None:
     the sets are what others want to learn, not what they know.
     """
     given = dict(document.get("columns") or {})
-    columns = {name: role if role in ("quasi", "items", "id") else "drop" for name, role in given.items()}
+    columns = {name: role if role in ("quasi", "items", "id", "person") else "drop" for name, role in given.items()}
     roles = set(columns.values())
     has_sets = "items" in roles or not given
     marked = {name: document[name] for name in ("sensitive_items", "sensitive_file") if document.get(name) and has_sets}
@@ -34,6 +35,8 @@ def known_document(document: Mapping[str, Any]) -> dict[str, Any] | None:
         promise = {"model": "k", "k": 2} if marked else {"model": "km", "k": 2, "m": 1}
     else:
         return None
+    if kind_for(str(promise["model"]), has_quasi="quasi" in roles) not in COUNTING_PEOPLE:
+        columns = {name: "drop" if role == "person" else role for name, role in columns.items()}
     source = {name: value for name, value in document["input"].items() if name != "numeric"}
     if given and not has_sets:
         source.pop("separator", None)
@@ -47,7 +50,12 @@ def headline(found: Found) -> str:
     one = _usual(profile["exposures"])
     if one is None:
         return f"None of the {profile['rows']:,} rows holds anything that others may know."
-    return f"{_of(one['unique'], profile['rows'])} unique by {known_words(profile, one['m'])}."
+    known = known_words(profile, one["m"])
+    if found.get("people"):
+        leads = "leads" if one["unique"] == 1 else "lead"
+        count = f"{one['unique']:,}" if one["unique"] else "None"
+        return f"{count} of {profile['rows']:,} rows, which {found['people']:,} people have, {leads} to one person by {known}."
+    return f"{_of(one['unique'], profile['rows'])} unique by {known}."
 
 
 def second_line(found: Found) -> str:
@@ -56,10 +64,11 @@ def second_line(found: Found) -> str:
     one = _usual(profile["exposures"])
     if one is None:
         return "There is nothing to find anybody by."
-    k = profile["k"]
+    few = f"fewer than {profile['k']}"
+    among = f"{few} people" if found.get("people") else few
     return (
-        f"{_of(one['exposed'], profile['rows'])} among fewer than {k}: whoever knows that much of one of these people is left with "
-        f"fewer than {k} candidates."
+        f"{_of(one['exposed'], profile['rows'])} among {among}: whoever knows that much of one of these people is left with "
+        f"{few} candidates."
     )
 
 
