@@ -126,12 +126,6 @@ def test_rows_that_have_waited_long_enough_make_the_cut_coarser():
     assert set(cut_names(batch.going.recoding.cut)) == {"cheese", "rye"}
 
 
-def test_people_are_not_counted_in_batches():
-    whose = Baskets(np.array([0, 1]), np.array([0], np.int32), ("brie",), people=np.zeros(1, np.int32))
-    with pytest.raises(InputError, match="a series of batches counts rows"):
-        next_batch({}, whose, shoal.KmAnonymity(2, 2), ASKED, Options(), 1)
-
-
 def test_a_tree_may_grow_and_not_change():
     tree = Hierarchy.from_parents([3, 3, 4, 4, -1], ["brie", "feta", "rye", "cheese", "food"])
     baskets = Baskets.from_rows([["brie", "gouda"]])

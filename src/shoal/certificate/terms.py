@@ -8,6 +8,7 @@ from typing import Any
 from shoal.errors import InputError, option
 from shoal.guarantees.km_local import LocalKmAnonymity
 from shoal.guarantees.registry import GUARANTEES, MODELS, guarantee_from, kind_for, promised_in_people
+from shoal.guarantees.series.histories import SNAPSHOTS, KmOfSnapshots
 from shoal.records.storage.digest import DIGEST
 
 
@@ -26,9 +27,17 @@ def guarantee_of(content: Mapping[str, Any], policy: Any = None) -> Any:
         return _in_people(LocalKmAnonymity(**numbers), facts)
     if needs_policy(content):
         return _under(policy, facts, numbers)
+    if kind == "km" and is_of_snapshots(content):
+        return KmOfSnapshots(**numbers)
     # A certificate that does not say how missing values were read is held to the safe reading.
     settings = {name: facts[name] for name in GUARANTEES[kind].settings if name in facts}
     return _in_people(guarantee_from(kind, numbers | settings), facts)
+
+
+def is_of_snapshots(content: Mapping[str, Any]) -> bool:
+    """Whether the release is one of a series about the same people, which makes a promise of its own."""
+    series = content.get("series")
+    return isinstance(series, Mapping) and series.get("kind") == SNAPSHOTS
 
 
 def _in_people(guarantee: Any, facts: Mapping[str, Any]) -> Any:

@@ -239,7 +239,7 @@ def _place_in(series: dict[str, Any]) -> tuple[str, str]:
         waiting = number_of(series["waiting"], "row waits", "rows wait")
         return f"batch {series['batch']:,}", f"{waiting} for later ones"
     waiting = f"{series['waiting']:,} of {number_of(series['people'], 'person', 'people')} {'waits' if series['waiting'] == 1 else 'wait'}"
-    return f"release {series['release']:,}", f"{series['kept']:.1%} of what these people have is in it; {waiting}"
+    return f"release {series['release']:,}", f"all releases together keep the promise; {waiting}"
 
 
 def _grouped(facts: dict[str, Any]) -> Any:

@@ -91,15 +91,25 @@ def proposal_of(baskets: Baskets, guarantee: KmAnonymity, request: Mapping[str, 
 
 
 def cut_proposal(
-    baskets: Baskets, guarantee: KmAnonymity, recoding: Recoding, request: Mapping[str, Any], options: Options
+    baskets: Baskets,
+    guarantee: KmAnonymity,
+    recoding: Recoding,
+    request: Mapping[str, Any],
+    options: Options,
+    *,
+    stay: npt.NDArray[np.int64] | None = None,
 ) -> Proposal:
-    """What is published of the baskets under a cut, and its deletions, and what there is to say about it."""
+    """What is published of the baskets under a cut, and its deletions, and what there is to say about it.
+
+    `stay` are the rows that the release has; of others, everything has to be deleted.
+    """
     tree = recoding.cut.hierarchy
     loss = ncp(recoding.cut, leaf_occurrences(tree, baskets), recoding.deletions_by_leaf(baskets))
     changes = cut_details(recoding, baskets, loss)
     published = recoding.apply(baskets, options.threads)
     worth = cut_worth(recoding, baskets, pairs_kept(baskets, published))
     loss = {**worth.lost, **loss}
+    published = published if stay is None else published.take(stay)
     return Proposal(
         guarantee=guarantee,
         published=published,
@@ -438,8 +448,9 @@ ONE_BY_ONE = "one by one, so that counts are too low, and"
 
 
 def deletion_warnings(suppress: float, how: str) -> Iterator[str]:
+    some = f"Up to {suppress:.2%} of all" if suppress < 1 else "Any number of"
     yield (
-        f"Up to {suppress:.2%} of all item occurrences may have been dropped, {how} an item that is not in a row may have been. "
+        f"{some} item occurrences may have been dropped, {how} an item that is not in a row may have been. "
         "Nothing was added that was not there."
     )
     yield DELETED

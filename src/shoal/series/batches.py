@@ -83,10 +83,6 @@ def next_batch(
     wait: int,
 ) -> Batch:
     """The next batch of a series, and the state after it."""
-    if new.people is not None:
-        raise InputError(
-            f"a series of batches counts rows, and {option('person')} asks to count people; leave one of them out"
-        )
     name = asked["algorithm"] or OF_SERIES[0]
     options = with_defaults(name, asked, options)
     queue = Waiting.of(state).then(new)

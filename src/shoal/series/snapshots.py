@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from shoal.algorithms import OF_SERIES, algorithm
 from shoal.algorithms.recoding import Deletions, Options, Recoding
-from shoal.algorithms.snapshots.snapshot import Snapshot, snapshot
+from shoal.algorithms.snapshots.snapshot import Snapshot, nobody_of, snapshot
 from shoal.errors import InputError, Unreachable, number_of, option
 from shoal.guarantees.km import KmAnonymity
 from shoal.guarantees.series.histories import SnapshotAnonymity
@@ -40,9 +40,11 @@ class SnapshotRelease:
     """What a run publishes of people who may have been published before."""
 
     rows: Baskets
-    """Of those who are in it, a row each, as it was."""
+    """Of all whose turn it is, a row each, as it was."""
+    stay: Ints
+    """The rows of those who are in it."""
     recoding: Recoding | None
-    """None where nobody can be published."""
+    """With all that the release does not have, rows of people who wait among it; None where nobody can be published."""
     options: Options
     state: Mapping[str, Any]
     """What the ledger holds from now on."""
@@ -61,48 +63,59 @@ def next_snapshot(
     key: bytes,
 ) -> SnapshotRelease:
     """The next release of a series of snapshots. Raises Unreachable where the limits that are given leave none."""
-    name = asked["algorithm"] or OF_SERIES[0]
-    limit = asked["suppress"]
+    name, limit = asked["algorithm"] or OF_SERIES[0], asked["suppress"]
     options = with_defaults(name, asked, options)
     past = _Past.of(state)
     baskets = _of_people(source, past, key)
-    notes = _notes_of(source, baskets)
-    if (known := series_tree(state)) is None:
-        spec = HIERARCHY if asked["hierarchy"] is None else asked["hierarchy"]
-        tree = resolve_hierarchy(spec, baskets, unknown=asked["unknown"], promise=guarantee, options=options)
-        cut = _first_cut(algorithm(guarantee.model, name)(baskets, guarantee, tree, options).cut)
+    assert baskets.people is not None
+    cut, notes = _cut_for(state, baskets, guarantee, asked, options)
+    if cut is None:
+        recoding, made = None, nobody_of(baskets)
     else:
-        tree, more = grown_tree(known[0], asked["hierarchy"], baskets, asked["unknown"])
-        cut, notes = cut_of(tree, state["cut"]), notes + more
-    recoding = Recoding(cut, baskets.vocabulary, algorithm=name)
-    tokens = replace(recoding.apply(baskets, options.threads), people=baskets.people)
-    made = snapshot(
-        past.releases,
-        tokens,
-        guarantee.k,
-        guarantee.m,
-        threads=options.threads,
-        progress=lambda share: options.tell("taking back what the series cannot bear", share),
-    )
-    _check_limits(made, past, wait, limit)
-    out = np.isin(baskets.people, made.published.people)  # type: ignore[arg-type]
-    rows = baskets.take(np.flatnonzero(out))
-    figures = _figures(made, past, tokens)
-    if not made.published.occurrences:
-        return SnapshotRelease(
-            replace(rows, people=None),
-            None,
-            options,
-            past.with_waiting(made.waiting, tree_facts(tree), cut),
-            figures,
-            notes,
+        recoding = Recoding(cut, baskets.vocabulary, algorithm=name)
+        made = snapshot(
+            past.releases,
+            replace(recoding.apply(baskets, options.threads), people=baskets.people),
+            guarantee.k,
+            guarantee.m,
+            threads=options.threads,
+            progress=lambda share: options.tell("taking back what the series cannot bear", share),
         )
-    deletions = _deletions(recoding, rows, made.published)
-    history = (*past.releases, made.published)
-    SnapshotAnonymity(guarantee.k, guarantee.m).audit(history, threads=options.threads).require()
-    after = past.with_release(made, tree_facts(tree), cut)
-    kept = replace(recoding, deletions=deletions)
-    return SnapshotRelease(replace(rows, people=None), kept, options, after, figures, notes)
+    _check_limits(made, past, wait, limit)
+    assert made.published.people is not None
+    stay = np.searchsorted(baskets.people, made.published.people).astype(np.int64)
+    if recoding is None or not made.published.occurrences:
+        recoding, after = None, past.with_waiting(made.waiting, cut)
+    else:
+        after = past.with_release(made, recoding.cut)
+        SnapshotAnonymity(guarantee.k, guarantee.m).audit(
+            (*past.releases, made.published), threads=options.threads
+        ).require()
+        recoding = replace(recoding, deletions=_deletions(recoding, baskets, stay, made.published))
+    return SnapshotRelease(
+        rows=replace(baskets, people=None),
+        stay=stay,
+        recoding=recoding,
+        options=replace(options, suppress=1.0 if limit is None else limit),
+        state=after,
+        figures=_figures(made, past, baskets),
+        notes=_notes_of(source, baskets) + notes,
+    )
+
+
+def _cut_for(
+    state: Mapping[str, Any], baskets: Baskets, guarantee: KmAnonymity, asked: Mapping[str, Any], options: Options
+) -> tuple[Cut | None, tuple[str, ...]]:
+    """The cut of the series, chosen now if it has none yet, and what there is to say; None where there are too few people to choose."""
+    if (known := series_tree(state)) is not None:
+        tree, notes = grown_tree(known[0], asked["hierarchy"], baskets, asked["unknown"])
+        return cut_of(tree, state["cut"]), notes
+    if len(baskets) - baskets.empty < guarantee.k:
+        return None, ()
+    spec = HIERARCHY if asked["hierarchy"] is None else asked["hierarchy"]
+    tree = resolve_hierarchy(spec, baskets, unknown=asked["unknown"], promise=guarantee, options=options)
+    search = algorithm(guarantee.model, asked["algorithm"] or OF_SERIES[0])
+    return _first_cut(search(baskets, guarantee, tree, options).cut), ()
 
 
 @dataclass(eq=False)
@@ -127,16 +140,15 @@ class _Past:
         places = {person: number for number, person in enumerate(state.get("people", ()))}
         return cls(places, releases, {int(number): n for number, n in state.get("waits", {}).items()})
 
-    def with_release(self, made: Snapshot, tree: Mapping[str, Any], cut: Cut) -> dict[str, Any]:
+    def with_release(self, made: Snapshot, cut: Cut) -> dict[str, Any]:
         """The state of the ledger after it."""
-        return self._state((*self.releases, made.published), made.waiting, tree, cut)
+        return self._state((*self.releases, made.published), made.waiting, cut)
 
-    def with_waiting(self, waiting: Ints, tree: Mapping[str, Any], cut: Cut) -> dict[str, Any]:
+    def with_waiting(self, waiting: Ints, cut: Cut | None) -> dict[str, Any]:
         """The state where nobody was published. A cut that nothing was published under binds nobody."""
-        state = self._state(self.releases, waiting, tree, cut)
-        return state if self.releases else {**state, "tree": None, "cut": None}
+        return self._state(self.releases, waiting, cut if self.releases else None)
 
-    def _state(self, releases: tuple[Baskets, ...], waiting: Ints, tree: Mapping[str, Any], cut: Cut) -> dict[str, Any]:
+    def _state(self, releases: tuple[Baskets, ...], waiting: Ints, cut: Cut | None) -> dict[str, Any]:
         place: dict[str, int] = {}
         packed = []
         for release in releases:
@@ -145,8 +157,8 @@ class _Past:
             parts = {"people": release.people, "lengths": release.lengths, "codes": codes}
             packed.append({name: _packed(np.asarray(part)) for name, part in parts.items()})
         return {
-            "tree": tree,
-            "cut": cut_names(cut),
+            "tree": None if cut is None else tree_facts(cut.hierarchy),
+            "cut": None if cut is None else cut_names(cut),
             "tokens": list(place),
             "people": list(self.places),
             "releases": packed,
@@ -194,12 +206,12 @@ def _first_cut(cut: Cut) -> Cut:
     return Cut(tree, node)
 
 
-def _deletions(recoding: Recoding, rows: Baskets, published: Baskets) -> Deletions | None:
-    """What the rows lose, in terms of the recoding. Both have the same people, in the same order."""
+def _deletions(recoding: Recoding, rows: Baskets, stay: Ints, published: Baskets) -> Deletions | None:
+    """What the rows lose, in terms of the recoding; `stay` are those that are published, in the same order."""
     names = {name: node for node, name in enumerate(recoding.cut.hierarchy.names)}
     n = len(names)
     node_of = np.array([names[name] for name in published.vocabulary], np.int64)
-    stays = np.repeat(np.arange(len(published), dtype=np.int64), published.lengths) * n + node_of[published.items]
+    stays = np.repeat(stay, published.lengths) * n + node_of[published.items]
     row = np.repeat(np.arange(len(rows), dtype=np.int64), rows.lengths)
     gone = np.setdiff1d(row * n + recoding.node[rows.items], stays)
     return Deletions(gone // n, (gone % n).astype(np.int32)) if len(gone) else None
@@ -223,13 +235,17 @@ def _check_limits(made: Snapshot, past: _Past, wait: int, limit: float | None) -
         )
 
 
-def _figures(made: Snapshot, past: _Past, tokens: Baskets) -> dict[str, Any]:
-    assert tokens.people is not None
+FIGURES = ("people", "new", "waiting", "longest_wait", "kept")
+
+
+def _figures(made: Snapshot, past: _Past, baskets: Baskets) -> dict[str, Any]:
+    """For the owner, by the names of `FIGURES`."""
+    assert baskets.people is not None
     before = np.unique(np.concatenate([np.zeros(0, np.int64), *(release.people for release in past.releases)]))
     longest = max((past.waits.get(number, 0) + 1 for number in made.waiting.tolist()), default=0)
     return {
-        "people": len(tokens),
-        "new": int(np.count_nonzero(~np.isin(tokens.people, before))),
+        "people": len(baskets),
+        "new": int(np.count_nonzero(~np.isin(baskets.people, before))),
         "waiting": len(made.waiting),
         "longest_wait": longest,
         "kept": 1.0 if not made.occurrences else 1 - made.deleted / made.occurrences,

@@ -16,6 +16,7 @@ from typing import Any
 from shoal.algorithms.recoding import Options
 from shoal.errors import InputError, number_of, option
 from shoal.guarantees.km import KmAnonymity
+from shoal.guarantees.series.histories import SNAPSHOTS, KmOfSnapshots
 from shoal.models import Proposal
 from shoal.models.km import cut_proposal
 from shoal.plan.model import Plan
@@ -23,9 +24,8 @@ from shoal.records.records import Records
 from shoal.records.source import Source
 from shoal.series.batches import next_batch
 from shoal.series.ledger import Entry, Ledger, can_seal, check_current, key_of, read_ledger
-from shoal.series.snapshots import FOR_EVER, next_snapshot
+from shoal.series.snapshots import FIGURES, FOR_EVER, next_snapshot
 
-SNAPSHOTS = "snapshots"
 LONGEST = {"batches": 4, SNAPSHOTS: FOR_EVER}
 """Batches that a row may wait for, unless it is said: a month of weekly ones, and longer than it took most rows that waited at all."""
 
@@ -126,11 +126,13 @@ def _turn_of_snapshot(
     facts = {"kind": ledger.kind, "release": number or None, "published": goes, "repeated": False, "read": len(source)}
     facts |= made.figures
     notes, proposal = made.notes + _waiting_people(made.figures), None
-    going = replace(source, records=Records.of(made.rows), person_values=None)
+    going = replace(source, records=Records.of(made.rows.take(made.stay)), person_values=None)
     entry = Entry(ledger.keyed_hash(source.sha256), len(source), number, facts=dict(made.figures))
-    entry = replace(entry, rows=len(made.rows) if goes else 0, waiting=made.figures["waiting"])
+    entry = replace(entry, rows=len(made.stay) if goes else 0, waiting=made.figures["waiting"])
     if made.recoding is not None:
-        proposal = _in_series(cut_proposal(made.rows, guarantee, made.recoding, asked, made.options), ledger, number)
+        promise = KmOfSnapshots(guarantee.k, guarantee.m)
+        whole = cut_proposal(made.rows, promise, made.recoding, asked, made.options, stay=made.stay)
+        proposal = _in_series(whole, ledger, number)
     else:
         notes = (NOBODY_YET, *notes)
     return Turn(path, ledger.with_entry(entry, made.state), facts, going, proposal, notes, ledger.on_disk)
@@ -193,7 +195,7 @@ def _repeated(path: str, ledger: Ledger, earlier: Entry, source: Source) -> Turn
         "output_sha256": earlier.output_sha256,
     }
     if ledger.kind == SNAPSHOTS:
-        facts |= {"release": earlier.release or None, **earlier.facts}
+        facts |= {"release": earlier.release or None, **{name: earlier.facts[name] for name in FIGURES}}
     else:
         facts |= {
             "batch": earlier.release or None,
@@ -218,15 +220,6 @@ def _in_series(made: Proposal, ledger: Ledger, number: int) -> Proposal:
 
 
 SAID = {
-    "snapshots": (
-        "This is one release of a series about the same people, and the promise is kept by all of its releases together. "
-        "Whoever knows in which of them a person was published, and up to the promised number of items of the person with the releases "
-        "in which each was there, faces either nobody or at least the promised number of people, even if it were known which rows of "
-        "different releases are the same person's. Who joined or left between two releases is at least as many people.",
-        "What the series does not promise: whoever knows more items of a person may single the person out. That an item or a person is "
-        "missing in a release can mean that it was left out to keep the promise. The file alone shows what this release promises by "
-        "itself; that the series keeps its promise was audited over what its owner keeps of all releases.",
-    ),
     "batches": (
         "This is one batch of a series: each row of the owner's data is published in one batch, perhaps in a later one than that in which "
         "it came, and every batch keeps the promise by itself.",

@@ -50,6 +50,11 @@ class Snapshot:
         return self.occurrences - self.published.occurrences
 
 
+def nobody_of(present: Baskets) -> Snapshot:
+    """A release without anybody, in which all of these people wait."""
+    return Snapshot(present.take(np.zeros(0, np.int64)), _people(present), present.occurrences, 0)
+
+
 class Entries(NamedTuple):
     """Per person, ascending, the tokens that the person has or had, numbered by crowd, token and trace (`kernels.snapshots`)."""
 

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from shoal.errors import InputError, number_of
 from shoal.guarantees.audit import Audit
+from shoal.guarantees.km import KmAnonymity
 from shoal.guarantees.rt import RTAnonymity
 from shoal.guarantees.soundness import check_sets
 from shoal.numbers import warn_of_one, whole_number
@@ -25,6 +26,8 @@ from shoal.records.baskets import Baskets
 from shoal.records.records import Column, Records
 
 PRESENCE = "presence"
+SNAPSHOTS = "snapshots"
+"""The kind of series in which the same people are published again."""
 
 History = Sequence[Baskets]
 """Release by release what was published of whom: `people` says whose each row is."""
@@ -45,7 +48,7 @@ class SnapshotAnonymity:
     k: int
     m: int
 
-    model = "snapshots"
+    model = SNAPSHOTS
 
     def __post_init__(self) -> None:
         for name, value in (("k", self.k), ("m", self.m)):
@@ -107,6 +110,27 @@ class SnapshotAnonymity:
             ),
             notes=(),
         )
+
+
+@dataclass(frozen=True)
+class KmOfSnapshots(KmAnonymity):
+    """What a single release of snapshots promises: k^m-anonymity of a file in which each row is a person, as part of the series."""
+
+    def promise(self) -> tuple[str, ...]:
+        """What whoever has the file can check, then what its owner audited."""
+        return (*super().promise(), *SnapshotAnonymity(self.k, self.m).promise(), OF_THE_OWNER)
+
+    def limits(self) -> tuple[str, ...]:
+        """Which attacker is not stopped: of the release, then of the series."""
+        *of_rows, _, _ = super().limits()  # each row is a person, and the series is promised as well
+        *_, of_what_is_missing, _, of_others = SnapshotAnonymity(self.k, self.m).limits()
+        return (*of_rows, of_what_is_missing, of_others)
+
+
+OF_THE_OWNER = (
+    "Each row is one person. Of the published file alone anybody can check what is said first; what is said of people and of the series "
+    "was audited over what its owner keeps of all releases."
+)
 
 
 def joined_table(history: History) -> tuple[Records, list[str]]:
