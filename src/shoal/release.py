@@ -218,8 +218,9 @@ def release_of(plan: Plan, progress: Progress | None = None, read: Read | None =
     records = verdict.facts.get(
         "records", len(published)
     )  # where the rows are pieces of records, the audit says of how many
-    if records != len(source):
-        raise _refused(proposal, f"of {len(source):,} rows it has {records:,}")
+    rows = len(source) if turn is None else turn.rows
+    if records != rows:
+        raise _refused(proposal, f"of {rows:,} rows it has {records:,}")
     advice = proposal.advice()
     proposal = replace(proposal, advice=tuple)  # it holds the raw data, and has said its word
     data, trees = plan.data, plan.hierarchy

@@ -84,7 +84,7 @@ def test_a_series_keeps_its_promise_over_all_months(run):
         facts = anonymize(run, month)
         series = facts["series"]
         assert (series["release"], series["published"], series["people"]) == (month, True, len(members_of(month)))
-        assert facts["rows"] == series["people"] - series["waiting"]
+        assert facts["rows"] == series["people"] - series["waiting"] + series["staying"]
         assert not naive.breaches(history(), 3, 2)
         with open(f"p{month}.csv", newline="") as file:
             told = sorted(sorted(row[0].split()) for row in list(csv.reader(file))[1:])
@@ -114,7 +114,16 @@ def test_nobody_is_found_in_a_series_and_somebody_without_it(run):
 def test_what_people_lose_is_told_of_all_whose_turn_it_is(run):
     anonymize(run, 1)
     facts = anonymize(run, 2)
-    assert facts["loss"]["deleted"] == pytest.approx(1 - facts["series"]["kept"], abs=1e-6)
+    series, published = facts["series"], history()[-1]
+    assert facts["loss"]["deleted"] == pytest.approx(1 - series["kept"], abs=1e-6)
+    assert series["staying"] == len(members_of(1).keys() - members_of(2).keys()) > 0
+    assert 0 < series["outdated"] < 0.2
+    assert len(published) == facts["rows"]
+    assert any("as it was in an earlier release" in note for note in facts["notes"])
+    with open("p2.csv.certificate.json") as file:
+        certificate = json.load(file)
+    assert any("was not there now or in an earlier release" in said for said in certificate["warnings"])
+    assert any("stays until enough others" in said for said in certificate["not_promised"])
     _, out, _ = run("anonymize", "m3.csv", "-o", "p3.csv", *ASKED, *SERIES)
     assert "all releases together keep the promise" in " ".join(out.split())
 
@@ -160,7 +169,7 @@ def test_limits_that_cannot_be_kept_say_the_least_that_was_found(run, more, word
     anonymize(run, 1)
     before = read_ledger("ledger.json").on_disk
     names = set(os.listdir("."))
-    write_month(2, {name: items for name, items in members_of(1).items() if not name.endswith("7")})
+    write_month(2, members_of(1) | {f"{CANARY}new": {"brie"}})
     told = anonymize(run, 2, *more, code=3)
     assert words in " ".join(told.split())
     assert read_ledger("ledger.json").on_disk == before
@@ -268,7 +277,8 @@ def test_a_release_that_would_break_the_series_is_not_made(monkeypatch):
     from shoal.series import snapshots
 
     def careless(history, present, k, m, **_):
-        return Snapshot(present, present.people[:0].astype("int64"), present.occurrences, 0)
+        nobody = present.people[:0].astype("int64")
+        return Snapshot(present, nobody, present.occurrences, 0, nobody, 0, 0)
 
     shoal.anonymize("m1.csv", PROMISE, **keywords()).write("p1.csv")
     monkeypatch.setattr(snapshots, "snapshot", careless)

@@ -2,8 +2,8 @@
 
 From published files alone the attacker takes the people to be the same, but for those whom the attacker knows to have come or gone, and
 compares each release with the next: a set of tokens that a few more rows hold than before tells of whoever came in between; a token that
-one release says finer than the other splits the other's crowds; a row that only one row of the other can be is the same person's. Tokens
-of different levels are compared by the finest nodes that no token of either release lies above.
+one release says finer than the other splits the other's crowds. Tokens of different levels are compared by the finest nodes that no token
+of either release lies above. Rows that say the same are linked on the way, which gives nobody away by itself.
 
 With the originals it is known whose rows are whose. Then everybody counts as found whom the promise of snapshots would protect
 (`shoal.guarantees.series.histories`): who shares the presence, and up to m tokens with their traces, with fewer than k people.
@@ -11,8 +11,8 @@ With the originals it is known whose rows are whose. Then everybody counts as fo
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -56,14 +56,16 @@ class Step:
     mixed: int
     """Pairs of a token of one release and a token of the other that together fit 1 to k - 1 people at most."""
     linked: int
-    """Rows that only one row of the other release can be."""
+    """Rows that say the same as one row of the other release and no other of either: the same person's, in all likelihood."""
     rows: int
     """Rows of the second of the two."""
+    compared: float
+    """Of the occurrences of both, the share that was compared as it is; the rest, as what lies above it."""
     examples: tuple[FoundSet, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Counts only, never which."""
-        return {name: getattr(self, name) for name in ("checked", "changed", "mixed", "linked", "rows")}
+        return {name: getattr(self, name) for name in ("checked", "changed", "mixed", "linked", "rows", "compared")}
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,7 @@ class SeveralReleases:
         """Whether anybody is found: with the originals, whether there is such a person."""
         if self.people is not None:
             return self.people.together > 0
-        return any(step.changed or step.mixed or step.linked for step in self.steps)
+        return any(step.changed or step.mixed for step in self.steps)
 
     def to_dict(self) -> dict[str, Any]:
         people = None if self.people is None else self.people.to_dict()
@@ -151,10 +153,20 @@ def _step(before: Baskets, after: Baskets, k: int, m: int, tree: Hierarchy | Non
         for key, row in zip(rows.rows(), release.rows(), strict=True):
             crowd[frozenset(key)].append(row)
     shared = [key for key in crowds[0] if key in crowds[1]]
-    linked = sum(len(crowds[0][key]) == len(crowds[1][key]) == 1 for key in shared)
+    linked = {key for key in shared if len(crowds[0][key]) == len(crowds[1][key]) == 1}
+    once = [
+        {row for row, n in Counter(map(frozenset, release.rows())).items() if n == 1} for release in (before, after)
+    ]
+    linked_as_they_are = sum(frozenset(up[token] for token in row) not in linked for row in once[0] & once[1])
     mixed = _mixed(crowds, shared, k, up) if m > 1 else []
     found += mixed[: max(0, examples - len(found))]
-    return Step(checked, changed, len(mixed), linked, len(after), tuple(found))
+    as_they_are = sum(
+        int(release.supports()[[up[token] == token for token in release.vocabulary]].sum())
+        for release in (before, after)
+    )
+    compared = as_they_are / max(1, before.occurrences + after.occurrences)
+    n_linked = len(linked) + linked_as_they_are
+    return Step(checked, changed, len(mixed), n_linked, len(after), compared, tuple(found))
 
 
 def _mixed(
@@ -243,13 +255,14 @@ def _people(
     releases: Sequence[Baskets], originals: Sequence[Baskets], k: int, m: int, tree: Hierarchy | None
 ) -> People:
     history, unmatched = [], 0
+    said: dict[int, frozenset[str]] = {}
     for release, original in zip(releases, originals, strict=True):
-        whose = rows_of_people(release, original, tree)
+        whose = people_of_rows(release, original, tree, said)
         matched = np.flatnonzero(whose >= 0)
         unmatched += len(whose) - len(matched)
         rows = release.take(matched)
-        assert original.people is not None
-        history.append(Baskets(rows.offsets, rows.items, rows.vocabulary, people=original.people[whose[matched]]))
+        said = dict(zip(whose[matched].tolist(), map(frozenset, rows.rows()), strict=True))
+        history.append(Baskets(rows.offsets, rows.items, rows.vocabulary, people=whose[matched].astype(np.int32)))
     alone = tuple(len(_exposed([release], k, m)[0]) for release in history)
     exposed, people = _exposed(history, k, m)
     return People(people, len(exposed), alone, unmatched)
@@ -267,36 +280,52 @@ def _exposed(history: Sequence[Baskets], k: int, m: int) -> tuple[Ints, int]:
     return np.flatnonzero(lonely), len(joined)
 
 
-def rows_of_people(release: Baskets, original: Baskets, tree: Hierarchy | None) -> Ints:
-    """Which original row each published row may have been made of, each at most once; -1 where none is left that fits.
+def people_of_rows(
+    release: Baskets, original: Baskets, tree: Hierarchy | None, before: Mapping[int, frozenset[str]]
+) -> Ints:
+    """Whose each published row may be, each person's at most once; -1 where nobody is left whom it fits.
 
-    A row fits if each of its tokens is an item of the original row, or lies above one. Rows that say each item as finely as the release
-    does at all go first; of the others, the longest take the original row of which they leave out least.
+    A row fits if each of its tokens is an item of the person's original row, or lies above one. Whoever may still have the row that was the
+    person's in the release before has it; then rows that say each item as finely as the release does at all find theirs. Rows that are left
+    may be those of people who are gone, as they were before; of others, the longest take the original row of which they leave out least.
     """
+    assert original.people is not None
     tokens = set(release.vocabulary)
     lines = _lines(original.vocabulary, tree)
     ways = [[name for name in lines[item] if name in tokens] for item in original.vocabulary]
+    as_before: dict[frozenset[str], list[int]] = defaultdict(list)
+    gone: dict[frozenset[str], list[int]] = defaultdict(list)
     finest: dict[frozenset[str], list[int]] = defaultdict(list)
-    possible: list[frozenset[str]] = []
-    for number, (low, high) in enumerate(pairwise(original.offsets.tolist())):
+    possible: dict[int, frozenset[str]] = {}
+    for person, (low, high) in zip(original.people.tolist(), pairwise(original.offsets.tolist()), strict=True):
         held = [ways[item] for item in original.items[low:high].tolist()]
-        finest[frozenset(way[0] for way in held if way)].append(number)
-        possible.append(frozenset(name for way in held for name in way))
+        finest[frozenset(way[0] for way in held if way)].append(person)
+        possible[person] = frozenset(name for way in held for name in way)
+    for person, row in before.items():
+        if person not in possible:
+            gone[row].append(person)
+        elif row <= possible[person]:
+            as_before[row].append(person)
     whose = np.full(len(release), -1, np.int64)
     rows = [frozenset(row) for row in release.rows()]
-    for number, row in enumerate(rows):
-        if finest.get(row):
-            whose[number] = finest[row].pop()
-    free = {number for left in finest.values() for number in left}
+    taken: set[int] = set()
+    for candidates in (as_before, finest, gone):
+        for number in np.flatnonzero(whose < 0).tolist():
+            people = candidates.get(rows[number], [])
+            while people and whose[number] < 0:
+                if (person := people.pop()) not in taken:
+                    whose[number] = person
+                    taken.add(person)
     under: dict[str, set[int]] = defaultdict(set)
-    for number in free:
-        for name in possible[number]:
-            under[name].add(number)
+    free = possible.keys() - taken
+    for person in free:
+        for name in possible[person]:
+            under[name].add(person)
     for number in sorted(np.flatnonzero(whose < 0).tolist(), key=lambda number: -len(rows[number])):
         row = rows[number]
         among = set.intersection(*(under[name] for name in row)) if row else free
         if among:
-            best = min(among, key=lambda other: (len(possible[other]), other))
+            best = min(among, key=lambda person: (len(possible[person]), person))
             whose[number] = best
             free.discard(best)
             for name in possible[best]:

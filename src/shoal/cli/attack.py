@@ -173,7 +173,7 @@ def _show_series(found: SeveralReleases, out: Console) -> None:
         out.print(f" to whoever knows up to {number_of(m, 'item')}, though each may keep its promise")
     else:
         out.print("Nobody", style="bold green", end="")
-        out.print(" is found by putting these releases together")
+        out.print(" is found by putting these published files together")
     if people is not None:
         alone = table("release", f">people found in it alone (fewer than {k} alike)")
         for number, exposed in enumerate(people.alone, 1):
@@ -194,8 +194,20 @@ def _show_series(found: SeveralReleases, out: Console) -> None:
             f"{step.linked:,} of {step.rows:,}",
         )
     out.print(shown)
+    if people is None and any(step.compared < MOSTLY for step in found.steps):
+        least = min(step.compared for step in found.steps)
+        out.print(
+            f"note: these releases say the same at several levels, and {1 - least:.0%} of it can be compared only as what lies above; "
+            "the --originals, with --person, tell how many people are found",
+            style="yellow",
+            soft_wrap=True,
+        )
     for step in found.steps:
         _show_examples(step.examples, out)
+
+
+MOSTLY = 0.5
+"""The share of what is published below which it is said that it could not be compared as it is."""
 
 
 def _show_background(found: BackgroundAttack, out: Console) -> None:

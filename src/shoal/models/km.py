@@ -97,19 +97,18 @@ def cut_proposal(
     request: Mapping[str, Any],
     options: Options,
     *,
-    stay: npt.NDArray[np.int64] | None = None,
+    snapshot: Baskets | None = None,
 ) -> Proposal:
     """What is published of the baskets under a cut, and its deletions, and what there is to say about it.
 
-    `stay` are the rows that the release has; of others, everything has to be deleted.
+    A `snapshot` is published as it is: it may lack rows, of which everything has to be deleted, and hold what was published before.
     """
     tree = recoding.cut.hierarchy
     loss = ncp(recoding.cut, leaf_occurrences(tree, baskets), recoding.deletions_by_leaf(baskets))
     changes = cut_details(recoding, baskets, loss)
-    published = recoding.apply(baskets, options.threads)
+    published = recoding.apply(baskets, options.threads) if snapshot is None else snapshot
     worth = cut_worth(recoding, baskets, pairs_kept(baskets, published))
     loss = {**worth.lost, **loss}
-    published = published if stay is None else published.take(stay)
     return Proposal(
         guarantee=guarantee,
         published=published,
@@ -142,8 +141,8 @@ def cut_proposal(
             deleted=loss["deleted"] if options.suppress else None,
             unknown=request["unknown"],
         ),
-        warnings=tuple(warnings_of(recoding, options.suppress)),
-        notes=basket_notes(baskets, empty_stay=True) + recoding.notes + worth_notes(loss, worth.kept),
+        warnings=tuple(warnings_of(recoding, options.suppress, earlier=snapshot is not None)),
+        notes=basket_notes(baskets, empty_stay=snapshot is None) + recoding.notes + worth_notes(loss, worth.kept),
         idle_trees=_idle_tree(recoding, baskets),
         advice=partial(_advice, baskets, guarantee, recoding, options),
         rules=partial(_rules, recoding),
@@ -447,19 +446,21 @@ BY_CATEGORY = "by whole categories:"
 ONE_BY_ONE = "one by one, so that counts are too low, and"
 
 
-def deletion_warnings(suppress: float, how: str) -> Iterator[str]:
+def deletion_warnings(suppress: float, how: str, *, earlier: bool = False) -> Iterator[str]:
     some = f"Up to {suppress:.2%} of all" if suppress < 1 else "Any number of"
+    there = "was not there now or in an earlier release" if earlier else "was not there"
     yield (
         f"{some} item occurrences may have been dropped, {how} an item that is not in a row may have been. "
-        "Nothing was added that was not there."
+        f"Nothing was added that {there}."
     )
     yield DELETED
 
 
-def warnings_of(recoding: Recoding, suppress: float) -> Iterator[str]:
+def warnings_of(recoding: Recoding, suppress: float, *, earlier: bool = False) -> Iterator[str]:
     """For readers of the certificate: what was asked for, and never how much of it came about."""
     yield from made_from_data(recoding.cut.hierarchy)
     if suppress:
-        yield from deletion_warnings(suppress, ONE_BY_ONE if recoding.algorithm == "hybrid" else BY_CATEGORY)
+        one_by_one = recoding.algorithm == "hybrid" or earlier
+        yield from deletion_warnings(suppress, ONE_BY_ONE if one_by_one else BY_CATEGORY, earlier=earlier)
     if recoding.optimal is False:
         yield "The time limit ended the search: a release that loses less may exist."

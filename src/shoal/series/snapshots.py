@@ -3,6 +3,7 @@
 Of each person the ledger's state holds a keyed hash and, release by release, which tokens were published: no value of the data but the
 names of tokens. `next_snapshot` joins a person's rows into one, expresses them under the cut, has `algorithms.snapshots` take back what
 cannot be published beside what is out, and audits the history as it will be (`guarantees.series.histories`) before anything is proposed.
+Who left the data, and what somebody lost, may have to stay in the release as it was published last: the state has it, the data do not.
 """
 
 from __future__ import annotations
@@ -40,11 +41,11 @@ class SnapshotRelease:
     """What a run publishes of people who may have been published before."""
 
     rows: Baskets
-    """Of all whose turn it is, a row each, as it was."""
-    stay: Ints
-    """The rows of those who are in it."""
+    """Of all people in the data, a row each, as it is now."""
+    published: Baskets
+    """What is published, as it was audited together with all that is out."""
     recoding: Recoding | None
-    """With all that the release does not have, rows of people who wait among it; None where nobody can be published."""
+    """With all that the release does not have of these rows, those of people who wait among it; None where nobody can be published."""
     options: Options
     state: Mapping[str, Any]
     """What the ledger holds from now on."""
@@ -68,54 +69,64 @@ def next_snapshot(
     past = _Past.of(state)
     baskets = _of_people(source, past, key)
     assert baskets.people is not None
-    cut, notes = _cut_for(state, baskets, guarantee, asked, options)
-    if cut is None:
-        recoding, made = None, nobody_of(baskets)
+    recoding, notes = _recoding_for(state, baskets, guarantee, asked, options, name)
+    if recoding is None:
+        made = nobody_of(baskets)
     else:
-        recoding = Recoding(cut, baskets.vocabulary, algorithm=name)
         made = snapshot(
             past.releases,
             replace(recoding.apply(baskets, options.threads), people=baskets.people),
             guarantee.k,
             guarantee.m,
+            overdue=[number for number, waited in past.waits.items() if waited >= wait],
             threads=options.threads,
             progress=lambda share: options.tell("taking back what the series cannot bear", share),
         )
-    _check_limits(made, past, wait, limit)
-    assert made.published.people is not None
-    stay = np.searchsorted(baskets.people, made.published.people).astype(np.int64)
+    cut, kept = None, 0.0
+    if recoding is not None:
+        cut, (deletions, kept) = recoding.cut, _deletions(recoding, baskets, made.published)
+        recoding = replace(recoding, deletions=deletions)
+    _check_limits(made, past, wait, 1 - kept, limit)
     if recoding is None or not made.published.occurrences:
         recoding, after = None, past.with_waiting(made.waiting, cut)
     else:
         after = past.with_release(made, recoding.cut)
-        SnapshotAnonymity(guarantee.k, guarantee.m).audit(
-            (*past.releases, made.published), threads=options.threads
-        ).require()
-        recoding = replace(recoding, deletions=_deletions(recoding, baskets, stay, made.published))
+        promise = SnapshotAnonymity(guarantee.k, guarantee.m)
+        promise.audit((*past.releases, made.published), threads=options.threads).require()
     return SnapshotRelease(
         rows=replace(baskets, people=None),
-        stay=stay,
+        published=replace(made.published, people=None),
         recoding=recoding,
         options=replace(options, suppress=1.0 if limit is None else limit),
         state=after,
-        figures=_figures(made, past, baskets),
+        figures=_figures(made, past, baskets, kept),
         notes=_notes_of(source, baskets) + notes,
     )
 
 
-def _cut_for(
-    state: Mapping[str, Any], baskets: Baskets, guarantee: KmAnonymity, asked: Mapping[str, Any], options: Options
-) -> tuple[Cut | None, tuple[str, ...]]:
-    """The cut of the series, chosen now if it has none yet, and what there is to say; None where there are too few people to choose."""
+def _recoding_for(
+    state: Mapping[str, Any],
+    baskets: Baskets,
+    guarantee: KmAnonymity,
+    asked: Mapping[str, Any],
+    options: Options,
+    name: str,
+) -> tuple[Recoding | None, tuple[str, ...]]:
+    """The cut of the series as a recoding of these people, and what there is to say.
+
+    A series that has no cut yet gets one, and its first release deletes what the search does for it; None if people are too few for that.
+    """
     if (known := series_tree(state)) is not None:
         tree, notes = grown_tree(known[0], asked["hierarchy"], baskets, asked["unknown"])
-        return cut_of(tree, state["cut"]), notes
+        return Recoding(cut_of(tree, state["cut"]), baskets.vocabulary, algorithm=name), notes
     if len(baskets) - baskets.empty < guarantee.k:
         return None, ()
     spec = HIERARCHY if asked["hierarchy"] is None else asked["hierarchy"]
     tree = resolve_hierarchy(spec, baskets, unknown=asked["unknown"], promise=guarantee, options=options)
-    search = algorithm(guarantee.model, asked["algorithm"] or OF_SERIES[0])
-    return _first_cut(search(baskets, guarantee, tree, options).cut), ()
+    recoding: Recoding = algorithm(guarantee.model, name)(baskets, guarantee, tree, options)
+    if recoding.cut.dropped:
+        return Recoding(_first_cut(recoding.cut), baskets.vocabulary, algorithm=name), ()
+    return replace(recoding, algorithm=name, optimal=None, bound=None), ()
 
 
 @dataclass(eq=False)
@@ -206,18 +217,22 @@ def _first_cut(cut: Cut) -> Cut:
     return Cut(tree, node)
 
 
-def _deletions(recoding: Recoding, rows: Baskets, stay: Ints, published: Baskets) -> Deletions | None:
-    """What the rows lose, in terms of the recoding; `stay` are those that are published, in the same order."""
+def _deletions(recoding: Recoding, rows: Baskets, published: Baskets) -> tuple[Deletions | None, float]:
+    """What the rows lose: tokens of a person that are not published of the person. And the share of tokens that are."""
+    assert rows.people is not None
+    assert published.people is not None
     names = {name: node for node, name in enumerate(recoding.cut.hierarchy.names)}
     n = len(names)
     node_of = np.array([names[name] for name in published.vocabulary], np.int64)
-    stays = np.repeat(stay, published.lengths) * n + node_of[published.items]
+    stays = np.repeat(published.people.astype(np.int64), published.lengths) * n + node_of[published.items]
     row = np.repeat(np.arange(len(rows), dtype=np.int64), rows.lengths)
-    gone = np.setdiff1d(row * n + recoding.node[rows.items], stays)
-    return Deletions(gone // n, (gone % n).astype(np.int32)) if len(gone) else None
+    tokens, first = np.unique(row * n + recoding.node[rows.items], return_index=True)
+    gone = tokens[~np.isin(rows.people[row[first]] * np.int64(n) + tokens % n, stays)]
+    deletions = Deletions(gone // n, (gone % n).astype(np.int32)) if len(gone) else None
+    return deletions, 1 - len(gone) / max(1, len(tokens))
 
 
-def _check_limits(made: Snapshot, past: _Past, wait: int, limit: float | None) -> None:
+def _check_limits(made: Snapshot, past: _Past, wait: int, lost: float, limit: float | None) -> None:
     """Raises where people would wait longer than they may, or more would be left out than may be."""
     late = sum(past.waits.get(number, 0) >= wait for number in made.waiting.tolist())
     if late:
@@ -226,7 +241,6 @@ def _check_limits(made: Snapshot, past: _Past, wait: int, limit: float | None) -
             f"more than the {number_of(wait, 'release')} in a row that {option('wait')} allows: in this release they would leave too few "
             "people like them; allow more, or take coarser items in another series"
         )
-    lost = made.deleted / max(1, made.occurrences)
     if limit is not None and lost > limit:
         raise Unreachable(
             f"{lost:.1%} of what there is to publish would have to be left out at least, as far as was found, and "
@@ -235,10 +249,10 @@ def _check_limits(made: Snapshot, past: _Past, wait: int, limit: float | None) -
         )
 
 
-FIGURES = ("people", "new", "waiting", "longest_wait", "kept")
+FIGURES = ("people", "new", "waiting", "longest_wait", "staying", "outdated", "kept")
 
 
-def _figures(made: Snapshot, past: _Past, baskets: Baskets) -> dict[str, Any]:
+def _figures(made: Snapshot, past: _Past, baskets: Baskets, kept: float) -> dict[str, Any]:
     """For the owner, by the names of `FIGURES`."""
     assert baskets.people is not None
     before = np.unique(np.concatenate([np.zeros(0, np.int64), *(release.people for release in past.releases)]))
@@ -248,5 +262,7 @@ def _figures(made: Snapshot, past: _Past, baskets: Baskets) -> dict[str, Any]:
         "new": int(np.count_nonzero(~np.isin(baskets.people, before))),
         "waiting": len(made.waiting),
         "longest_wait": longest,
-        "kept": 1.0 if not made.occurrences else 1 - made.deleted / made.occurrences,
+        "staying": len(made.staying),
+        "outdated": made.outdated / max(1, made.published.occurrences),
+        "kept": kept,
     }

@@ -48,6 +48,11 @@ class Turn:
     """The hash of the ledger that was read."""
 
     @property
+    def rows(self) -> int:
+        """How many rows are published."""
+        return self.ledger.entries[-1].rows
+
+    @property
     def repeats(self) -> bool:
         """Whether the input was seen before, so that there is nothing to write."""
         return bool(self.facts["repeated"])
@@ -126,12 +131,12 @@ def _turn_of_snapshot(
     facts = {"kind": ledger.kind, "release": number or None, "published": goes, "repeated": False, "read": len(source)}
     facts |= made.figures
     notes, proposal = made.notes + _waiting_people(made.figures), None
-    going = replace(source, records=Records.of(made.rows.take(made.stay)), person_values=None)
+    going = replace(source, records=Records.of(made.rows), person_values=None)
     entry = Entry(ledger.keyed_hash(source.sha256), len(source), number, facts=dict(made.figures))
-    entry = replace(entry, rows=len(made.stay) if goes else 0, waiting=made.figures["waiting"])
+    entry = replace(entry, rows=len(made.published) if goes else 0, waiting=made.figures["waiting"])
     if made.recoding is not None:
         promise = KmOfSnapshots(guarantee.k, guarantee.m)
-        whole = cut_proposal(made.rows, promise, made.recoding, asked, made.options, stay=made.stay)
+        whole = cut_proposal(made.rows, promise, made.recoding, asked, made.options, snapshot=made.published)
         proposal = _in_series(whole, ledger, number)
     else:
         notes = (NOBODY_YET, *notes)
@@ -139,13 +144,23 @@ def _turn_of_snapshot(
 
 
 def _waiting_people(figures: Mapping[str, Any]) -> tuple[str, ...]:
-    if not figures["waiting"]:
-        return ()
-    people = number_of(figures["waiting"], "person of", "people of")
-    longest = number_of(figures["longest_wait"], "release")
-    return (
-        f"{people} {figures['people']:,} are not in this release, who would have too few like them; the longest wait is {longest}",
-    )
+    """Who waits, and what is not up to date."""
+    notes = []
+    if figures["waiting"]:
+        one = figures["waiting"] == 1
+        people = f"{number_of(figures['waiting'], 'person')} of {figures['people']:,} {'is' if one else 'are'}"
+        longest = number_of(figures["longest_wait"], "release")
+        whom = "this one" if one else "them"
+        notes.append(
+            f"{people} not in this release yet, for want of enough others like {whom}; the longest wait is {longest}"
+        )
+    if figures["outdated"] or figures["staying"]:
+        people = number_of(figures["staying"], "person who is", "people who are")
+        notes.append(
+            f"{figures['outdated']:.2%} of what is published is as it was in an earlier release, {people} gone among it: those who left or "
+            "lost it are too few to be told apart"
+        )
+    return tuple(notes)
 
 
 NOBODY_YET = "nobody can be published without breaking the promise: all people wait for others like them"

@@ -6,11 +6,17 @@ with the same presence so far are a former crowd; the release parts it into thos
 of tokens with their traces likewise, into those who have which of them again. The search begins with everything published and fixes
 each part that is left with fewer than k people by the cheaper of two ways: its people lose a token of it, or, where the set lies in the
 past alone, others of the same crowd join them. Then it puts back, one at a time, what can return.
+
+Who leaves, and what somebody loses, is dear that way: of a handful who leave a large release every pair of tokens is rare among them, so
+that for each pair others have to leave, with pairs of their own, until hardly anybody is left. So departures wait as arrivals do (`hold`):
+who is gone stays as published last, and so does a token that is gone, until the parts into which that divides the others have k people
+each. The search first looks for what of the new can be published while all of the old stays, which nobody needs to leave for; then it
+lets all of the old go and takes back, set by set, what made one too rare.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from math import comb
 from typing import Any, NamedTuple
@@ -28,6 +34,8 @@ ROOM = 60_000_000
 """Sets of tokens up to which what can return does: each takes part in a table."""
 FOLLOWING = 1 << 20
 """Places for the sets of people who follow others out of the release in one round."""
+TOLD = 0.3
+"""The share of a newcomer's tokens below which the newcomer rather waits for others."""
 AT_A_TIME = 4096
 """Rare sets that begin with one token and are fixed in one round."""
 
@@ -42,17 +50,20 @@ class Snapshot:
     """Who is not in it, though there was something to publish."""
     occurrences: int
     """Tokens that there were to publish, of all people."""
+    deleted: int
+    """Those of them that were not published, those of people who wait among them."""
+    staying: Ints
+    """Who is in it as published last, though gone."""
+    outdated: int
+    """Tokens in it that are gone, those of people who stay among them."""
     rounds: int
-
-    @property
-    def deleted(self) -> int:
-        """Tokens that were not published, those of people who wait among them."""
-        return self.occurrences - self.published.occurrences
 
 
 def nobody_of(present: Baskets) -> Snapshot:
     """A release without anybody, in which all of these people wait."""
-    return Snapshot(present.take(np.zeros(0, np.int64)), _people(present), present.occurrences, 0)
+    nobody = np.zeros(0, np.int64)
+    n = present.occurrences
+    return Snapshot(present.take(nobody), _people(present), n, n, nobody, 0, 0)
 
 
 class Entries(NamedTuple):
@@ -73,26 +84,35 @@ def snapshot(
     k: int,
     m: int,
     *,
+    hold: bool = True,
+    overdue: Collection[int] = (),
     threads: int | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Snapshot:
     """What of `present` (a row per person, under the cut of the series) can be published after `history`.
 
-    The rows say whose they are by numbers that are the same in all releases. The history must keep the promise.
+    The rows say whose they are by numbers that are the same in all releases. The history must keep the promise. Without `hold` nothing
+    stays that is not in `present`, whatever others have to leave with it, and newcomers do not wait for more of their kind; of them, those
+    who are `overdue` never do.
     """
-    search = _Search(history, present, k, m, threads)
+    search = _Search(history, present, k, m, hold, threads)
     rounds = search.take_back(progress)
     search.give_back()
+    if hold and history:
+        rounds += search.wait_for_more(overdue)
+    rounds += search.let_go()
     return search.result(rounds)
 
 
 class _Search:
     """Who is in the release, and with which tokens."""
 
-    def __init__(self, history: Sequence[Baskets], present: Baskets, k: int, m: int, threads: int | None) -> None:
+    def __init__(
+        self, history: Sequence[Baskets], present: Baskets, k: int, m: int, hold: bool, threads: int | None
+    ) -> None:
         if m > 8:
             raise InputError(f"m is {m}, and snapshots are made for up to 8 known items")
-        self.k, self.m, self.threads, self.present = k, m, threads, present
+        self.k, self.m, self.threads = k, m, threads
         names: dict[str, int] = {}
         persons, tokens = zip(*(_pairs(release, names) for release in (*history, present)), strict=True)
         self.people = np.unique(np.concatenate([_people(release) for release in (*history, present)]))
@@ -117,11 +137,9 @@ class _Search:
         holding = np.argsort(number, kind="stable").astype(np.int64)
         self.names = list(names)
         self.entries = Entries(offsets, number, trace[order] == 0, whose.astype(np.int32), starts, holding, crowd)
-        self.had = np.zeros(len(pairs), np.uint8)
-        self.had[np.searchsorted(pairs, keys[-1])] = 1
-        self.had = self.had[order]
-        self.was_inside = np.zeros(n, np.uint8)
-        self.was_inside[rows[-1]] = 1
+        last = slice(-2, None) if hold else slice(-1, None)  # what stays as it was published is there to be published
+        self.has, self.is_there = _marks(pairs, keys[-1:])[order], _marks(np.arange(n), rows[-1:])
+        self.had, self.was_inside = _marks(pairs, keys[last])[order], _marks(np.arange(n), rows[last])
         self.inside, self.mark = self.was_inside.copy(), self.had.copy()
 
     def take_back(self, progress: Callable[[float], None] | None) -> int:
@@ -164,6 +182,56 @@ class _Search:
             if int(self.mark.sum()) == before:
                 return
 
+    def wait_for_more(self, overdue: Collection[int]) -> int:
+        """Let newcomers wait of whom hardly anything would be told: they can be told of better among more of them, later."""
+        whose = self.entries.whose
+        new = (self.entries.crowd == 0) & ~np.isin(self.people, np.array(sorted(overdue), np.int64))
+        had, rounds = np.bincount(whose, weights=self.had, minlength=len(self.people)), 0
+        while True:
+            told = np.bincount(whose, weights=self.mark, minlength=len(self.people))
+            wait = new & (self.inside > 0) & (told < TOLD * had)
+            if not wait.any():
+                return rounds
+            self.inside[wait] = self.was_inside[wait] = 0
+            self.mark[wait[whose]] = 0
+            rounds += self.take_back(None)
+
+    def let_go(self) -> int:
+        """Let what is gone leave the release, as far as everybody keeps a crowd; in how many rounds."""
+        from shoal.kernels.snapshots.way_back import hold_back
+
+        leaving = ((self.inside > 0) & (self.is_there == 0)).astype(np.uint8)
+        losing = ((self.mark > 0) & (self.has == 0)).astype(np.uint8)
+        losing[leaving[self.entries.whose] > 0] = 0
+        if not leaving.any() and not losing.any():
+            return 0
+        held = self.mark.copy()
+        self.inside[leaving > 0] = 0
+        self.mark[(losing > 0) | (leaving[self.entries.whose] > 0)] = 0
+        rounds, size = 0, 1
+        while True:
+            rounds += 1
+            undone = self._hold_crowds(held, leaving)
+            sets, _ = self._rare_sets(size)
+            undone += hold_back(self.entries, sets, self.inside, self.mark, held, leaving, losing, self.k)
+            if undone:
+                size = 1
+            elif size == self.m:
+                return rounds
+            else:
+                size += 1
+
+    def _hold_crowds(self, held: npt.NDArray[np.uint8], leaving: npt.NDArray[np.uint8]) -> int:
+        """Let nobody of a crowd leave who would be one of fewer than k, or leave fewer behind; how many stay for that."""
+        outside, inside = self._crowds()
+        crowd = self.entries.crowd
+        few = ((outside > 0) & (outside < self.k)) | ((inside > 0) & (inside < self.k))
+        stay = (leaving > 0) & few[crowd]
+        leaving[stay], self.inside[stay] = 0, 1
+        of_them = stay[self.entries.whose]
+        self.mark[of_them] = held[of_them]
+        return int(stay.sum())
+
     def result(self, rounds: int) -> Snapshot:
         """The rows as they stand."""
         kept = self.mark > 0
@@ -171,8 +239,17 @@ class _Search:
         lengths = np.bincount(self.entries.whose[kept], minlength=len(self.people))[inside]
         rows = Baskets.from_codes(lengths.astype(np.int64), self.token[kept], self.names)
         published = Baskets(rows.offsets, rows.items, rows.vocabulary, people=self.people[inside].astype(np.int32))
-        waiting = self.people[(self.was_inside > 0) & (self.inside == 0)]
-        return Snapshot(published, waiting, int(self.had.sum()), rounds)
+        inside_now, there = self.inside > 0, self.is_there > 0
+        has = self.has > 0
+        return Snapshot(
+            published=published,
+            waiting=self.people[there & ~inside_now],
+            occurrences=int(has.sum()),
+            deleted=int((has & ~kept).sum()),
+            staying=self.people[inside_now & ~there],
+            outdated=int((kept & ~has).sum()),
+            rounds=rounds,
+        )
 
     def _sets_of(self, whom: npt.NDArray[np.bool_]) -> int:
         """How many sets of up to m items these people have or may have."""
@@ -232,6 +309,11 @@ class _Search:
         )
         ranks = np.concatenate([*parts, np.empty(0, np.int32)]).reshape(-1, size)
         return np.where(ranks >= 0, by_rank[np.maximum(ranks, 0)] if len(by_rank) else -1, -1).astype(np.int32), support
+
+
+def _marks(of: Ints, parts: Sequence[Ints]) -> npt.NDArray[np.uint8]:
+    """A mark for each of some sorted numbers that stands in one of the parts."""
+    return np.isin(of, np.concatenate(parts)).astype(np.uint8)
 
 
 def _people(release: Baskets) -> Ints:

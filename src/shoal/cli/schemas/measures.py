@@ -313,9 +313,11 @@ class Step(Document):
     mixed: Count
     """Pairs of a token of each that fit 1 to k - 1 people at most."""
     linked: Count
-    """Rows that only one row of the other can be."""
+    """Rows that say the same as one row of the other, and no other of either."""
     rows: Count
     """Rows of the second of the two."""
+    compared: Share
+    """Of the occurrences of both, those that were compared as they are, not as what lies above them."""
 
 
 class PeopleFound(Document):

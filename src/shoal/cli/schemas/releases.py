@@ -96,6 +96,10 @@ class Snapshot(InSeries):
     """... those among them who were in no release before."""
     longest_wait: Count
     """For how many releases in a row somebody has waited, this one included."""
+    staying: Count
+    """People who are gone from the input, and are published as before until enough others are gone as well."""
+    outdated: Share
+    """Of what is published, what is gone from the input."""
     kept: Share
     """Of the tokens of all people in the input, those that are published."""
 

@@ -79,7 +79,8 @@ class SnapshotAnonymity:
             "An attacker who knows that a person did not have an item is not considered, except that an item which was known in some "
             "releases was not known in the others.",
             "That an item is not there in a release can mean that the person did not have it, or that it was left out to keep the "
-            "promise; that a person is not there can mean that the person waits.",
+            "promise; that a person is not there can mean that the person waits. What is there may be as it was in an earlier release: who "
+            "left, and what only a few lost, stays until enough others have left or lost it as well.",
             "If all candidates share a further item, the attacker learns it without knowing who is who.",
             "The promise is about the releases of this series; another series about the same people can be combined with it.",
         )

@@ -3,7 +3,8 @@
 Entry e says that person `whose[e]` had, or has, the old item `old[e]`: a token with the releases it was published in before, within
 the person's former crowd. In the new release each entry is of one of three kinds: its person is not in it, or is in it without the token,
 or with it (`mark[e]`). `bare[e]` marks tokens that were never published of the person: such an item is there only where it is marked.
-A set of items is an array of codes `3 * old + kind`, unused places -1. What changes goes one way: marks go, and people leave the release.
+A set of items is an array of codes `3 * old + kind`, unused places -1. What changes goes one way: in `fix_sets` marks go and people leave
+the release, in `hold_back` they return.
 """
 
 import numpy as np
@@ -158,6 +159,77 @@ def fix_sets(entries, sets, support, inside, mark, k, most, room):
                 for i in range(k - n):
                     for j in range(size):
                         mark[entry_of(entries, others[order[i]], sets[s, j] // 3)] = 0
+
+
+@nb.njit(cache=True, nogil=True)
+def hold_back(entries, sets, inside, mark, held, leaving, losing, k):
+    """Let people stay as they were published, or keep what they lost, where a set would have fewer than k people, though some.
+
+    `leaving` marks people who would leave the release now, `losing` entries that would go, and `held` the marks as they are while all of
+    them stay. A set that is too rare is made by changes: of its own people, then all of these are undone; or of people who had it as
+    long as nothing changed, of whom as many change nothing as it lacks. Returns how many changes were undone.
+    """
+    m = sets.shape[1]
+    has = np.empty(m, np.int64)
+    longest = 0
+    for c in range(len(entries.starts) - 1):
+        longest = max(longest, entries.starts[c + 1] - entries.starts[c])
+    own, kin = np.empty(longest, np.int64), np.empty(longest, np.int64)
+    undone = 0
+    for s in range(len(sets)):
+        size, shortest = 0, 0
+        while size < m and sets[s, size] >= 0:
+            if len_of(entries, sets[s, size] // 3) < len_of(entries, sets[s, shortest] // 3):
+                shortest = size
+            size += 1
+        n, n_own, n_kin = 0, 0, 0
+        item = sets[s, shortest] // 3
+        for i in range(entries.starts[item], entries.starts[item + 1]):
+            p = entries.whose[entries.holding[i]]
+            changes, matches, all_there = leaving[p] > 0, True, True
+            for j in range(size):
+                has[j] = entry_of(entries, p, sets[s, j] // 3)
+                if has[j] < 0:
+                    all_there = False
+                    break
+                changes |= losing[has[j]] > 0
+                matches &= kind_of(has[j], p, inside, mark) == sets[s, j] % 3
+            if not all_there:
+                continue
+            n += matches
+            if matches and changes:
+                own[n_own] = p
+                n_own += 1
+            elif changes:
+                kin[n_kin] = p
+                n_kin += 1
+        if n == 0 or n >= k:
+            continue
+        if n_own:
+            kin[:n_own] = own[:n_own]
+            n_kin = n_own
+        else:
+            n_kin = min(n_kin, k - n)
+        for i in range(n_kin):
+            p = kin[i]
+            undone += 1
+            if leaving[p]:
+                come_back(entries, p, inside, mark, held, leaving)
+            else:
+                for j in range(size):
+                    e = entry_of(entries, p, sets[s, j] // 3)
+                    if losing[e]:
+                        losing[e] = 0
+                        mark[e] = 1
+    return undone
+
+
+@nb.step
+def come_back(entries, p, inside, mark, held, leaving):
+    """Person p does not leave after all."""
+    leaving[p], inside[p] = 0, 1
+    for e in range(entries.offsets[p], entries.offsets[p + 1]):
+        mark[e] = held[e]
 
 
 @nb.step
