@@ -719,7 +719,7 @@ def test_drafts_read_back_and_tell_no_value(tmp_path_factory, names, drawn):
         ("a.csv", "x,y\n", "no rows"),
         ("a.csv", "x,x\n1,2\n", "columns 1 and 2 have the same name"),
         ("a.csv", "x,\n1,2\n", "has no name"),
-        ("a.xls", "x", "its name does not tell a format"),
+        ("a.doc", "x", "its name does not tell a format"),
         ("a.parquet", "x", "Parquet"),
     ],
 )

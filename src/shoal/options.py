@@ -217,7 +217,8 @@ class Reading(TypedDict, total=False):
         Option(
             READING,
             Text(),
-            "For long tables: the column that says which rows belong together.",
+            "The column that says which rows belong together: of a long table, an item each; of a table with columns that others may know, "
+            "rows to be joined to one record, with all of their items and the values that they share. Its values are not published.",
             "COL",
             place=("the role id",),
         ),

@@ -25,7 +25,7 @@ from shoal.certificate.facts import certificate as certificate_of
 from shoal.certificate.owner import has_key, key_path, owner_files, report_bytes
 from shoal.certificate.sign import signer
 from shoal.errors import InputError, Message, near_miss, option
-from shoal.guarantees.registry import GUARANTEES
+from shoal.guarantees.registry import roles_for
 from shoal.hierarchy.spec import is_made, near_form
 from shoal.limits import limited_inputs
 from shoal.options import Place
@@ -38,8 +38,8 @@ from shoal.records.formats.text import csv_cell, escape_guard
 from shoal.records.layout import FORMATS, TEXT_FORMATS, Layout, format_of, layout_for
 from shoal.records.records import Records
 from shoal.records.roles import is_header, its_columns, name_list
-from shoal.records.set_cells import parting_mark
 from shoal.records.source import fingerprint
+from shoal.records.spelling.set_cells import parting_mark
 from shoal.records.storage.digest import DIGEST, row_digest
 from shoal.records.storage.publication import (
     Publication,
@@ -257,7 +257,7 @@ def _check_columns(plan: Plan) -> None:
             )
     without = [column for column in columns if column not in plan.columns]
     if without:
-        taken = ", ".join((*GUARANTEES[plan.kind].roles, "drop"))
+        taken = ", ".join(roles_for(plan.kind))
         which = name_list(without) if is_header(columns, list(plan.columns)) else f"{len(without):,} columns"
         raise plan.refusal(("columns",), f"{which} of {name} stand without a role; give each one of {taken}")
 

@@ -426,7 +426,7 @@ def test_ids_that_have_no_text_form_are_refused():
 
 
 def test_rows_have_no_columns_to_choose():
-    assert "leave out items, id, separator and drop" in refusal([["a"]], items="x")
+    assert "leave out items, id, person, separator and drop" in refusal([["a"]], items="x")
     with pytest.raises(InputError):
         load_sets(np.array([[1.5]]))
 

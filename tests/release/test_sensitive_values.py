@@ -18,7 +18,7 @@ from shoal.attacks.homogeneity import homogeneity
 from shoal.cli import main
 from shoal.errors import InputError, Unreachable
 from shoal.records.records import Column, Records
-from shoal.records.set_cells import cell_items, check_single_values, parting_mark
+from shoal.records.spelling.set_cells import cell_items, check_single_values, parting_mark
 
 HIV = [("a", "hiv"), ("a", None), ("b", "hiv"), ("b", "flu")]
 ROLES = {"quasi": "who", "sensitive": "ill"}

@@ -19,7 +19,7 @@ from shoal.errors import InputError, option
 from shoal.guarantees.values.missing import UNKNOWN, Missing, check_named, checked_missing, counted_values
 from shoal.numbers import whole_number
 from shoal.records.records import Column, Records
-from shoal.records.set_cells import cell_items, parting_mark
+from shoal.records.spelling.set_cells import cell_items, parting_mark
 
 Ints = npt.NDArray[np.int64]
 

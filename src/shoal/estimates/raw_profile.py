@@ -209,10 +209,6 @@ def _sets(data: Any, reading: Reading) -> Source:
 
 def _table(data: Any, reading: Reading) -> Source:
     asked: dict[str, Any] = {name: value for name, value in reading.items() if value is not None}
-    if "id" in asked:
-        raise InputError(
-            f"{option('id')} is for long tables of items; a table with {option('quasi')} has one row per person"
-        )
     if "items" not in asked and "items" in column_names(data, reading.get("format")):
         asked["items"] = "items"
     return load_records(data, **asked)

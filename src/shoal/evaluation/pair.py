@@ -103,8 +103,11 @@ class Reader:
         asked = dict(self.reading)
         if like is not None and "drop" in asked:
             asked["drop"] = tuple(name for name in _parts(texts_of(asked["drop"])) if name in columns)
-        if like is not None and asked.get("id") not in (None, *columns) and columns:  # the sets are put together there
-            del asked["id"]
+        for role in ("id", "person"):
+            if (
+                like is not None and asked.get(role) not in (None, *columns) and columns
+            ):  # never published, but of long tables
+                del asked[role]
         is_table = bool(self.quasi or named)
         source = self._table(data, columns, named, asked, like) if is_table else self._sets(data, asked)
         records = source.records
@@ -132,10 +135,6 @@ class Reader:
     def _table(
         self, data: Any, columns: list[str], named: list[str], asked: dict[str, Any], like: Records | None
     ) -> Source:
-        if asked.pop("id", None) is not None:
-            raise InputError(
-                f"{option('id')} is for long tables of items; a table with {option('quasi')} has one row per person"
-            )
         dropped = texts_of(asked.get("drop", ()))
         placed = set(_parts((*self.quasi, *self.keep, *texts_of(self.sensitive), *dropped)))
         sets = asked.get("items") or ("items" if "items" in columns and "items" not in placed else None)

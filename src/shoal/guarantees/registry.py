@@ -32,7 +32,7 @@ class Guarantee(Protocol):
 
 @dataclass(frozen=True)
 class Entry:
-    """Where a guarantee is at home, its numbers with the ones to take unless given, and the roles of columns it takes besides drop."""
+    """Where a guarantee is at home, its numbers with the ones to take unless given, and the roles of columns that are its own."""
 
     module: str
     name: str
@@ -49,10 +49,12 @@ BESIDE_ITEMS = ("missing", "t", "distance")
 GUARANTEES = {
     "km": Entry("km", "KmAnonymity", {"k": 5, "m": 2}, ("items", "id")),
     "k": Entry("k", "KAnonymity", {"k": 5, "l": 1}, ("items", "id", "sensitive")),
-    "table": Entry("table", "TableAnonymity", {"k": 5, "l": 1}, ("quasi", "sensitive", "keep"), OF_TABLES),
-    "rt": Entry("rt", "RTAnonymity", {"k": 5, "m": 2}, ("quasi", "items", "sensitive", "keep"), BESIDE_ITEMS),
-    "lm": Entry("lm", "LmDiversity", {"k": 5, "l": 2, "m": 2}, ("quasi", "items", "sensitive", "keep"), BESIDE_ITEMS),
-    "diversity": Entry("diversity", "MatchingDiversity", {"l": 3}, ("quasi", "sensitive", "keep"), ("missing",)),
+    "table": Entry("table", "TableAnonymity", {"k": 5, "l": 1}, ("quasi", "sensitive", "keep", "id"), OF_TABLES),
+    "rt": Entry("rt", "RTAnonymity", {"k": 5, "m": 2}, ("quasi", "items", "sensitive", "keep", "id"), BESIDE_ITEMS),
+    "lm": Entry(
+        "lm", "LmDiversity", {"k": 5, "l": 2, "m": 2}, ("quasi", "items", "sensitive", "keep", "id"), BESIDE_ITEMS
+    ),
+    "diversity": Entry("diversity", "MatchingDiversity", {"l": 3}, ("quasi", "sensitive", "keep", "id"), ("missing",)),
     "constraints": Entry("constraints.promise", "ConstraintAnonymity", {"k": 5}, ("items", "id"), ("policy",)),
     "chunks": Entry("chunks", "ChunkAnonymity", {"k": 5, "m": 2}, ("items", "id")),
 }
@@ -69,6 +71,11 @@ COUNTING_PEOPLE: dict[str, tuple[str, ...]] = {
 OF_SETS = ("km", "k", "constraints", "chunks")
 """The kinds of promise about sets without columns beside them."""
 MODELS = tuple(kind for kind in GUARANTEES if kind != "table")
+
+
+def roles_for(kind: str) -> tuple[str, ...]:
+    """The roles that columns may have under a kind of promise."""
+    return (*GUARANTEES[kind].roles, *(("person",) if kind in COUNTING_PEOPLE else ()), "drop")
 
 
 def kind_of(guarantee: Any) -> str:

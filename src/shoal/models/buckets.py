@@ -34,8 +34,8 @@ from shoal.records.formats.peek import column_names
 from shoal.records.knowledge import Rules
 from shoal.records.records import Column, Records
 from shoal.records.roles import texts_of
-from shoal.records.set_cells import check_single_values
 from shoal.records.source import Source, load_records
+from shoal.records.spelling.set_cells import check_single_values
 from shoal.records.storage.streams import display_name, list_lines
 
 MIN_EXP = 0.9
@@ -59,10 +59,10 @@ def read(data: Any, guarantee: Any, roles: Roles, reading: Mapping[str, Any]) ->
     """The table with its sensitive columns; a column called `bucket` without a role is that of a published release."""
     asked = {name: value for name, value in reading.items() if value is not None}
     items = asked.pop("items", None)
-    if asked.pop("id", None) is not None or items not in (None, roles.sensitive):
+    if items not in (None, roles.sensitive):
         raise InputError(
             f"{option('model', 'diversity')} is about tables with one sensitive value per row; leave out {option('items')} "
-            f"(or name the sensitive column with it, if its cells are sets of one) and {option('id')}"
+            "(or name the sensitive column with it, if its cells are sets of one)"
         )
     have_roles = isinstance(data, Records) and bool(data.of_role("sensitive"))
     if roles.sensitive is None and not have_roles:

@@ -43,8 +43,8 @@ from shoal.price.ncp import published_ncp
 from shoal.records.formats.peek import column_names
 from shoal.records.records import Column, Records
 from shoal.records.roles import name_list, named_columns
-from shoal.records.set_cells import check_single_values
 from shoal.records.source import Source, load_records, mark_sensitive
+from shoal.records.spelling.set_cells import check_single_values
 
 Ints = npt.NDArray[np.int64]
 
@@ -63,10 +63,6 @@ RT = ("delta", "formation", "transaction", "ordering", "rum", "weights", "limits
 def read(data: Any, guarantee: Any, roles: Roles, reading: Mapping[str, Any]) -> tuple[Source, Any]:
     """The table with a role for every column; sensitive are columns, or items by name or in a column of their own."""
     asked = {name: value for name, value in reading.items() if value is not None}
-    if asked.pop("id", None) is not None:
-        raise InputError(
-            f"{option('id')} is for long tables of items; {option('model', guarantee.model)} needs one row per person"
-        )
     with_items = kind_of(guarantee) != "table"
     columns = [] if isinstance(data, Records) else column_names(data, asked.get("format"))
     if with_items and "items" not in asked and "items" in columns:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from shoal.algorithms import ALGORITHMS, OF_SERIES
 from shoal.errors import InputError, near_miss, option
-from shoal.guarantees.registry import GUARANTEES, OF_SETS, check_counts_people
+from shoal.guarantees.registry import OF_SETS, check_counts_people, roles_for
 from shoal.hierarchy.spec import is_made
 from shoal.options import Place
 from shoal.plan.model import K, Lm, Plan, Rt
@@ -110,8 +110,8 @@ def _check_columns(plan: Plan) -> None:
                 f"{kind} is about tables, and FIMI text has no columns; take km, k or constraints",
             )
     for name, role in columns.items():
-        if role is not None and role not in ("drop", "person", *GUARANTEES[kind].roles):
-            taken = ", ".join((*GUARANTEES[kind].roles, "drop"))
+        if role is not None and role not in ("person", *roles_for(kind)):
+            taken = ", ".join(roles_for(kind))
             hint = ""
             if kind in ("km", "constraints", "table") and role in ("quasi", "items"):
                 hint = f"; for tables with items take {option('model', 'rt')}"
@@ -143,7 +143,7 @@ def _check_columns(plan: Plan) -> None:
         raise plan.refusal(
             ("columns", without[0]),
             f"it has no role{f' (nor have {len(without) - 1} more)' if len(without) > 1 else ''}; "
-            f"give it one of {', '.join((*GUARANTEES[kind].roles, 'drop'))}",
+            f"give it one of {', '.join(roles_for(kind))}",
         )
     if (kind == "diversity" or (kind in ("rt", "lm") and plan.on_spark)) and not plan.of_role("quasi"):
         raise plan.refusal(
@@ -155,7 +155,7 @@ def _check_columns(plan: Plan) -> None:
             ("columns",),
             f"no column holds items, which {_words(plan)} needs; name one with {option('items')}, or take {option('model', 'k')}",
         )
-    if plan.of_role("id") and (plan.input.separator is not None or plan.of_role("sensitive")):
+    if kind in OF_SETS and plan.of_role("id") and (plan.input.separator is not None or plan.of_role("sensitive")):
         what = ("input", "separator") if plan.input.separator is not None else ("columns", plan.of_role("sensitive")[0])
         raise plan.refusal(what, f"a long table ({option('id')}) has one item per row; leave it out, or the id")
     if plan.input.numeric is not None and kind in OF_SETS:

@@ -10,10 +10,10 @@ from pydantic import BaseModel
 
 from shoal.errors import near_miss, option
 from shoal.options import Place
-from shoal.plan.model import Chunks, Constraints, Diversity, Input, K, Km, Lm, Outputs, Plan, Rt, RunOptions
+from shoal.plan.model import Chunks, Constraints, Diversity, Input, K, Km, Lm, Outputs, Plan, Rt, RunOptions, Series
 from shoal.plan.places import short_form
 
-_PARTS: dict[str, type[BaseModel]] = {"input": Input, "options": RunOptions, "outputs": Outputs}
+_PARTS: dict[str, type[BaseModel]] = {"input": Input, "options": RunOptions, "outputs": Outputs, "series": Series}
 _PROMISES: dict[str, type[BaseModel]] = {
     "km": Km,
     "k": K,

@@ -256,9 +256,8 @@ class Plan(_Part):
     columns: dict[str, Role | None] = Field(
         default_factory=dict,
         description="The role of every column: quasi (an attacker may know it), items (sets), sensitive (an attacker wants to learn "
-        "it), keep (published as it is), drop (identifiers; not even read), id (holds the rows of a long table together), person (says "
-        "whose a row is; counted by, and not published). A column "
-        "without a role stops the run.",
+        "it), keep (published as it is), drop (identifiers; not even read), id (says which rows are one record, and is not published), "
+        "person (says whose a row is; counted by, and not published). A column without a role stops the run.",
     )
     sensitive_items: Text | list[Text] | None = Field(
         default=None, description="Items that an attacker wants to learn, as a list or with commas between them."

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from shoal.errors import InputError, Message, option
 from shoal.limits import Room
 from shoal.records.baskets import Baskets
+from shoal.records.joining import join_rows, joined_note, numbered_by_first_row
 from shoal.records.records import Column, Records
 from shoal.records.roles import SENSITIVE_MARKS, Roles, SetRoles, check_named, name_list, numeric_columns
 from shoal.records.spelling.local_forms import Form, form_of
@@ -139,8 +140,9 @@ def assemble(
         for name, mark in zip((*roles.items, *roles.sensitive_sets), marks, strict=True)
     ]
     rows = 0
-    whose = [_PersonColumn(name, source, table.room) for name in roles.person]
-    every: list[_ValueColumn | _SetColumn | _PersonColumn] = [*values, *sets, *whose]
+    whose = [_OwnerColumn(name, source, table.room, "person") for name in roles.person]
+    same = [_OwnerColumn(name, source, table.room, "id") for name in roles.joined_by]
+    every: list[_ValueColumn | _SetColumn | _OwnerColumn] = [*values, *sets, *whose, *same]
     for batch in table.batches([each.name for each in every]):
         for each, cells in zip(every, batch.columns, strict=True):
             each.add(cells)
@@ -170,27 +172,31 @@ def assemble(
         for note in lookalike_note(column.name, column.values)
         + number_notes(column, np.bincount(column.codes, minlength=len(column.values)), numbers is not None)
     )
-    people, person_values = whose[0].people() if whose else (None, None)
+    people, person_values = whose[0].owners() if whose else (None, None)
     forms = tuple((column.name, column.form) for column in values if column.form is not None)
     if not sets:
-        alone = Records(tuple(columns), people=people)
-        return Assembled(alone, separator or " ", notes, tuple(types.items()), person_values, forms)
+        records = Records(tuple(columns), people=people)
+    else:
+        records = replace(_with_sets(tuple(columns), sets, roles, table), people=people)
+        notes += tuple(lookalike_note(records.items_name, records.items.vocabulary if records.items else ()))
+        separator = sets[0].separator
+    if same:
+        record, first = numbered_by_first_row(same[0].owners()[0])
+        records = join_rows(records, record, first, source)
+        notes += joined_note(rows, len(records))
+    return Assembled(records, separator or " ", notes, tuple(types.items()), person_values, forms)
+
+
+def _with_sets(columns: tuple[Column, ...], sets: Sequence[_SetColumn], roles: Roles, table: Table) -> Records:
+    """The records of these columns, all sets in one domain."""
     baskets = [column.baskets() for column in sets]
     own = len(roles.items)
-    items, name = _one_domain(baskets[:own], roles.items, source)
-    notes += tuple(lookalike_note(name, items.vocabulary))
+    items, name = _one_domain(baskets[:own], roles.items, table.source)
     marked: frozenset[str] = frozenset()
     if roles.sensitive_sets:
-        items, marked = _with_sensitive(items, baskets[own], name, roles.sensitive_sets[0], source)
-    records = Records(
-        tuple(columns),
-        items,
-        _unused(name, table.columns, roles.items),
-        marked,
-        next(iter(roles.sensitive_sets), None),
-        people,
-    )
-    return Assembled(records, sets[0].separator or " ", notes, tuple(types.items()), person_values, forms)
+        items, marked = _with_sensitive(items, baskets[own], name, roles.sensitive_sets[0], table.source)
+    apart = next(iter(roles.sensitive_sets), None)
+    return Records(columns, items, _unused(name, table.columns, roles.items), marked, apart)
 
 
 class _ValueColumn:
@@ -256,11 +262,12 @@ class _ValueColumn:
             raise error.within(f"{self._source}: ") from None
 
 
-class _PersonColumn:
-    """Whose the rows are, batch by batch."""
+class _OwnerColumn:
+    """Whose the rows are (`person`), or which record they belong to (`id`), batch by batch."""
 
-    def __init__(self, name: str, source: str, room: Room | None) -> None:
+    def __init__(self, name: str, source: str, room: Room | None, role: str) -> None:
         self.name = name
+        self._role = role
         self._source, self._room, self._rows = source, room, 0
         self._codes: list[npt.NDArray[np.unsignedinteger]] = []
         self._dictionaries: list[pa.Array] = []
@@ -271,16 +278,17 @@ class _PersonColumn:
             encoded = _encoded(cells)
         except pa.ArrowException:
             raise InputError(
-                f"{self._source}: column {self.name!r} is of type {cells.type}, which names no people ({option('person')}); "
+                f"{self._source}: column {self.name!r} is of type {cells.type}, which names nothing ({option(self._role)}); "
                 "give text or numbers"
             ) from None
         names = pc.ascii_trim_whitespace(encoded.dictionary)
         nobody = np.asarray(pc.equal(names, MISSING).to_numpy(zero_copy_only=False), np.bool_)
         blank = np.flatnonzero(nobody[encoded.indices.to_numpy()])
         if len(blank):
+            what = "whose it is" if self._role == "person" else "which record it belongs to"
             raise InputError(
-                f"{self._source}: row {self._rows + int(blank[0]) + 1:,} does not say in {self.name!r} whose it is "
-                f"({option('person')}); fill it in, or remove the row"
+                f"{self._source}: row {self._rows + int(blank[0]) + 1:,} does not say in {self.name!r} {what} "
+                f"({option(self._role)}); fill it in, or remove the row"
             )
         if self._room is not None:
             self._room.take(memory_of(encoded))
@@ -288,8 +296,8 @@ class _PersonColumn:
         self._codes.append(compact_codes(encoded))
         self._dictionaries.append(names)
 
-    def people(self) -> tuple[npt.NDArray[np.int32], tuple[str, ...]]:
-        """Per row, the number of its person, and the people by their numbers. The column takes no more."""
+    def owners(self) -> tuple[npt.NDArray[np.int32], tuple[str, ...]]:
+        """Per row, the number of its person or record, and these by their numbers. The column takes no more."""
         names, codes = joined_codes(self._codes, self._dictionaries, self._source)
         return np.concatenate(codes).astype(np.int32), tuple(names)
 
@@ -300,7 +308,7 @@ class _Owners:
     def __init__(self, name: str, source: str, room: Room | None) -> None:
         self.name = name
         self._source = source
-        self._ids, self._persons = _PersonColumn(name, source, room), _PersonColumn(name, source, room)
+        self._ids, self._persons = (_OwnerColumn(name, source, room, role) for role in ("id", "person"))
 
     def add(self, ids: pa.Array, cells: pa.Array) -> None:
         """Takes the ids and the people of the next rows."""
@@ -309,7 +317,7 @@ class _Owners:
 
     def people(self) -> tuple[npt.NDArray[np.int32], tuple[str, ...]]:
         """Per id, in the order of their first rows, the number of its person, and the people by their numbers."""
-        (id_of_row, _), (of_row, names) = self._ids.people(), self._persons.people()
+        (id_of_row, _), (of_row, names) = self._ids.owners(), self._persons.owners()
         _, first = np.unique(id_of_row, return_index=True)
         owner = of_row[first]
         if len(other := np.flatnonzero(owner[id_of_row] != of_row)):

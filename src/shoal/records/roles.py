@@ -56,12 +56,14 @@ class Roles:
     drop: tuple[str, ...] = ()
     person: tuple[str, ...] = ()
     """At most one: the column that says whose a row is. It is never published."""
+    joined_by: tuple[str, ...] = ()
+    """At most one: the column that says which rows are one record. They are joined, and it is not published."""
     formats: ClassVar = (*FORMATS_WITH_COLUMNS, TWO_TABLES)
     """What such data can stand in."""
     noun: ClassVar = "rows"
     """What there must be some of."""
     id: ClassVar[None] = None
-    """Of a table with roles, every row is a person's."""
+    """A table with roles is no long table of items."""
 
     def of(self, columns: Sequence[str], source: str) -> Roles:
         """The same with single names: every column of the table in one role, or an error that says what to do."""
@@ -98,10 +100,11 @@ class Roles:
                 f"{source}: sensitive sets ({name_list(list(named['sensitive_sets']))}) stand in one column beside the items; "
                 f"name one, and name the items with {option('items')}"
             )
-        if len(named["person"]) > 1:
-            raise InputError(
-                f"{source}: columns {name_list(list(named['person']))} are to say whose a row is ({option('person')}); name one"
-            )
+        for role, what in (("person", "whose a row is"), ("joined_by", "which rows are one record")):
+            if len(named[role]) > 1:
+                raise InputError(
+                    f"{source}: columns {name_list(list(named[role]))} are to say {what} ({option(flag_of(role))}); name one"
+                )
         # In the order of the table, whatever the order in which they were named.
         return Roles(**{role: tuple(column for column in columns if column in names) for role, names in named.items()})
 
@@ -188,7 +191,7 @@ def texts_of(names: str | Iterable[Any] | None) -> tuple[str, ...]:
 
 def flag_of(role: str) -> str:
     """The option that names columns of a role: sensitive columns have one, whatever they hold."""
-    return "sensitive" if role == "sensitive_sets" else role
+    return {"sensitive_sets": "sensitive", "joined_by": "id"}.get(role, role)
 
 
 def check_roles(without: Sequence[str], source: str, columns: Sequence[str] = (), named: Collection[str] = ()) -> None:

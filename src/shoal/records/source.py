@@ -175,6 +175,7 @@ def load_records(
     sensitive_sets: str | None = None,
     keep: str | Sequence[str] = (),
     drop: str | Sequence[str] = (),
+    id: str | Sequence[str] = (),
     person: str | Sequence[str] = (),
     numeric: str | Collection[str] | None = None,
     format: str | None = None,
@@ -189,7 +190,8 @@ def load_records(
     columns hold one value per row; what is named there and is no column marks items, as `mark_sensitive` does. `sensitive_sets` is a
     column of sets of sensitive items, which join the items and are marked.
     `drop` is for identifiers: never read, never kept. `person` is the column that says whose a row is: it is counted by, and never
-    published. `numeric` names the numeric columns; None finds them out by their values.
+    published. `id` is the column that says which rows are one record: they are joined, to the union of their sets and the values they
+    share, and it is not published. `numeric` names the numeric columns; None finds them out by their values.
     `separator` separates the items of cells, `query` is asked of a database, `input_limit` is as for `read`. `spelling` says how the
     numbers (`comma`, `point`) or dates (`dmy`, `mdy`, `ymd`) of a column are spelled.
     Names are given one by one or with commas between them.
@@ -206,7 +208,7 @@ def load_records(
     >>> shoal.load_records(table, drop="name", quasi="age", items="codes").records
     Records(1 row: age (quasi), codes (items))
     """
-    roles = Roles(*map(texts_of, (quasi, items, sensitive, sensitive_sets, keep, drop, person)))
+    roles = Roles(*map(texts_of, (quasi, items, sensitive, sensitive_sets, keep, drop, person, id)))
     said = None if numeric is None else texts_of(numeric)
     how = tuple((spelling or {}).items())
     return load(source, Reading(roles, format, separator, said, query, input_limit=input_limit, spelling=how))
@@ -238,6 +240,8 @@ def load(data: Any, reading: Reading) -> Source:
         _check_limit(data)
         if reading.roles.person:
             raise InputError(f"under a memory limit, rows are counted, not people; leave it out, or {option('person')}")
+        if isinstance(reading.roles, Roles) and reading.roles.joined_by:
+            raise InputError(f"under a memory limit, rows of a table are not joined; leave it out, or {option('id')}")
         with reading_into(scratch):
             return _load(data, reading)
 
@@ -322,8 +326,10 @@ def _format(opened: Input, reading: Reading) -> str:
         )
     if form not in (FHIR, *reading.roles.formats):
         reasons = {"dat": "FIMI text has no columns", TWO_TABLES: "a .zip holds a release in buckets, and no sets"}
-        reason = reasons.get(form, "a long table has several rows about one person")
-        so = "" if form == TWO_TABLES else ", so that they cannot have roles"
+        reason = reasons.get(
+            form, f"a long table has one item per row; columns beside them are joined by {option('id')}"
+        )
+        so = ", so that they cannot have roles" if form == "dat" else ""
         raise InputError(f"{opened.name}: {reason}{so}; give one of {formats}")
     return form
 

@@ -27,6 +27,7 @@ from shoal.guarantees.series.histories import SnapshotAnonymity
 from shoal.hierarchy.cut import Cut
 from shoal.models.km import HIERARCHY, resolve_hierarchy, with_defaults
 from shoal.records.baskets import Baskets
+from shoal.records.joining import joined_sets
 from shoal.records.source import Source
 from shoal.series.batches import cut_names, cut_of, grown_tree, series_tree, tree_facts
 
@@ -195,9 +196,7 @@ def _of_people(source: Source, past: _Past, key: bytes) -> Baskets:
     marks = (hmac.new(key, b"person" + name.encode(), hashlib.sha256).hexdigest()[:32] for name in who)
     number = np.array([past.places.setdefault(mark, len(past.places)) for mark in marks], np.int64)[sets.people]
     people, row = np.unique(number, return_inverse=True)
-    order = np.argsort(row.reshape(-1), kind="stable")
-    lengths = np.bincount(row.reshape(-1), weights=sets.lengths, minlength=len(people)).astype(np.int64)
-    united = Baskets.from_codes(lengths, sets.take(order.astype(np.int64)).items, sets.vocabulary)
+    united = joined_sets(sets, row.reshape(-1).astype(np.int64), len(people))
     return replace(united, people=people.astype(np.int32))
 
 

@@ -17,7 +17,7 @@ ROLES = {
     "sensitive": ("Others want to learn it", "A diagnosis, an income: what must not be pinned on a person. It is published as it is."),
     "keep": ("Keep as it is", "Published unchanged. Choose it only for what nobody can know and nobody wants to learn."),
     "drop": ("Leave out", "Names, numbers, addresses: what identifies people is not even read."),
-    "id": ("Holds rows together", "In a long table with one item a row: whose row it is. It is not published."),
+    "id": ("Holds rows together", "Rows with the same value are one record: joined, with all of their items. It is not published."),
     "person": ("Whose row it is", "A patient's number, where people have several rows: people are counted then. It is not published."),
 }  # fmt: skip
 """Per role: what a page calls it, and what it means."""

@@ -13,7 +13,7 @@ from shoal.guarantees.k import KAnonymity
 from shoal.guarantees.km import KmAnonymity
 from shoal.guarantees.values.missing import check_named
 from shoal.records.roles import Roles, named_columns
-from shoal.records.set_cells import check_single_values
+from shoal.records.spelling.set_cells import check_single_values
 from shoal.spark.data.frame_records import FrameRoles, SparkRecords, code_records
 from shoal.spark.data.sets import SparkSets, check_known, check_session, encode_sets, item_names, items_column
 
