@@ -427,7 +427,9 @@ def test_sources_that_are_no_tables():
     assert "the list has no columns" in refusal([["a"]], items="items")
     assert "Records have their roles already" in refusal(Records((), Baskets.from_rows([["a"]])), items="items")
     assert "format 'xls' is not known" in refusal(os.devnull, format="xls")
-    assert "a long table has one item per row; columns beside them are joined by id=" in refusal(os.devnull, format="long")
+    assert "a long table has one item per row; columns beside them are joined by id=" in refusal(
+        os.devnull, format="long"
+    )
     assert "the separator between items is empty" in refusal("x.csv", separator="")
 
 

@@ -288,6 +288,7 @@ def people_of_rows(
     A row fits if each of its tokens is an item of the person's original row, or lies above one. Whoever may still have the row that was the
     person's in the release before has it; then rows that say each item as finely as the release does at all find theirs. Rows that are left
     may be those of people who are gone, as they were before; of others, the longest take the original row of which they leave out least.
+    Where nobody is left, others give up their rows for others that fit them, if that gives everybody one.
     """
     assert original.people is not None
     tokens = set(release.vocabulary)
@@ -306,28 +307,66 @@ def people_of_rows(
             gone[row].append(person)
         elif row <= possible[person]:
             as_before[row].append(person)
-    whose = np.full(len(release), -1, np.int64)
     rows = [frozenset(row) for row in release.rows()]
+    fits = _Fits(possible, gone)
+    whose = np.full(len(release), -1, np.int64)
     taken: set[int] = set()
     for candidates in (as_before, finest, gone):
+        left = {row: list(people) for row, people in candidates.items()}
         for number in np.flatnonzero(whose < 0).tolist():
-            people = candidates.get(rows[number], [])
+            people = left.get(rows[number], [])
             while people and whose[number] < 0:
                 if (person := people.pop()) not in taken:
                     whose[number] = person
                     taken.add(person)
-    under: dict[str, set[int]] = defaultdict(set)
-    free = possible.keys() - taken
-    for person in free:
-        for name in possible[person]:
-            under[name].add(person)
     for number in sorted(np.flatnonzero(whose < 0).tolist(), key=lambda number: -len(rows[number])):
-        row = rows[number]
-        among = set.intersection(*(under[name] for name in row)) if row else free
-        if among:
-            best = min(among, key=lambda person: (len(possible[person]), person))
-            whose[number] = best
-            free.discard(best)
-            for name in possible[best]:
-                under[name].discard(best)
+        if among := fits.people(rows[number]) - taken:
+            whose[number] = min(among, key=lambda person: (len(possible.get(person, ())), person))
+            taken.add(int(whose[number]))
+    row_of = {person: number for number, person in enumerate(whose.tolist()) if person >= 0}
+    asked = 0
+    for number in np.flatnonzero(whose < 0).tolist():
+        if asked < MOST_ASKED:
+            asked += _change_places(number, whose, row_of, rows, fits)
     return whose
+
+
+class _Fits:
+    """Whom a published row fits."""
+
+    def __init__(self, possible: Mapping[int, frozenset[str]], gone: Mapping[frozenset[str], list[int]]) -> None:
+        self._everybody, self._gone = set(possible), gone
+        self._under: dict[str, set[int]] = defaultdict(set)
+        for person, names in possible.items():
+            for name in names:
+                self._under[name].add(person)
+
+    def people(self, row: frozenset[str]) -> set[int]:
+        """Those who may have it now, and those who are gone and had it before."""
+        now = set.intersection(*(self._under.get(name, set()) for name in row)) if row else self._everybody
+        return now | set(self._gone.get(row, ()))
+
+
+MOST_ASKED = 20_000
+"""Rows of a release that are asked whether they can do without their person."""
+
+
+def _change_places(
+    number: int, whose: Ints, row_of: dict[int, int], rows: Sequence[frozenset[str]], fits: _Fits
+) -> int:
+    """Give a row without a person one, where others can change to people who are free; how many rows were asked."""
+    wanted_by: dict[int, tuple[int, int]] = {}  # per row, which row wants its person, and who that is
+    queue = [number]
+    for row in queue:
+        for person in sorted(fits.people(rows[row])):
+            if person not in row_of:
+                while row != number:
+                    whose[row], row_of[person] = person, row
+                    row, person = wanted_by[row]
+                whose[number], row_of[person] = person, number
+                return len(queue)
+            holder = row_of[person]
+            if holder != number and holder not in wanted_by and len(queue) < MOST_ASKED:
+                wanted_by[holder] = (row, person)
+                queue.append(holder)
+    return len(queue)
