@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import product
 
 import naive
 
@@ -41,3 +42,40 @@ def expressed(tree, cut, rows):
 
 def multiset(rows):
     return Counter(frozenset(row) for row in rows)
+
+
+def comparable(tree, releases):
+    """Per token, the highest name at or above it that stands in a release."""
+    tokens = {token for release in releases for row in release for token in row}
+    parent = {} if tree is None else {tree.names[v]: int(tree.parent[v]) for v in range(tree.n_nodes)}
+
+    def above(name):
+        yield name
+        while (up := parent.get(name, -1)) >= 0:
+            name = tree.names[up]
+            yield name
+
+    return {token: [name for name in above(token) if name in tokens][-1] for token in tokens}
+
+
+def told_together(before, after, tree, k, m):
+    """What two releases tell together: sets with a few rows more or fewer, pairs of a finer token of each that fit a few, rows linked."""
+    up = comparable(tree, (before, after))
+    both = [[frozenset(up[token] for token in row) for row in release] for release in (before, after)]
+    supports = [naive.itemset_supports(rows, m) for rows in both]
+    changed = {s for s in set().union(*supports) if 0 < abs(supports[0][s] - supports[1][s]) < k}
+    sizes = [Counter(rows) for rows in both]
+    most = Counter()
+    for crowd in set(both[0]) & set(both[1]):
+        held = [
+            Counter(token for key, row in zip(keys, release, strict=True) if key == crowd for token in row)
+            for keys, release in zip(both, (before, after), strict=True)
+        ]
+        for one, other in product(*held):
+            if up[one] != one and up[other] != other and up[one] != up[other]:
+                most[one, other] += min(held[0][one], held[1][other])
+    mixed = {pair for pair, n in most.items() if n < k} if m > 1 else set()
+    alone = {key for key in sizes[0] if sizes[0][key] == sizes[1][key] == 1}
+    raw = [Counter(map(frozenset, release)) for release in (before, after)]
+    same = {row for row in raw[0] if raw[0][row] == raw[1][row] == 1 and frozenset(up[t] for t in row) not in alone}
+    return len(changed) + (0 < abs(len(before) - len(after)) < k), len(mixed), len(alone) + len(same)

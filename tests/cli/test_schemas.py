@@ -139,7 +139,14 @@ def test_golden_documents_keep_their_schemas():
 
 @pytest.mark.parametrize("command", sorted({command for command, _ in DOCUMENTS}))
 def test_a_key_that_is_misspelt_missing_or_of_another_type_breaks_the_schema(command):
-    optional = {"suppressed_rows", "local", "kept", "rows", "input_sha256"}  # not in every document of its kind
+    optional = {
+        "suppressed_rows",
+        "local",
+        "kept",
+        "rows",
+        "input_sha256",
+        "series",
+    }  # not in every document of its kind
     optional |= {
         "homogeneous_classes",
         "homogeneous_rows",

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import InputError
+from shoal.errors import InputError, number_of
 from shoal.guarantees.rt import told_apart
 from shoal.guarantees.series.histories import joined_table
 from shoal.hierarchy.tree import Hierarchy
@@ -28,6 +28,8 @@ from shoal.records.baskets import Baskets
 
 Ints = npt.NDArray[np.int64]
 
+MOSTLY = 0.5
+"""The share of what is published that has to be compared as it is before it is said that nobody is found."""
 MOST_SETS = 100_000_000
 """Sets of items, of all rows together, that are compared at most."""
 
@@ -99,11 +101,18 @@ class SeveralReleases:
     people: People | None = None
 
     @property
-    def found(self) -> bool:
-        """Whether anybody is found: with the originals, whether there is such a person."""
+    def found(self) -> bool | None:
+        """Whether anybody is found: with the originals, whether there is such a person. None where too little could be compared to say."""
         if self.people is not None:
             return self.people.together > 0
-        return any(step.changed or step.mixed for step in self.steps)
+        if any(step.changed or step.mixed for step in self.steps):
+            return True
+        return None if self.least_compared < MOSTLY else False
+
+    @property
+    def least_compared(self) -> float:
+        """Of two releases, the share that was compared as it is; of those of which it is least."""
+        return min(step.compared for step in self.steps)
 
     def to_dict(self) -> dict[str, Any]:
         people = None if self.people is None else self.people.to_dict()
@@ -124,7 +133,7 @@ def several_releases(
         raise InputError("one release alone has nothing to be put together with; give two or more, in their order")
     if originals is not None and len(originals) != len(releases):
         raise InputError(
-            f"there are {len(releases)} releases and {len(originals)} originals; give the original of each, in the same order"
+            f"there are {len(releases)} releases and {number_of(len(originals), 'original')}; give the original of each, in the same order"
         )
     steps = tuple(_step(before, after, k, m, tree, examples) for before, after in pairwise(releases))
     people = None if originals is None else _people(releases, originals, k, m, tree)
@@ -263,12 +272,12 @@ def _people(
         rows = release.take(matched)
         said = dict(zip(whose[matched].tolist(), map(frozenset, rows.rows()), strict=True))
         history.append(Baskets(rows.offsets, rows.items, rows.vocabulary, people=whose[matched].astype(np.int32)))
-    alone = tuple(len(_exposed([release], k, m)[0]) for release in history)
-    exposed, people = _exposed(history, k, m)
+    alone = tuple(len(exposed_people([release], k, m)[0]) for release in history)
+    exposed, people = exposed_people(history, k, m)
     return People(people, len(exposed), alone, unmatched)
 
 
-def _exposed(history: Sequence[Baskets], k: int, m: int) -> tuple[Ints, int]:
+def exposed_people(history: Sequence[Baskets], k: int, m: int) -> tuple[Ints, int]:
     """Which people fewer than k are like, in what up to m items with their traces say, and how many people there are."""
     joined, _ = joined_table(history)
     assert joined.items is not None

@@ -160,6 +160,8 @@ def _attack_series(
 
 
 def _show_series(found: SeveralReleases, out: Console) -> None:
+    from shoal.attacks.several_releases import MOSTLY
+
     k, m, people = found.k, found.m, found.people
     out.print()
     if people is not None and people.together:
@@ -171,6 +173,9 @@ def _show_series(found: SeveralReleases, out: Console) -> None:
     elif found.found:
         out.print("Put together, the releases give people away", style="bold red", end="")
         out.print(f" to whoever knows up to {number_of(m, 'item')}, though each may keep its promise")
+    elif found.found is None:
+        out.print("Not known", style="bold yellow", end="")
+        out.print(" whether anybody is found: too little of these published files can be compared")
     else:
         out.print("Nobody", style="bold green", end="")
         out.print(" is found by putting these published files together")
@@ -194,20 +199,15 @@ def _show_series(found: SeveralReleases, out: Console) -> None:
             f"{step.linked:,} of {step.rows:,}",
         )
     out.print(shown)
-    if people is None and any(step.compared < MOSTLY for step in found.steps):
-        least = min(step.compared for step in found.steps)
+    if people is None and found.least_compared < MOSTLY:
         out.print(
-            f"note: these releases say the same at several levels, and {1 - least:.0%} of it can be compared only as what lies above; "
-            "the --originals, with --person, tell how many people are found",
+            f"note: these releases say the same at several levels, and {1 - found.least_compared:.0%} of it can be compared only as what "
+            "lies above; the --originals, with --person, tell how many people are found",
             style="yellow",
             soft_wrap=True,
         )
     for step in found.steps:
         _show_examples(step.examples, out)
-
-
-MOSTLY = 0.5
-"""The share of what is published below which it is said that it could not be compared as it is."""
 
 
 def _show_background(found: BackgroundAttack, out: Console) -> None:

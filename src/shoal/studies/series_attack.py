@@ -31,7 +31,16 @@ class SeriesAttack:
     """What came of putting releases together. It is true where somebody was found.
 
     Attributes:
-        outcome: All that was counted.
+        outcome: All that was counted: `steps` for each release and the next, and `people` where the originals were given. Its `found` is
+            None where too little could be compared to say whether anybody is found.
+        inputs: What was put together, by name.
+        originals: What the releases were made from, by name; none where they were not given.
+
+    >>> import shoal
+    >>> march = [["milk", "bread"]] * 5
+    >>> attack = shoal.attack_series([march, march], k=5, m=2)
+    >>> bool(attack), attack.outcome.steps[0].changed
+    (False, 0)
     """
 
     outcome: SeveralReleases
@@ -39,13 +48,14 @@ class SeriesAttack:
     originals: tuple[str, ...]
 
     def __bool__(self) -> bool:
-        return self.outcome.found
+        return bool(self.outcome.found)
 
     def __repr__(self) -> str:
-        return f"SeriesAttack({len(self.inputs)} releases: {'somebody' if self else 'nobody'} is found)"
+        who = {True: "somebody is found", False: "nobody is found", None: "not known whether anybody is found"}
+        return f"SeriesAttack({len(self.inputs)} releases: {who[self.outcome.found]})"
 
     def to_dict(self) -> dict[str, Any]:
-        named = {"inputs": list(self.inputs), "originals": list(self.originals), "found": bool(self)}
+        named = {"inputs": list(self.inputs), "originals": list(self.originals), "found": self.outcome.found}
         return named | self.outcome.to_dict()
 
 

@@ -337,7 +337,7 @@ class SeriesAttack(Document):
 
     inputs: list[str]
     originals: list[str]
-    found: bool
+    found: bool | None
     k: Count
     m: Count
     steps: list[Step]
