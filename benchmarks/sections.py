@@ -59,7 +59,20 @@ SECTIONS = {
 }
 
 
-MODULES = ("local", "worth", "chunks", "field", "balance", "learned", "cluster", "memory", "app", "first_use", "series")
+MODULES = (
+    "local",
+    "worth",
+    "chunks",
+    "field",
+    "balance",
+    "learned",
+    "cluster",
+    "memory",
+    "app",
+    "first_use",
+    "series",
+    "snapshots",
+)
 
 
 def sections_of(module: str) -> dict[str, Section]:

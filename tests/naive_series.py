@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import product
+from itertools import combinations, product
 
 import naive
 
@@ -79,3 +79,29 @@ def told_together(before, after, tree, k, m):
     raw = [Counter(map(frozenset, release)) for release in (before, after)]
     same = {row for row in raw[0] if raw[0][row] == raw[1][row] == 1 and frozenset(up[t] for t in row) not in alone}
     return len(changed) + (0 < abs(len(before) - len(after)) < k), len(mixed), len(alone) + len(same)
+
+
+def facts_of(tree, person, published):
+    """In which releases a person was, and per item when a token of the person's row was the item or above it."""
+
+    def line(v):
+        while v >= 0:
+            yield tree.names[v]
+            v = int(tree.parent[v])
+
+    when = frozenset(t for t, told in enumerate(published) if person in told)
+    return when, {
+        leaf: frozenset(t for t in when if published[t][person] & set(line(leaf))) for leaf in range(tree.n_leaves)
+    }
+
+
+def is_found(person, items, facts, k, m):
+    """Whether few people are like the person in when they were there, and in up to m of the person's items with when each was there."""
+    when, there = facts[person]
+    known = [item for item in items if there[item]]
+    for size in range(m + 1):
+        for some in combinations(known, size):
+            alike = [1 for w, t in facts.values() if w == when and all(t[item] == there[item] for item in some)]
+            if len(alike) < k:
+                return True
+    return False

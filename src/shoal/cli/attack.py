@@ -102,7 +102,8 @@ def attack(
     such a row); and that every value of a bucket belongs to exactly one of its rows. How many rows have fewer than l values left?
 
     Series (--series A B ...): what two releases of the same people tell together that neither tells alone: who came in between, what one
-    says finer than the other, which rows are one person's. With --originals and --person, how many people are found.
+    says finer than the other, which rows are one person's. With --originals and --person, how many people are found: exactly where rows
+    stand in the order of their originals, otherwise about.
 
     Exit code 0: nobody is found; 3: somebody is.
 
@@ -165,11 +166,14 @@ def _show_series(found: SeveralReleases, out: Console) -> None:
     k, m, people = found.k, found.m, found.people
     out.print()
     if people is not None and people.together:
-        out.print(f"{people.together:,} of {number_of(people.people, 'person', 'people')}", style="bold red", end="")
-        out.print(f" share what is known of them in all releases with fewer than {k}")
+        about = "about " * people.guessed
+        out.print(
+            f"{about}{people.together:,} of {number_of(people.people, 'person', 'people')}", style="bold red", end=""
+        )
+        out.print(f" share what can be known of them in all releases with fewer than {k}")
     elif people is not None:
         out.print("Nobody", style="bold green", end="")
-        out.print(f" of {people.people:,} people shares what is known of them in all releases with fewer than {k}")
+        out.print(f" of {people.people:,} people shares what can be known of them in all releases with fewer than {k}")
     elif found.found:
         out.print("Put together, the releases give people away", style="bold red", end="")
         out.print(f" to whoever knows up to {number_of(m, 'item')}, though each may keep its promise")
@@ -183,11 +187,15 @@ def _show_series(found: SeveralReleases, out: Console) -> None:
         alone = table("release", f">people found in it alone (fewer than {k} alike)")
         for number, exposed in enumerate(people.alone, 1):
             alone.add_row(str(number), f"{exposed:,}")
-        alone.add_row("together", f"{people.together:,}")
+        alone.add_row("together", f"{'about ' * people.guessed}{people.together:,}")
         out.print(alone)
-        if people.unmatched:
-            rows = number_of(people.unmatched, "published row fits", "published rows fit")
-            out.print(f"note: {rows} no row of the original that is left, and count for nobody", style="yellow")
+        if people.guessed:
+            out.print(
+                "note: the rows do not stand in the order of the originals, so each was given to somebody whom it fits; where that is "
+                "wrong, a crowd can look smaller than it is",
+                style="yellow",
+                soft_wrap=True,
+            )
     shown = table(
         "releases", f">sets that gained or lost 1 to {k - 1} rows", ">finer and coarser tokens", ">rows linked"
     )

@@ -7,7 +7,7 @@ attack_series(["march.csv", "april.csv"], originals=["raw-march.csv", "raw-april
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from shoal.numbers import whole_number
 from shoal.records.baskets import Baskets
 from shoal.records.database.address import without_password
 from shoal.records.formats.peek import column_names, source_name
+from shoal.records.joining import joined_sets, numbered_by_first_row
 from shoal.records.roles import named_columns, texts_of
 from shoal.records.source import Source, load_sets
 
@@ -73,7 +74,8 @@ def attack_series(
     From the releases alone: how many sets of up to `m` items do 1 to k - 1 rows more hold than before, or fewer, how many pairs of tokens
     fit fewer than `k` people because one release is finer than the other, and how many rows can be only one row of the other? With the
     `originals` and the column that says whose their rows are (`person`): how many people share what can be known of them, in all
-    releases together, with fewer than k?
+    releases together, with fewer than k? That is exact where rows stand in the order of their originals (`keep_order`); otherwise each
+    row is given to somebody whom it fits, and the answer is about (`outcome.people.guessed`).
 
     Args:
         releases: Two or more, the oldest first.
@@ -102,15 +104,17 @@ def attack_series(
 
 
 def _of_people(sources: Sequence[Source]) -> list[Baskets]:
-    """The sets of the sources, whose people have the same numbers in all of them."""
+    """The sets of the sources, one for each person, who has the same number in all of them."""
     numbers: dict[str, int] = {}
     same = []
     for source in sources:
         sets, who = source.baskets, source.person_values
         assert sets.people is not None
         assert who is not None
-        number = np.array([numbers.setdefault(name, len(numbers)) for name in who], np.int32)
-        same.append(Baskets(sets.offsets, sets.items, sets.vocabulary, people=number[sets.people]))
+        number = np.array([numbers.setdefault(name, len(numbers)) for name in who], np.int64)
+        record, first = numbered_by_first_row(sets.people)
+        one_each = joined_sets(sets, record, len(first)) if len(first) < len(sets) else sets
+        same.append(replace(one_each, people=number[sets.people[first]].astype(np.int32)))
     return same
 
 

@@ -329,6 +329,8 @@ class PeopleFound(Document):
     alone: list[Count]
     """Who does so in one release, release by release."""
     unmatched: Count
+    guessed: bool
+    """Whether rows were given to people whom they fit, because they do not stand in the order of their originals."""
     """Published rows that fit no row of their original that is left."""
 
 
