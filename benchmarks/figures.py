@@ -204,6 +204,13 @@ def _theirs(row: Row) -> str:
     return f"{row['seconds']} s, {row['peak memory']}, {row['NCP']}" if row["NCP"] else str(row["seconds"])
 
 
+def snapshots_table(results: Results) -> str:
+    """What snapshots of the same patients keep, in a series and without."""
+    kept = ("patients", "way", "information kept", "as they are", "patients who wait", "gone, still there")
+    rows = [{name: row[name] for name in (*kept, "people found together")} for row in results["snapshots"].rows]
+    return table([{**row, "patients": f"{row['patients']:,}"} for row in rows])
+
+
 FIGURES: dict[str, Callable[[Results], str]] = {
     "split-below-pta": split_below_pta,
     "hybrid-diagnoses": hybrid_diagnoses,
@@ -216,6 +223,7 @@ FIGURES: dict[str, Callable[[Results], str]] = {
     "comparison": comparison,
     "short-comparison": short_comparison,
     "worth-table": worth_table,
+    "snapshots": snapshots_table,
     "worth-comparison": worth_comparison,
     "worth-prices": worth_prices,
     "worth-deletions": worth_deletions,

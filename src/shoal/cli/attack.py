@@ -187,7 +187,7 @@ def _show_series(found: SeveralReleases, out: Console) -> None:
         alone = table("release", f">people found in it alone (fewer than {k} alike)")
         for number, exposed in enumerate(people.alone, 1):
             alone.add_row(str(number), f"{exposed:,}")
-        alone.add_row("together", f"{'about ' * people.guessed}{people.together:,}")
+        alone.add_row("together", f"{'about ' * (people.guessed and people.together > 0)}{people.together:,}")
         out.print(alone)
         if people.guessed:
             out.print(
