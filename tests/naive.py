@@ -32,8 +32,11 @@ def violations(rows, k, m):
     return {itemset: n for itemset, n in itemset_supports(rows, m).items() if n < k}
 
 
-def is_km_anonymous(rows, k, m):
-    return not violations(rows, k, m)
+def is_km_anonymous(rows, k, m, people=None):
+    """Whether every set is in k rows or, where these are known, in rows of k people."""
+    if people is None:
+        return not violations(rows, k, m)
+    return all(crowd >= k for crowd in people_supports(rows, people, m).values())
 
 
 class Tree:
@@ -92,13 +95,14 @@ def cut_cost(tree, rows, cut, occurrences=None):
     return sum(len(b) * sum(occurrences[leaf] for leaf in b) for b in below.values() if len(b) > 1)
 
 
-def best_cut(tree, rows, k, m):
+def best_cut(tree, rows, k, m, people=None):
     """The least cost over all cuts that keep the promise, or None."""
-    costs = [cut_cost(tree, rows, cut) for cut in tree.cuts() if is_km_anonymous(tree.generalized(rows, cut), k, m)]
+    cuts = [cut for cut in tree.cuts() if is_km_anonymous(tree.generalized(rows, cut), k, m, people)]
+    costs = [cut_cost(tree, rows, cut) for cut in cuts]
     return min(costs) if costs else None
 
 
-def best_cut_with_dropping(tree, rows, k, m, budget):
+def best_cut_with_dropping(tree, rows, k, m, budget, people=None):
     """The least cost when whole top-level subtrees may go, each dropped occurrence at NCP 1, within a budget of occurrences.
 
     The root itself is not used then, unless nothing else is possible.
@@ -115,7 +119,7 @@ def best_cut_with_dropping(tree, rows, k, m, budget):
             kept = [row - gone for row in rows]
             for choice in product(*(tree.cuts(v) for v in top if v not in dropped)):
                 cut = frozenset(chain(*choice))
-                if is_km_anonymous(tree.generalized(kept, cut), k, m):
+                if is_km_anonymous(tree.generalized(kept, cut), k, m, people):
                     best = min(best, cut_cost(tree, kept, cut) + n_gone * tree.n_leaves)
     return best
 

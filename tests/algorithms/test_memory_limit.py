@@ -17,7 +17,7 @@ from shoal.algorithms.km.problem import Problem
 from shoal.algorithms.recoding import Options
 from shoal.guarantees.km import KmAnonymity, exposures
 from shoal.hierarchy.build import frequency_tree
-from shoal.kernels.itemsets.nodes import joint_support
+from shoal.kernels.itemsets.nodes import joint_rows
 from shoal.kernels.itemsets.prefixes import _gathered_bytes, laid_out
 from shoal.kernels.parallel import even_blocks, even_row_blocks
 from shoal.records.baskets import Baskets
@@ -110,7 +110,7 @@ def test_blocks_are_cut_so_that_all_threads_fit():
 
 @settings(max_examples=60, deadline=None)
 @given(worlds(max_rows=20), st.data())
-def test_joint_support_counts_rows_that_hold_something_under_every_node(world, draw):
+def test_joint_rows_are_those_that_hold_something_under_every_node(world, draw):
     hierarchy, rows, k, m = world
     limited = in_scratch(baskets_of(rows, hierarchy), 1)
     problem = Problem(limited, KmAnonymity(k, m), hierarchy)
@@ -118,7 +118,7 @@ def test_joint_support_counts_rows_that_hold_something_under_every_node(world, d
     under_nodes = problem.leaf_rows
     below = [{hierarchy.labels[v] for v in range(hierarchy.n_leaves) if under(hierarchy, v, node)} for node in nodes]
     expected = sum(all(row & labels for labels in below) for row in limited)
-    assert joint_support(np.array(nodes, np.int64), under_nodes, len(limited)) == expected
+    assert joint_rows(np.array(nodes, np.int64), under_nodes, len(limited)).sum() == expected
     assert problem.support_of(nodes) == expected
     assert scratch_of(under_nodes.rows) is limited.scratch
 

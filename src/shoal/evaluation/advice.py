@@ -35,10 +35,11 @@ def root_advice(baskets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarchy, 
     rare = rare_categories(baskets, guarantee, hierarchy)
     if not rare:
         return ()
+    crowd = "transactions" if baskets.people is None else "people"
     return (
         Message(
             f"the root is all that {guarantee} leaves, because of {len(rare):,} top-level categories, or pairs of them, in fewer than "
-            f"{guarantee.k} transactions{VALUES}",
+            f"{guarantee.k} {crowd}{VALUES}",
             describe(rare),
         ),
         _way_out(baskets, guarantee, hierarchy, options),
@@ -65,7 +66,7 @@ def loss_of(recoding: Recoding, baskets: Baskets, options: Options) -> float:
 
 
 def describe(rare: list[RareCategories]) -> list[str]:
-    """Each with the number of transactions that hold it."""
+    """Each with the number of transactions that hold it, or of people who have one."""
     return [f"{' with '.join(c.names)}: {c.support:,}" for c in rare]
 
 

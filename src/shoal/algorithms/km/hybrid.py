@@ -277,7 +277,7 @@ class _State:
         self.prices = Prices(level, level[h.leaf_order], problem.price.deletion, _choice(problem))
         self.rows = problem.token_rows(self.node)
         self.work = work
-        self.scratch = new_scratch(h.n_nodes, len(problem.baskets), problem.m)._replace(work=work)
+        self.scratch = new_scratch(h.n_nodes, len(problem.baskets), problem.m, problem.people)._replace(work=work)
         self.last_try: dict[Move, int] = {}
         self.last_look: dict[int, int] = {}
         self.loss = problem.price.of_cut(self.node, problem.occurrences)
@@ -294,7 +294,7 @@ class _State:
         while len(asked.tokens):
 
             def rare(a: int, b: int, asked: Asked = asked, first: bool = first) -> Any:
-                scratch = new_scratch(g.hierarchy.n_nodes, len(g.baskets), g.m)
+                scratch = new_scratch(g.hierarchy.n_nodes, len(g.baskets), g.m, g.people)
                 return *find_rare(rows, scratch, asked, a, b, first), int(scratch.work[0])
 
             parts = over_blocks(rare, even_blocks(g.support[asked.tokens] + 1.0, 16), g.threads)
@@ -417,4 +417,9 @@ class _State:
         places = np.flatnonzero(~alive & ~ended)
         row = np.searchsorted(starts, places, side="right") - 1
         inside = places < first_end[row]
-        return Deletions(row[inside].astype(np.int64), tok[places[inside]])
+        row, node = row[inside].astype(np.int64), tok[places[inside]]
+        if self.problem.order is None:
+            return Deletions(row, node)
+        row = self.problem.order[row]
+        order = np.argsort(row, kind="stable")
+        return Deletions(row[order], node[order])

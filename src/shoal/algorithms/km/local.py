@@ -179,11 +179,12 @@ class _Search:
         self.problem, self.options, self.most = problem, options, most
         self.started = time.monotonic()
         self.expired = self.has_moved_rows = False
-        h, baskets = problem.hierarchy, problem.baskets
+        h, baskets = problem.hierarchy, problem.origin
         # Rows that share their commonest items stand together: what is read together then lies together.
-        self.order = _alike_together(baskets, part) if problem.people is None else _by_person(problem.people, part)
+        whose = None if problem.order is None else baskets.people
+        self.order = _alike_together(baskets, part) if whose is None else _by_person(whose, part)
         self.baskets = baskets = baskets.take(self.order)
-        self.people = None if problem.people is None else problem.people[self.order]
+        self.people = None if whose is None else whose[self.order]
         self.part_of_row = None if part is None else part[self.order]
         self.ladder = _Ladder(h)
         self.leaf = problem.leaf.astype(np.int32)[baskets.items]
@@ -201,7 +202,7 @@ class _Search:
         self.spare: list[Scratch] = []
 
     def _new_scratch(self) -> Scratch:
-        return new_scratch(self.n, len(self.baskets), self.problem.m, self.people is not None)
+        return new_scratch(self.n, len(self.baskets), self.problem.m, self.people)
 
     def _tokens(self) -> tuple[Nodes, Nodes, Nodes, int]:
         """(place of each occurrence, leaf of each place, token of each rung and place, number of tokens): what is counted together.
@@ -265,7 +266,7 @@ class _Search:
 
     def _origin(self) -> npt.NDArray[np.int64]:
         """Where each occurrence stands in the rows as they came."""
-        begins = self.problem.baskets.offsets[:-1][self.order] - self.baskets.offsets[:-1]
+        begins = self.problem.origin.offsets[:-1][self.order] - self.baskets.offsets[:-1]
         return np.repeat(begins, self.baskets.lengths) + np.arange(len(self.leaf))
 
     def _state(self, rung: Rungs) -> _State:

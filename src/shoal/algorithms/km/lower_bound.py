@@ -1,9 +1,9 @@
 """What no cut with deletions can go below, whatever is deleted.
 
-Take any release that keeps the promise, and a set of at most m items that fewer than k rows hold, but some. If all its members are
-published as themselves (or as nodes above nothing else), then none of these rows may show the whole set: in each, one of the members is
-deleted. Otherwise some member is published as a node above several items. So with charges f(S, r) >= 0 on rare sets S in the rows r
-that hold them, such that
+Take any release that keeps the promise, and a set of at most m items that fewer than k rows hold (where people are counted, rows of fewer
+than k people), but some. If all its members are published as themselves (or as nodes above nothing else), then none of these rows may
+show the whole set: in each, one of the members is deleted. Otherwise some member is published as a node above several items. So with
+charges f(S, r) >= 0 on rare sets S in the rows r that hold them, such that
 
 - for every item x in a row r, the charges f(S, r) with x in S add up to no more than a deletion costs, and
 - for every node v above several items, the charges of all sets with an item below v add up to no more than `least_at_nodes` says v costs
@@ -61,7 +61,7 @@ def _for_sets(problem: Problem, effort: float) -> int:
     """What rare sets cost, by charges on those that are found within the effort."""
     h, baskets = problem.hierarchy, problem.baskets
     rows = problem.token_rows(np.arange(h.n_leaves, dtype=np.int32))
-    scratch = new_scratch(h.n_nodes, len(baskets), problem.m)
+    scratch = new_scratch(h.n_nodes, len(baskets), problem.m, problem.people)
     accounts = Accounts(
         np.full(len(rows.tok), problem.price.deletion, np.int64),
         least_at_nodes(problem),

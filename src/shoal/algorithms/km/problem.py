@@ -2,6 +2,8 @@
 
 All algorithms of this room work on it. It holds the support and the cost of every node, the rows of every leaf in
 depth-first order (the rows of a node are then one stretch), and no more memory than the baskets themselves.
+
+Where several rows are one person's, rows stand by person here, and supports are numbers of people: what a set needs to reach k.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from shoal.kernels.itemsets.conflicts import (
     rows_at_all_levels,
 )
 from shoal.kernels.itemsets.deletion import TokenRows, write_rows
-from shoal.kernels.itemsets.nodes import LeafRows, joint_support, node_supports, rows_by_position
+from shoal.kernels.itemsets.nodes import LeafRows, joint_rows, node_supports, rows_by_position
 from shoal.kernels.itemsets.prefixes import Rows, laid_out
 from shoal.kernels.parallel import even_blocks, even_row_blocks, over_blocks
 from shoal.price.levels import Price, price_for
@@ -63,7 +65,7 @@ class Counts(Protocol):
     cost: npt.NDArray[np.int64]
     """Per node, what its items cost when they are published as it."""
     support: npt.NDArray[np.int64]
-    """Per node, transactions that hold something under it."""
+    """Per node, transactions that hold something under it, or people who have one."""
     pulse: Callable[[float], None] | None
 
     def rare_sets(self, node: npt.NDArray[np.int32], up_to: int) -> npt.NDArray[np.int32]:
@@ -84,22 +86,23 @@ class Problem:
         pulse: Callable[[float], None] | None = None,
         price: str | Price = "information",
     ) -> None:
+        self.origin, self.order = baskets, rows_by_person(baskets.people)
+        baskets = baskets if self.order is None else baskets.take(self.order)
+        self.people = None if self.origin.people is None or self.order is None else self.origin.people[self.order]
         self.baskets, self.hierarchy, self.threads, self.pulse = baskets, hierarchy, threads, pulse
         self.k, self.m = int(guarantee.k), min(int(guarantee.m), max(baskets.longest, 1))
         self.parent, self.vocabulary = hierarchy.parent, baskets.vocabulary
         self.leaf = hierarchy.leaves_of(baskets.vocabulary)
-        self.people = _people_of_several_rows(baskets.people)
-        filled = len(baskets) - baskets.empty
-        if self.people is not None:
-            filled = len(np.unique(self.people[baskets.lengths > 0]))
-        check_reachable(guarantee, filled)
+        check_reachable(guarantee, crowd_of(baskets), in_people=self.people is not None)
         self.occurrences = np.zeros(hierarchy.n_leaves, np.int64)
         self.occurrences[self.leaf] = baskets.supports()
         self.price = price if isinstance(price, Price) else price_for(price, hierarchy, self.occurrences)
         self.cost = self.price.of_nodes(hierarchy, self.occurrences)
+        # Whoever has something under a node has it in some row: all rows of a person together are one.
+        offsets = baskets.offsets if self.people is None else _offsets_of_people(baskets.offsets, self.people)
         parts = over_blocks(
-            lambda a, b: node_supports(baskets.offsets, baskets.items, self.leaf, self.parent, a, b),
-            even_row_blocks(baskets.offsets, 4),
+            lambda a, b: node_supports(offsets, baskets.items, self.leaf, self.parent, a, b),
+            even_row_blocks(offsets, 4),
             threads,
             pulse,
         )
@@ -126,6 +129,7 @@ class Problem:
             np.zeros(0, np.int64),
             self.k,
             self.m,
+            self.people,
         )
         target = node[self.leaf]
         cost = level[target] - level[self.leaf]
@@ -137,14 +141,16 @@ class Problem:
         return rows
 
     def support_of(self, nodes: Iterable[int]) -> int:
-        """Transactions that hold something under each of the nodes."""
-        members = np.fromiter(nodes, np.int64)
-        return int(joint_support(members, self.leaf_rows, len(self.baskets)))
+        """Transactions that hold something under each of the nodes, or people who have one."""
+        rows = joint_rows(np.fromiter(nodes, np.int64), self.leaf_rows, len(self.baskets))
+        return int(np.count_nonzero(rows)) if self.people is None else len(np.unique(self.people[rows]))
 
     def rare_sets(self, node: npt.NDArray[np.int32], up_to: int) -> npt.NDArray[np.int32]:
         """Rare sets of up to `up_to` nodes when every leaf is published as `node[leaf]` (-1: dropped), padded with -1."""
         nodes, token = rarest_first(node[self.leaf], self.support)
-        rows = laid_out(self.baskets.offsets, self.baskets.items, token, len(nodes), self.threads, self.pulse)
+        rows = laid_out(
+            self.baskets.offsets, self.baskets.items, token, len(nodes), self.threads, self.pulse, self.people
+        )
         found = over_blocks(
             lambda a, b: kernels.rare_sets(rows, a, b, self.k, up_to, MOST_PER_TOKEN),
             rows.blocks(),
@@ -157,7 +163,9 @@ class Problem:
     def conflicts(self, node: npt.NDArray[np.int32], size: int, relations: Callable[[Ints], Relations]) -> Conflicts:
         """What rare sets of up to `size` nodes say when every leaf is published as `node[leaf]` (-1: dropped)."""
         nodes, token = rarest_first(node[self.leaf], self.support)
-        rows = laid_out(self.baskets.offsets, self.baskets.items, token, len(nodes), self.threads, self.pulse)
+        rows = laid_out(
+            self.baskets.offsets, self.baskets.items, token, len(nodes), self.threads, self.pulse, self.people
+        )
         return self._conflicts(rows, rows.blocks(), size, relations(nodes.astype(np.int64)))
 
     def conflicts_at_all_levels(
@@ -175,7 +183,7 @@ class Problem:
             sets *= np.maximum(0, np.arange(len(times)) - i) / (i + 1)
         if lengths.sum(dtype=np.int64) > MOST_EXPANDED or sets.sum() > MOST_SETS:
             return None
-        rows = rows_at_all_levels(baskets.offsets, baskets.items, paths, lengths, self.threads, self.pulse)
+        rows = rows_at_all_levels(baskets.offsets, baskets.items, paths, lengths, self.threads, self.pulse, self.people)
         return self._conflicts(rows, rows.blocks(n_first=n_new), size, relations(tokens))
 
     def _paths(self, tokens: Ints) -> Paths:
@@ -229,17 +237,28 @@ def cut_loss(problem: Counts, node: npt.NDArray[np.int32]) -> float:
     return problem.price.share(problem.price.of_cut(node, problem.occurrences), int(problem.occurrences.sum()))
 
 
-def _people_of_several_rows(people: npt.NDArray[np.int32] | None) -> npt.NDArray[np.int32] | None:
-    """The person of each row; None where nobody has two, for rows are people then."""
-    return None if people is None or len(np.unique(people)) == len(people) else people
+def rows_by_person(people: npt.NDArray[np.int32] | None) -> Ints | None:
+    """The rows in an order in which those of a person stand together; None where nobody has two, for rows are people then."""
+    return None if people is None or len(np.unique(people)) == len(people) else np.argsort(people, kind="stable")
 
 
-def check_reachable(guarantee: KmAnonymity, filled: int) -> None:
-    """Raises if the `filled` transactions, those that hold any item, are too few for any cut to help."""
+def crowd_of(baskets: Baskets) -> int:
+    """How many transactions hold any item, or how many people have one that does."""
+    filled = baskets.lengths > 0
+    return int(np.count_nonzero(filled)) if baskets.people is None else len(np.unique(baskets.people[filled]))
+
+
+def _offsets_of_people(offsets: Ints, people: npt.NDArray[np.int32]) -> Ints:
+    """Where the items of each person begin, in rows that stand by person."""
+    return offsets[np.concatenate(([0], 1 + np.flatnonzero(np.diff(people)), [len(people)]))]
+
+
+def check_reachable(guarantee: KmAnonymity, filled: int, *, in_people: bool = False) -> None:
+    """Raises if the `filled` transactions, those that hold any item, or their people, are too few for any cut to help."""
     if 0 < filled < guarantee.k:
+        who = ("person has", "people have") if in_people else ("transaction holds", "transactions hold")
         raise Unreachable(
-            f"{guarantee} cannot be reached: only "
-            f"{number_of(filled, 'transaction holds', 'transactions hold')} any item, fewer than k = {guarantee.k:,}; "
+            f"{guarantee} cannot be reached: only {number_of(filled, *who)} any item, fewer than k = {guarantee.k:,}; "
             "choose a smaller k"
         )
 
@@ -274,7 +293,7 @@ def _apart(tokens: Ints) -> Relations:
 
 @dataclass(frozen=True)
 class RareCategories:
-    """A set of at most m top-level categories that stand together in fewer than k transactions, but in some."""
+    """A set of at most m top-level categories that stand together in fewer than k transactions, or those of fewer people, but in some."""
 
     names: tuple[str, ...]
     support: int

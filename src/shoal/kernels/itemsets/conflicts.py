@@ -27,6 +27,8 @@ from shoal.kernels.itemsets.prefixes import (
     gathered_tails,
     home_of,
     new_walk,
+    note_person,
+    row_behind,
     spread_places,
     start_walk,
     with_children,
@@ -88,6 +90,7 @@ def rows_at_all_levels(
     lengths: npt.NDArray[np.int32],
     threads: int | None,
     pulse: Pulse,
+    people: npt.NDArray[np.int32] | None = None,
 ) -> Rows:
     """The rows with all tokens of their items, laid out for walks."""
     home = home_of(items)
@@ -105,7 +108,7 @@ def rows_at_all_levels(
         support += more_support
         volume += more_volume
     volume[support == 1] = 0
-    return Rows(at, tails, lengths, support, volume)
+    return Rows(at, tails, lengths, support, volume, support).of_people(people)
 
 
 def conflicts(rows: Rows, first: int, last: int, k: int, m: int, relations: Relations) -> Conflicts:
@@ -113,10 +116,14 @@ def conflicts(rows: Rows, first: int, last: int, k: int, m: int, relations: Rela
     gathered = gathered_tails(rows, first, last, m)
     found = relations.conflicts.copy()
     if m == 2:
-        steps = find_conflicting_pairs(gathered, rows.support, first, last, k, relations, found)
+        steps = find_conflicting_pairs(
+            gathered, rows.support, rows.crowd, rows.people, first, last, k, relations, found
+        )
         clashes = np.empty((0, m), np.int32)
     else:
-        clashes, steps = find_conflicts(gathered, rows.support, first, last, k, m, relations, found, MOST_CLASHES)
+        clashes, steps = find_conflicts(
+            gathered, rows.support, rows.crowd, rows.people, first, last, k, m, relations, found, MOST_CLASHES
+        )
     found &= ~relations.conflicts
     return Conflicts(_bits_set(found), clashes, len(clashes) < MOST_CLASHES, int(steps))
 
@@ -169,27 +176,30 @@ def _write_tokens(offsets, items, paths, at, tails, first, last):
 
 
 @nb.njit(cache=True, nogil=True)
-def find_conflicting_pairs(gathered, support_of, first, last, k, relations, found):
+def find_conflicting_pairs(gathered, support_of, crowd_of, people, first, last, k, relations, found):
     """`find_conflicts` where m is 2: the steps."""
     tails, entries = gathered.tails, gathered.entries
     above = relations.above
-    count, touched = np.zeros(len(support_of), np.int32), np.empty(len(support_of) + 1, np.int32)
+    walk = new_walk(len(support_of), 2, people)
+    count, touched = walk.counter, walk.touched
     pair, said = np.empty(2, np.int32), np.empty(2, np.int32)
     steps = np.int64(0)
     for a in range(first, last):
-        if support_of[a] < max(k, 2) or above[a] < 0 or has(found[above[a]], above[a]):
+        if crowd_of[a] < max(k, 2) or above[a] < 0 or has(found[above[a]], above[a]):
             continue
         n_touched = 0
         for i in range(gathered.starts[a - first], gathered.starts[a - first] + support_of[a]):
             p = entries[i] + 1
+            row = row_behind(tails, p, people)
             while tails[p] >= 0:
                 touched[n_touched] = tails[p]
                 n_touched += count[tails[p]] == 0
+                note_person(people, walk, tails[p], row, count[tails[p]], True)
                 count[tails[p]] += 1
                 p += 1
             steps += p - entries[i]
         for t in range(n_touched):
-            if count[touched[t]] < k:
+            if walk.crowd[touched[t]] < k:
                 pair[0], pair[1] = above[a], above[touched[t]]
                 what_it_says(pair, 1, relations.below, found, said)
             count[touched[t]] = 0
@@ -197,10 +207,10 @@ def find_conflicting_pairs(gathered, support_of, first, last, k, relations, foun
 
 
 @nb.njit(cache=True, nogil=True)
-def find_conflicts(gathered, support_of, first, last, k, m, relations, found, most):
+def find_conflicts(gathered, support_of, crowd_of, people, first, last, k, m, relations, found, most):
     """Add what rare sets say about one or two nodes to `found`; returns (clashes, steps), at most `most` clashes."""
     tails, starts, entries, places, ends = gathered
-    walk = new_walk(len(support_of), m)
+    walk = new_walk(len(support_of), m, people)
     prefix = np.empty(m + 1, np.int32)
     said = np.empty(m + 1, np.int32)
     table = np.full(1024, -1, np.int64)
@@ -210,7 +220,7 @@ def find_conflicts(gathered, support_of, first, last, k, m, relations, found, mo
     for a in range(first, last):
         n_first = support_of[a]
         above = relations.above[a]
-        if n_first < max(k, 2) or m == 1 or above < 0 or has(found[above], above):
+        if crowd_of[a] < max(k, 2) or m == 1 or above < 0 or has(found[above], above):
             continue
         if n_first > len(places):
             places, ends = np.empty(2 * n_first, np.int64), np.empty(2 * n_first, np.int64)
@@ -227,11 +237,11 @@ def find_conflicts(gathered, support_of, first, last, k, m, relations, found, mo
             begin, end = walk.begin[child], walk.end[child]
             prefix[depth] = relations.above[walk.token[child]]
             size = depth + 1
-            n_touched = count_tails(tails, places, ends, begin, end, walk.counter, walk.touched)
+            n_touched = count_tails(tails, places, ends, begin, end, walk, people)
             for i in range(begin, end):
                 steps += ends[i] - places[i]
             for t in range(n_touched):
-                if walk.counter[walk.touched[t]] >= k:
+                if walk.crowd[walk.touched[t]] >= k:
                     continue
                 prefix[size] = relations.above[walk.touched[t]]
                 n_said = what_it_says(prefix, size, relations.below, found, said)
@@ -257,7 +267,7 @@ def open_free_frame(walk, depth, n_touched, k, support, prefix, above, found):
     for t in range(n_touched):
         token = walk.touched[t]
         walk.slot[token] = -1
-        if k <= walk.counter[token] < support:
+        if k <= walk.crowd[token] and walk.counter[token] < support:
             free = not has(found[above[token]], above[token])
             for i in range(depth + 1):
                 if has(found[prefix[i]], above[token]):

@@ -68,7 +68,7 @@ def generalize_breaches(offsets, tails, row_offsets, rows, node_of, k, size, any
     gone = tree.gone
     stamp = np.zeros(len(offsets) - 1, np.int32)
     clock = np.zeros(1, np.int64)
-    walk = new_walk(n_ranks, size)
+    walk = new_walk(n_ranks, size, None)
     count, slot, touched = walk.counter, walk.slot, walk.touched
     path = np.empty(size + 1, np.int32)
     places, ends = np.empty(4096, np.int64), np.empty(4096, np.int64)

@@ -9,9 +9,8 @@ one. The rows that hold a node are one stretch of `under.rows` (leaves depth fir
 quickly made, with that token in front. Whatever changes in the search only concerns itemsets with certain tokens: those
 alone are walked again.
 
-Where several rows are one person's, a set is rare when fewer than k people have rows that hold it. Rows then stand by person, so that in
-any list of rows those of a person follow each other, and a change of person is a person more. `people` is None where every row is a
-person: the steps that ask it are compiled to nothing.
+Where several rows are one person's, a set is rare when fewer than k people have rows that hold it (`prefixes`). The rows of a node are then
+put in order before they are counted.
 """
 
 from typing import Any, NamedTuple
@@ -22,7 +21,7 @@ import numpy.typing as npt
 from shoal.kernels import compiler as nb
 from shoal.kernels.arrays import larger, sort_range, with_place
 from shoal.kernels.itemsets.nodes import LeafRows, covers, width
-from shoal.kernels.itemsets.prefixes import Walk, close_frame, new_walk, start_walk, with_children
+from shoal.kernels.itemsets.prefixes import Walk, close_frame, new_walk, note_person, start_walk, with_children
 
 LOOK_UP = 200
 """Looking up one itemset costs about as much as walking over this many rows of a token."""
@@ -51,7 +50,7 @@ class TokenRows(NamedTuple):
     k: int
     m: int
     people: npt.NDArray[np.int32] | None = None
-    """Per row its person, ascending; None where every row is a person. (Rows that are rewritten are not counted so.)"""
+    """Per row its person, ascending; None where every row is a person."""
 
 
 class Choice(NamedTuple):
@@ -97,10 +96,6 @@ class Scratch(NamedTuple):
     by_token: npt.NDArray[np.int32]
     wanted: npt.NDArray[np.bool_]
     """A mark per row, none set."""
-    crowd: npt.NDArray[np.int32] | None = None
-    """Per node the people who were counted, where rows are not people, ..."""
-    latest: npt.NDArray[np.int32] | None = None
-    """... and the last of them."""
 
 
 class Asked(NamedTuple):
@@ -112,9 +107,9 @@ class Asked(NamedTuple):
     near: npt.NDArray[np.int32]
 
 
-def new_scratch(n_nodes: int, n_rows: int, m: int, by_people: bool = False) -> Scratch:
+def new_scratch(n_nodes: int, n_rows: int, m: int, people: npt.NDArray[np.int32] | None = None) -> Scratch:
     return Scratch(
-        walk=new_walk.py_func(n_nodes, m),  # nothing to compile for a few arrays
+        walk=new_walk.py_func(n_nodes, m, people),  # nothing to compile for a few arrays
         seen=np.zeros(n_rows + 1, np.int32),
         is_near=np.zeros(n_nodes + 1, np.int32),
         work=np.zeros(1, np.int64),
@@ -123,8 +118,6 @@ def new_scratch(n_nodes: int, n_rows: int, m: int, by_people: bool = False) -> S
         hits=np.zeros(n_nodes, np.int32),
         by_token=np.zeros(n_nodes, np.int32),
         wanted=np.zeros(n_rows, np.bool_),
-        crowd=np.zeros(n_nodes, np.int32) if by_people else None,
-        latest=np.zeros(n_nodes, np.int32) if by_people else None,
     )
 
 
@@ -174,22 +167,11 @@ def _people_held(people, held, n_held):
 
 
 @nb.step
-def _note_person(people, crowd, latest, token, row, count, is_there):
-    """Count the person of the row among those of the token, which was met `count` times before."""
-    if people is not None:
-        if count == 0:
-            crowd[token] = 0
-        if is_there and (crowd[token] == 0 or latest[token] != people[row]):
-            crowd[token] += 1
-            latest[token] = people[row]
-
-
-@nb.step
-def _people_or_rows(people, crowd, token, rows_counted):
+def _people_or_rows(people, walk, token, rows_counted):
     """What has to reach k."""
     if people is None:
         return np.int64(rows_counted)
-    return np.int64(crowd[token])
+    return np.int64(walk.crowd[token])
 
 
 @nb.step
@@ -205,6 +187,19 @@ def _is_more(people, held, n_held, row):
         else:
             high = middle
     return np.int64(low == n_held or people[held[low]] != people[row])
+
+
+@nb.step
+def _with_person(people, who, n, row):
+    """The person of the row among the first n, who stand in order: how many there are now. Nobody asks who, where every row is a person."""
+    if people is not None:
+        at = np.searchsorted(who[:n], people[row])
+        if at < n and who[at] == people[row]:
+            return n
+        for i in range(n, at, -1):
+            who[i] = who[i - 1]
+        who[at] = people[row]
+    return n + 1
 
 
 @nb.step
@@ -266,6 +261,8 @@ def _rows_under(rows, scratch, node):
             seen[row] = stamp
             held[n] = row
             n += 1
+    if rows.people is not None:
+        sort_range(held, 0, n)
     return n
 
 
@@ -283,7 +280,7 @@ def _count_beside(rows, scratch, n_living, later_only):
             count = tally[tok[p]]
             touched[n_touched] = tok[p]
             n_touched += (count == 0) & alive[p]
-            _note_person(rows.people, scratch.crowd, scratch.latest, tok[p], scratch.held[h], count, alive[p])
+            note_person(rows.people, scratch.walk, tok[p], scratch.held[h], count, alive[p])
             tally[tok[p]] = count + alive[p]
             p += 1
     return n_touched
@@ -303,7 +300,7 @@ def _rare_pairs(rows, scratch, token, n_living, few, later_only, occ_row, occ, n
             tally[other] = k
             continue
         beside += tally[other]
-        support = _people_or_rows(rows.people, scratch.crowd, other, tally[other])
+        support = _people_or_rows(rows.people, scratch.walk, other, tally[other])
         n_rare += tally[other] if support < k else 0
         tally[other] = support
     scratch.work[0] += 2 * (beside + n_living) + 1
@@ -329,9 +326,7 @@ def _rare_pairs(rows, scratch, token, n_living, few, later_only, occ_row, occ, n
 
 
 @nb.step
-def walk_rare(
-    tails, entries, n_first, token, k, m, n_counted, report_from, walk, work, occ_row, occ, n_occ, people, crowd, latest
-):
+def walk_rare(tails, entries, n_first, token, k, m, n_counted, report_from, walk, work, occ_row, occ, n_occ, people):
     """Report rows (numbered `report_from` or higher) that hold a rare itemset of two to m tokens starting with `token`.
 
     `entries[:n_first]` are the places right before the tails behind that token; a tail ends with -(row + 1). Only rows
@@ -370,7 +365,7 @@ def walk_rare(
                 before = tally[tails[p]]
                 touched[n_touched] = tails[p]
                 n_touched += before == 0
-                _note_person(people, crowd, latest, tails[p], row, before, row < n_counted)
+                note_person(people, walk, tails[p], row, before, row < n_counted)
                 tally[tails[p]] = before + each
         n_rare = 0
         n_children, top = walk.last[depth], walk.top[depth]
@@ -383,7 +378,7 @@ def walk_rare(
             mark[item] = -1
             if reported == 0:
                 continue
-            if _people_or_rows(people, crowd, item, held) < k:
+            if _people_or_rows(people, walk, item, held) < k:
                 n_rare += reported
                 mark[item] = -2
             elif size + 1 < m and held < support:
@@ -506,8 +501,6 @@ def find_rare_sets(rows, scratch, asked, first, last, later_only):
             occ,
             n_occ,
             rows.people,
-            scratch.crowd,
-            scratch.latest,
         )
     return occ_row[:n_occ], occ[: n_occ * m]
 
@@ -554,7 +547,7 @@ def rare_near(rows, seen, asked, i, occ_row, occ, n_occ):
     token, near, near_to = asked.tokens[i], asked.near, asked.near_to[i]
     members = np.empty(m, np.int32)
     at = np.empty(m, np.int64)
-    held = np.empty(k, np.int32)
+    held, who = np.empty(k, np.int32), np.empty(k, np.int32)
     members[0] = token
     size = 1
     at[0] = asked.near_from[i] - 1
@@ -580,7 +573,7 @@ def rare_near(rows, seen, asked, i, occ_row, occ, n_occ):
                         there += tok[p] == members[j]
                 p += 1
             if there == size:
-                crowd += _is_more(rows.people, held, support, row)
+                crowd = _with_person(rows.people, who, crowd, row)
                 held = with_place(held, support)
                 held[support] = row
                 support += 1
@@ -865,7 +858,7 @@ def put_back_pairs(rows, scratch, tokens, everywhere):
             n_touched = _count_beside(rows, scratch, n_living, False)
             work[0] += n_living
             for t in range(n_touched):
-                tally[touched[t]] = _people_or_rows(rows.people, scratch.crowd, touched[t], tally[touched[t]])
+                tally[touched[t]] = _people_or_rows(rows.people, scratch.walk, touched[t], tally[touched[t]])
             tally[token] = k
         for c in range(n_candidates):
             p = offsets[row_of[c]] + row_of[c]
@@ -948,8 +941,6 @@ def put_back_sets(rows, scratch, tokens, everywhere):
                 occ,
                 np.int64(0),
                 _people_of_entries(rows.people, held, n_living, n_entries),
-                scratch.crowd,
-                scratch.latest,
             )
             for o in range(n_occ):
                 row_of[begin + occ_row[o] - n_living] = -1

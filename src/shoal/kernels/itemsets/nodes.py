@@ -65,19 +65,16 @@ def rows_by_position(
 
 
 @nb.njit(cache=True, nogil=True)
-def joint_support(nodes, under, n_rows):
-    """Rows that hold something under each of the nodes; an entry of four bytes a row is all it takes."""
+def joint_rows(nodes, under, n_rows):
+    """Which rows hold something under each of the nodes; an entry of four bytes a row is all it takes."""
     span, starts, rows = under
     reached = np.zeros(n_rows, np.int32)
-    support = n_rows
     for i in range(len(nodes)):
         # A row has reached i when it holds something under the first i nodes.
-        support = 0
         for p in range(starts[span[nodes[i], 0]], starts[span[nodes[i], 1]]):
             if reached[rows[p]] == i:
                 reached[rows[p]] = i + 1
-                support += 1
-    return support
+    return reached == len(nodes)
 
 
 @nb.step

@@ -9,6 +9,10 @@ A walk visits every set of tokens at its prefix. A prefix owns the places of its
 over what stands behind them gives the support of all extensions at once. Extensions worth a visit become children: their places are
 bucketed by token on a stack. What a walk does at a prefix is its own; counting, choosing children and bucketing are here.
 
+Where several rows are one person's, what has to reach k are people. Rows then stand by person, so that in any list of rows those of a
+person follow each other, and a change of person is a person more. `people` is None where every row is a person: the steps that ask it
+are compiled to nothing.
+
 Where memory is limited, rows come from a mapped file that knows the limit (`home_of`). The laid-out rows then lie in a file too, blocks of
 first tokens are cut so that what all threads gather fits, and the tails of a single token that do not fit go to a file.
 """
@@ -63,6 +67,14 @@ class Rows(NamedTuple):
     lengths: npt.NDArray[np.int32]
     support: npt.NDArray[np.int64]
     volume: npt.NDArray[np.int64]
+    crowd: npt.NDArray[np.int64]
+    """Per token, what has to reach k: the people who have it, or its rows."""
+    people: npt.NDArray[np.int32] | None = None
+    """Per row its person, ascending; None where every row is a person."""
+
+    def of_people(self, people: npt.NDArray[np.int32] | None) -> Rows:
+        """The same rows, of these people."""
+        return self if people is None else self._replace(people=people, crowd=people_of_tokens(self, people))
 
     def blocks(self, work: npt.NDArray[np.float64] | None = None, n_first: int | None = None) -> list[tuple[int, int]]:
         """Ranges of first tokens, or of the first `n_first` alone, of about equal work; they depend on the data alone."""
@@ -99,6 +111,7 @@ def laid_out(
     n_tokens: int,
     threads: int | None = None,
     progress: Callable[[float], None] | None = None,
+    people: npt.NDArray[np.int32] | None = None,
 ) -> Rows:
     """The rows under a recoding `token[item]` (negative: dropped)."""
     n_rows = len(offsets) - 1
@@ -117,7 +130,21 @@ def laid_out(
         support += more_support
         volume += more_volume
     volume[support == 1] = 0
-    return Rows(offsets, tails, lengths, support, volume)
+    return Rows(offsets, tails, lengths, support, volume, support).of_people(people)
+
+
+@nb.njit(cache=True, nogil=True)
+def people_of_tokens(rows, people):
+    """Per token, how many people have a row with it."""
+    n = len(rows.support)
+    crowd, latest = np.zeros(n, np.int64), np.full(n, -1, np.int64)
+    for row in range(len(rows.lengths)):
+        start = rows.offsets[row] + row
+        for p in range(start, start + rows.lengths[row]):
+            token = rows.tails[p]
+            crowd[token] += latest[token] != people[row]
+            latest[token] = people[row]
+    return crowd
 
 
 @nb.njit(cache=True, nogil=True)
@@ -207,7 +234,7 @@ class Gathered(NamedTuple):
 @nb.njit(cache=True, nogil=True)
 def gather(rows, first, last, gathered, entries):
     """Fill the tails and the entries of the tokens [first, last); returns `starts`."""
-    offsets, tails, lengths, support, volume = rows
+    offsets, tails, lengths, support, volume = rows.offsets, rows.tails, rows.lengths, rows.support, rows.volume
     n_tokens = last - first
     starts = np.zeros(n_tokens + 1, np.int64)
     at = np.empty(n_tokens, np.int64)
@@ -261,7 +288,11 @@ class Walk(NamedTuple):
     """Counters and stacks of a walk. Frame d holds the children of a prefix of d tokens; frame 0 the first token alone."""
 
     counter: npt.NDArray[np.int32]
-    """Per token, 0 between two prefixes."""
+    """Per token the rows, 0 between two prefixes."""
+    crowd: npt.NDArray[np.int32]
+    """Per token that was counted its people, which are the same counters where every row is a person, ..."""
+    latest: npt.NDArray[np.int32]
+    """... and the last of them."""
     slot: npt.NDArray[np.int64]
     """Per token that was counted, the child it became, or a negative number."""
     touched: npt.NDArray[np.int32]
@@ -281,10 +312,13 @@ class Walk(NamedTuple):
 
 
 @nb.njit(cache=True, nogil=True)
-def new_walk(n_tokens, m):
+def new_walk(n_tokens, m, people):
     """The counters and stacks of walks over sets of up to m tokens."""
+    counter = np.zeros(n_tokens, np.int32)
     return Walk(
-        np.zeros(n_tokens, np.int32),
+        counter,
+        counter if people is None else np.zeros(n_tokens, np.int32),
+        np.zeros(0 if people is None else n_tokens, np.int32),
         np.zeros(n_tokens, np.int64),
         np.empty(n_tokens + 1, np.int32),
         np.empty(1024, np.int32),
@@ -300,7 +334,8 @@ def new_walk(n_tokens, m):
 def with_children(walk, needed):
     """The same walk with room for at least so many children."""
     token, begin, end = larger(walk.token, needed), larger(walk.begin, needed), larger(walk.end, needed)
-    return Walk(walk.counter, walk.slot, walk.touched, token, begin, end, walk.following, walk.last, walk.top)
+    counter, crowd, latest = walk.counter, walk.crowd, walk.latest
+    return Walk(counter, crowd, latest, walk.slot, walk.touched, token, begin, end, walk.following, walk.last, walk.top)
 
 
 @nb.step
@@ -312,16 +347,40 @@ def start_walk(walk, token, n_places):
 
 
 @nb.step
-def count_tails(tails, places, ends, begin, end, count, touched):
+def note_person(people, walk, token, row, count, is_there):
+    """Count the person of the row among those of the token, which was met `count` times before."""
+    if people is not None:
+        if count == 0:
+            walk.crowd[token] = 0
+        if is_there and (walk.crowd[token] == 0 or walk.latest[token] != people[row]):
+            walk.crowd[token] += 1
+            walk.latest[token] = people[row]
+
+
+@nb.step
+def row_behind(tails, p, people):
+    """The row that a tail is of, if anybody asks whose that is."""
+    if people is not None:
+        while tails[p] >= 0:
+            p += 1
+        return -tails[p] - 1
+    return np.int64(0)
+
+
+@nb.step
+def count_tails(tails, places, ends, begin, end, walk, people):
     """Count the tokens behind the places [begin, end), and fill in where their tails end: how many tokens were touched."""
+    count, touched = walk.counter, walk.touched
     n_touched = 0
     for i in range(begin, end):
         p = places[i] + 1
+        row = row_behind(tails, p, people)
         token = tails[p]
         while token >= 0:
             if count[token] == 0:
                 touched[n_touched] = token
                 n_touched += 1
+            note_person(people, walk, token, row, count[token], True)
             count[token] += 1
             p += 1
             token = tails[p]
@@ -346,7 +405,7 @@ def add_child(walk, child, token, top):
 
 @nb.step
 def open_frame(walk, depth, n_touched, k, support):
-    """Make children of the tokens that at least k and not all rows of the prefix hold, clear the counts: whether there are any.
+    """Make children of the tokens that at least k people and not all rows of the prefix hold, clear the counts: whether there are any.
 
     (A token in all rows of the prefix adds nothing to what the prefix and its other children tell.)
     """
@@ -354,7 +413,7 @@ def open_frame(walk, depth, n_touched, k, support):
     for t in range(n_touched):
         token = walk.touched[t]
         walk.slot[token] = -1
-        if k <= walk.counter[token] < support:
+        if k <= walk.crowd[token] and walk.counter[token] < support:
             add_child(walk, child, token, top)
             top += walk.counter[token]
             child += 1

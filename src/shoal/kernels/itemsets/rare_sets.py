@@ -25,39 +25,42 @@ from shoal.kernels.itemsets.prefixes import (
 
 
 def rare_sets(rows: Rows, first: int, last: int, k: int, m: int, most: int) -> npt.NDArray[np.int32]:
-    """Itemsets of up to m tokens in fewer than k rows, no prefix of which is rare, whose first token is in [first, last).
+    """Itemsets of up to m tokens that fewer than k people have in a row, no prefix of which is rare, whose first token is in [first, last).
 
     Tokens are numbered rarest first. At most `most` sets per first token, m places each, unused ones -1, one after the other.
     """
     if k < 2:
         return np.empty(0, np.int32)
     gathered, nothing = gathered_tails(rows, first, last, m), np.empty(0, np.uint8)
-    sets: npt.NDArray[np.int32] = find_rare_sets(gathered, rows.support, first, last, k, m, most, nothing)
+    sets: npt.NDArray[np.int32] = find_rare_sets(
+        gathered, rows.support, rows.crowd, rows.people, first, last, k, m, most, nothing
+    )
     return sets
 
 
 def mark_exposed(rows: Rows, first: int, last: int, k: int, m: int, exposed: npt.NDArray[np.uint8]) -> None:
-    """Mark the rows of sets of exactly m >= 2 tokens that begin in [first, last) and have fewer than k rows.
+    """Mark the rows of sets of exactly m >= 2 tokens that begin in [first, last) and are in rows of fewer than k people.
 
     Call with m = 2, 3, ...: a set with a smaller one in it that is rare, or of the same rows, is left out, as that was marked before.
     """
-    find_rare_sets(gathered_tails(rows, first, last, m), rows.support, first, last, k, m, 1, exposed)
+    gathered = gathered_tails(rows, first, last, m)
+    find_rare_sets(gathered, rows.support, rows.crowd, rows.people, first, last, k, m, 1, exposed)
 
 
 @nb.njit(cache=True, nogil=True)
-def find_rare_sets(gathered, support_of, first, last, k, m, most, exposed):
+def find_rare_sets(gathered, support_of, crowd_of, people, first, last, k, m, most, exposed):
     """List the rare sets of up to m tokens, or mark the rows of those of m tokens if there is an entry of `exposed` for each row."""
     tails, starts, entries, places, ends = gathered
     marking = len(exposed) > 0
-    walk = new_walk(len(support_of), m)
+    walk = new_walk(len(support_of), m, people)
     sets = np.empty(64 * m, np.int32)
     n_sets = 0
     prefix = np.full(m + 1, -1, np.int32)
     for a in range(first, last):
         n_first = support_of[a]
         limit = n_sets + most
-        if n_first < max(k, 2) or m == 1:
-            if 0 < n_first < k and not marking:
+        if crowd_of[a] < max(k, 2) or m == 1:
+            if 0 < crowd_of[a] < k and not marking:
                 prefix[0] = a
                 sets = put_set(sets, n_sets, m, prefix, 1)
                 n_sets += 1
@@ -77,18 +80,18 @@ def find_rare_sets(gathered, support_of, first, last, k, m, most, exposed):
             begin, end = walk.begin[child], walk.end[child]
             prefix[depth] = walk.token[child]
             size = depth + 1
-            n_touched = count_tails(tails, places, ends, begin, end, walk.counter, walk.touched)
+            n_touched = count_tails(tails, places, ends, begin, end, walk, people)
             if not marking or size + 1 == m:
                 any_rare = False
                 for t in range(n_touched):
-                    if walk.counter[walk.touched[t]] < k:
+                    if walk.crowd[walk.touched[t]] < k:
                         any_rare = True
                         if not marking and n_sets < limit:
                             prefix[size] = walk.touched[t]
                             sets = put_set(sets, n_sets, m, prefix, size + 1)
                             n_sets += 1
                 if marking and any_rare:
-                    mark_holders(tails, places, ends, begin, end, walk.counter, k, exposed)
+                    mark_holders(tails, places, ends, begin, end, walk.crowd, k, exposed)
             if size + 1 == m:
                 clear_counts(walk, n_touched)
                 continue
@@ -113,14 +116,14 @@ def put_set(sets, n_sets, m, prefix, size):
 
 
 @nb.step
-def mark_holders(tails, places, ends, begin, end, count, k, exposed):
+def mark_holders(tails, places, ends, begin, end, crowd, k, exposed):
     """Mark the rows that have one of the rare tokens behind their place."""
     for i in range(begin, end):
         row = -tails[ends[i]] - 1
         if exposed[row]:
             continue
         for p in range(places[i] + 1, ends[i]):
-            if count[tails[p]] < k:
+            if crowd[tails[p]] < k:
                 exposed[row] = 1
                 break
 
