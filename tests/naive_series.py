@@ -8,11 +8,11 @@ from itertools import combinations, product
 import naive
 
 
-def publishable(rows, k, m):
+def publishable(rows, k, m, people=None):
     """The numbers of the rows in the largest set of rows that keeps the promise by itself: rows that break it go, one after the other."""
-    stays = set(range(len(rows)))
+    stays, people = set(range(len(rows))), people or range(len(rows))
     while True:
-        supports = naive.itemset_supports([rows[i] for i in stays], m)
+        supports = naive.people_supports([rows[i] for i in stays], [people[i] for i in stays], m)
         exposed = {i for i in stays if any(supports[s] < k for s in naive.itemset_supports([rows[i]], m))}
         if not exposed:
             return stays

@@ -267,6 +267,7 @@ def release_of(plan: Plan, progress: Progress | None = None, read: Read | None =
 def _unpublished(plan: Plan, turn: Turn, guarantee: Any, started: float) -> Release:
     """The release of a turn in which nothing is published."""
     data = without_password(plan.data)
+    guarantee = promised_in_people(guarantee) if "counted" in turn.ledger.promise else guarantee
     nothing = turn.source.baskets.take(np.zeros(0, np.int64))
     return Release(
         published=nothing,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -42,6 +44,17 @@ def test_the_largest_set_of_rows_is_found(world):
     promise = shoal.KmAnonymity(k, m)
     stays = publishable(tokens, promise, 1)
     assert set(np.flatnonzero(stays).tolist()) == naive_series.publishable([frozenset(row) for row in rows], k, m)
+
+
+@given(worlds(), st.data())
+@settings(max_examples=60)
+def test_the_largest_set_of_rows_is_found_in_people(world, data):
+    _, rows, k, m = world
+    people = data.draw(st.lists(st.integers(0, 5), min_size=len(rows), max_size=len(rows)))
+    tokens = replace(Baskets.from_rows([[str(i) for i in row] for row in rows]), people=np.array(people, np.int32))
+    stays = publishable(tokens, shoal.KmAnonymity(k, m), 1)
+    told = naive_series.publishable([frozenset(row) for row in rows], k, m, people)
+    assert set(np.flatnonzero(stays).tolist()) == told
 
 
 @given(worlds())
@@ -110,6 +123,60 @@ def test_every_batch_and_every_stack_keeps_the_promise(history):
         if today is not None:
             assert cut_names(today[1]) == cut_names(cut)
             assert naive.is_km_anonymous(naive_series.expressed(tree, cut, published), k, m), number
+
+
+@given(histories(), st.data())
+@settings(max_examples=80)
+def test_every_batch_and_every_stack_keeps_the_promise_in_people(history, data):
+    """Rows are named by who came when, so that it shows whose goes out: a person who waits is the same person in a later batch."""
+    tree, k, m, wait, asked, batches = history
+    promise, state = shoal.KmAnonymity(k, m, of_people=True), {}
+    came, out, stacked, whose, now = [], [], [], [], None
+    for number, rows in enumerate(batches):
+        names = data.draw(st.lists(st.sampled_from("abcde"), min_size=len(rows), max_size=len(rows)))
+        marks, people = np.unique(names, return_inverse=True)
+        new = replace(baskets_of(rows, tree), people=people.astype(np.int32))
+        came += [(name, frozenset(row)) for name, row in zip(names, new.rows(), strict=True)]
+        batch = next_batch(state, new, promise, asked, Options(threads=1), wait, marks.tolist())
+        before, state = Waiting.of(state), json.loads(json.dumps(batch.state))
+        waiting = Waiting.of(state)
+        assert set(waiting.marks) == {waiting.marks[person] for person in waiting.baskets.people.tolist()}
+        known = dict.fromkeys([*before.marks, *marks.tolist()])
+        owners = [list(known)[person] for person in batch.rows.people.tolist()]
+        out += zip(owners, map(frozenset, batch.rows.rows()), strict=True)
+        left = [
+            (waiting.marks[p], frozenset(row))
+            for p, row in zip(waiting.baskets.people, waiting.baskets.rows(), strict=True)
+        ]
+        assert Counter([*out, *left]) == Counter(came)
+        if batch.going is not None:
+            published = [frozenset(row) for row in batch.going.recoding.apply(batch.rows, 1).rows()]
+            assert naive.is_km_anonymous(published, k, m, owners)
+            assert promise.audit(batch.going.recoding.apply(batch.rows, 1)).holds
+            now = batch.going.recoding.cut
+            stacked, whose = stacked + published, whose + owners
+            assert max(waiting.ages, default=0) <= max(wait, 1) * (wait > 0)
+        if now is not None:
+            assert naive.is_km_anonymous(naive_series.expressed(tree, now, stacked), k, m, whose), number
+
+
+def test_a_row_that_waits_and_a_new_one_of_the_same_person_are_one_person():
+    tree = Hierarchy.from_parents([2, 2, -1], ["brie", "rye", "food"])
+    promise, asked = shoal.KmAnonymity(3, 1, of_people=True), ASKED | {"hierarchy": tree, "suppress": 0.0}
+
+    def then(state, *rows):
+        names = sorted({name for name, _ in rows})
+        people = np.array([names.index(name) for name, _ in rows], np.int32)
+        new = replace(Baskets.from_rows([[item] for _, item in rows]), people=people)
+        return next_batch(state, new, promise, asked, Options(), 9, names)
+
+    first = then({}, *((name, item) for name in "abc" for item in ("brie", "brie", "rye")))
+    second = then(first.state, ("d", "brie"), ("e", "brie"), ("e", "brie"))
+    assert (len(first.rows), len(second.rows), second.waiting) == (9, 0, 3)
+    same = then(second.state, ("d", "brie"))
+    assert (len(same.rows), same.waiting) == (0, 4)
+    another = then(second.state, ("f", "brie"))
+    assert (len(another.rows), another.waiting) == (4, 0)
 
 
 def test_rows_that_have_waited_long_enough_make_the_cut_coarser():

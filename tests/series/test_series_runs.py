@@ -7,6 +7,7 @@ import json
 import os
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -69,6 +70,61 @@ def test_a_series_from_flags(run):
     for files, told in ((("p1.dat", "p1.dat"), "named twice"), (("p1.dat", "w1.dat"), "no release of this series")):
         code, _, err = run("stack", "ledger.json", *files)
         assert (code, told in err) == (2, True)
+
+
+def visits(run, week, *rows, code=0, ledger="ledger.json", person=("--person", "who")):
+    """A batch of visits, each somebody's, as (who, items)."""
+    with open(f"v{week}.csv", "w") as file:
+        file.write("who,goods\n" + "".join(f"{CANARY}{who},{goods}\n" for who, goods in rows))
+    asked = ("--items", "goods", *person, "--k", "3", "--hierarchy", "tree.csv", "--suppress", "0", "--series", ledger)
+    status, out, err = run("anonymize", f"v{week}.csv", "-o", f"o{week}.csv", *asked, "--json")
+    assert status == code, err
+    return json.loads(out) if code == 0 else err
+
+
+CANARY = "canary-patient-"
+CROWD = [(who, "brie rye") for who in ("ann", "bob", "cyn") for _ in range(2)]
+
+
+def test_batches_of_people(run):
+    facts = visits(run, 1, *CROWD, *[(who, "feta") for who in ("ann", "bob", "cyn")])
+    assert (facts["rows"], facts["series"]["waiting"], facts["guarantee"]["counted"]) == (9, 0, "people")
+    assert (facts["audit"]["counted"], facts["audit"]["people"]) == ("people", 3)
+    facts = visits(run, 2, *CROWD, *[("dan", "feta")] * 4, ("eve", "feta"))
+    assert (facts["rows"], facts["series"]["waiting"]) == (6, 5)
+    facts = visits(run, 3, *CROWD, ("dan", "feta"))  # who is nobody new: six rows of feta, of two people
+    assert (facts["rows"], facts["series"]["waiting"]) == (6, 6)
+    facts = visits(run, 4, ("fay", "feta"))
+    assert (facts["rows"], facts["series"]["waiting"], facts["audit"]["people"]) == (7, 0, 3)
+    assert run("verify", "o4.csv.certificate.json", "o4.csv")[0] == 0
+    names = [f"o{week}.csv" for week in (1, 2, 3, 4)]
+    code, out, _ = run("stack", "ledger.json", *names, "-o", "all.csv", "--json")
+    assert (code, json.loads(out)["rows"], json.loads(out)["guarantee"]["counted"]) == (0, 28, "people")
+    with open("all.csv.certificate.json") as file:
+        certificate = json.load(file)
+    assert any("People were counted in each batch" in warning for warning in certificate["warnings"])
+    code, out, _ = run("verify", "all.csv.certificate.json", "all.csv")
+    assert (code, "as many people is the owner's word" in " ".join(out.split())) == (0, True)
+    assert visits(run, 4, ("fay", "feta"))["series"]["repeated"]
+    for name in os.listdir("."):
+        with open(name, "rb") as file:
+            assert (CANARY.encode() in file.read()) == name.startswith("v")
+
+
+def test_a_series_counts_people_in_all_batches_or_in_none(run):
+    visits(run, 1, *CROWD)
+    assert "counts people in all of its releases (--person); name the column" in visits(
+        run, 2, *CROWD, ("x", "rye"), code=2, person=("--drop", "who")
+    )
+    visits(run, 5, *CROWD, ledger="other.json", person=("--drop", "who"))
+    assert "counts rows in all of its releases (--person); leave it out" in visits(
+        run, 3, *CROWD, ("x", "rye"), code=2, ledger="other.json"
+    )
+    nobody = visits(run, 4, ("ann", "brie"), ledger="third.json")
+    assert (nobody["series"]["published"], nobody["guarantee"]["counted"]) == (False, "people")
+    records = shoal.records.records.Records.of(replace(shoal.read([["rye"]] * 3), people=np.arange(3, dtype=np.int32)))
+    with pytest.raises(InputError, match="whose are the rows"):
+        shoal.anonymize(records, shoal.KmAnonymity(3, 1), hierarchy="balanced:2", series="fourth.json")
 
 
 def test_what_is_shown_at_a_terminal(run):

@@ -3,12 +3,15 @@
 The first batch chooses the cut, by `hybrid` (or `exact`, which deletes nothing). Later ones keep it, so that a token means the same in
 all of them and batches can be put together; what would break the promise waits, is deleted within the budget or, when it has waited long
 enough, makes the cut coarser (`holding`). What the ledger's state holds between batches is here: the tree, the cut, and the rows that wait.
+
+Where people are counted, a row that waits has the keyed hash of its person, so that a row of the same person in a later batch makes no
+other person of it.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.algorithms import OF_SERIES, algorithm
+from shoal.algorithms.km.problem import crowd_of
 from shoal.algorithms.recoding import Options, Recoding
 from shoal.errors import InputError, number_of, option
 from shoal.guarantees.km import KmAnonymity
@@ -35,25 +39,38 @@ class Waiting:
 
     baskets: Baskets
     ages: Ints
+    marks: tuple[str, ...] = ()
+    """The keyed hashes of their people, by number, where people are counted."""
 
     @classmethod
     def of(cls, state: Mapping[str, Any]) -> Waiting:
         rows = state.get("waiting") or {"items": [], "lengths": [], "codes": [], "ages": []}
         lengths, codes = np.array(rows["lengths"], np.int64), np.array(rows["codes"], np.int64)
-        return cls(Baskets.from_codes(lengths, codes, rows["items"]), np.array(rows["ages"], np.int64))
+        whose = np.array(rows["people"], np.int32) if "people" in rows else None
+        baskets = replace(Baskets.from_codes(lengths, codes, rows["items"]), people=whose)
+        return cls(baskets, np.array(rows["ages"], np.int64), tuple(rows.get("marks", ())))
 
     def to_dict(self) -> dict[str, Any]:
         baskets = self.baskets
-        return {
+        rows = {
             "items": list(baskets.vocabulary),
             "lengths": baskets.lengths.tolist(),
             "codes": baskets.items.tolist(),
             "ages": self.ages.tolist(),
         }
+        if baskets.people is None:
+            return rows
+        people, number = np.unique(baskets.people, return_inverse=True)
+        return {**rows, "people": number.tolist(), "marks": [self.marks[person] for person in people.tolist()]}
 
-    def then(self, new: Baskets) -> Waiting:
-        """These rows, then new ones."""
-        return Waiting(joined_rows((self.baskets, new)), np.concatenate((self.ages, np.zeros(len(new), np.int64))))
+    def then(self, new: Baskets, marks: Sequence[str] = ()) -> Waiting:
+        """These rows, then new ones; `marks` are the hashes of their people."""
+        baskets, place = joined_rows((self.baskets, new)), {mark: number for number, mark in enumerate(self.marks)}
+        if new.people is not None:
+            number = np.array([place.setdefault(mark, len(place)) for mark in marks], np.int32)[new.people]
+            before = np.zeros(0, np.int32) if self.baskets.people is None else self.baskets.people
+            baskets = replace(baskets, people=np.concatenate((before, number)))
+        return Waiting(baskets, np.concatenate((self.ages, np.zeros(len(new), np.int64))), tuple(place))
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,11 +98,12 @@ def next_batch(
     asked: Mapping[str, Any],
     options: Options,
     wait: int,
+    marks: Sequence[str] = (),
 ) -> Batch:
-    """The next batch of a series, and the state after it."""
+    """The next batch of a series, and the state after it. `marks` are the keyed hashes of the people of the new rows, by number."""
     name = asked["algorithm"] or OF_SERIES[0]
     options = with_defaults(name, asked, options)
-    queue = Waiting.of(state).then(new)
+    queue = Waiting.of(state).then(new, marks)
     baskets = queue.baskets
     notes: tuple[str, ...] = ()
     going, tree, cut, changed = None, None, None, False
@@ -93,7 +111,7 @@ def next_batch(
         before = _tree_of(state["tree"])
         tree, notes = grown_tree(before, asked["hierarchy"], baskets, asked["unknown"])
         cut = cut_of(tree, state["cut"])
-    if len(baskets) - baskets.empty >= guarantee.k:
+    if crowd_of(baskets) >= guarantee.k:
         if cut is None or tree is None:
             spec = HIERARCHY if asked["hierarchy"] is None else asked["hierarchy"]
             tree = resolve_hierarchy(spec, baskets, unknown=asked["unknown"], promise=guarantee, options=options)
@@ -108,7 +126,7 @@ def next_batch(
     if going is not None:
         out[going.rows] = True
         going = replace(going, recoding=replace(going.recoding, notes=()))
-    left = Waiting(with_own_names(baskets.take(np.flatnonzero(~out))), queue.ages[~out] + 1)
+    left = Waiting(with_own_names(baskets.take(np.flatnonzero(~out))), queue.ages[~out] + 1, queue.marks)
     ages, rows = np.unique(left.ages, return_counts=True)
     return Batch(
         going=going,
@@ -152,7 +170,7 @@ def joined_rows(parts: tuple[Baskets, ...]) -> Baskets:
 
 def with_own_names(baskets: Baskets) -> Baskets:
     """The same rows, over the items that occur in them."""
-    return Baskets.from_codes(baskets.lengths, baskets.items, baskets.vocabulary)
+    return replace(Baskets.from_codes(baskets.lengths, baskets.items, baskets.vocabulary), people=baskets.people)
 
 
 def grown_tree(tree: Hierarchy, spec: Any, baskets: Baskets, unknown: str | None) -> tuple[Hierarchy, tuple[str, ...]]:

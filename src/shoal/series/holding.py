@@ -2,10 +2,11 @@
 
 A row that holds a rare set of tokens breaks the promise unless it waits, or occurrences of it are deleted. Of rows alone the answer is
 unique: two sets of rows that each keep the promise keep it together, so there is one largest (`publishable`), found by leaving out
-exposed rows until there are none. With deletions there is a choice. It is made as `hybrid` makes it, under the given cut; while that
-takes more than the budget, the rows that would lose most are held back, and the rest is looked at anew. At the end all rows come back
-that can as they are. Where rows that have waited long enough lose more than the budget, the cut becomes coarser: the parents of the
-tokens that they would lose, those first that save most for what they cost, by the price of information.
+exposed rows until there are none. (All of this is counted in people where rows say whose they are.) With deletions there is a choice. It
+is made as `hybrid` makes it, under the given cut; while that takes more than the budget, the rows that would lose most are held back,
+and the rest is looked at anew. At the end all rows come back that can as they are. Where rows that have waited long enough lose more than
+the budget, the cut becomes coarser: the parents of the tokens that they would lose, those first that save most for what they cost, by the
+price of information.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.algorithms.km.hybrid import deletions_under
-from shoal.algorithms.km.problem import Problem
+from shoal.algorithms.km.problem import Problem, crowd_of, rows_by_person
 from shoal.algorithms.recoding import Deletions, Options, Recoding
 from shoal.guarantees.km import KmAnonymity
 from shoal.hierarchy.cut import Cut
@@ -44,12 +45,12 @@ def going_out(
 ) -> Going:
     """The rows that go out under the cut, or under a coarser one where `overdue` rows need it; at most `suppress` of them is deleted."""
     nothing = Deletions(np.zeros(0, np.int64), np.zeros(0, np.int32))
-    if len(baskets) - baskets.empty < guarantee.k:  # so few that no cut helps
+    if crowd_of(baskets) < guarantee.k:  # so few that no cut helps
         return Going(np.flatnonzero(baskets.lengths == 0), Recoding(cut, baskets.vocabulary, algorithm=algorithm))
     rows, widest = np.arange(len(baskets), dtype=np.int64), None
     while True:
         part, late = baskets.take(rows), overdue[rows]
-        if len(part) - part.empty < guarantee.k:
+        if crowd_of(part) < guarantee.k:
             late &= part.lengths > 0
             if not late.any():
                 rows = rows[part.lengths == 0]
@@ -91,21 +92,27 @@ def publishable(tokens: Baskets, guarantee: KmAnonymity, threads: int | None = N
 
 
 def exposed_rows(tokens: Baskets, guarantee: KmAnonymity, threads: int | None = None) -> Marks:
-    """The rows that hold a set of up to m tokens which fewer than k rows hold."""
+    """The rows that hold a set of up to m tokens which fewer than k rows hold, or those of fewer people."""
+    if (order := rows_by_person(tokens.people)) is not None:
+        tokens = tokens.take(order)
+    people = None if order is None else tokens.people
     support, k = tokens.supports(), int(guarantee.k)
     rarest = np.argsort(support, kind="stable")
     number = np.empty(len(support), np.int32)
     number[rarest] = np.arange(len(support), dtype=np.int32)
     exposed = np.zeros(len(tokens), np.uint8)
-    exposed[tokens.rows_with(support < k)] = 1
-    rows = laid_out(tokens.offsets, tokens.items, number, len(support), threads)
+    rows = laid_out(tokens.offsets, tokens.items, number, len(support), threads, people=people)
+    exposed[tokens.rows_with(rows.crowd[number] < k)] = 1
     for size in range(2, min(int(guarantee.m), tokens.longest) + 1):
 
         def mark(a: int, b: int, size: int = size) -> None:
             mark_exposed(rows, a, b, k, size, exposed)
 
         over_blocks(mark, rows.blocks(), threads)
-    return exposed > 0
+    is_exposed = exposed > 0
+    if order is not None:
+        is_exposed[order] = exposed > 0
+    return is_exposed
 
 
 def _lost_by_row(baskets: Baskets, cut: Cut, deletions: Deletions) -> Rows:

@@ -26,7 +26,7 @@ import hmac
 import json
 import os
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -184,6 +184,11 @@ def key_of(what: Path) -> bytes:
             f"{display_name(what)}: a series needs your key, and {key_path()} can neither be read nor made; name a file for it in SHOAL_KEY"
         )
     return key
+
+
+def person_marks(names: Sequence[str], key: bytes) -> list[str]:
+    """What a state says of people instead of their names: hashes under the owner's key."""
+    return [hmac.new(key, b"person" + name.encode(), hashlib.sha256).hexdigest()[:32] for name in names]
 
 
 def can_seal() -> bool:

@@ -9,8 +9,6 @@ Who left the data, and what somebody lost, may have to stay in the release as it
 from __future__ import annotations
 
 import base64
-import hashlib
-import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -30,6 +28,7 @@ from shoal.records.baskets import Baskets
 from shoal.records.joining import joined_sets
 from shoal.records.source import Source
 from shoal.series.batches import cut_names, cut_of, grown_tree, series_tree, tree_facts
+from shoal.series.ledger import person_marks
 
 Ints = npt.NDArray[np.int64]
 
@@ -193,7 +192,7 @@ def _of_people(source: Source, past: _Past, key: bytes) -> Baskets:
         raise InputError(
             f"whose are the rows? snapshots are of people: name the column that says so with {option('person')}"
         )
-    marks = (hmac.new(key, b"person" + name.encode(), hashlib.sha256).hexdigest()[:32] for name in who)
+    marks = person_marks(who, key)
     number = np.array([past.places.setdefault(mark, len(past.places)) for mark in marks], np.int64)[sets.people]
     people, row = np.unique(number, return_inverse=True)
     united = joined_sets(sets, row.reshape(-1).astype(np.int64), len(people))

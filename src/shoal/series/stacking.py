@@ -2,7 +2,8 @@
 
 Only the published files and the ledger are read. Every token of an older batch is a node at or below a node of today's cut, for the cut has
 only become coarser: it is replaced by that node, and the rows of all batches are one set of rows then. What is rare in none of the batches
-is rare in no stack of them, but that is for the audit to say.
+is rare in no stack of them, but that is for the audit to say. It counts rows. Where the batches counted people, the files do not say whose
+rows are; but any set of tokens in a row of the stack comes from a set in that row of its batch, which k people of the batch have.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def stacked_batches(path: Path, files: Sequence[Path], reading: Mapping[str, Any
     told = [dict(entry.facts["reading"]) | dict(reading) for entry in entries]
     sources = [basket_source(file, how) for file, how in zip(files, told, strict=True)]
     published = joined_rows(tuple(_under(cut, source) for source in sources))
-    guarantee = KmAnonymity(ledger.promise["k"], ledger.promise["m"])
+    guarantee = KmAnonymity(ledger.promise["k"], ledger.promise["m"], of_people="counted" in ledger.promise)
     digest = hashlib.sha256("".join(sorted(source.sha256 for source in sources)).encode()).hexdigest()
     together = Source("the batches", Records((), published), digest, sources[-1].layout)
     series = {"id": ledger.id, "kind": ledger.kind, "release": ledger.releases, "stacked": len(entries)}
@@ -133,7 +134,7 @@ def _proposal(
             "hierarchy": {"source": tree.source, "leaves": tree.n_leaves, "height": tree.height},
         },
         certified=partial(_certified, tree, published, guarantee.k, deleted if suppress else None, series),
-        warnings=(*warnings_of(recoding, suppress), STACKED),
+        warnings=(*warnings_of(recoding, suppress), STACKED, *((OF_PEOPLE,) if guarantee.of_people else ())),
         notes=(AS_SEEN,),
     )
 
@@ -141,6 +142,10 @@ def _proposal(
 STACKED = (
     "These are batches of a series, put together: the rows of each are those that were published, their items expressed under the cut that "
     "the series has now. What the batches told one by one, they go on telling."
+)
+OF_PEOPLE = (
+    "People were counted in each batch when it was published, and records in the stack: what a row of the stack holds, at least as many "
+    "people of its batch have in a row as the promise asks for. Rows of the same people in other batches make no crowd smaller."
 )
 AS_SEEN = (
     "losses are those that a reader of the stack can see, of published occurrences: the original rows were not read"

@@ -16,6 +16,7 @@ from typing import Any
 from shoal.algorithms.recoding import Options
 from shoal.errors import InputError, number_of, option
 from shoal.guarantees.km import KmAnonymity
+from shoal.guarantees.registry import promised_in_people
 from shoal.guarantees.series.histories import SNAPSHOTS, KmOfSnapshots
 from shoal.models import Proposal
 from shoal.models.km import cut_proposal
@@ -23,7 +24,7 @@ from shoal.plan.model import Plan
 from shoal.records.records import Records
 from shoal.records.source import Source
 from shoal.series.batches import next_batch
-from shoal.series.ledger import Entry, Ledger, can_seal, check_current, key_of, read_ledger
+from shoal.series.ledger import Entry, Ledger, can_seal, check_current, key_of, person_marks, read_ledger
 from shoal.series.snapshots import FIGURES, FOR_EVER, next_snapshot
 
 LONGEST = {"batches": 4, SNAPSHOTS: FOR_EVER}
@@ -68,7 +69,9 @@ def turn_of(plan: Plan, source: Source, guarantee: Any, asked: Mapping[str, Any]
             f"{option('series')} keeps rows that wait, encrypted, which needs the cryptography library; pip install 'shoal[sign]'"
         )
     ledger = read_ledger(path)
-    kind = series.kind or "batches"
+    kind = series.kind or ("batches" if ledger is None else ledger.kind)
+    in_people = kind != SNAPSHOTS and source.records.people is not None
+    guarantee = promised_in_people(guarantee) if in_people else guarantee
     promise = {name: value for name, value in guarantee.to_dict().items() if name != "name"}
     if ledger is None:
         ledger = Ledger.first(path, kind, promise, LONGEST[kind] if series.wait is None else series.wait)
@@ -81,12 +84,12 @@ def turn_of(plan: Plan, source: Source, guarantee: Any, asked: Mapping[str, Any]
         return _repeated(path, ledger, earlier, source)
     if ledger.kind == SNAPSHOTS:
         return _turn_of_snapshot(path, ledger, source, guarantee, asked, options)
-    if source.records.people is not None:
+    if in_people and source.person_values is None:
         raise InputError(
-            f"batches count rows, not people; leave out {option('person')}, or begin a series of snapshots "
-            f"({option('series_kind', SNAPSHOTS)}) under another name"
+            f"whose are the rows? a row that waits has to be known as the same person's later on: name the column with {option('person')}"
         )
-    batch = next_batch(ledger.state, source.baskets, guarantee, asked, options, ledger.wait)
+    marks = person_marks(source.person_values or (), key_of(path))
+    batch = next_batch(ledger.state, source.baskets, guarantee, asked, options, ledger.wait, marks)
     number = ledger.releases + 1 if batch.going is not None else 0
     facts = {
         "kind": ledger.kind,
@@ -106,8 +109,8 @@ def turn_of(plan: Plan, source: Source, guarantee: Any, asked: Mapping[str, Any]
         batch.waiting,
         facts={"ages": dict(batch.ages), "cut_changed": batch.cut_changed},
     )
-    records = replace(source.records, items=batch.rows) if isinstance(source.records, Records) else source.records
-    going = replace(source, records=records)
+    records = replace(source.records, items=batch.rows, people=batch.rows.people)
+    going = replace(source, records=records, person_values=None)
     proposal, notes = None, batch.notes + _waiting_notes(batch.waiting, ledger.wait)
     if batch.going is not None:
         made = cut_proposal(batch.rows, guarantee, batch.going.recoding, asked, batch.options)
@@ -172,6 +175,11 @@ def _check_fits(ledger: Ledger, kind: str | None, promise: Mapping[str, Any]) ->
     if kind is not None and kind != ledger.kind:
         raise InputError(
             f"the series is one of {ledger.kind}, and {option('series_kind')} asks for {kind}; leave it out, or begin another series"
+        )
+    if promise.get("counted") != ledger.promise.get("counted"):
+        ask, counts = ("name the column", "people") if "counted" in ledger.promise else ("leave it out", "rows")
+        raise InputError(
+            f"the series counts {counts} in all of its releases ({option('person')}); {ask}, or begin another series"
         )
     if dict(promise) != dict(ledger.promise):
         was = KmAnonymity(ledger.promise["k"], ledger.promise["m"])
