@@ -16,6 +16,7 @@ import strategies
 from shoal.algorithms.km.exact import exact
 from shoal.algorithms.km.hybrid import hybrid
 from shoal.algorithms.km.local import local, local_in_parts
+from shoal.algorithms.km.oa import oa
 from shoal.algorithms.km.problem import Problem
 from shoal.algorithms.recoding import Options
 from shoal.errors import Unreachable
@@ -83,6 +84,16 @@ def test_where_everybody_has_one_row_the_search_is_the_same(world):
     whose = replace(baskets, people=np.arange(len(rows), dtype=np.int32)[::-1])
     plain, counted = (local(sets, KmAnonymity(k, m), hierarchy, Options(suppress=0.1)) for sets in (baskets, whose))
     assert plain.node.tolist() == counted.node.tolist()
+
+
+@settings(max_examples=60, deadline=None)
+@given(worlds_of_people(), st.sampled_from(["information", "ncp"]))
+def test_oa_finds_the_same_optimum_in_people(world, price):
+    hierarchy, baskets, k, m = world
+    cuts = [search(baskets, KmAnonymity(k, m), hierarchy, Options(price=price)) for search in (oa, exact)]
+    assert not rare_sets(cuts[0].apply(baskets), k, m)
+    losses = [loss_of(cut, baskets, Options(price=price)) for cut in cuts]
+    assert losses[0] == pytest.approx(losses[1], abs=1e-12)
 
 
 @settings(max_examples=150, deadline=None)

@@ -91,8 +91,11 @@ def test_what_counts_rows_is_refused_in_a_sentence(project):
     assert told == (
         "It counts rows, not people, and column “patient_id” says whose they are. Leave that out in Data, or take k^m-anonymity."
     )
-    project.change(lambda document: promises.choose_algorithm(document, "exact"))
-    assert "exact counts rows, not people (the role “Whose row it is”); choose local" in project.problem()
+    project.change(lambda document: promises.choose_algorithm(document, "lra"))
+    assert (
+        "lra counts rows, not people (the role “Whose row it is”); choose one of local, exact, hybrid, oa"
+        in project.problem()
+    )
 
 
 def test_a_run_counts_people_and_says_so(project, tmp_path):

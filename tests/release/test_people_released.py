@@ -76,7 +76,10 @@ def test_a_plan_has_the_role_and_gives_the_same_promise(run, visits):
     told = json.loads(out)
     assert (code, told["audit"]["counted"], told["audit"]["people"]) == (0, "people", 10)
     text = (visits / "plan.yaml").read_text()
-    for other, words in (("algorithm: exact\n", "choose local"), ("engine: spark\n", "on Spark, rows are counted")):
+    for other, words in (
+        ("algorithm: lra\n", "choose one of local, exact, hybrid, oa"),
+        ("engine: spark\n", "on Spark, rows are counted"),
+    ):
         (visits / "plan.yaml").write_text(text + other)
         code, _, error = run("run", "plan.yaml", "--check")
         assert code == 2

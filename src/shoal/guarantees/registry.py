@@ -59,7 +59,7 @@ GUARANTEES = {
     "chunks": Entry("chunks", "ChunkAnonymity", {"k": 5, "m": 2}, ("items", "id")),
 }
 COUNTING_PEOPLE: dict[str, tuple[str, ...]] = {
-    "km": ("local", "exact", "hybrid"),
+    "km": ("local", "exact", "hybrid", "oa"),
     "k": ("split", "pta", "gsc", "gray-tsp"),
     "table": ("better-of-two", "cluster", "mondrian", "full-domain", "top-down", "bottom-up"),
     "rt": ("joint", "rmerge-r", "rmerge-t", "rmerge-rt", "tmerge-r", "tmerge-t", "tmerge-rt", "rfirst", "tfirst"),
