@@ -261,9 +261,22 @@ def _rows_under(rows, scratch, node):
             seen[row] = stamp
             held[n] = row
             n += 1
-    if rows.people is not None:
-        sort_range(held, 0, n)
+    if rows.people is not None and span[node, 1] - span[node, 0] > 1:
+        _put_in_order(held, n, seen)
     return n
+
+
+@nb.step
+def _put_in_order(held, n, seen):
+    """Sort the n rows held, which have the last stamp: where they are many, by asking every row for it."""
+    if n * 8 < len(seen):
+        sort_range(held, 0, n)
+        return
+    n = 0
+    for row in range(len(seen) - 1):
+        if seen[row] == seen[-1]:
+            held[n] = row
+            n += 1
 
 
 @nb.step
