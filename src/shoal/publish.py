@@ -334,7 +334,11 @@ def _write_file(
     with (
         Upload(targets.objects, force=force) as upload,
         Publication(
-            (*targets.files, *_ledger(release)), force=force, at_last=upload.place, revised=_ledger(release)
+            (*targets.files, *_ledger(release)),
+            force=force,
+            at_last=upload.place,
+            stored=upload.data,
+            revised=_ledger(release),
         ) as publication,
         contextlib.ExitStack() as stack,
     ):
