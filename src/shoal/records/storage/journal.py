@@ -8,8 +8,9 @@ through three states, each put in place by one atomic rename:
     committed   all have their names; hidden files are left to remove
 
 The rename to `committed` is the one commit point. A process holds a lock on its claims, which the system drops when the process ends,
-however that happens: a claim without a lock is settled by whoever next reads or writes a file in its folder. Where a table belongs to the files, or
-an object in a store, that gets its name while they are being placed; what it holds tells afterwards whether that had happened.
+however that happens: a claim without a lock is settled by whoever next reads or writes a file in its folder. Where a table belongs to
+the files, or an object in a store, that gets its name while they are being placed; what it holds tells afterwards whether that had
+happened.
 
 Only journals of the same user are believed, and of what they name only that is touched which is what they say: a file is taken back if it
 has the bytes that were staged, and put back if it is the one that was there.
