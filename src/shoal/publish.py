@@ -52,7 +52,7 @@ from shoal.records.storage.publication import (
 from shoal.records.stores.remote import has_scheme, is_remote
 from shoal.records.stores.upload import Upload, check_stored, check_writable
 from shoal.records.writing import Told, flags_to_read, write_to, written_records, written_tokens
-from shoal.series.ledger import check_unchanged
+from shoal.series.ledger import check_unchanged, write_ledger
 
 if TYPE_CHECKING:
     from shoal.release import Release
@@ -284,9 +284,7 @@ def write(release: Release, targets: Targets, *, force: bool = False, progress: 
 def _write_ledger_alone(release: Release, targets: Targets) -> Written:
     """All rows wait: the ledger knows them, and nothing else is written."""
     assert release.turn is not None
-    path = release.turn.path
-    with Publication([path], revised=[path]) as publication, publication.file(path, private=True) as file:
-        file.write(release.turn.ledger.to_bytes())
+    write_ledger(release.turn.path, release.turn.ledger)
     return Written(targets, release.layout, "", 0.0)
 
 
@@ -336,7 +334,11 @@ def _write_file(
     with (
         Upload(targets.objects, force=force) as upload,
         Publication(
-            (*targets.files, *_ledger(release)), force=force, at_last=upload.place, revised=_ledger(release)
+            (*targets.files, *_ledger(release)),
+            force=force,
+            at_last=upload.place,
+            stored=upload.data,
+            revised=_ledger(release),
         ) as publication,
         contextlib.ExitStack() as stack,
     ):

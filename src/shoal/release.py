@@ -186,7 +186,8 @@ def release_of(plan: Plan, progress: Progress | None = None, read: Read | None =
     turn = None if plan.series is None else turn_of(plan, source, guarantee, asked, options)
     if turn is not None:
         if turn.proposal is None:
-            return _unpublished(plan, turn, guarantee, started)
+            return _unpublished(plan, turn, source, guarantee, started)
+        assert turn.source is not None
         source, proposal = turn.source, turn.proposal
     else:
         if source.records.people is not None:
@@ -264,24 +265,24 @@ def release_of(plan: Plan, progress: Progress | None = None, read: Read | None =
     )
 
 
-def _unpublished(plan: Plan, turn: Turn, guarantee: Any, started: float) -> Release:
+def _unpublished(plan: Plan, turn: Turn, source: Source, guarantee: Any, started: float) -> Release:
     """The release of a turn in which nothing is published."""
     data = without_password(plan.data)
     guarantee = promised_in_people(guarantee) if "counted" in turn.ledger.promise else guarantee
-    nothing = turn.source.baskets.take(np.zeros(0, np.int64))
+    nothing = source.baskets.take(np.zeros(0, np.int64))
     return Release(
         published=nothing,
         proposal=Proposal(guarantee, nothing, None, plan.algorithm or OF_SERIES[0], {}, {}),
         audit=guarantee.audit(nothing),
         keep_order=plan.keep_order,
-        source=turn.source.name,
+        source=source.name,
         inputs=(*((os.fspath(data),) if isinstance(data, str | os.PathLike) else ()), turn.path),
-        input_sha256=turn.source.sha256,
-        layout=turn.source.layout,
+        input_sha256=source.sha256,
+        layout=source.layout,
         seconds=time.monotonic() - started,
         peak_mb=peak_mb(),
         notes=turn.notes,
-        series=None if turn is None else turn.facts,
+        series=turn.facts,
         turn=turn,
     )
 

@@ -194,15 +194,15 @@ def test_batches_in_a_database():
     assert stacked.rows == 10
 
 
-def test_spark_has_no_series():
-    with pytest.raises(InputError, match="a series is published on one machine"):
+def test_snapshots_are_not_for_spark():
+    with pytest.raises(InputError, match="snapshots are not for Spark: each is searched and audited together"):
         plan_of(
             {
                 "version": 1,
                 "input": {"path": "w1.parquet"},
                 "guarantee": {"model": "km", "k": 2, "m": 2},
                 "engine": "spark",
-                "series": {"ledger": "ledger.json"},
+                "series": {"ledger": "ledger.json", "kind": "snapshots"},
             }
         )
 

@@ -207,3 +207,55 @@ def test_a_killed_publication_leaves_the_old_release_and_is_named_by_the_next(st
     written = releases[1].write(ADDRESS, force=True)
     assert any(f"s3://lake/{left[0]}" in note for note in written.notes)
     assert is_a_pair(objects(store))
+
+
+_SERIES = f"""
+import shoal
+rows = [["milk", "bread"], ["milk"], ["bread", "milk"]] * 7
+shoal.anonymize(rows, shoal.KmAnonymity(k=2, m=2), series="ledger.json").write({ADDRESS!r})
+"""
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_a_ledger_asks_the_store_what_became_of_a_run_that_was_killed(store, after, tmp_path, monkeypatch):
+    """Whether it ended before its data had their name, or after it: no batch is out that the ledger does not know."""
+    monkeypatch.setenv("SHOAL_KEY", str(tmp_path / "owner.key"))
+    process = None
+
+    def kill(method, bucket, key):
+        if (TARGET in store.names()) if after else (method == "PUT" and key == TARGET):
+            process.send_signal(signal.SIGKILL)
+            raise HungUp
+
+    store.before = kill
+    process = subprocess.Popen([sys.executable, "-c", _SERIES])
+    assert process.wait(timeout=120) == -signal.SIGKILL
+    assert (TARGET in store.names()) == after
+
+    def refuse(*_):
+        raise HungUp
+
+    rows, promise = [["milk", "bread"], ["milk"], ["bread", "milk"]] * 7, shoal.KmAnonymity(k=2, m=2)
+    store.before = refuse
+    with pytest.raises(InputError, match="whether these got their name cannot be found out"):
+        shoal.anonymize(rows, promise, series="ledger.json")
+    store.before = lambda *_: None
+    again = shoal.anonymize(rows, promise, series="ledger.json")
+    assert (again.series["repeated"], again.series["batch"]) == (after, 1)
+    if after:
+        assert is_a_pair(objects(store))
+
+
+def test_a_store_that_goes_away_while_the_data_get_their_name_leaves_the_files_in_doubt(store, releases, tmp_path):
+    def hang_up(method, bucket, key):
+        if TARGET in store.names():
+            raise HungUp
+
+    store.before = hang_up
+    with pytest.raises(InputError, match=r"rules\.csv: writing this with data in a store was interrupted"):
+        releases[0].write(ADDRESS, rules="rules.csv")
+    store.before = lambda *_: None
+    with pytest.raises(InputError, match="it is there already"):
+        releases[1].write(ADDRESS, rules="rules.csv")
+    assert is_a_pair(objects(store))
+    assert os.listdir(tmp_path) == ["rules.csv"]

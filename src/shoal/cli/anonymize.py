@@ -230,11 +230,11 @@ def _generalized(facts: dict[str, Any]) -> Any:
         "algorithm", facts["algorithm"], f"over {facts['hierarchy']['source']}, {facts['hierarchy']['leaves']:,} leaves"
     )
     if (series := facts.get("series")) is not None:
-        lines.add_row("series", *_place_in(series))
+        lines.add_row("series", *words_of_series(series))
     return _ended(lines, facts)
 
 
-def _place_in(series: dict[str, Any]) -> tuple[str, str]:
+def words_of_series(series: dict[str, Any]) -> tuple[str, str]:
     if series["kind"] == "batches":
         waiting = number_of(series["waiting"], "row waits", "rows wait")
         return f"batch {series['batch']:,}", f"{waiting} for later ones"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from shoal.cli.anonymize import worth_lines
+from shoal.cli.anonymize import words_of_series, worth_lines
 from shoal.cli.audit import BROKEN, show_audit
 from shoal.cli.terminal import console, print_json, printable, progress, say
 
@@ -47,6 +47,10 @@ def audit_on_spark(engine: str, data: str, guarantee: Any, asked: Mapping[str, A
 def show_on_spark(release: SparkRelease, out: Console) -> None:
     """The promise, what it cost, and where it went."""
     facts = release.to_dict()
+    if not release.is_published:
+        for note in facts["notes"]:
+            out.print(printable(note), soft_wrap=True)
+        return
     out.print()
     out.print(f"{release.guarantee} holds", style="bold green", end="")
     out.print(f"  {release.audit.checked:,} counted in the published rows on {printable(release.engine)}")
@@ -59,6 +63,8 @@ def show_on_spark(release: SparkRelease, out: Console) -> None:
     proof = "  proven optimal" if release.optimal else ""
     out.print(f"algorithm   {release.algorithm}{proof}")
     out.print(f"rows        {release.rows:,}, shuffled")
+    if (series := facts.get("series")) is not None:
+        out.print("series      " + ", ".join(words_of_series(series)))
     out.print(f"time        {release.seconds:.1f} s")
     for note in release.notes:
         out.print(f"note: {printable(note)}", style="yellow", soft_wrap=True)

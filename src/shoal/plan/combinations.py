@@ -323,13 +323,19 @@ def _check_weights(plan: Plan) -> None:
         raise plan.refusal(("options", "weights"), "they are all 0; give one column at least more than 0")
 
 
+NO_SNAPSHOTS = (
+    "snapshots are not for Spark: each is searched and audited together with all that is known of the same people, which is in the ledger, "
+    "in the memory of one machine; use the local engine"
+)
+
+
 def _check_series(plan: Plan) -> None:
-    """A series is for k^m-anonymity of sets, under one cut, on this machine."""
+    """A series is for k^m-anonymity of sets, under one cut, its ledger on this machine."""
     if plan.series is None:
         return
     place: Place = ("series", "ledger")
-    if plan.on_spark:
-        raise plan.refusal(("engine",), "a series is published on one machine; leave it out, or the series")
+    if plan.on_spark and plan.series.kind == "snapshots":
+        raise plan.refusal(("series", "kind"), NO_SNAPSHOTS)
     if plan.kind != "km":
         raise plan.refusal(place, f"a series is for {option('model', 'km')}, and this is {_words(plan)}; leave it out")
     if plan.algorithm not in (None, *OF_SERIES):

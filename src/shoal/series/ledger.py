@@ -34,7 +34,7 @@ from shoal.certificate.owner import hmac_of, key_id, key_path, owner_key
 from shoal.errors import InputError
 from shoal.limits import read_fixed
 from shoal.records.storage.journal import settle
-from shoal.records.storage.publication import display_name
+from shoal.records.storage.publication import Publication, display_name
 from shoal.records.storage.streams import reading_errors
 
 try:
@@ -48,6 +48,8 @@ FORMAT = "shoal ledger 1"
 KINDS = ("batches", "snapshots")
 _LARGEST = 1 << 30
 """Bytes of a ledger, and of its state when it is unpacked: hundreds of millions of waiting occurrences."""
+_PENDING = "pending"
+"""The part of a state that holds what will be, once the data have their name."""
 _CERTIFICATE = 1 << 20
 _LOOKED = 10_000
 """Certificates that are looked through for a later release of the series."""
@@ -97,6 +99,29 @@ class Ledger:
     def releases(self) -> int:
         """How many releases the series has."""
         return max((entry.release for entry in self.entries), default=0)
+
+    @property
+    def pending(self) -> Mapping[str, Any] | None:
+        """The run that `announce` spoke of, and that did not come to say whether its data got their name."""
+        pending: Mapping[str, Any] | None = self.state.get(_PENDING)
+        return pending
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether anything was read for it."""
+        return bool(self.entries) or self.pending is not None
+
+    @property
+    def engine(self) -> str | None:
+        """By what it is published; None for this machine."""
+        facts = self.entries[-1].facts if self.entries else (self.pending or {"entry": {"facts": {}}})["entry"]["facts"]
+        return facts.get("engine")
+
+    def after_pending(self, is_out: bool) -> Ledger:
+        """The ledger without its pending run, which is an entry now if its data are out."""
+        pending = self.state[_PENDING]
+        rest = replace(self, state={name: part for name, part in self.state.items() if name != _PENDING})
+        return rest.with_entry(Entry(**pending["entry"]), pending["state"]) if is_out else rest
 
     def keyed_hash(self, sha256: str) -> str:
         """What an entry says of a plain hash of an input."""
@@ -168,6 +193,23 @@ def read_ledger(path: Path) -> Ledger | None:
     entries = tuple(Entry(**entry) for entry in told["entries"])
     digest = hashlib.sha256(content).hexdigest()
     return Ledger(told["id"], told["kind"], told["promise"], told["wait"], entries, state, digest)
+
+
+def write_ledger(path: Path, ledger: Ledger) -> None:
+    """The ledger alone, whole or as it was."""
+    with Publication([path], revised=[path]) as publication, publication.file(path, private=True) as file:
+        file.write(ledger.to_bytes())
+
+
+def announce(path: Path, then: Ledger, certificate: str | None) -> None:
+    """Says in the ledger what it will be when the data of its last entry have their name, where both cannot happen in one step.
+
+    Whoever reads it next looks whether they have (`Ledger.pending`), and settles it.
+    """
+    before = read_ledger(path)
+    pending = {"entry": asdict(then.entries[-1]), "state": then.state, "certificate": certificate}
+    state = {**({} if before is None else before.state), _PENDING: pending}
+    write_ledger(path, replace(then, entries=then.entries[:-1], state=state))
 
 
 def was_read(path: Path, sha256: str) -> bool:

@@ -9,6 +9,7 @@ rows are; but any set of tokens in a row of the stack comes from a set in that r
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -27,6 +28,7 @@ from shoal.price.ncp import published_ncp
 from shoal.records.baskets import Baskets
 from shoal.records.records import Records
 from shoal.records.source import Source, fingerprint
+from shoal.records.storage.digest import row_digest
 from shoal.records.storage.publication import display_name
 from shoal.records.writing import without_blanks
 from shoal.series.batches import joined_rows, series_tree
@@ -70,7 +72,12 @@ def _entries_of(ledger: Ledger, files: Sequence[Path]) -> list[Entry]:
     left = [entry for entry in ledger.entries if entry.release]
     entries: list[Entry] = []
     for file in files:
-        sha256, name = fingerprint(file), display_name(file)
+        # A folder is what Spark writes, and known by its rows.
+        is_folder = isinstance(file, str | os.PathLike) and os.path.isdir(file)
+        sha256, name = (
+            row_digest(basket_source(file, {}).baskets) if is_folder else fingerprint(file),
+            display_name(file),
+        )
         entry = next((entry for entry in left if entry.output_sha256 == sha256), None)
         if entry is None and any(taken.output_sha256 == sha256 for taken in entries):
             raise InputError(f"{name}: it is named twice; name each batch once, or its rows would count twice")

@@ -18,12 +18,11 @@ from shoal.errors import InputError, number_of, option
 from shoal.guarantees.km import KmAnonymity
 from shoal.guarantees.registry import promised_in_people
 from shoal.guarantees.series.histories import SNAPSHOTS, KmOfSnapshots
-from shoal.models import Proposal
 from shoal.models.km import cut_proposal
 from shoal.plan.model import Plan
 from shoal.records.records import Records
 from shoal.records.source import Source
-from shoal.series.batches import next_batch
+from shoal.series.batches import Batch, next_batch
 from shoal.series.ledger import Entry, Ledger, can_seal, check_current, key_of, person_marks, read_ledger
 from shoal.series.snapshots import FIGURES, FOR_EVER, next_snapshot
 
@@ -40,9 +39,9 @@ class Turn:
     """As it will be; its last entry does not know the output yet."""
     facts: Mapping[str, Any]
     """For `--json`."""
-    source: Source
-    """The rows that go out, as they were read."""
-    proposal: Proposal | None = None
+    source: Source | None = None
+    """The rows that go out, as they were read on this machine."""
+    proposal: Any = None
     """None where nothing is published."""
     notes: tuple[str, ...] = ()
     before: str | None = field(default=None, repr=False)
@@ -61,6 +60,75 @@ class Turn:
 
 def turn_of(plan: Plan, source: Source, guarantee: Any, asked: Mapping[str, Any], options: Options) -> Turn:
     """The turn of a plan that goes on with a series."""
+    whose = source.records.people is not None
+    path, ledger, guarantee = series_of(plan, guarantee, whose=whose)
+    check_current(ledger, path, None if plan.outputs is None else certificate_of(plan))
+    earlier = ledger.find(source.sha256)
+    if earlier is not None:
+        return repetition(path, ledger, earlier, source)
+    if ledger.kind == SNAPSHOTS:
+        return _turn_of_snapshot(path, ledger, source, guarantee, asked, options)
+    if whose and source.person_values is None:
+        raise InputError(
+            f"whose are the rows? a row that waits has to be known as the same person's later on: name the column with {option('person')}"
+        )
+    marks = person_marks(source.person_values or (), key_of(path))
+    batch = next_batch(ledger.state, source.baskets, guarantee, asked, options, ledger.wait, marks)
+    records = replace(source.records, items=batch.rows, people=batch.rows.people)
+    going = replace(source, records=records, person_values=None)
+    made = None
+    if batch.going is not None:
+        made = cut_proposal(batch.rows, guarantee, batch.going.recoding, asked, batch.options)
+    return turn_of_batch(path, ledger, source.sha256, len(source), batch_facts(batch), made, going)
+
+
+def batch_facts(batch: Batch) -> dict[str, Any]:
+    """What a turn is about: what there is to say of a batch besides its proposal, in words and numbers alone."""
+    return {
+        "state": batch.state,
+        "rows": 0 if batch.going is None else len(batch.going.rows),
+        "occurrences": batch.rows.occurrences,
+        "suppress": batch.options.suppress,
+        "waiting": batch.waiting,
+        "ages": dict(batch.ages),
+        "cut_changed": batch.cut_changed,
+        "notes": batch.notes,
+    }
+
+
+def turn_of_batch(
+    path: str,
+    ledger: Ledger,
+    sha256: str,
+    read: int,
+    batch: Mapping[str, Any],
+    made: Any,
+    source: Source | None = None,
+    **entry_facts: Any,
+) -> Turn:
+    """The turn in which rows are published for the first time: `batch` has its facts, `made` what is proposed of it, if anything is."""
+    number = ledger.releases + 1 if made is not None else 0
+    changed = {"ages": batch["ages"], "cut_changed": batch["cut_changed"]}
+    facts = {"kind": ledger.kind, "batch": number or None, "published": made is not None, "repeated": False}
+    facts |= {"read": read, "waiting": batch["waiting"], **changed}
+    notes = (*batch["notes"], *_waiting_notes(batch["waiting"], ledger.wait))
+    proposal = None
+    if made is not None:
+        proposal = _in_series(made, ledger, number)
+        changed |= {"loss": dict(made.loss), "occurrences": batch["occurrences"]}
+        changed |= {"algorithm": made.algorithm, "suppress": batch["suppress"]}
+    else:
+        notes = (NOTHING_YET, *notes)
+    hashed = ledger.keyed_hash(sha256)
+    entry = Entry(hashed, read, number, batch["rows"], batch["waiting"], facts={**changed, **entry_facts})
+    return Turn(path, ledger.with_entry(entry, batch["state"]), facts, source, proposal, notes, ledger.on_disk)
+
+
+def series_of(plan: Plan, guarantee: Any, engine: str | None = None, whose: bool = False) -> tuple[str, Ledger, Any]:
+    """The path and the ledger of a plan's series, and what each release of it promises; `whose` says that rows tell whose they are.
+
+    Raises if the plan asks for something else than the series is.
+    """
     series = plan.series
     assert series is not None
     path = plan.path_of(series.ledger)
@@ -70,57 +138,15 @@ def turn_of(plan: Plan, source: Source, guarantee: Any, asked: Mapping[str, Any]
         )
     ledger = read_ledger(path)
     kind = series.kind or ("batches" if ledger is None else ledger.kind)
-    in_people = kind != SNAPSHOTS and source.records.people is not None
-    guarantee = promised_in_people(guarantee) if in_people else guarantee
+    if whose and kind != SNAPSHOTS:
+        guarantee = promised_in_people(guarantee)
     promise = {name: value for name, value in guarantee.to_dict().items() if name != "name"}
     if ledger is None:
         ledger = Ledger.first(path, kind, promise, LONGEST[kind] if series.wait is None else series.wait)
-    _check_fits(ledger, series.kind, promise)
+    _check_fits(ledger, series.kind, promise, engine)
     if series.wait is not None:
         ledger = replace(ledger, wait=series.wait)
-    check_current(ledger, path, None if plan.outputs is None else _certificate_of(plan))
-    earlier = ledger.find(source.sha256)
-    if earlier is not None:
-        return _repeated(path, ledger, earlier, source)
-    if ledger.kind == SNAPSHOTS:
-        return _turn_of_snapshot(path, ledger, source, guarantee, asked, options)
-    if in_people and source.person_values is None:
-        raise InputError(
-            f"whose are the rows? a row that waits has to be known as the same person's later on: name the column with {option('person')}"
-        )
-    marks = person_marks(source.person_values or (), key_of(path))
-    batch = next_batch(ledger.state, source.baskets, guarantee, asked, options, ledger.wait, marks)
-    number = ledger.releases + 1 if batch.going is not None else 0
-    facts = {
-        "kind": ledger.kind,
-        "batch": number or None,
-        "published": batch.going is not None,
-        "repeated": False,
-        "read": len(source),
-        "waiting": batch.waiting,
-        "ages": dict(batch.ages),
-        "cut_changed": batch.cut_changed,
-    }
-    entry = Entry(
-        ledger.keyed_hash(source.sha256),
-        len(source),
-        number,
-        0 if batch.going is None else len(batch.going.rows),
-        batch.waiting,
-        facts={"ages": dict(batch.ages), "cut_changed": batch.cut_changed},
-    )
-    records = replace(source.records, items=batch.rows, people=batch.rows.people)
-    going = replace(source, records=records, person_values=None)
-    proposal, notes = None, batch.notes + _waiting_notes(batch.waiting, ledger.wait)
-    if batch.going is not None:
-        made = cut_proposal(batch.rows, guarantee, batch.going.recoding, asked, batch.options)
-        proposal = _in_series(made, ledger, number)
-        worth = {"loss": dict(made.loss), "occurrences": batch.rows.occurrences}
-        made_by = {"algorithm": made.algorithm, "suppress": batch.options.suppress}
-        entry = replace(entry, facts={**entry.facts, **worth, **made_by})
-    else:
-        notes = (NOTHING_YET, *notes)
-    return Turn(path, ledger.with_entry(entry, batch.state), facts, going, proposal, notes, ledger.on_disk)
+    return path, ledger, guarantee
 
 
 def _turn_of_snapshot(
@@ -170,8 +196,14 @@ NOBODY_YET = "nobody can be published without breaking the promise: all people w
 NOTHING_YET = "nothing can be published yet without breaking the promise: all rows wait for others like them"
 
 
-def _check_fits(ledger: Ledger, kind: str | None, promise: Mapping[str, Any]) -> None:
+def _check_fits(ledger: Ledger, kind: str | None, promise: Mapping[str, Any], engine: str | None) -> None:
     """Raises if a plan asks for something else than the series is."""
+    if ledger.is_begun and ledger.engine != engine:
+        was, way = ("the local engine", "it") if ledger.engine is None else ("Spark", option("engine", ledger.engine))
+        raise InputError(
+            f"the series is published by {was}, and another engine would not know its inputs again, so that one could be published twice; "
+            f"go on with {way}, or begin another series"
+        )
     if kind is not None and kind != ledger.kind:
         raise InputError(
             f"the series is one of {ledger.kind}, and {option('series_kind')} asks for {kind}; leave it out, or begin another series"
@@ -182,13 +214,13 @@ def _check_fits(ledger: Ledger, kind: str | None, promise: Mapping[str, Any]) ->
             f"the series counts {counts} in all of its releases ({option('person')}); {ask}, or begin another series"
         )
     if dict(promise) != dict(ledger.promise):
-        was = KmAnonymity(ledger.promise["k"], ledger.promise["m"])
+        said = KmAnonymity(ledger.promise["k"], ledger.promise["m"])
         raise InputError(
-            f"the series promises {was}, in all of its releases; ask for the same, or begin another series"
+            f"the series promises {said}, in all of its releases; ask for the same, or begin another series"
         )
 
 
-def _certificate_of(plan: Plan) -> str | None:
+def certificate_of(plan: Plan) -> str | None:
     """Where the certificate goes, so that others of the series are found beside it."""
     outputs = plan.outputs
     if outputs is None or (outputs.certificate is None and outputs.data == "-"):
@@ -205,7 +237,7 @@ def _waiting_notes(waiting: int, wait: int) -> tuple[str, ...]:
     )
 
 
-def _repeated(path: str, ledger: Ledger, earlier: Entry, source: Source) -> Turn:
+def repetition(path: str, ledger: Ledger, earlier: Entry, source: Source | None = None) -> Turn:
     """The answer to an input that was read before: what became of it."""
     facts = {
         "kind": ledger.kind,
@@ -232,12 +264,12 @@ def _repeated(path: str, ledger: Ledger, earlier: Entry, source: Source) -> Turn
     return Turn(path, ledger, facts, source, None, (f"this input {made}{where}; nothing was written",), ledger.on_disk)
 
 
-def _in_series(made: Proposal, ledger: Ledger, number: int) -> Proposal:
+def _in_series(made: Any, ledger: Ledger, number: int) -> Any:
     """The proposal with what its certificate says of the series."""
     facts = {"series": {"id": ledger.id, "kind": ledger.kind, "release": number}}
     return replace(
         made,
-        certified=lambda: {**made.certified(), **facts},
+        certified=lambda *seen: {**made.certified(*seen), **facts},
         warnings=(*made.warnings, *SAID.get(ledger.kind, ())),
     )
 

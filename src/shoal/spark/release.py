@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
+from shoal.algorithms import OF_SERIES
 from shoal.algorithms.recoding import Options, Progress
 from shoal.certificate.document import certificate_file, check_certificate_name, read_certificate
 from shoal.certificate.facts import Making, Published, certificate
@@ -20,6 +21,7 @@ from shoal.certificate.terms import known_by_rows
 from shoal.errors import InputError, ShoalError, option, short_list
 from shoal.guarantees.audit import Audit
 from shoal.guarantees.diversity import MatchingDiversity
+from shoal.guarantees.km import KmAnonymity
 from shoal.guarantees.registry import Guarantee
 from shoal.models import Outcome, basket_details, buckets, with_knowledge
 from shoal.options import KEYWORDS, Keywords, check_keywords
@@ -27,6 +29,7 @@ from shoal.passwords import without_passwords
 from shoal.plan.ask import plan_from
 from shoal.plan.model import Outputs, Plan
 from shoal.publish import check_hash
+from shoal.records.baskets import Baskets
 from shoal.records.formats.folders import beside, data_files, entries_of
 from shoal.records.knowledge import Rules
 from shoal.records.roles import named_columns, texts_of
@@ -34,11 +37,14 @@ from shoal.records.storage.digest import DIGEST
 from shoal.records.storage.journal import remove, settle
 from shoal.records.storage.publication import Publication, check_apart, writing_errors
 from shoal.release import peak_mb
+from shoal.series.ledger import Ledger, announce, check_unchanged, turn_at, write_ledger
+from shoal.series.turns import Turn
 from shoal.spark.audits import audit_rows, check_auditable, verdict_and_digest
+from shoal.spark.batch_turns import batch_turn
 from shoal.spark.data.executors import store
 from shoal.spark.data.frame_records import FrameRoles, SparkRecords, code_records
 from shoal.spark.data.frame_roles import check_bucket_roles, read_frame, roles_as_read
-from shoal.spark.data.sets import SparkSets, check_session
+from shoal.spark.data.sets import SparkSets, check_session, name_lists
 from shoal.spark.data.spark_session import master_of, start_session
 from shoal.spark.data.storage import TABLE, Files, Folder, Table, frame_of, place_of
 from shoal.spark.search import propose
@@ -55,7 +61,6 @@ _PART = re.compile(r"part-.*\.parquet")
 ON_SPARK = frozenset(KEYWORDS) - {
     *("format", "separator", "id", "one_hot", "query", "input_limit", "threads", "memory_limit", "keep_order"),
     *("segments", "population", "generations", "cluster_size"),
-    *("series", "series_kind", "wait"),
 }
 """The keywords of `shoal.anonymize` that Spark has a use for."""
 _FILES = {".csv", ".tsv", ".dat", ".json", ".jsonl", ".arrow", ".gz", ".zst"}
@@ -76,11 +81,11 @@ def run(plan: Plan, *, force: bool = False, progress: Progress | None = None) ->
             )
         check_auditable(plan.promise)
         targets = None if plan.outputs is None else _targets(plan, plan.outputs, master, force)
-        release = release_of(plan, frame_at(plan.data, master), progress)
-    check_hash(plan, release.input_sha256)
-    if targets is not None:
-        with plan.speaking():
-            release.write(**targets, force=force)
+        with turn_at(plan.ledger):
+            release = release_of(plan, frame_at(plan.data, master), progress)
+            check_hash(plan, release.input_sha256)
+            if targets is not None:
+                release.publish(**targets, force=force)
     return release
 
 
@@ -123,7 +128,23 @@ def release_of(plan: Plan, df: DataFrame, progress: Progress | None = None) -> S
         None if numeric is None else tuple(numeric),
     )
     check_auditable(guarantee)
-    proposal = propose(df, guarantee, roles, asked, options)
+    turn = None
+    if plan.series is None:
+        proposal = propose(df, guarantee, roles, asked, options)
+    else:
+        options.tell("reading", 0.0)
+        rows, _ = read_frame(df, guarantee, roles)
+        assert isinstance(rows, SparkSets)
+        try:
+            check_filled(rows)
+            turn, sha256 = batch_turn(plan, rows, guarantee, asked, options)
+        except BaseException:
+            rows.forget()
+            raise
+        if turn.proposal is None:
+            rows.forget()
+            return _unpublished(df, turn, guarantee, rows, sha256, plan, started)
+        proposal = turn.proposal
     stored = store(proposal.published) if proposal.packed is None else proposal.packed
     try:
         sha256 = proposal.raw_sha256 or proposal.raw.digest()
@@ -150,8 +171,28 @@ def release_of(plan: Plan, df: DataFrame, progress: Progress | None = None) -> S
         seen.forget()
     seconds = time.monotonic() - started
     return SparkRelease(
-        proposal.published, proposal, verdict, seen, sha256, digest, seconds, plan.engine or "spark", stored
+        proposal.published, proposal, verdict, seen, sha256, digest, seconds, plan.engine or "spark", stored, turn=turn
     )
+
+
+def _unpublished(
+    df: DataFrame, turn: Turn, guarantee: KmAnonymity, rows: SparkSets, sha256: str, plan: Plan, started: float
+) -> SparkRelease:
+    """The release of a turn in which nothing is published."""
+    nothing = df.select(name_lists(rows.column).alias(rows.column)).limit(0)
+    proposal = SparkProposal(
+        published=nothing,
+        raw=rows,
+        guarantee=guarantee,
+        algorithm=plan.algorithm or OF_SERIES[0],
+        recoding=None,
+        loss={},
+        parameters={},
+        certified=lambda _: {},
+        left_out=len(rows),
+    )
+    verdict, seconds = guarantee.audit(Baskets.from_rows([])), time.monotonic() - started
+    return SparkRelease(nothing, proposal, verdict, rows, sha256, "", seconds, plan.engine or "spark", turn=turn)
 
 
 def audit(
@@ -249,8 +290,15 @@ class SparkRelease(Outcome):
     """With its master, if one was named."""
     stored: DataFrame | None = None
     """What the executors keep of the published rows."""
+    turn: Turn | None = None
+    """Its place in a series, if it belongs to one, and the ledger that becomes current with it."""
     written: list[SparkWritten] = field(default_factory=list)
     """What it was written to so far."""
+
+    @property
+    def is_published(self) -> bool:
+        """Whether there is anything to publish: in a series all rows may have to wait, or may have been published before."""
+        return self.turn is None or self.turn.proposal is not None
 
     @property
     def rows(self) -> int:
@@ -263,11 +311,14 @@ class SparkRelease(Outcome):
     @property
     def notes(self) -> tuple[str, ...]:
         """For the owner. They may name rare items."""
-        return self.proposal.notes + (self.written[-1].notes if self.written else ())
+        before = () if self.turn is None else self.turn.notes
+        return before + self.proposal.notes + (self.written[-1].notes if self.written else ())
 
     @property
     def details(self) -> Mapping[str, Any]:
         """For the owner."""
+        if not self.is_published:
+            return {}
         sets = cast(tuple[Any, Any], (self.proposal.raw.sets, self.seen.sets))
         return (basket_details(*sets) if self.seen.has_sets else {}) | dict(self.proposal.details)
 
@@ -281,12 +332,13 @@ class SparkRelease(Outcome):
             "seconds": round(self.seconds, 3),
             "peak_mb": peak_mb(),
             "input_sha256": self.input_sha256,
-            "output_sha256": self.output_sha256,
+            "output_sha256": self.output_sha256 or None,
             "engine": self.engine,
             "output": last.output or None,
             "certificate": last.certificate,
             **self.details,
             "notes": list(self.notes),
+            **({} if self.turn is None else {"series": dict(self.turn.facts)}),
         }
 
     def write(
@@ -301,11 +353,32 @@ class SparkRelease(Outcome):
         """Write a new folder of Parquet files, or a new table, and its certificate, whose facts are returned. All of it, or nothing.
 
         The certificate lies beside a folder (`PATH.certificate.json`) unless it is named; that of a table only where it is named. Paths are
-        Spark's. What was written is read again and audited before it gets its name. `sign` is the file, on the driver, of an ed25519
+        Spark's. What was written is read again and audited before it gets its name. Of a series whose rows all wait, or were
+        published before, nothing but the ledger is written, and no facts come back. `sign` is the file, on the driver, of an ed25519
         private key to sign the certificate with. `force` replaces a release that Spark wrote before to a folder of this machine.
         """
+        with turn_at(None if self.turn is None else self.turn.path):
+            return self.publish(path, table=table, certificate=certificate, sign=sign, force=force)
+
+    def publish(
+        self,
+        path: Path | None = None,
+        *,
+        table: str | None = None,
+        certificate: Path | None = None,
+        sign: Path | None = None,
+        force: bool = False,
+    ) -> dict[str, Any]:
+        """As `write`, for whoever has the turn of its series already."""
         if (path is None) == (table is None):
             raise InputError("a release is written to a path or to a table; give one of them")
+        if self.turn is not None:
+            if self.turn.repeats:
+                return {}
+            check_unchanged(self.turn.path, self.turn.before)
+            if not self.is_published:
+                write_ledger(self.turn.path, self.turn.ledger)
+                return {}
         session = self.published.sparkSession
         place = Table(session, table) if table is not None else Folder(session, cast(str, path))
         files, proof = Files(session), None if certificate is None else os.fspath(certificate)
@@ -328,7 +401,8 @@ class SparkRelease(Outcome):
             if proof is not None:
                 files.check_free(proof)
         if isinstance(place, Folder) and home and paper:
-            check_apart([paper, home], [*([] if sign is None else [("the key to sign with", sign)]), *owner_files()])
+            kept = [("the key to sign with", sign), ("the ledger", None if self.turn is None else self.turn.path)]
+            check_apart([paper, home], [*((what, at) for what, at in kept if at is not None), *owner_files()])
             content = self._write_here(place, home, paper, vouching, force)
         else:
             content = self._write_there(place, files, proof, vouching)
@@ -339,7 +413,13 @@ class SparkRelease(Outcome):
     def _write_there(
         self, place: Folder | Table, files: Files, proof: str | None, vouching: Signer | None
     ) -> dict[str, Any]:
-        """As `write`, to a table, or to a folder elsewhere: the certificate is there before the rows get their name."""
+        """As `write`, to a table, or to a folder elsewhere: the certificate is there before the rows get their name.
+
+        A ledger says beforehand what is about to get its name, and afterwards that it has.
+        """
+        ledger = None if self.turn is None else self._next_ledger(place)
+        if self.turn is not None and ledger is not None:
+            announce(self.turn.path, ledger, proof)
         with place.staging(self.published) as frame:
             content = self._certify(frame, place)
             if proof is not None:
@@ -350,6 +430,8 @@ class SparkRelease(Outcome):
                 if proof is not None:
                     files.remove(proof)
                 raise
+        if self.turn is not None and ledger is not None:
+            write_ledger(self.turn.path, ledger)
         return content
 
     def _write_here(self, place: Folder, home: str, proof: str, vouching: Signer | None, force: bool) -> dict[str, Any]:
@@ -360,14 +442,24 @@ class SparkRelease(Outcome):
         settle(home, proof)
         if force:
             _check_replaceable(home, proof)
-        with Publication([proof], force=force, folder=home) as publication:
+        ledger = () if self.turn is None else (self.turn.path,)
+        with Publication([proof, *ledger], force=force, folder=home, revised=ledger) as publication:
             with place.staging(self.published, publication.staged_folder) as frame:
                 content = self._certify(frame, place)
             with publication.file(proof) as file:
                 file.write(certificate_file(content, proof, vouching))
+            for path in ledger:
+                with publication.file(path, private=True) as file:
+                    file.write(self._next_ledger(place).to_bytes())
         folder, name = os.path.split(proof)
         remove(os.path.join(folder, f".{name}.crc"))  # of a certificate that was there, by Hadoop
         return content
+
+    def _next_ledger(self, place: Folder | Table) -> Ledger:
+        """The ledger that knows where the rows went."""
+        assert self.turn is not None
+        at = (place.files.local(place.path) or place.path) if isinstance(place, Folder) else TABLE + place.name
+        return self.turn.ledger.written_to(at, self.output_sha256, {})
 
     def forget(self) -> None:
         """Let the executors drop the published rows."""
@@ -459,7 +551,9 @@ def _targets(plan: Plan, outputs: Outputs, master: str, force: bool) -> dict[str
         raise InputError(
             f"{name}: {option('force')} replaces a folder of this machine, and nothing else on Spark; write elsewhere"
         )
-    if here and not force and os.path.lexists(output):
+    if (
+        here and not force and plan.series is None and os.path.lexists(output)
+    ):  # else it may be the answer to the same input
         raise InputError(
             f"{name}: it is there already; pass {option('force')} to replace it, or write to another place"
         )

@@ -123,8 +123,10 @@ class OnSpark(Release):
     """A release that was made on Spark."""
 
     checked: Count
-    output_sha256: Sha256
+    output_sha256: Sha256 | None
+    """Null where nothing was published."""
     engine: str
+    series: Batch = absent()
 
 
 class Sets(Document):
@@ -234,12 +236,15 @@ class Km(KmOnSpark):
     audit: Counts
 
 
-class Waits(Here):
+class WaitsOnSpark(Document):
     """A turn of a series in which nothing is published."""
 
     guarantee: parts.Km
     loss: dict[str, Share]
     kept: dict[str, Share]
+
+
+class Waits(WaitsOnSpark):
     audit: Counts
 
 
@@ -481,7 +486,7 @@ class Greedy(Document):
     kept: SetsKept
 
 
-_WAITS: tuple[type[BaseModel], ...] = (Waits,)
+_WAITS = (join(Waits, Here), join(WaitsOnSpark, OnSpark))
 _HERE = tuple(join(kind, Here) for kind in (Km, K, Table, Rt, Lm, Diversity, Constraints, Chunks))
 _ON_SPARK = (KmOnSpark, KOnSpark, TableOnSpark, RtOnSpark, LmOnSpark, DiversityOnSpark)
 RELEASES = (*_HERE, *_WAITS, *(join(kind, OnSpark) for kind in _ON_SPARK))

@@ -8,8 +8,9 @@ through three states, each put in place by one atomic rename:
     committed   all have their names; hidden files are left to remove
 
 The rename to `committed` is the one commit point. A process holds a lock on its claims, which the system drops when the process ends,
-however that happens: a claim without a lock is settled by whoever next reads or writes a file in its folder. Where a table belongs to the
-files, it is committed while they are being placed; the rows that it holds tell afterwards whether that had happened.
+however that happens: a claim without a lock is settled by whoever next reads or writes a file in its folder. Where a table belongs to
+the files, or an object in a store, that gets its name while they are being placed; what it holds tells afterwards whether that had
+happened.
 
 Only journals of the same user are believed, and of what they name only that is touched which is what they say: a file is taken back if it
 has the bytes that were staged, and put back if it is the one that was there.
@@ -33,7 +34,7 @@ from typing import Any, BinaryIO
 
 from shoal.errors import InputError
 from shoal.records.database.address import address_of, file_of, is_address, with_path
-from shoal.records.stores.remote import has_scheme
+from shoal.records.stores.remote import has_scheme, is_remote
 
 try:
     import fcntl
@@ -95,7 +96,7 @@ class Part:
 
 @dataclass(frozen=True)
 class TableRows:
-    """The table of a publication, and which rows it has once it is committed."""
+    """The table of a publication, or its data in a store, and which rows, or bytes, are there once it is committed."""
 
     address: str
     """Without a password."""
@@ -420,11 +421,13 @@ def _is_new(part: Part, target: str) -> bool:
 
 
 def _is_committed(entries: Entries, home: str, addresses: Sequence[str]) -> bool:
-    """Whether the table of a publication has its new rows; raises if nobody can tell now."""
+    """Whether the table of a publication has its new rows, or a store its new object; raises if nobody can tell now."""
     from shoal.records.database.write import holds_rows
 
     assert entries.table is not None
     shown = entries.table.address
+    if is_remote(shown):
+        return _is_stored(entries, entries.table)
     address = next((given for given in addresses if address_of(given).shown == shown), shown)
     for part in entries.parts:
         if part.kind == "database":  # wherever the folder is now
@@ -436,6 +439,20 @@ def _is_committed(entries: Entries, home: str, addresses: Sequence[str]) -> bool
         raise InDoubt(
             f"{names}: writing this with a table was interrupted, and whether the table was committed cannot be found out ({error}); "
             "try again when the database can be reached, with its address or PGPASSWORD"
+        ) from None
+
+
+def _is_stored(entries: Entries, data: TableRows) -> bool:
+    """Whether the data of a publication have their name in a store; raises if nobody can tell now."""
+    from shoal.records.stores.upload import holds_object
+
+    try:
+        return holds_object(data.address, data.sha256)
+    except InputError as error:
+        names = ", ".join(part.name for part in entries.parts if part.kind == "file")
+        raise InDoubt(
+            f"{names}: writing this with data in a store was interrupted, and whether these got their name cannot be found out ({error}); "
+            "try again when the store can be reached"
         ) from None
 
 

@@ -175,7 +175,8 @@ class Publication:
 
     `revised` are those of them that replace what is there without being forced to. `folder` is a folder that belongs to them, and
     `database` the address of a table that does, if there is one (see `table`). `at_last` is called when all have their names; if it
-    raises, they lose them again.
+    raises, they lose them again. What it puts into a store, `stored` tells (address and hash), so that whoever comes after a killed
+    process can see whether it was done.
     """
 
     def __init__(
@@ -186,6 +187,7 @@ class Publication:
         folder: str | None = None,
         database: str | None = None,
         at_last: Callable[[], None] | None = None,
+        stored: Callable[[], tuple[str, str] | None] = lambda: None,
         revised: Collection[Target] = (),
     ) -> None:
         self._targets = tuple(os.fspath(target) for target in targets)
@@ -193,6 +195,7 @@ class Publication:
         self._force = force
         self._address = database
         self._at_last = at_last
+        self._stored = stored
         self._staged: list[StagedFile] = []
         self._journal: Journal | None = None
         self._table: TableTarget | None = None
@@ -280,7 +283,8 @@ class Publication:
             if not staged.private:  # a file that others may not read must not become one that they may
                 with contextlib.suppress(OSError):
                     os.chmod(staged.path, stat.S_IMODE(os.stat(staged.target).st_mode))
-        rows = None if self._table is None else TableRows(self._table.address.shown, self._table.sha256)
+        there = self._stored() if self._table is None else (self._table.address.shown, self._table.sha256)
+        rows = None if there is None else TableRows(*there)
         contents = {staged.target: (staged.size, staged.sha256) for staged in self._staged}
         with writing_errors(self._named):
             self._journal.place(contents, rows)
@@ -297,6 +301,7 @@ class Publication:
         if self._table is not None:
             self._commit_table(self._table)
         if self._at_last is not None:
+            self._table_is_in = False if rows is None else None  # where it fails half way, the store is asked
             self._at_last()
         with writing_errors(self._named):
             self._journal.commit()

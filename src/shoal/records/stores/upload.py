@@ -106,6 +106,14 @@ class Upload:
         staged.create()
         return staged
 
+    def data(self) -> tuple[str, str] | None:
+        """Where the data will be, which get their name last, and their hash; call it when all files are complete."""
+        if not self.targets:
+            return None
+        last = self._objects[self.targets[-1]]
+        assert last.staged is not None
+        return last.remote.shown, last.staged.sha256
+
     def send(self) -> None:
         """Uploads all objects under temporary names, and reads them back."""
         for found in self._objects.values():
@@ -123,7 +131,14 @@ class Upload:
                 raise InputError(f"{name}: the store gives back other bytes than it was given{_UNDONE}; try again")
 
     def place(self) -> None:
-        """Gives the objects their names, the data last."""
+        """Gives the objects their names, the data last, or takes all of it back."""
+        try:
+            self._place()
+        except BaseException:
+            self._undo()
+            raise
+
+    def _place(self) -> None:
         for found in reversed(self._objects.values()):
             self._check_unchanged(found)
             if found.before is not None:
@@ -187,6 +202,19 @@ class Upload:
                     pass
                 left.append(remote.shown)
         return left
+
+
+def holds_object(target: str, sha256: str) -> bool:
+    """Whether there is an object with these bytes; raises if that cannot be found out."""
+    remote, digest = remote_of(target), hashlib.sha256()
+    store = opened_store(remote)
+    with store_faults(remote):
+        if _standing(store, remote) is None:
+            return False
+        with store.open_input_stream(remote.path, compression=None) as stream:
+            while piece := stream.read(_PIECE):
+                digest.update(piece)
+    return digest.hexdigest() == sha256
 
 
 def _one_store(stores: dict[tuple[str | None, ...], Any], remote: Remote) -> Any:

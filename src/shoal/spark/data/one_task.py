@@ -39,14 +39,19 @@ Work = tuple[Callable[..., Any], dict[str, Any]]
 """A function that runs on a worker, and what travels with it."""
 
 
-def fits(sets: SparkSets, per_occurrence: int = TO_COUNT) -> bool:
-    """Whether all rows can be searched or audited in one task."""
-    return len(sets) > 0 and bytes_needed(sets, per_occurrence) <= task_memory(sets.session)
+def fits(sets: SparkSets, per_occurrence: int = TO_COUNT, beside: int = 0) -> bool:
+    """Whether all rows, and so many bytes beside them, can be searched or audited in one task."""
+    return len(sets) > 0 and bytes_needed(sets, per_occurrence) + beside <= task_memory(sets.session)
 
 
 def bytes_needed(sets: SparkSets, per_occurrence: int = TO_COUNT) -> int:
     """What the local code takes for all rows, about."""
-    return BASE + per_occurrence * sets.occurrences + PER_ROW * len(sets)
+    return BASE + bytes_of(len(sets), sets.occurrences, per_occurrence)
+
+
+def bytes_of(rows: int, occurrences: int, per_occurrence: int) -> int:
+    """What so many rows take of it."""
+    return per_occurrence * occurrences + PER_ROW * rows
 
 
 def task_memory(session: SparkSession) -> int:

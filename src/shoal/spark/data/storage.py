@@ -82,6 +82,7 @@ class Files:
     """The file systems that a session reaches."""
 
     def __init__(self, session: SparkSession) -> None:
+        self.session = session
         # Hadoop's own interface, which every Spark has: pyspark offers none of its own.
         self._virtual_machine: Any = session.sparkContext._jvm
         self._settings: Any = session.sparkContext._jsc.hadoopConfiguration()
@@ -91,6 +92,13 @@ class Files:
         system, at = self._at(path)
         if system.exists(at):
             raise InputError(f"{path}: it is there already; write to another place, or remove it first")
+
+    def is_there(self, place: str) -> bool:
+        """Whether there is anything at a path, or a table of this name (`table:NAME`)."""
+        if place.startswith(TABLE):
+            return bool(self.session.catalog.tableExists(place.removeprefix(TABLE)))
+        system, at = self._at(place)
+        return bool(system.exists(at))
 
     def read(self, path: str) -> bytes:
         """All of a small file, such as the certificate."""

@@ -41,7 +41,7 @@ class SparkProposal(Proposal):
     raw_sha256: str | None = None
     """Of the raw rows, where the search has counted it."""
     left_out: int = 0
-    """Rows that are not published."""
+    """Rows that are not published; of a batch in a series, less those that waited and are published with it."""
 
     @property
     def rows(self) -> int:

@@ -7,9 +7,9 @@ the order that a keyed hash of their numbers gives them. So algorithms that look
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -19,10 +19,13 @@ from shoal.errors import InputError, Message, ShoalError, Unreachable
 from shoal.guarantees.km import KmAnonymity
 from shoal.guarantees.km_local import LocalKmAnonymity
 from shoal.hierarchy.cut import Cut
+from shoal.hierarchy.files import read_hierarchy
 from shoal.hierarchy.tree import Hierarchy
-from shoal.models import km
+from shoal.models import Proposal, km
 from shoal.records.baskets import Baskets, row_blocks
 from shoal.records.storage.digest import row_digest
+from shoal.series.batches import next_batch, series_tree
+from shoal.series.turns import batch_facts
 from shoal.spark.data.executors import store
 from shoal.spark.data.one_task import cores_of_task, document, map_all
 from shoal.spark.data.packing import MOST, PACKED, pack
@@ -30,41 +33,25 @@ from shoal.spark.data.sets import SparkSets
 from shoal.spark.data.shuffling import places_of
 from shoal.spark.search.proposals import Asked, SparkProposal, named_rows, reports_of
 
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
 _FAULTS: dict[str, type[ShoalError]] = {"InputError": InputError, "Unreachable": Unreachable}
-_ASKED = ("algorithm", "suppress", "price", "unknown")
+_ASKED = ("algorithm", "suppress", "price", "unknown", "hierarchy")
 
 
 def propose_whole(
     rows: SparkSets, guarantee: KmAnonymity, tree: Hierarchy, asked: Asked, options: Options
 ) -> SparkProposal:
     """What the local engine proposes for all rows."""
-    from pyspark.sql import functions as sf
-
-    options.tell(f"{asked['algorithm']} in one task", 0.0)
-    parts = min(rows.parallel, 1 + rows.occurrences // MOST)
-    how = {
-        "guarantee": guarantee,
-        "asked": {name: asked[name] for name in _ASKED} | {"hierarchy": tree},
-        "options": replace(options, progress=None, threads=cores_of_task(rows.session)),
-        "secret": os.urandom(32),
-        "size": max(1, min(MOST, rows.occurrences // (2 * parts))),
-    }
-    made = map_all(rows, _propose, f"{PACKED}, report string", **how)
-    packed = store(made if parts == 1 else made.repartition(parts))
-    try:
-        (report,) = reports_of(packed)
-        if "fault" in report:
-            raise _fault(report)
-    except BaseException:
-        packed.unpersist()
-        raise
+    packed, report = _in_one_task(rows, _propose, guarantee, {**asked, "hierarchy": tree}, options)
     loss, facts = report["loss"], report["facts"]
     known = {"algorithm": report["algorithm"], "optimal": report["optimal"], "bound": report["bound"]}
     is_local, notes = report["cut"] is None, tuple(Message(*note) for note in report["notes"])
     cut = None if is_local else Cut(tree, np.array(report["cut"], np.int32))
     suppress = report["parameters"].get("suppress", 0.0)
     return SparkProposal(
-        published=named_rows(packed.where(sf.col("report").isNull()), report["tokens"], rows.column),
+        published=_published(packed, report, rows),
         packed=packed,
         raw=rows,
         raw_sha256=report["sha256"],
@@ -87,6 +74,88 @@ def propose_whole(
     )
 
 
+def propose_batch(
+    rows: SparkSets, state: Mapping[str, Any], guarantee: KmAnonymity, asked: Asked, options: Options, wait: int
+) -> tuple[SparkProposal | None, dict[str, Any]]:
+    """What a series publishes of the rows that waited and of these (None where nothing can be), and the facts of the batch.
+
+    The rows that wait come to the driver, which has the ledger.
+    """
+    asked = {**asked, "hierarchy": _given_tree(asked["hierarchy"])}
+    packed, report = _in_one_task(rows, _propose_batch, guarantee, asked, options, state=state, wait=wait)
+    batch = report["batch"] | {"notes": tuple(Message(*note) for note in report["batch"]["notes"])}
+    if "algorithm" not in report:
+        packed.unpersist()
+        return None, batch
+    today = series_tree(batch["state"])
+    assert today is not None
+    tree, cut = today
+    notes = tuple(Message(*note) for note in report["notes"])
+    proposal = SparkProposal(
+        published=_published(packed, report, rows),
+        packed=packed,
+        raw=rows,
+        guarantee=guarantee,
+        recoding=Recoding(
+            cut, tuple(report["items"]), algorithm=report["algorithm"], facts=report["facts"], notes=notes
+        ),
+        certified=lambda published: km.certified_facts(
+            tree,
+            published.sets.vocabulary,
+            published.sets.counts,
+            guarantee.k,
+            deleted=report["loss"]["deleted"] if batch["suppress"] else None,
+            unknown=asked["unknown"],
+        ),
+        warnings=tuple(report["warnings"]),
+        notes=notes,
+        left_out=len(rows) - batch["rows"],
+        **{
+            name: report[name]
+            for name in ("raw_sha256", "algorithm", "loss", "kept", "remains", "parameters", "details")
+        },
+    )
+    return proposal, batch
+
+
+def _given_tree(spec: Any) -> Any:
+    """The hierarchy in a file of the driver, for a worker, which has no such file; what is made from the data is made there."""
+    is_file = isinstance(spec, str | os.PathLike) and os.path.exists(spec)
+    return read_hierarchy(spec) if is_file else spec
+
+
+def _in_one_task(
+    rows: SparkSets, function: Callable[..., Any], guarantee: KmAnonymity, asked: Asked, options: Options, **state: Any
+) -> tuple[DataFrame, dict[str, Any]]:
+    """What a task that has all rows makes of them: packed rows, which the executors keep, and its report."""
+    options.tell(f"{asked['algorithm'] or 'searching'} in one task", 0.0)
+    parts = min(rows.parallel, 1 + rows.occurrences // MOST)
+    how = {
+        "guarantee": guarantee,
+        "asked": {name: asked[name] for name in _ASKED},
+        "options": replace(options, progress=None, threads=cores_of_task(rows.session)),
+        "secret": os.urandom(32),
+        "size": max(1, min(MOST, rows.occurrences // (2 * parts))),
+    }
+    made = map_all(rows, function, f"{PACKED}, report string", **how, **state)
+    packed = store(made if parts == 1 else made.repartition(parts))
+    try:
+        (report,) = reports_of(packed)
+        if "fault" in report:
+            raise _fault(report)
+    except BaseException:
+        packed.unpersist()
+        raise
+    return packed, report
+
+
+def _published(packed: DataFrame, report: Mapping[str, Any], rows: SparkSets) -> DataFrame:
+    """The packed rows by the names of their tokens."""
+    from pyspark.sql import functions as sf
+
+    return named_rows(packed.where(sf.col("report").isNull()), report["tokens"], rows.column)
+
+
 def _fault(report: dict[str, Any]) -> ShoalError:
     return _FAULTS[report["fault"]](report["text"], values=report["values"])
 
@@ -98,18 +167,59 @@ def _propose(
     try:
         made = km.proposal_of(baskets, guarantee, asked, options)
     except (InputError, Unreachable) as fault:
-        kind = "Unreachable" if isinstance(fault, Unreachable) else "InputError"
-        yield _reported({"fault": kind, "text": fault.message.text, "values": fault.values})
+        yield _refused(fault)
         return
-    recoding, published = made.recoding, cast(Baskets, made.published)
-    notes = [note if isinstance(note, Message) else Message(note) for note in made.notes]
-    yield _reported(
-        {name: getattr(made, name) for name in ("algorithm", "loss", "kept", "remains", "parameters", "details")}
-        | {name: getattr(made, name) for name in ("warnings", "optimal", "bound")}
-        | {"notes": [[note.text, note.values] for note in notes], "facts": recoding.facts}
-        | {"cut": recoding.cut.node if isinstance(recoding, Recoding) else None}
-        | {"tokens": published.vocabulary, "sha256": row_digest(baskets)}
-    )
+    recoding = made.recoding
+    also = {"facts": recoding.facts, "sha256": row_digest(baskets), "optimal": made.optimal, "bound": made.bound}
+    also["cut"] = recoding.cut.node if isinstance(recoding, Recoding) else None
+    yield _reported(_report_of(made) | also)
+    yield from _by_place(cast(Baskets, made.published), secret, size)
+
+
+def _propose_batch(
+    baskets: Baskets,
+    guarantee: KmAnonymity,
+    asked: dict[str, Any],
+    options: Options,
+    secret: bytes,
+    size: int,
+    state: dict[str, Any],
+    wait: int,
+) -> Iterator[pa.RecordBatch]:
+    """On a worker: the facts of the next batch of a series, what there is to say about its proposal, and its rows by their places."""
+    try:
+        batch = next_batch(state, baskets, guarantee, asked, options, wait)
+        facts = batch_facts(batch)
+        report = {"batch": facts | {"notes": _noted(facts["notes"])}}
+        if batch.going is None:
+            yield _reported(report)
+            return
+        made = km.cut_proposal(batch.rows, guarantee, batch.going.recoding, asked, batch.options)
+    except (InputError, Unreachable) as fault:
+        yield _refused(fault)
+        return
+    also = {"facts": made.recoding.facts, "raw_sha256": row_digest(baskets), "items": batch.rows.vocabulary}
+    yield _reported(report | also | _report_of(made))
+    yield from _by_place(cast(Baskets, made.published), secret, size)
+
+
+def _report_of(made: Proposal) -> dict[str, Any]:
+    """What there is to say about a proposal, on its way to the driver."""
+    said = ("algorithm", "loss", "kept", "remains", "parameters", "details", "warnings")
+    return {name: getattr(made, name) for name in said} | {
+        "notes": _noted(made.notes),
+        "tokens": cast(Baskets, made.published).vocabulary,
+    }
+
+
+def _noted(notes: Iterable[str]) -> list[list[Any]]:
+    """Notes with their values, as `Message` takes them."""
+    messages = [note if isinstance(note, Message) else Message(note) for note in notes]
+    return [[note.text, note.values] for note in messages]
+
+
+def _by_place(published: Baskets, secret: bytes, size: int) -> Iterator[pa.RecordBatch]:
+    """Rows, packed, in the order that a keyed hash of their numbers gives them."""
     place = places_of(np.arange(len(published)), secret, 8).view("<i8").reshape(-1)
     order = np.argsort(place)
     place, published = place[order], published.take(order)
@@ -117,6 +227,11 @@ def _propose(
         low, high = published.offsets[first], published.offsets[last]
         columns = pack(place[first:last], published.offsets[first : last + 1] - low, published.items[low:high])
         yield pa.record_batch(columns | {"report": pa.array([None], pa.string())})
+
+
+def _refused(fault: ShoalError) -> pa.RecordBatch:
+    kind = "Unreachable" if isinstance(fault, Unreachable) else "InputError"
+    return _reported({"fault": kind, "text": fault.message.text, "values": fault.values})
 
 
 def _reported(report: dict[str, Any]) -> pa.RecordBatch:
