@@ -21,7 +21,7 @@ import numpy.typing as npt
 from shoal.algorithms import OF_SERIES, algorithm
 from shoal.algorithms.recoding import Deletions, Options, Recoding
 from shoal.algorithms.snapshots.snapshot import Snapshot, nobody_of, snapshot
-from shoal.errors import InputError, Unreachable, number_of, option
+from shoal.errors import InputError, Message, Unreachable, number_of, option
 from shoal.guarantees.km import KmAnonymity
 from shoal.guarantees.series.histories import SnapshotAnonymity
 from shoal.hierarchy.cut import Cut
@@ -43,6 +43,8 @@ class SnapshotRelease:
 
     rows: Baskets
     """Of all people in the data, a row each, as it is now."""
+    going: Baskets
+    """The rows of those of them who are in the release."""
     published: Baskets
     """What is published, as it was audited together with all that is out."""
     recoding: Recoding | None
@@ -68,8 +70,10 @@ def next_snapshot(
     name, limit = asked["algorithm"] or OF_SERIES[0], asked["suppress"]
     options = with_defaults(name, asked, options)
     past = _Past.of(state)
+    known = len(past.places)
     baskets = _of_people(source, past, key)
     assert baskets.people is not None
+    returned = _notes_of_return(past, baskets.people, known)
     recoding, notes = _recoding_for(state, baskets, guarantee, asked, options, name)
     if recoding is None:
         made = nobody_of(baskets)
@@ -87,21 +91,24 @@ def next_snapshot(
     if recoding is not None:
         cut, (deletions, kept) = recoding.cut, _deletions(recoding, baskets, made.published)
         recoding = replace(recoding, deletions=deletions)
+    if not made.published.occurrences:  # rows of which nothing is told are no release
+        recoding, made, kept = None, nobody_of(baskets), 0.0
     _check_limits(made, past, wait, 1 - kept, limit)
-    if recoding is None or not made.published.occurrences:
-        recoding, after = None, past.with_waiting(made.waiting, cut)
+    if recoding is None:
+        after = past.with_waiting(made.waiting, cut)
     else:
         after = past.with_release(made, recoding.cut)
         promise = SnapshotAnonymity(guarantee.k, guarantee.m)
         promise.audit((*past.releases, made.published), threads=options.threads).require()
     return SnapshotRelease(
         rows=replace(baskets, people=None),
+        going=replace(baskets.take(np.flatnonzero(~np.isin(baskets.people, made.waiting))), people=None),
         published=replace(made.published, people=None),
         recoding=recoding,
         options=replace(options, suppress=1.0 if limit is None else limit),
         state=after,
         figures=_figures(made, past, baskets, kept),
-        notes=_notes_of(source, baskets) + notes,
+        notes=_notes_of(source, baskets) + returned + notes,
     )
 
 
@@ -205,6 +212,27 @@ def _notes_of(source: Source, baskets: Baskets) -> tuple[str, ...]:
         return ()
     return (
         f"{number_of(more, 'row was', 'rows were')} joined with another of the same person: a snapshot has one row for each",
+    )
+
+
+def _notes_of_return(past: _Past, people: npt.NDArray[np.int32], known: int) -> tuple[str, ...]:
+    """What to say where most people of the last release are gone: their ids may have changed. Raises where nobody is `known`."""
+    if not past.releases:
+        return ()
+    if (people >= known).all():
+        raise InputError(
+            f"nobody whom the series knows is in these data, by what {option('person')} says; a series knows people by it alone: give it "
+            "as before, not under new pseudonyms, or, if these are other people, begin another series"
+        )
+    last = past.releases[-1].people
+    gone = np.count_nonzero(~np.isin(last, people))
+    if 2 * gone <= np.size(last):
+        return ()
+    return (
+        Message(
+            f"{gone:,} of the {np.size(last):,} people of the last release are not in these data, by what {option('person')} says; if it "
+            "is spelled in another way now, or under new pseudonyms, the same people count twice, and nothing is promised about them"
+        ),
     )
 
 

@@ -23,7 +23,7 @@ from shoal.plan.model import Plan
 from shoal.records.records import Records
 from shoal.records.source import Source
 from shoal.series.batches import next_batch
-from shoal.series.ledger import Entry, Ledger, can_seal, check_current, key_of, read_ledger
+from shoal.series.ledger import Entry, Ledger, can_seal, check_current, check_unchanged, key_of, read_ledger
 from shoal.series.snapshots import FIGURES, FOR_EVER, next_snapshot
 
 LONGEST = {"batches": 4, SNAPSHOTS: FOR_EVER}
@@ -51,6 +51,11 @@ class Turn:
     def rows(self) -> int:
         """How many rows are published."""
         return self.ledger.entries[-1].rows
+
+    def check_place(self, beside: str | None) -> None:
+        """Raises if the series went on since its ledger was read, or if what lies where the certificate goes shows a newer one."""
+        check_unchanged(self.path, self.before)
+        check_current(replace(self.ledger, entries=self.ledger.entries[:-1]), self.path, beside)
 
     @property
     def repeats(self) -> bool:
@@ -131,7 +136,7 @@ def _turn_of_snapshot(
     facts = {"kind": ledger.kind, "release": number or None, "published": goes, "repeated": False, "read": len(source)}
     facts |= made.figures
     notes, proposal = made.notes + _waiting_people(made.figures), None
-    going = replace(source, records=Records.of(made.rows), person_values=None)
+    going = replace(source, records=Records.of(made.going), person_values=None)
     entry = Entry(ledger.keyed_hash(source.sha256), len(source), number, facts=dict(made.figures))
     entry = replace(entry, rows=len(made.published) if goes else 0, waiting=made.figures["waiting"])
     if made.recoding is not None:
