@@ -114,7 +114,7 @@ def test_an_unknown_item_needs_its_place(run):
     )
     with open("tree.csv", "a") as file:
         file.write("kefir,cheese,food\n")
-    assert "moves or lacks" in anonymize(run, 3, code=2)
+    assert "moves, renames or lacks" in anonymize(run, 3, code=2)
 
 
 def test_batches_in_a_database():

@@ -247,6 +247,14 @@ def test_a_ledger_from_a_backup_is_found_out_by_whoever_writes_in_python():
     assert not os.path.exists("p3.csv")
 
 
+def test_rows_of_a_series_are_certified_once_its_ledger_knows_them():
+    release = shoal.anonymize("m1.csv", PROMISE, **keywords())
+    with pytest.raises(InputError, match="becomes current together with its ledger"):
+        release.certificate()
+    release.write("p1.csv")
+    assert release.certificate()["series"]["release"] == 1
+
+
 def test_new_pseudonyms_are_noticed(run):
     anonymize(run, 1)
     everybody = members_of(1)

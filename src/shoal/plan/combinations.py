@@ -342,7 +342,7 @@ def _check_series(plan: Plan) -> None:
     if plan.algorithm == "exact" and plan.options.suppress:
         raise plan.refusal(
             ("options", "suppress"),
-            f"with exact, a series deletes nothing; choose {option('algorithm', 'hybrid')}, or leave it out",
+            f"exact chooses the cut of a series without deleting anything; choose {option('algorithm', 'hybrid')}, or leave it out",
         )
     if plan.keep_order:
         raise plan.refusal(("keep_order",), "rows that have waited would be told from new ones; leave it out")

@@ -264,9 +264,9 @@ def _check_limits(made: Snapshot, past: _Past, wait: int, lost: float, limit: fl
     late = sum(past.waits.get(number, 0) >= wait for number in made.waiting.tolist())
     if late:
         raise Unreachable(
-            f"{number_of(len(made.waiting), 'person', 'people')} would have to wait at least, as far as was found, {late:,} of them for "
-            f"more than the {number_of(wait, 'release')} in a row that {option('wait')} allows: in this release they would leave too few "
-            "people like them; allow more, or take coarser items in another series"
+            f"{number_of(len(made.waiting), 'person', 'people')} would have to wait at least, as far as was found, {late:,} of them longer "
+            f"than {option('wait')} allows ({number_of(wait, 'release')} in a row), for want of enough others like them; allow more, or "
+            "take coarser items in another series"
         )
     if limit is not None and lost > limit:
         raise Unreachable(

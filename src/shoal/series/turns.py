@@ -153,17 +153,20 @@ def _waiting_people(figures: Mapping[str, Any]) -> tuple[str, ...]:
     notes = []
     if figures["waiting"]:
         one = figures["waiting"] == 1
-        people = f"{number_of(figures['waiting'], 'person')} of {figures['people']:,} {'is' if one else 'are'}"
+        people = (
+            f"{figures['waiting']:,} of {number_of(figures['people'], 'person', 'people')} {'is' if one else 'are'}"
+        )
         longest = number_of(figures["longest_wait"], "release")
         whom = "this one" if one else "them"
         notes.append(
             f"{people} not in this release yet, for want of enough others like {whom}; the longest wait is {longest}"
         )
     if figures["outdated"] or figures["staying"]:
-        people = number_of(figures["staying"], "person who is", "people who are")
+        staying = number_of(figures["staying"], "person who is", "people who are")
+        among = f", {staying} gone among it" if figures["staying"] else ""
         notes.append(
-            f"{figures['outdated']:.2%} of what is published is as it was in an earlier release, {people} gone among it: those who left or "
-            "lost it are too few to be told apart"
+            f"{figures['outdated']:.2%} of what is published is as it was in an earlier release{among}: those who left or lost it are too "
+            "few to be told apart"
         )
     return tuple(notes)
 
