@@ -134,7 +134,11 @@ def test_the_same_month_is_recognised(run):
     again = anonymize(run, 1)
     assert (again["series"]["repeated"], again["series"]["release"], again["rows"]) == (True, 1, 0)
     assert again["series"]["output_sha256"] == facts["output_sha256"]
+    assert again["notes"] == ["this input is release 1 of the series already, in p1.csv; nothing was written"]
     assert read_ledger("ledger.json").on_disk == before
+    os.unlink("p1.csv")
+    assert "in p1.csv, which is no longer where it was written;" in anonymize(run, 1)["notes"][0]
+    assert not os.path.exists("p1.csv")
 
 
 def test_too_few_for_a_crowd_wait_and_come_later(run):

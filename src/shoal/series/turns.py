@@ -228,7 +228,10 @@ def _repeated(path: str, ledger: Ledger, earlier: Entry, source: Source) -> Turn
         }
     one = "release" if ledger.kind == SNAPSHOTS else "batch"
     made = f"is {one} {earlier.release} of the series already" if earlier.release else "waits in the series already"
-    where = f", in {os.path.basename(earlier.output)}" if earlier.output and "://" not in earlier.output else ""
+    where = ""
+    if earlier.output and "://" not in earlier.output:
+        where = f", in {os.path.basename(earlier.output)}"
+        where += "" if os.path.exists(earlier.output) else ", which is no longer where it was written"
     return Turn(path, ledger, facts, source, None, (f"this input {made}{where}; nothing was written",), ledger.on_disk)
 
 
