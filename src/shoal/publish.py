@@ -52,7 +52,7 @@ from shoal.records.storage.publication import (
 from shoal.records.stores.remote import has_scheme, is_remote
 from shoal.records.stores.upload import Upload, check_stored, check_writable
 from shoal.records.writing import Told, flags_to_read, write_to, written_records, written_tokens
-from shoal.series.ledger import check_unchanged, write_ledger
+from shoal.series.ledger import write_ledger
 
 if TYPE_CHECKING:
     from shoal.release import Release
@@ -269,7 +269,7 @@ def write(release: Release, targets: Targets, *, force: bool = False, progress: 
     if turn is not None and turn.repeats:
         return Written(targets, release.layout, "", 0.0)
     if turn is not None:
-        check_unchanged(turn.path, turn.before)
+        turn.check_place(targets.certificate)
     if not release.is_published:
         return _write_ledger_alone(release, targets)
     targets.check_files(force=force, inputs=release.inputs)

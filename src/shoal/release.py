@@ -667,8 +667,11 @@ class Release(Outcome, Tabular, Plotted):
     def certificate(self, *, sign: Path | None = None) -> dict[str, Any]:
         """The facts of a certificate about the rows, in whatever frame or Parquet file they are handed on, in any order.
 
-        `shoal.verify` takes it as it is. The certificate that `write` leaves beside a file is about the bytes of that file.
+        `shoal.verify` takes it as it is. The certificate that `write` leaves beside a file is about the bytes of that file. A release
+        of a series is written first, so that its ledger knows what is out.
         """
+        if self.turn is not None and not (self.is_published and self.written):
+            raise InputError("a release of a series becomes current together with its ledger; write it to a path first")
         return row_certificate(self, sign)
 
     def rules(self) -> Iterator[tuple[str, ...]]:

@@ -206,5 +206,5 @@ def test_a_tree_may_grow_and_not_change():
     assert hung.parent[hung.leaf_called["gouda"]] == hung.root
     assert "1 item that the series did not know hangs under the root" in notes[0]
     moved = Hierarchy.from_parents([4, 5, 4, 5, 5, -1], ["brie", "feta", "gouda", "rye", "cheese", "food"])
-    with pytest.raises(InputError, match="moves or lacks"):
+    with pytest.raises(InputError, match="moves, renames or lacks"):
         grown_tree(tree, moved, baskets, None)

@@ -170,7 +170,7 @@ def test_an_unknown_item_needs_its_place(run):
     )
     with open("tree.csv", "a") as file:
         file.write("kefir,cheese,food\n")
-    assert "moves or lacks" in anonymize(run, 3, code=2)
+    assert "moves, renames or lacks" in anonymize(run, 3, code=2)
 
 
 def test_batches_in_a_database():
@@ -192,6 +192,36 @@ def test_batches_in_a_database():
         assert shoal.verify(f"c{week}.json", f"sqlite:shop.db?table=public{week}").verdict == "verified"
     stacked = shoal.stack("ledger.json", [f"sqlite:shop.db?table=public{week}" for week in (1, 2)])
     assert stacked.rows == 10
+
+
+def published_as(names, form, number, **more):
+    """A batch of rows with these items, written in a format."""
+    tree = shoal.Hierarchy.from_parents([*[len(NAMED)] * len(NAMED), -1], [*NAMED, "all"])
+    rows = [[name] for name in names for _ in range(2 + number)]
+    given = {"hierarchy": tree, "series": "ledger.json"} | more
+    shoal.anonymize(rows, shoal.KmAnonymity(2, 2), **given).write(f"p{number}.{form}")
+    return f"p{number}.{form}"
+
+
+NAMED = ("=sum", "-5", "a b", "a_b", "plain")
+
+
+def test_items_are_known_again_however_a_format_writes_them():
+    files = [
+        published_as(("=sum", "-5", "plain"), form, number) for number, form in enumerate(("csv", "dat", "parquet"))
+    ]
+    files.append(published_as(("a b", "plain"), "csv", 3))
+    stacked = shoal.stack("ledger.json", files)
+    stacked.write("all.jsonl")
+    assert dict(zip(stacked.published.vocabulary, stacked.published.supports().tolist(), strict=True)) == {
+        "=sum": 9,
+        "-5": 9,
+        "plain": 14,
+        "a b": 5,
+    }
+    files.append(published_as(("a b", "plain"), "dat", 4))  # which says a_b, as it would of the other
+    with pytest.raises(InputError, match="two items of the series are written as the same text in dat"):
+        shoal.stack("ledger.json", files)
 
 
 def test_snapshots_are_not_for_spark():

@@ -134,7 +134,11 @@ def test_the_same_month_is_recognised(run):
     again = anonymize(run, 1)
     assert (again["series"]["repeated"], again["series"]["release"], again["rows"]) == (True, 1, 0)
     assert again["series"]["output_sha256"] == facts["output_sha256"]
+    assert again["notes"] == ["this input is release 1 of the series already, in p1.csv; nothing was written"]
     assert read_ledger("ledger.json").on_disk == before
+    os.unlink("p1.csv")
+    assert "in p1.csv, which is no longer where it was written;" in anonymize(run, 1)["notes"][0]
+    assert not os.path.exists("p1.csv")
 
 
 def test_too_few_for_a_crowd_wait_and_come_later(run):
@@ -234,6 +238,60 @@ def test_a_ledger_from_a_backup_is_found_out(run):
     shutil.copy("backup.json", "ledger.json")
     assert "put back the newest ledger" in anonymize(run, 3, code=2)
     assert not os.path.exists("p3.csv")
+
+
+def test_a_ledger_from_a_backup_is_found_out_by_whoever_writes_in_python():
+    shoal.anonymize("m1.csv", PROMISE, **keywords()).write("p1.csv")
+    shutil.copy("ledger.json", "backup.json")
+    shoal.anonymize("m2.csv", PROMISE, **keywords()).write("p2.csv")
+    shutil.copy("backup.json", "ledger.json")
+    stale = shoal.anonymize("m3.csv", PROMISE, **keywords())
+    with pytest.raises(InputError, match="put back the newest ledger"):
+        stale.write("p3.csv")
+    assert not os.path.exists("p3.csv")
+
+
+def test_rows_of_a_series_are_certified_once_its_ledger_knows_them():
+    release = shoal.anonymize("m1.csv", PROMISE, **keywords())
+    with pytest.raises(InputError, match="becomes current together with its ledger"):
+        release.certificate()
+    release.write("p1.csv")
+    assert release.certificate()["series"]["release"] == 1
+
+
+def test_new_pseudonyms_are_noticed(run):
+    anonymize(run, 1)
+    everybody = members_of(1)
+    write_month(2, {f"other-{name}": items for name, items in everybody.items()})
+    assert "nobody whom the series knows is in these data" in " ".join(anonymize(run, 2, code=2).split())
+    some = dict(list(everybody.items())[:20])
+    write_month(2, some | {f"other-{name}": items for name, items in everybody.items()})
+    facts = anonymize(run, 2)
+    assert facts["notes"][0].startswith(
+        "40 of the 60 people of the last release are not in these data, by what --person says"
+    )
+
+
+@pytest.mark.parametrize("algorithm", ["hybrid", "exact"])
+def test_the_way_to_the_cut_may_be_named(run, algorithm):
+    for month in (1, 2):
+        assert anonymize(run, month, "--algorithm", algorithm)["series"]["release"] == month
+    assert not naive.breaches(history(), 3, 2)
+
+
+def test_people_of_whom_nothing_can_be_told_wait(run):
+    write_month(1, {"a": {"brie"}, "b": {"rye"}, "c": {"ale"}})
+    series = anonymize(run, 1, "--suppress", "1")["series"]
+    assert (series["published"], series["waiting"], series["longest_wait"]) == (False, 3, 1)
+
+
+def test_the_risk_before_is_of_those_who_are_published(run):
+    write_month(1, {f"{i}": {"brie", "rye"} for i in range(9)})
+    anonymize(run, 1)
+    write_month(2, {f"{i}": {"brie", "rye"} if i < 9 else {"ale"} for i in range(11)})
+    facts = anonymize(run, 2)
+    assert (facts["rows"], facts["series"]["waiting"]) == (9, 2)
+    assert {attacker["fewer_than_k"] for attacker in facts["risk"]} == {0}
 
 
 def test_two_runs_from_one_ledger_do_not_both_get_out():

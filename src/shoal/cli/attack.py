@@ -105,7 +105,7 @@ def attack(
     says finer than the other, which rows are one person's. With --originals and --person, how many people are found: exactly where rows
     stand in the order of their originals, otherwise about.
 
-    Exit code 0: nobody is found; 3: somebody is.
+    Exit code 0: nobody is found, or too little can be compared to say so; 3: somebody is.
 
     [bold]shoal attack public.csv --raw baskets.csv --hierarchy tree.csv --k 5 --m 2[/bold]
 
@@ -150,7 +150,7 @@ def _attack_series(
     if name := next((name for name, value in unused.items() if value is not None), None):
         raise InputError(f"{name} has no use with --series; leave it out")
     if given.get("person") is not None and not originals:
-        raise InputError("published files do not say whose rows are; give the --originals, or leave --person out")
+        raise InputError("published files do not say whose their rows are; give the --originals, or leave --person out")
     asked = {name: value for name, value in given.items() if value is not None}
     found = attack_series(releases, originals=originals, **asked)
     if json:
@@ -175,7 +175,7 @@ def _show_series(found: SeveralReleases, out: Console) -> None:
         out.print("Nobody", style="bold green", end="")
         out.print(f" of {people.people:,} people shares what can be known of them in all releases with fewer than {k}")
     elif found.found:
-        out.print("Put together, the releases give people away", style="bold red", end="")
+        out.print("Put together, the releases can give people away", style="bold red", end="")
         out.print(f" to whoever knows up to {number_of(m, 'item')}, though each may keep its promise")
     elif found.found is None:
         out.print("Not known", style="bold yellow", end="")

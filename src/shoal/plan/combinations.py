@@ -124,8 +124,11 @@ def _check_columns(plan: Plan) -> None:
                 ("columns", name), f"{_words(plan)} has no use for {option(role)}; give it one of {taken}{hint}"
             )
     if people := plan.of_role("person"):
+        in_rows = None if plan.series is not None else plan.algorithm or next(iter(ALGORITHMS[kind]))
         try:
-            check_counts_people(kind, plan.algorithm or next(iter(ALGORITHMS[kind])))
+            check_counts_people(
+                kind, in_rows
+            )  # a series has a row for each person before it searches, or refuses people
         except InputError as error:
             raise plan.refusal_of(("columns", people[0]), error) from None
         if plan.on_spark:
@@ -345,7 +348,7 @@ def _check_series(plan: Plan) -> None:
     if plan.algorithm == "exact" and plan.options.suppress:
         raise plan.refusal(
             ("options", "suppress"),
-            f"with exact, a series deletes nothing; choose {option('algorithm', 'hybrid')}, or leave it out",
+            f"exact chooses the cut of a series without deleting anything; choose {option('algorithm', 'hybrid')}, or leave it out",
         )
     if plan.keep_order:
         raise plan.refusal(("keep_order",), "rows that have waited would be told from new ones; leave it out")

@@ -146,20 +146,27 @@ def without_blanks(name: str) -> str:
     return _BLANK.sub("_", name)
 
 
+def written_as(layout: Layout) -> Callable[[str], str]:
+    """How the name of an item stands in a file of this layout."""
+    if layout.format == "dat":
+        return without_blanks
+    if layout.format not in (*CELLED, "long"):
+        return str
+    mark = str if layout.format not in GUARDED else guard if layout.format == "long" else guard_in_set
+    # A number that stands by itself is none that anything is run for.
+    return lambda name: mark(name.strip(BLANKS))
+
+
 def written_tokens(vocabulary: Sequence[str], layout: Layout, target: Target = "the output") -> tuple[str, ...]:
     """What each name looks like in a file of this layout.
 
     FIMI text has no place for blanks, which become `_`; cells have none for blanks around a name, and an apostrophe keeps spreadsheets from
     running them. Each item has one name wherever it stands in its cell. Everything else stays.
     """
-    if layout.format == "dat":
-        tokens = tuple(map(without_blanks, vocabulary))
-        refused = {"", "-1", "-2"}
-    elif layout.format in (*CELLED, "long"):
-        tokens = tuple(name.strip(BLANKS) for name in vocabulary)
-        refused = {""}
-    else:
+    if layout.format not in ("dat", "long", *CELLED):
         return tuple(vocabulary)
+    tokens = tuple(map(written_as(layout), vocabulary))
+    refused = {"", "-1", "-2"} if layout.format == "dat" else {""}
     for name, token in zip(vocabulary, tokens, strict=True):
         if token in refused or "\0" in token:
             raise InputError(
@@ -167,9 +174,6 @@ def written_tokens(vocabulary: Sequence[str], layout: Layout, target: Target = "
                 "rename it, or write .jsonl or .parquet",
                 values=[repr(name)],
             )
-    if layout.format in GUARDED:
-        # A number that stands by itself is none that anything is run for.
-        tokens = tuple(map(guard if layout.format == "long" else guard_in_set, tokens))
     if len(set(tokens)) < len(tokens):
         first: dict[str, str] = {}
         for name, token in zip(vocabulary, tokens, strict=True):

@@ -200,8 +200,8 @@ def grown_tree(tree: Hierarchy, spec: Any, baskets: Baskets, unknown: str | None
     moved = sum(a < 0 or (p >= 0 and grown.parent[a] != at[p]) for a, p in zip(at, tree.parent.tolist(), strict=True))
     if moved or at[tree.root] != grown.root:
         raise InputError(
-            f"{option('hierarchy')} {grown.source} moves or lacks {number_of(max(1, moved), 'node', 'nodes')} of the hierarchy that the "
-            "series began with; items may be added to it, and nothing else may change: take that hierarchy, or begin another series"
+            f"{option('hierarchy')} {grown.source} moves, renames or lacks {number_of(max(1, moved), 'node', 'nodes')} of the hierarchy "
+            "that the series began with; items may be added, and nothing else may change: take that hierarchy, or begin another series"
         )
     return grown, notes
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from shoal.algorithms import OF_SERIES, algorithm
 from shoal.algorithms.recoding import Deletions, Options, Recoding
 from shoal.algorithms.snapshots.snapshot import Snapshot, nobody_of, snapshot
-from shoal.errors import InputError, Unreachable, number_of, option
+from shoal.errors import InputError, Message, Unreachable, number_of, option
 from shoal.guarantees.km import KmAnonymity
 from shoal.guarantees.series.histories import SnapshotAnonymity
 from shoal.hierarchy.cut import Cut
@@ -42,6 +42,8 @@ class SnapshotRelease:
 
     rows: Baskets
     """Of all people in the data, a row each, as it is now."""
+    going: Baskets
+    """The rows of those of them who are in the release."""
     published: Baskets
     """What is published, as it was audited together with all that is out."""
     recoding: Recoding | None
@@ -67,8 +69,10 @@ def next_snapshot(
     name, limit = asked["algorithm"] or OF_SERIES[0], asked["suppress"]
     options = with_defaults(name, asked, options)
     past = _Past.of(state)
+    known = len(past.places)
     baskets = _of_people(source, past, key)
     assert baskets.people is not None
+    returned = _notes_of_return(past, baskets.people, known)
     recoding, notes = _recoding_for(state, baskets, guarantee, asked, options, name)
     if recoding is None:
         made = nobody_of(baskets)
@@ -86,21 +90,24 @@ def next_snapshot(
     if recoding is not None:
         cut, (deletions, kept) = recoding.cut, _deletions(recoding, baskets, made.published)
         recoding = replace(recoding, deletions=deletions)
+    if not made.published.occurrences:  # rows of which nothing is told are no release
+        recoding, made, kept = None, nobody_of(baskets), 0.0
     _check_limits(made, past, wait, 1 - kept, limit)
-    if recoding is None or not made.published.occurrences:
-        recoding, after = None, past.with_waiting(made.waiting, cut)
+    if recoding is None:
+        after = past.with_waiting(made.waiting, cut)
     else:
         after = past.with_release(made, recoding.cut)
         promise = SnapshotAnonymity(guarantee.k, guarantee.m)
         promise.audit((*past.releases, made.published), threads=options.threads).require()
     return SnapshotRelease(
         rows=replace(baskets, people=None),
+        going=replace(baskets.take(np.flatnonzero(~np.isin(baskets.people, made.waiting))), people=None),
         published=replace(made.published, people=None),
         recoding=recoding,
         options=replace(options, suppress=1.0 if limit is None else limit),
         state=after,
         figures=_figures(made, past, baskets, kept),
-        notes=_notes_of(source, baskets) + notes,
+        notes=_notes_of(source, baskets) + returned + notes,
     )
 
 
@@ -207,6 +214,27 @@ def _notes_of(source: Source, baskets: Baskets) -> tuple[str, ...]:
     )
 
 
+def _notes_of_return(past: _Past, people: npt.NDArray[np.int32], known: int) -> tuple[str, ...]:
+    """What to say where most people of the last release are gone: their ids may have changed. Raises where nobody is `known`."""
+    if not past.releases:
+        return ()
+    if (people >= known).all():
+        raise InputError(
+            f"nobody whom the series knows is in these data, by what {option('person')} says; a series knows people by it alone: give it "
+            "as before, not under new pseudonyms, or, if these are other people, begin another series"
+        )
+    last = past.releases[-1].people
+    gone = np.count_nonzero(~np.isin(last, people))
+    if 2 * gone <= np.size(last):
+        return ()
+    return (
+        Message(
+            f"{gone:,} of the {np.size(last):,} people of the last release are not in these data, by what {option('person')} says; if it "
+            "is spelled in another way now, or under new pseudonyms, the same people count twice, and nothing is promised about them"
+        ),
+    )
+
+
 def _first_cut(cut: Cut) -> Cut:
     """The cut of the first release, which all later ones share. What it drops as a whole stays at the top, and goes one by one."""
     tree, node = cut.hierarchy, cut.node.copy()
@@ -235,9 +263,9 @@ def _check_limits(made: Snapshot, past: _Past, wait: int, lost: float, limit: fl
     late = sum(past.waits.get(number, 0) >= wait for number in made.waiting.tolist())
     if late:
         raise Unreachable(
-            f"{number_of(len(made.waiting), 'person', 'people')} would have to wait at least, as far as was found, {late:,} of them for "
-            f"more than the {number_of(wait, 'release')} in a row that {option('wait')} allows: in this release they would leave too few "
-            "people like them; allow more, or take coarser items in another series"
+            f"{number_of(len(made.waiting), 'person', 'people')} would have to wait at least, as far as was found, {late:,} of them longer "
+            f"than {option('wait')} allows ({number_of(wait, 'release')} in a row), for want of enough others like them; allow more, or "
+            "take coarser items in another series"
         )
     if limit is not None and lost > limit:
         raise Unreachable(

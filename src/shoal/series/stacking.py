@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -30,7 +31,7 @@ from shoal.records.records import Records
 from shoal.records.source import Source, fingerprint
 from shoal.records.storage.digest import row_digest
 from shoal.records.storage.publication import display_name
-from shoal.records.writing import without_blanks
+from shoal.records.writing import written_as
 from shoal.series.batches import joined_rows, series_tree
 from shoal.series.ledger import Entry, Ledger, Path, read_ledger
 
@@ -94,20 +95,30 @@ def _entries_of(ledger: Ledger, files: Sequence[Path]) -> list[Entry]:
 def _under(cut: Cut, source: Source) -> Baskets:
     """The rows of a batch under today's cut."""
     tree, now = cut.hierarchy, cut.lowest()
-    called = {without_blanks(name): v for v, name in enumerate(tree.names)} | {
-        name: v for v, name in enumerate(tree.names)
-    }
-    baskets = source.baskets
-    nodes = np.array([called.get(token, -1) for token in baskets.vocabulary], np.int64)
-    if (nodes < 0).any():
-        raise InputError(f"{source.name}: it holds what is no token of this series; name its newest ledger")
-    above = cut.node[tree.leaf_order[tree.span[nodes, 0]]]
-    if (tree.leaf_count[above] < tree.leaf_count[nodes]).any():
+    leaf = tree.leaf_order[tree.span[:, 0]]
+    coarser = tree.leaf_count > tree.leaf_count[cut.node[leaf]]
+    above = now.node[leaf]
+    form = written_as(source.layout)
+    meant: dict[str, set[int]] = defaultdict(set)
+    for v, name in enumerate(tree.names):
+        meant[form(name)].add(-1 if coarser[v] else int(above[v]))
+    nodes = []
+    for token in source.baskets.vocabulary:
+        known = meant.get(token, set())
+        if not known:
+            raise InputError(f"{source.name}: it holds what is no token of this series; name its newest ledger")
+        if len(known - {-1}) > 1:
+            raise InputError(
+                f"{source.name}: two items of the series are written as the same text in {source.layout.format}, so that it cannot be told "
+                "which of them stands there; leave it out, and publish in .jsonl or .parquet"
+            )
+        nodes.append(max(known))
+    if -1 in nodes:
         raise InputError(
             f"{source.name}: it was published under a coarser cut than the ledger has; name the newest ledger"
         )
-    above = now.node[tree.leaf_order[tree.span[nodes, 0]]]
-    tokens, place = np.unique(above, return_inverse=True)
+    tokens, place = np.unique(np.array(nodes, np.int64), return_inverse=True)
+    baskets = source.baskets
     return Baskets.from_codes(baskets.lengths, place[baskets.items], [tree.names[v] for v in tokens.tolist()])
 
 

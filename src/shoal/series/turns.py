@@ -23,7 +23,16 @@ from shoal.plan.model import Plan
 from shoal.records.records import Records
 from shoal.records.source import Source
 from shoal.series.batches import Batch, next_batch
-from shoal.series.ledger import Entry, Ledger, can_seal, check_current, key_of, person_marks, read_ledger
+from shoal.series.ledger import (
+    Entry,
+    Ledger,
+    can_seal,
+    check_current,
+    check_unchanged,
+    key_of,
+    person_marks,
+    read_ledger,
+)
 from shoal.series.snapshots import FIGURES, FOR_EVER, next_snapshot
 
 LONGEST = {"batches": 4, SNAPSHOTS: FOR_EVER}
@@ -51,6 +60,11 @@ class Turn:
     def rows(self) -> int:
         """How many rows are published."""
         return self.ledger.entries[-1].rows
+
+    def check_place(self, beside: str | None) -> None:
+        """Raises if the series went on since its ledger was read, or if what lies where the certificate goes shows a newer one."""
+        check_unchanged(self.path, self.before)
+        check_current(replace(self.ledger, entries=self.ledger.entries[:-1]), self.path, beside)
 
     @property
     def repeats(self) -> bool:
@@ -160,7 +174,7 @@ def _turn_of_snapshot(
     facts = {"kind": ledger.kind, "release": number or None, "published": goes, "repeated": False, "read": len(source)}
     facts |= made.figures
     notes, proposal = made.notes + _waiting_people(made.figures), None
-    going = replace(source, records=Records.of(made.rows), person_values=None)
+    going = replace(source, records=Records.of(made.going), person_values=None)
     entry = Entry(ledger.keyed_hash(source.sha256), len(source), number, facts=dict(made.figures))
     entry = replace(entry, rows=len(made.published) if goes else 0, waiting=made.figures["waiting"])
     if made.recoding is not None:
@@ -177,17 +191,20 @@ def _waiting_people(figures: Mapping[str, Any]) -> tuple[str, ...]:
     notes = []
     if figures["waiting"]:
         one = figures["waiting"] == 1
-        people = f"{number_of(figures['waiting'], 'person')} of {figures['people']:,} {'is' if one else 'are'}"
+        people = (
+            f"{figures['waiting']:,} of {number_of(figures['people'], 'person', 'people')} {'is' if one else 'are'}"
+        )
         longest = number_of(figures["longest_wait"], "release")
         whom = "this one" if one else "them"
         notes.append(
             f"{people} not in this release yet, for want of enough others like {whom}; the longest wait is {longest}"
         )
     if figures["outdated"] or figures["staying"]:
-        people = number_of(figures["staying"], "person who is", "people who are")
+        staying = number_of(figures["staying"], "person who is", "people who are")
+        among = f", {staying} gone among it" if figures["staying"] else ""
         notes.append(
-            f"{figures['outdated']:.2%} of what is published is as it was in an earlier release, {people} gone among it: those who left or "
-            "lost it are too few to be told apart"
+            f"{figures['outdated']:.2%} of what is published is as it was in an earlier release{among}: those who left or lost it are too "
+            "few to be told apart"
         )
     return tuple(notes)
 
@@ -260,7 +277,10 @@ def repetition(path: str, ledger: Ledger, earlier: Entry, source: Source | None 
         }
     one = "release" if ledger.kind == SNAPSHOTS else "batch"
     made = f"is {one} {earlier.release} of the series already" if earlier.release else "waits in the series already"
-    where = f", in {os.path.basename(earlier.output)}" if earlier.output and "://" not in earlier.output else ""
+    where = ""
+    if earlier.output and "://" not in earlier.output:
+        where = f", in {os.path.basename(earlier.output)}"
+        where += "" if os.path.exists(earlier.output) else ", which is no longer where it was written"
     return Turn(path, ledger, facts, source, None, (f"this input {made}{where}; nothing was written",), ledger.on_disk)
 
 
