@@ -47,6 +47,7 @@ def test_the_hook_runs_as_pre_commit_calls_it(folder):
         ).returncode
 
     break_it(folder)
+    (folder / "README.md").touch()
     assert commit("good.csv", "README.md") == 0
     assert commit("good.csv", "bad.csv") == 3
 
