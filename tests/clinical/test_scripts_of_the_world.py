@@ -63,6 +63,15 @@ def test_compositions_of_one_name_stay_apart_and_are_told():
     assert nfc not in source.notes[0]
 
 
+@pytest.mark.parametrize("sign", ["\u200b", "\ufeff", "\u00ad", "\u202e", "\u00a0"])
+def test_a_name_with_a_sign_that_is_not_seen_is_told(sign):
+    Path("table.csv").write_text(f"a,b\nflu,茶\nflu{sign},咖啡\n", encoding="utf-8")
+    source = load_records("table.csv", quasi="b", sensitive="a")
+    assert len(source.records["a"].values) == 2
+    assert [note.split(":")[0] for note in source.notes] == ["column 'a'"]
+    assert "1 of its different names" in source.notes[0]
+
+
 def test_a_tree_that_composes_a_name_otherwise_says_so():
     nfc, nfd = (unicodedata.normalize(form, "Café") for form in ("NFC", "NFD"))
     Path("sets.csv").write_text(f"items\n{nfc}|tea\n{nfc}|tea\n", encoding="utf-8")
