@@ -124,6 +124,16 @@ def test_dbt_counts_sets_as_the_audit_does(rows, k, m):
     assert all(isinstance(value, int) for row in failing for value in row)
 
 
+def test_dbt_passes_no_item_without_a_record():
+    base = duckdb.connect()
+    base.execute("create table visits (visit integer, code text)")
+    base.execute("insert into visits values (1, 'a'), (2, 'a'), (3, null), (null, null)")
+    count = str(macro("shoal_km_anonymous")("visits", row_id="visit", item="code", k=2, m=2))
+    assert base.execute(count).fetchall() == []
+    base.execute("insert into visits values (null, 'a'), (null, 'b')")
+    assert (0, 2) in base.execute(count).fetchall()
+
+
 @settings(max_examples=30)
 @given(st.lists(st.tuples(st.sampled_from(["a", None]), st.integers(0, 1)), min_size=1, max_size=8), st.integers(1, 3))
 def test_dbt_counts_classes_as_the_audit_does(rows, k):
