@@ -7,6 +7,7 @@ import gzip
 import json
 import os
 import random
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -359,6 +360,16 @@ def test_an_order_file_in_another_order_and_with_odd_titles_says_the_same(folder
     odd = [f"{line} T\x85\x0byp" for line in reversed(lines)]
     (folder / "odd.txt").write_bytes("\r\n".join(odd).encode("latin-1"))
     assert read_vocabulary("icd10cm", ["odd.txt"]).parent == whole.parent
+
+
+@pytest.mark.parametrize("system", ["icd10cm", "icd9cm", "atc", "omop", "snomed"])
+def test_an_archive_or_a_folder_is_said_to_be_one(folder, system):
+    with zipfile.ZipFile("codes.zip", "w") as packed:
+        packed.write("order.txt")
+    with pytest.raises(shoal.InputError, match="it is a zip archive; unpack it"):
+        read_vocabulary(system, ["codes.zip"], ["5"])
+    with pytest.raises(shoal.InputError, match=r"[Ii]s a directory|it is a folder"):
+        read_vocabulary(system, ["."], ["5"])
 
 
 def test_systems_are_recognised_by_their_codes():

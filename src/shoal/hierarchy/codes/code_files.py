@@ -21,10 +21,17 @@ _LONGEST = 1 << 16
 def text_of(path: str) -> str:
     """The text of a list of codes. Titles in Latin-1 are no fault: only codes are read, which are ASCII."""
     data = read_unpacked(path)
+    _check_unpacked(data, path)
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
         return data.decode("latin-1")
+
+
+def _check_unpacked(start: bytes, path: str) -> None:
+    """Publishers pack several files into one; which of them is meant only its reader knows."""
+    if start.startswith(b"PK\x03\x04"):
+        raise InputError(f"{name_of(path)}: it is a zip archive; unpack it, and name the file in it")
 
 
 def lines_of(text: str) -> list[str]:
@@ -70,12 +77,13 @@ def header_of(path: str) -> tuple[list[str], str]:
     """(the names in the first line of such a table, what parts its cells): tabs, as publishers write it, or commas, as databases do."""
     try:
         with pa.input_stream(os.fspath(path), buffer_size=_LONGEST) as file:
-            first = file.read(_LONGEST).split(b"\n", 1)[0]
+            start = file.read(_LONGEST)
     except FileNotFoundError:
         raise InputError(f"{name_of(path)}: there is no such file; check the path {os.fspath(path)!r}") from None
     except OSError as error:
-        why = error.strerror or "its packed data are damaged"
+        why = "it is a folder" if os.path.isdir(path) else error.strerror or "its packed data are damaged"
         raise InputError(f"{name_of(path)}: it cannot be read ({why}); check the file") from None
-    text = first.decode("utf-8-sig", "replace").rstrip("\r")
+    _check_unpacked(start, path)
+    text = start.split(b"\n", 1)[0].decode("utf-8-sig", "replace").rstrip("\r")
     mark = "\t" if "\t" in text else ","
     return [name if mark == "\t" else name.strip('"') for name in text.split(mark)], mark
