@@ -5,8 +5,8 @@ from __future__ import annotations
 import zipfile
 
 
-def workbook(path, sheets):
-    """A workbook as spreadsheet programs write it, as far as a reader looks: sheets of texts and numbers."""
+def workbook(path, sheets, merged=()):
+    """A workbook as spreadsheet programs write it, as far as a reader looks: sheets of texts and numbers, each with these cells merged."""
     main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
     many = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
     names = "".join(f'<sheet name="{name}" sheetId="{n}" r:id="r{n}"/>' for n, name in enumerate(sheets, 1))
@@ -27,9 +27,9 @@ def workbook(path, sheets):
         )
         for n, rows in enumerate(sheets.values(), 1):
             cells = "".join(f"<row>{''.join(map(cell_xml, row))}</row>" for row in rows)
-            packed.writestr(
-                f"xl/worksheets/sheet{n}.xml", f'<worksheet xmlns="{main}"><sheetData>{cells}</sheetData></worksheet>'
-            )
+            joined = "".join(f'<mergeCell ref="{cell}"/>' for cell in merged)
+            data = f"<sheetData>{cells}</sheetData><mergeCells>{joined}</mergeCells>"
+            packed.writestr(f"xl/worksheets/sheet{n}.xml", f'<worksheet xmlns="{main}">{data}</worksheet>')
     return path
 
 

@@ -161,6 +161,100 @@ def test_missing_parts_and_addresses(tmp_path):
     assert records["gender"].texts() == ["female", "female", ""]
 
 
+@pytest.mark.parametrize("base", ["", "https://ehr.example/fhir/"])
+def test_a_person_with_two_patients_is_one_row_where_one_replaces_the_other(tmp_path, base):
+    def link(to: str, kind: str) -> dict[str, object]:
+        return {"link": [{"other": {"reference": f"{base}Patient/{to}"}, "type": kind}]}
+
+    folder = export(
+        tmp_path / "e",
+        Patient=[
+            patient("p1", active=False, **link("p2", "replaced-by")),
+            patient("p2"),
+            patient("p3", **link("p2", "replaces")),
+            patient("p4", **link("p2", "seealso")),
+            patient("p5", **link("p9", "replaced-by")),
+            patient(
+                "p6", link=[{"other": {"reference": "https://registry.example/Patient/p4"}, "type": "replaced-by"}]
+            ),
+        ],
+        Condition=[
+            condition(f"{base}Patient/{who}", coded(icd=code))
+            for who, code in (("p1", "I10"), ("p2", "I11"), ("p3", "I12"), ("p4", "I13"))
+        ],
+    )
+    # p2 replaces p1 and is replaced by p3; who is not in the export, or on another server, replaces nobody.
+    assert sets_of(folder, "conditions_icd10cm") == [["I10", "I11", "I12"], ["I13"], [], []]
+    said = "\n".join(load_records(folder, quasi="gender,birth_year", drop="conditions_icd10cm").notes)
+    assert "2 Patients left out: others replace them" in said
+    assert "1 links between Patients that may be one person" in said
+
+
+def test_what_a_medication_says_of_itself_counts(tmp_path):
+    drug = {"coding": [{"system": "http://www.nlm.nih.gov/research/umls/rxnorm", "code": "2"}]}
+    folder = export(
+        tmp_path / "e",
+        Patient=[patient("p1")],
+        Medication=[{"resourceType": "Medication", "id": "m1", "status": "entered-in-error", "code": drug}],
+        MedicationRequest=[
+            {
+                "resourceType": "MedicationRequest",
+                "subject": {"reference": "Patient/p1"},
+                "medicationReference": {"reference": "Medication/m1"},
+            }
+        ],
+    )
+    assert column_names(folder) == ["gender", "birth_year"]
+
+
+CANARY = "Canary"
+
+
+def test_nothing_that_names_anybody_gets_into_a_release(tmp_path):
+    def whoever(number: int) -> dict[str, object]:
+        named = [{"text": CANARY, "family": CANARY, "given": [CANARY]}]
+        lists = ("identifier", "telecom", "photo", "contact", "communication", "generalPractitioner")
+        return patient(
+            f"{CANARY}{number}",
+            name=named,
+            extension=[{"url": CANARY, "valueAddress": {"state": CANARY, "postalCode": CANARY}}],
+            address=[
+                {
+                    "line": [CANARY],
+                    "city": CANARY,
+                    "text": CANARY,
+                    "district": CANARY,
+                    "country": CANARY,
+                    "state": "MA",
+                    "postalCode": "02139",
+                }
+            ],
+            text={"div": CANARY},
+            _birthDate={"extension": [{"valueDateTime": CANARY}]},
+            birthDate="1970-12-31",
+            deceasedDateTime=CANARY,
+            contained=[{"resourceType": "Patient", "id": CANARY, "name": named}],
+            **{name: [{"value": CANARY, "name": named[0], "address": {"state": CANARY}}] for name in lists},
+        )
+
+    def ill(number: int) -> dict[str, object]:
+        code = {"system": "http://hl7.org/fhir/sid/icd-10-cm", "code": "I10", "display": CANARY}
+        return condition(f"Patient/{CANARY}{number}", {"text": CANARY, "coding": [code]}) | {
+            "id": CANARY,
+            "subject": {"reference": f"Patient/{CANARY}{number}", "display": CANARY, "identifier": {"value": CANARY}},
+            "note": [{"text": CANARY}],
+            "onsetString": CANARY,
+        }
+
+    folder = export(tmp_path / "e", Patient=[*map(whoever, range(9))], Condition=[*map(ill, range(9))])
+    columns = ("gender", "birth_year", "state", "postal_code")
+    release = shoal.anonymize(folder, shoal.RTAnonymity(3, 1), quasi=columns, items="conditions_icd10cm")
+    release.write(tmp_path / "public.jsonl", rules=tmp_path / "rules.csv", report=tmp_path / "report.json")
+    written = [path.read_text(errors="replace") for path in tmp_path.iterdir() if path.is_file()]
+    assert len(written) >= 4  # data, certificate, rules, report
+    assert not any(CANARY in text or "12-31" in text for text in written)
+
+
 def test_several_files_packed_and_of_other_kinds(tmp_path):
     folder = export(
         tmp_path / "e",
@@ -181,6 +275,17 @@ def test_several_files_packed_and_of_other_kinds(tmp_path):
         ),
         ({"Patient": [patient("p1"), patient("p1")]}, r"Patient\.ndjson: line 2 has an id that another Patient has"),
         ({"Patient": [{"resourceType": "Patient"}]}, "line 1 is not built as FHIR has it"),
+        ({"Patient": [{"resourceType": ["Patient"]}]}, "none of its .ndjson files begins with a Patient"),
+        ({"Patient": [patient("p1", link="Smith")]}, "line 1 is not built as FHIR has it"),
+        (
+            {
+                "Patient": [
+                    patient(one, link=[{"other": {"reference": f"Patient/{two}"}, "type": "replaced-by"}])
+                    for one, two in ("ab", "bc", "ca")
+                ]
+            },
+            "replace each other in a circle",
+        ),
         ({"Patient": [patient("p1", birthDate="Smith")]}, "line 1 is not built as FHIR has it"),
         ({"Patient": [patient("p1", address="Smith")]}, "line 1 is not built as FHIR has it"),
         ({"Patient": [patient("p1"), {"resourceType": "Smith"}]}, "line 2 holds no Patient, as line 1 does"),

@@ -63,9 +63,30 @@ def test_compositions_of_one_name_stay_apart_and_are_told():
     assert nfc not in source.notes[0]
 
 
+@pytest.mark.parametrize("sign", ["\u200b", "\ufeff", "\u00ad", "\u202e", "\u00a0"])
+def test_a_name_with_a_sign_that_is_not_seen_is_told(sign):
+    Path("table.csv").write_text(f"a,b\nflu,茶\nflu{sign},咖啡\n", encoding="utf-8")
+    source = load_records("table.csv", quasi="b", sensitive="a")
+    assert len(source.records["a"].values) == 2
+    assert [note.split(":")[0] for note in source.notes] == ["column 'a'"]
+    assert "1 of its different names" in source.notes[0]
+
+
 def test_a_tree_that_composes_a_name_otherwise_says_so():
     nfc, nfd = (unicodedata.normalize(form, "Café") for form in ("NFC", "NFD"))
     Path("sets.csv").write_text(f"items\n{nfc}|tea\n{nfc}|tea\n", encoding="utf-8")
     Path("tree.csv").write_text(f"{nfd};food\ntea;food\n", encoding="utf-8")
     with pytest.raises(InputError, match="1 of them a leaf there, but composed otherwise in Unicode"):
         shoal.anonymize("sets.csv", shoal.KmAnonymity(2, 2), hierarchy="tree.csv")
+
+
+@pytest.mark.parametrize("sign", ["\x1b[31m", "\u202e", "\u200b"])
+def test_names_of_columns_and_trees_do_not_steer_a_terminal(sign, capfd):
+    Path("table.csv").write_text(f"a{sign},b\n" + "1,x\n2,y\n" * 9, encoding="utf-8")
+    Path("sets.csv").write_text("items\n" + "x y\n" * 9)
+    Path(f"tree{sign}.csv").write_text("x;food\ny;food\n")
+    assert main(["anonymize", "table.csv", "--model", "k", "--k", "3", "--quasi", f"a{sign},b", "-o", "1.csv"]) == 0
+    assert main(["anonymize", "sets.csv", "--hierarchy", f"tree{sign}.csv", "--k", "3", "-o", "2.csv"]) == 0
+    shown = capfd.readouterr()
+    assert sign not in shown.out + shown.err
+    assert sign.encode("unicode_escape").decode() in shown.out

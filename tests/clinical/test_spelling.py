@@ -15,6 +15,7 @@ import shoal
 from shoal import InputError
 from shoal.cli import main
 from shoal.hierarchy.kinds.recognition import recognise
+from shoal.records.formats.text import guard
 from shoal.records.source import load_records
 from shoal.records.spelling.local_forms import DATES, NUMBERS, form_of
 
@@ -27,9 +28,9 @@ def _own_key(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-def german(cents: int, grouped: bool) -> str:
+def german(cents: int, grouped: bool, minus: str = "-") -> str:
     """The slow twin: a number in cents as it stands in a German file."""
-    sign, digits = "-" * (cents < 0), f"{abs(cents) // 100}"
+    sign, digits = minus * (cents < 0), f"{abs(cents) // 100}"
     parts = []
     while grouped and len(digits) > 3:
         parts.insert(0, digits[-3:])
@@ -37,15 +38,16 @@ def german(cents: int, grouped: bool) -> str:
     return f"{sign}{'.'.join([digits, *parts])},{abs(cents) % 100:02}"
 
 
-@given(st.lists(NUMBER, min_size=1, max_size=8, unique=True), st.booleans())
-def test_numbers_come_back_character_by_character(numbers, grouped):
-    texts = [german(number, grouped) for number in numbers]
+@given(st.lists(NUMBER, min_size=1, max_size=8, unique=True), st.booleans(), st.sampled_from("-\u2212"))
+def test_numbers_come_back_character_by_character(numbers, grouped, minus):
+    texts = [german(number, grouped, minus) for number in numbers]
     form = form_of("comma", texts, "price")
     plain = [form.plain(text) for text in texts]
     assert [round(float(text) * 100) for text in plain] == numbers
     assert [form.own(text) for text in plain] == texts
     for low, high in pairwise(plain):
-        for cell in (f"[{low}:{high}]", f"[{low}-{high})", f"{low}+"):
+        for cell in (f"[{low}:{high}]", f"[{low}-{high})", f"{low}+", f"<{high}"):
+            assert minus == "-" or all(sign not in form.own(cell) for sign in (":-", "[-", "<-", "--"))
             assert form.plain(form.own(cell)) == cell
 
 
@@ -83,6 +85,7 @@ def test_what_is_read_is_never_merged(way, texts):
         ("comma", ["1.234", "12"], ["1234", "12"]),  # a point parts thousands there, and nothing else
         ("comma", ["1\u202f234,5", "7,25"], ["1234.5", "7.25"]),
         ("comma", ["1 234,5", "n/a"], ["1234.5", "n/a"]),
+        ("comma", ["\u22123,5", "\u22121.234"], ["-3.5", "-1234"]),
         ("point", ["1,234.5", "7.25"], ["1234.5", "7.25"]),
         ("point", ["1'234.5", "-7.25"], ["1234.5", "-7.25"]),
         ("dmy", ["3.4.2024", "13.4.2024"], ["2024-04-03", "2024-04-13"]),
@@ -103,6 +106,11 @@ def test_spellings(way, values, plain):
         ("comma", ["1.234,0", "1234,0"]),
         ("comma", ["1.234,0", "1 234,0"]),
         ("point", ["1,234.5", "3,5"]),
+        ("comma", ["1.234", "0.500"]),  # a point that parts decimals
+        ("comma", ["\u22123,5", "-4"]),
+        ("dmy", ["03.04.2024", "04.25.2024"]),  # months first
+        ("mdy", ["04-25-2024", "25-04-2024"]),
+        ("ymd", ["2024/04/03", "2024/25/04"]),
         ("dmy", ["03.04.2024", "2024-04-03"]),
         ("dmy", ["03.04.2024", "3.4.2024"]),
         ("dmy", ["03.04.2024", "03/04/2024"]),
@@ -162,6 +170,33 @@ def test_trees_of_all_kinds_speak_the_spelling_of_the_column(tmp_path):
         shift={"tag": 3},
     )
     assert moved.to_polars()["tag"].str.contains(r"^\d\d\.\d\d\.20\d\d$").all()
+
+
+def test_negative_numbers_and_bands_of_thousands_are_read_again(tmp_path, capsys):
+    rows = [f"{minus}{n}.{n}50,{n};{n % 2}" for n in range(1, 10) for minus in ("-", "") for _ in range(2)]
+    Path("in.csv").write_text("preis;ort\n" + "\n".join(rows) + "\n")
+    asked = "--quasi preis,ort --spelling preis=comma"
+    assert main(f"anonymize in.csv --model k --k 2 {asked} -o out.csv".split()) == 0
+    assert sorted(Path("out.csv").read_text().split("\n")[1:]) == sorted(["", *rows])  # -1.150,1 is no formula
+    assert main(f"anonymize in.csv --model k --k 4 {asked} --hierarchy preis=bands:1000 -o bands.csv".split()) == 0
+    published = Path("bands.csv").read_text()
+    assert "[−" not in published
+    assert "000)" in published
+    for name, k in (("out.csv", 2), ("bands.csv", 4)):
+        assert main(f"audit {name} --model k --k {k} {asked}".split()) == 0
+        assert main(["verify", f"{name}.certificate.json", name]) == 0
+    Path("gate.yaml").write_text(
+        "version: 1\nchecks: [{files: '*s.csv', columns: {preis: quasi, ort: quasi}, input: {spelling: {preis: comma}}, "
+        "guarantee: {model: k, k: 4}, certificate: required}]\n"
+    )
+    assert main(["gate", "gate.yaml"]) == 0
+
+
+@pytest.mark.parametrize("form", [",", ".", " ", "'", "\u2019", "\u00a0", "\u202f"])
+def test_numbers_are_no_formulas_however_they_are_spelled(form):
+    assert guard(f"-1{form}234") == f"-1{form}234"
+    for text in (f"-1{form}{form}2", f"-1{form}2+3", f"=1{form}2", f"-1{form}A1", f"@1{form}2", "-1;2", "-1:2", "-1|2"):
+        assert guard(text) == f"'{text}"
 
 
 @pytest.mark.parametrize(

@@ -152,6 +152,27 @@ def test_a_damaged_table_is_refused_in_a_sentence(lake, tmp_path):
     assert "\n" not in str(caught.value)
 
 
+def test_files_that_are_gone_are_said_to_be(lake, tmp_path):
+    for path in tmp_path.rglob("*.parquet"):
+        path.unlink()
+    with pytest.raises(InputError, match="files of this state are gone"):
+        load_records(lake[0], **READ)
+
+
+def test_the_columns_of_an_iceberg_table_have_the_names_of_now(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    _, first = iceberg(tmp_path)
+    catalog = sql.SqlCatalog("c", uri=f"sqlite:///{tmp_path}/catalog.db", warehouse=f"file://{tmp_path}/lake")
+    table = catalog.load_table("n.visits")
+    with table.update_schema() as change:
+        change.rename_column("zip", "place")
+        change.delete_column("seen")
+    now = "iceberg:" + catalog.load_table("n.visits").metadata_location.removeprefix("file://")
+    source = load_records(now, quasi=("age", "cost", "place"), items="codes")
+    assert set(source.records["place"].values) == {"01", "02"}
+    assert len(load_records(f"{now}?{first}", **READ)) == 8  # as it was then
+
+
 def test_files_outside_the_tables_folder_are_not_opened(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     iceberg(tmp_path)

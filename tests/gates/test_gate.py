@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import xml.etree.ElementTree as ElementTree
 
@@ -12,6 +13,8 @@ from hypothesis import strategies as st
 
 import shoal
 from naive import is_km_anonymous
+from shoal.certificate.checks import Check
+from shoal.certificate.verification import Verification
 from shoal.gates.rulebook import read_policy
 
 SAFE = [["milk", "bread"]] * 5 + [["gin"]] * 5
@@ -82,7 +85,7 @@ def test_a_file_that_got_another_name_does_not_slip_through(tmp_path, run):
 def test_files_that_no_check_is_about_are_counted_or_refused(tmp_path):
     write_rows(tmp_path / "a.csv", SAFE)
     other = write(tmp_path / "README.md", "nothing")
-    outside = tmp_path.parent / "elsewhere.csv"
+    outside = __file__
     given = [tmp_path / "a.csv", other, outside]
     found = shoal.gate(policy(tmp_path, f"files: a.csv, {KM}"), given)
     assert (found.holds, found.ignored) == (True, 2)
@@ -196,6 +199,10 @@ def test_a_report_never_replaces_what_is_looked_at(tmp_path, run):
             "version: 1\nchecks: [{files: a, certificate: yes, guarantee: {model: km, k: 5, m: 2}}]",
             "required or optional",
         ),
+        *(
+            (f"version: 1\nchecks: [{{files: '{pattern}', guarantee: {{model: km, k: 5, m: 2}}}}]", "fits no file")
+            for pattern in ("[ab].csv", "{a,b}.csv", "!a.csv", "a//b.csv", "a/./b.csv", ".//a.csv")
+        ),
         (
             "version: 1\nchecks: [{files: a, guarantee: {model: km, k: 5, m: 2}}, {files: a, guarantee: {model: km, k: 5, m: 2}}]",
             "another check has its name",
@@ -223,10 +230,99 @@ def test_a_policy_that_is_not_usable_says_where(tmp_path, run, text, message):
         ("./a.csv", "a.csv", True),
         ("clicks/", "clicks/", True),
         ("clicks/", "clicks", False),
+        ("b/**", "b/c/", False),
     ],
 )
 def test_patterns(tmp_path, pattern, path, fits):
     assert read_policy(policy(tmp_path, f"files: '{pattern}', {KM}")).covers(path) is fits
+
+
+def test_a_file_is_looked_at_however_it_is_named(tmp_path, monkeypatch):
+    inside = tmp_path / "inside"
+    write_rows(inside / "public" / "bad.csv", BROKEN)
+    write_rows(inside / "raw" / "bad.csv", BROKEN)
+    (inside / "clicks").mkdir()
+    shoal.write(shoal.read(BROKEN), inside / "clicks" / "part-0.parquet")
+    (inside / "public" / "latest.csv").symlink_to(inside / "raw" / "bad.csv")
+    (tmp_path / "link").symlink_to(inside, target_is_directory=True)
+    rules = policy(inside, f"files: [public/*.csv, clicks/], {KM}")
+    monkeypatch.chdir(inside)
+    for name in (
+        tmp_path / "link" / "public" / "bad.csv",
+        tmp_path / "link" / "public" / "latest.csv",
+        "public/../public/bad.csv",
+        "clicks/part-0.parquet",
+        "clicks",
+        "clicks/",
+        "public",
+        ".",
+        tmp_path,
+    ):
+        found = shoal.gate(rules, name)
+        assert (found.exit_code, found.ignored) == (3, 0), name
+        assert shoal.gate(tmp_path / "link" / "gate.yaml", name).exit_code == 3, name
+    assert (shoal.gate(rules, "raw").exit_code, shoal.gate(rules, "raw/bad.csv").ignored) == (0, 1)
+
+
+def test_a_given_file_that_is_not_there_does_not_pass(tmp_path):
+    write_rows(tmp_path / "a.csv", SAFE)
+    found = shoal.gate(policy(tmp_path, f"files: a.csv, {KM}"), [tmp_path / "a.csv", tmp_path / "aa.csv"])
+    assert (found.exit_code, found.files[1].file, found.files[1].problems[0].kind) == (2, "aa.csv", "unreadable")
+
+
+def test_require_raises_where_nothing_was_looked_at(tmp_path):
+    write_rows(tmp_path / "elsewhere" / "a.csv", BROKEN)
+    found = shoal.gate(policy(tmp_path, f"files: a.csv, {KM}"), tmp_path / "elsewhere" / "a.csv")
+    assert found.exit_code == 0  # before a commit, other files are none of its business
+    with pytest.raises(shoal.InputError, match="no check is about any"):
+        found.require()
+
+
+def test_two_ways_to_one_folder_are_both_gone(tmp_path):
+    write_rows(tmp_path / "drafts" / "a.csv", BROKEN)
+    (tmp_path / "public").symlink_to(tmp_path / "drafts", target_is_directory=True)
+    found = shoal.gate(policy(tmp_path, f"files: public/*.csv, {KM}"))
+    assert [file.file for file in found.files if not file.passes] == ["public/a.csv"]
+
+
+def test_names_that_look_like_addresses_or_are_no_text_are_files(tmp_path, run):
+    folder = tmp_path / "public"
+    folder.mkdir()
+    write_rows(folder / "good.csv", SAFE)
+    good = (folder / "good.csv").read_bytes()
+    for name in (b"-", b"delta:x", b"duckdb:a?table=t", b'odd\xff\x01 "<&>.csv'):
+        with open(os.fsencode(folder) + b"/" + name, "wb") as file:
+            file.write(good)
+    rules = policy(tmp_path, f"files: public/*, input: {{format: csv}}, {KM}")
+    policy(folder, f"files: '*', except: gate.yaml, input: {{format: csv}}, {KM}")
+    for at in (rules, folder / "gate.yaml"):
+        except_policy = [file for file in shoal.gate(at).files if "gate.yaml" not in file.file]
+        broken = [file for file in except_policy if not file.passes]
+        assert (len(except_policy), [file.problems[0].kind for file in broken]) == (5, ["unreadable"])
+    code, out, _ = run("gate", folder / "gate.yaml", "--json", "--sarif", tmp_path / "s", "--junit", tmp_path / "j")
+    assert (code, json.loads(out)["holds"]) == (2, False)
+    ElementTree.fromstring((tmp_path / "j").read_bytes())
+    assert "odd%FF%01%20%22%3C%26%3E.csv" in (tmp_path / "s").read_text(encoding="utf-8")
+
+
+def test_places_of_code_scanning_are_from_where_the_gate_was_called(tmp_path, run, monkeypatch):
+    write_rows(tmp_path / "privacy" / "public" / "bad.csv", BROKEN)
+    policy(tmp_path / "privacy", f"files: public/*.csv, {KM}", f"files: gone.csv, {KM}")
+    monkeypatch.chdir(tmp_path)
+    run("gate", "privacy/gate.yaml", "--sarif", "found.sarif")
+    results = json.loads((tmp_path / "found.sarif").read_text())["runs"][0]["results"]
+    places = [result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for result in results]
+    assert places == ["privacy/public/bad.csv", "privacy/gate.yaml"]
+
+
+@pytest.mark.parametrize("figure", ["NaN", "Infinity", "true", '"0.9"', "null"])
+def test_a_figure_of_a_certificate_that_is_no_number_does_not_pass(tmp_path, monkeypatch, figure):
+    write_rows(tmp_path / "public.csv", SAFE)
+    stated = Verification({"kept": {"exact": json.loads(figure)}}, (Check("output", True, "as certified"),))
+    monkeypatch.setattr("shoal.gates.inspection.verify", lambda *_, **__: stated)
+    (tmp_path / "public.csv.certificate.json").write_text("{}")
+    found = shoal.gate(policy(tmp_path, f"files: public.csv, {KM}, kept: {{exact: 0.5}}"))
+    assert [problem.kind for problem in found.files[0].problems] == ["usefulness"]
 
 
 def test_exceptions_and_links_that_lead_round(tmp_path):

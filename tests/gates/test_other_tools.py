@@ -47,6 +47,7 @@ def test_the_hook_runs_as_pre_commit_calls_it(folder):
         ).returncode
 
     break_it(folder)
+    (folder / "README.md").touch()
     assert commit("good.csv", "README.md") == 0
     assert commit("good.csv", "bad.csv") == 3
 
@@ -121,6 +122,16 @@ def test_dbt_counts_sets_as_the_audit_does(rows, k, m):
     rare = [s for s in sets if sum(set(s) <= row for row in rows) < k]
     assert len(failing) == len(rare)
     assert all(isinstance(value, int) for row in failing for value in row)
+
+
+def test_dbt_passes_no_item_without_a_record():
+    base = duckdb.connect()
+    base.execute("create table visits (visit integer, code text)")
+    base.execute("insert into visits values (1, 'a'), (2, 'a'), (3, null), (null, null)")
+    count = str(macro("shoal_km_anonymous")("visits", row_id="visit", item="code", k=2, m=2))
+    assert base.execute(count).fetchall() == []
+    base.execute("insert into visits values (null, 'a'), (null, 'b')")
+    assert (0, 2) in base.execute(count).fetchall()
 
 
 @settings(max_examples=30)

@@ -7,6 +7,7 @@ import gzip
 import json
 import os
 import random
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -312,9 +313,70 @@ def test_what_stands_above_values_is_what_the_vocabulary_says(seed, n, m):
             assert any(sorted(under[code]) == sorted(under[other]) for other in kept)
 
 
+def test_a_range_that_only_everything_holds_is_not_put_below_one_end(folder):
+    words = read_vocabulary("icd10cm", ["order.txt"])
+    values = ["A00.0", "A00.1", "E11.65", "E11.9", "A00.0-E11.9", "A00.0–zzz"]
+    tree, placement = code_tree({"": words}, values)
+    assert ways(tree)["A00.0-E11.9"] == ["*"]
+    assert ways(tree)["A00.0–zzz"] == ["A00.0*", "A00*", "*"]  # as what it begins with, and told
+    assert (placement.found["range"], placement.found["beginning"]) == (1, 1)
+    two = {"I:": words, "A:": read_vocabulary("atc", ["atc.csv"])}
+    tree, _ = code_tree(two, ["I:A00.0-E11.9", "I:A00.0", "A:A10BA02"])
+    assert ways(tree)["I:A00.0-E11.9"] == ["I:*", "*"]
+
+
+@given(
+    st.lists(
+        st.sampled_from(["I:K0", "I:K1", "I:zz", "I:yy", "A:K0", "A:zz", "A:K1", "other"]), unique=True, min_size=1
+    )
+)
+def test_leaves_are_the_values_and_nothing_else(values):
+    words = {
+        prefix: Vocabulary("made", "Made up", "here", {"K0": "K", "K1": "K", "K": ""}, str) for prefix in ("I:", "A:")
+    }
+    tree, _ = code_tree(words, values, unknown="root")
+    assert list(tree.labels[: tree.n_leaves]) == values
+    inner = range(tree.n_leaves, tree.n_nodes - 1)
+    assert all((tree.parent == node).sum() > 1 for node in inner)
+    assert all(way == ["*"] for value, way in ways(tree).items() if value[2:] in ("zz", "yy") or value == "other")
+
+
+@pytest.mark.parametrize("change", [str.upper, lambda text: text.replace("\t", ","), lambda text: f"\ufeff{text}"])
+@pytest.mark.parametrize("packed", [False, True])
+def test_tables_of_concepts_as_databases_write_them(concepts, change, packed):
+    path = concepts / "CONCEPT_ANCESTOR.csv"
+    head, rest = path.read_text().split("\n", 1)
+    data = f"{change(head)}\n{rest if ',' not in change(head) else rest.replace(chr(9), ',')}".encode()
+    path.write_bytes(data)
+    if packed:
+        path = concepts / "CONCEPT_ANCESTOR.csv.gz"
+        path.write_bytes(gzip.compress(data))
+    assert read_vocabulary("omop", [str(path)], ["5"]).way_up("5") == ["5", "4", "3", "2", "1"]
+
+
+def test_an_order_file_in_another_order_and_with_odd_titles_says_the_same(folder):
+    whole = read_vocabulary("icd10cm", ["order.txt"])
+    lines = (folder / "order.txt").read_text().strip().split("\n")
+    odd = [f"{line} T\x85\x0byp" for line in reversed(lines)]
+    (folder / "odd.txt").write_bytes("\r\n".join(odd).encode("latin-1"))
+    assert read_vocabulary("icd10cm", ["odd.txt"]).parent == whole.parent
+
+
+@pytest.mark.parametrize("system", ["icd10cm", "icd9cm", "atc", "omop", "snomed"])
+def test_an_archive_or_a_folder_is_said_to_be_one(folder, system):
+    with zipfile.ZipFile("codes.zip", "w") as packed:
+        packed.write("order.txt")
+    with pytest.raises(shoal.InputError, match="it is a zip archive; unpack it"):
+        read_vocabulary(system, ["codes.zip"], ["5"])
+    with pytest.raises(shoal.InputError, match=r"[Ii]s a directory|it is a folder"):
+        read_vocabulary(system, ["."], ["5"])
+
+
 def test_systems_are_recognised_by_their_codes():
     assert likely_system([f"{letter}{n:02}.{n % 10}" for letter in "ABC" for n in range(10)]) == "icd10cm"
-    assert likely_system([f"{n:03}.{n % 10}" for n in range(100, 130)]) == "icd9cm"
+    assert likely_system([f"{n:03}.{n % 10}" for n in range(90, 130)]) == "icd9cm"
+    assert likely_system([f"{n:03}.{n % 10}" for n in range(100, 130)]) is None  # prices
+    assert likely_system([f"{letter}{n:02}.{n % 10}" for letter in "abc" for n in range(10)]) == "icd10cm"
     assert likely_system([f"{n:03}" for n in range(100, 130)]) is None
     assert likely_system([f"{g}10BA{n:02}" for g in "ACN" for n in range(8)]) == "atc"
     assert likely_system([str(n) for n in range(100_000, 100_030)]) is None

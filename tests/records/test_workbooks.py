@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
+from datetime import timedelta
 
 import pytest
 import yaml
@@ -48,6 +49,29 @@ def test_a_sheet_that_is_not_named_or_not_there_is_refused_with_those_that_are(b
         shoal.read(workbook(tmp_path / "none.xlsx", {"Empty": []}))
     with pytest.raises(Unavailable, match=r"^gone\.xlsx: there is no such file"):
         shoal.read(tmp_path / "gone.xlsx?sheet=a")
+
+
+def test_empty_rows_are_nobody(tmp_path):
+    rows = [*PEOPLE[:5], ["", ""], [], *PEOPLE[5:], ["", ""]]
+    assert len(load_records(workbook(tmp_path / "p.xlsx", {"P": rows}), quasi="sex", items="codes")) == 24
+    assert [sorted(row) for row in shoal.read(workbook(tmp_path / "s.xlsx", {"S": [*SETS, [""], ["rye"]]}))][3:] == [
+        [],
+        ["rye"],
+    ]
+
+
+def test_cells_merged_over_rows_are_refused_and_those_of_a_title_are_not(tmp_path):
+    path = workbook(tmp_path / "p.xlsx", {"P": PEOPLE}, merged=["A2:A4", "B6:B7"])
+    with pytest.raises(InputError, match=r"^p\.xlsx: 2 cells in this sheet are merged over several rows"):
+        load_records(path, quasi="sex", items="codes")
+    titled = workbook(tmp_path / "t.xlsx", {"P": PEOPLE}, merged=["A1:B1"])
+    assert len(load_records(titled, quasi="sex", items="codes")) == 24
+
+
+def test_numbers_of_sixteen_digits_and_durations_are_whole(tmp_path):
+    assert workbooks._cell_text(2.0**53) == "9007199254740992"
+    assert workbooks._cell_text(timedelta(hours=30)) == "108000"
+    assert workbooks._cell_text(timedelta(seconds=1.5)) == "1.5"
 
 
 def test_without_its_reader_a_sentence_says_how_to_get_it(book, monkeypatch):

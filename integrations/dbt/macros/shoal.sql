@@ -4,7 +4,7 @@
 
     shoal_k_anonymous: every row is equal to k - 1 others in the quasi-identifier columns. A missing value is a value like others.
     shoal_km_anonymous: every set of up to m items that occurs, occurs in at least k groups of rows with one `row_id`. A row without an
-    item says nothing.
+    item says nothing; an item without a row_id fails the test, for nobody knows what it occurs with.
 #}
 
 {% test shoal_k_anonymous(model, quasi, k=5) %}
@@ -20,7 +20,12 @@ with known as (
     from {{ model }}
     where {{ item }} is not null
 )
+select 0 as items, count(*) as crowd
+from known
+where record_key is null
+having count(*) > 0
 {% for size in range(1, m + 1) %}
+union all
 select {{ size }} as items, count(*) as crowd
 from known as known_1
 {%- for n in range(2, size + 1) %}
@@ -29,6 +34,5 @@ join known as known_{{ n }}
 {%- endfor %}
 group by {% for n in range(1, size + 1) %}known_{{ n }}.record_item{{ ', ' if not loop.last }}{% endfor %}
 having count(*) < {{ k }}
-{{ 'union all' if not loop.last }}
 {% endfor %}
 {% endtest %}

@@ -227,7 +227,9 @@ def _generalized(facts: dict[str, Any]) -> Any:
             ),
         )
     lines.add_row(
-        "algorithm", facts["algorithm"], f"over {facts['hierarchy']['source']}, {facts['hierarchy']['leaves']:,} leaves"
+        "algorithm",
+        facts["algorithm"],
+        f"over {printable(facts['hierarchy']['source'])}, {facts['hierarchy']['leaves']:,} leaves",
     )
     if (series := facts.get("series")) is not None:
         lines.add_row("series", *words_of_series(series))
@@ -282,7 +284,7 @@ def _ended(lines: Any, facts: dict[str, Any]) -> Any:
 def _clustered(facts: dict[str, Any]) -> Any:
     loss, classes = facts["loss"], facts["classes"]
     lines = _lines()
-    by_column = ", ".join(f"{column} {lost:.1%}" for column, lost in facts["ncp_by_column"].items())
+    by_column = ", ".join(f"{printable(column)} {lost:.1%}" for column, lost in facts["ncp_by_column"].items())
     if by_column:
         lines.add_row("columns lost", f"{loss['ncp']:.2%}", f"NCP ({by_column})")
     if "ul" in loss:

@@ -68,7 +68,8 @@ def gate(
     from shoal.gates.notices import sarif as sarif_text
     from shoal.records.storage.publication import Publication
 
-    reports = {path: form for path, form in ((junit, junit_text), (sarif, sarif_text)) if path is not None}
+    forms = ((junit, junit_text), (sarif, lambda found: sarif_text(found, policy)))
+    reports = {path: form for path, form in forms if path is not None}
     if junit is not None and junit == sarif:
         raise InputError("--junit and --sarif name the same file; give each its own")
     prepare()

@@ -5,6 +5,7 @@ It looks at what is published and at certificates, never at an original, and wha
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ KINDS = {
     "uncovered": "A file was given that no check is about.",
 }
 """What can be wrong, as a policy's reader would say it."""
+NOT_THERE = "there is no such file; check the path"
 _UNUSABLE = ("unreadable", "missing")
 """What is wrong with these is the input, and not a promise."""
 
@@ -131,7 +133,11 @@ class Inspection:
         return f"Inspection({', '.join(said)})"
 
     def require(self) -> Inspection:
-        """The inspection itself where all files pass; raises where one does not, with its first problem."""
+        """The inspection itself where all files pass; raises where one does not, with its first problem, or where none was looked at."""
+        if self.ignored and not self.files:
+            raise InputError(
+                f"{self.policy}: no check is about any of the files that were given; name its files, or add a check"
+            )
         for file in self.files:
             for problem in file.problems:
                 kind = InputError if self.exit_code == UNUSABLE else Unreachable
@@ -179,14 +185,19 @@ def gate(
             found = [*_of_policy(rules, threads, watch), *_missing(rules)]
             ignored = 0
         else:
-            paths = [(os.fspath(path), rules.path_of(os.fspath(path))) for path in given]
-            covered = [inside is not None and rules.covers(inside) for _, inside in paths]
-            others = [path for (path, _), known in zip(paths, covered, strict=True) if not known]
-            wanted = [inside for (_, inside), known in zip(paths, covered, strict=True) if known and inside is not None]
-            found = [*_inspected(rules, list(dict.fromkeys(wanted)), threads, watch)]
-            if rules.refuse_others:
-                found += [Inspected(path, None, problems=(_uncovered(),)) for path in others]
-            ignored = 0 if rules.refuse_others else len(others)
+            wanted: list[str] = []
+            others: list[Inspected] = []
+            ignored = 0
+            for path in [os.fspath(one) for one in given]:
+                if covered := rules.paths_of(path):
+                    wanted += covered
+                elif not os.path.lexists(path):
+                    others.append(Inspected(rules.place_of(path), None, problems=(Problem("unreadable", NOT_THERE),)))
+                elif rules.refuse_others:
+                    others.append(Inspected(rules.place_of(path), None, problems=(_uncovered(),)))
+                else:
+                    ignored += 1
+            found = [*_inspected(rules, list(dict.fromkeys(wanted)), threads, watch), *others]
     return Inspection(rules.origin.name, rules.origin.sha256, tuple(found), ignored)
 
 
@@ -215,7 +226,10 @@ def _inspected(rules: Policy, paths: Sequence[str], threads: int | None, watch: 
 
 def _look_at(path: str, check: Check, threads: int | None) -> Inspected:
     """A file against a check: the promise first, then what its certificate says."""
-    plan = check.plan_for(path.removesuffix("/"))
+    try:
+        plan = check.plan_for(path.removesuffix("/"))
+    except InputError as error:  # by its name: the rest was looked at with the policy
+        return Inspected(path, check.name, problems=(Problem("unreadable", str(error)),))
     name = str(plan.promise)
     facts: dict[str, Any] = {}
     problems: list[Problem] = []
@@ -275,7 +289,7 @@ def _below_limits(certificate: Mapping[str, Any], check: Check) -> Iterator[Prob
         stated = certificate.get(side, {})
         for name, limit in limits.items():
             value = stated.get(name) if isinstance(stated, Mapping) else None
-            if not isinstance(value, int | float):
+            if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
                 yield Problem("usefulness", f"its certificate does not state {side}.{name}; ask for another figure")
             elif value < limit if side == "kept" else value > limit:
                 yield Problem("usefulness", f"{side}.{name} is {value:.4g}; the policy asks for {word} {limit:.4g}")

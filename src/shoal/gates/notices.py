@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from typing import Any
 from urllib.parse import quote
@@ -41,16 +42,17 @@ def junit(found: Inspection) -> str:
     return "\n".join([*lines, "</testsuite>", ""])
 
 
-def sarif(found: Inspection) -> str:
-    """A run with a result for each problem."""
+def sarif(found: Inspection, policy: str) -> str:
+    """A run with a result for each problem. Its places are from the current folder, which for a pipeline is that of the checkout."""
+    folder = os.path.dirname(policy)
     names = list(KINDS)
     results = [
         {
             "ruleId": problem.kind,
             "ruleIndex": names.index(problem.kind),
             "level": "error",
-            "message": {"text": f"{file.file}: {problem.says}"},
-            "locations": [_location(file.file if problem.kind != "missing" else found.policy)],
+            "message": {"text": _clean(f"{file.file}: {problem.says}")},
+            "locations": [_location(os.path.join(folder, file.file) if problem.kind != "missing" else policy)],
         }
         for file in found.files
         for problem in file.problems
@@ -68,7 +70,8 @@ def _is_error(problems: Any) -> bool:
 
 
 def _location(path: str) -> dict[str, Any]:
-    return {"physicalLocation": {"artifactLocation": {"uri": quote(path)}, "region": {"startLine": 1}}}
+    place = os.path.relpath(path).replace(os.sep, "/") + "/" * path.endswith("/")
+    return {"physicalLocation": {"artifactLocation": {"uri": quote(os.fsencode(place))}, "region": {"startLine": 1}}}
 
 
 def _attribute(text: str) -> str:

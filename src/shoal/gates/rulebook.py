@@ -61,6 +61,7 @@ class Check:
     def plan_for(self, path: str) -> Plan:
         """The check as a plan about a file."""
         document = dict(self.document)
+        path = f"./{path}" if path == "-" or ":" in path else path  # whatever it is called, it is a file
         document["input"] = {**document.get("input", {}), "path": path}
         return plan_of({"version": 1, **document}, self.origin)
 
@@ -74,16 +75,17 @@ class Policy:
     """Whether files that no check is about are refused."""
     origin: Origin = field(repr=False)
 
-    def paths(self) -> Iterator[str]:
-        """The files below the policy's folder that a check is about, in order; of a folder that is one data set, the folder."""
+    def paths(self, start: str = "") -> Iterator[str]:
+        """The files below the policy's folder, or one in it, that a check is about, in order; a folder that is one data set as such."""
         top = self.origin.folder or "."
-        been: set[str] = set()
-        for folder, inner, files in os.walk(top, followlinks=True):
+        above: dict[str, set[str]] = {}
+        for folder, inner, files in os.walk(os.path.join(top, start) if start else top, followlinks=True):
             real = os.path.realpath(folder)
-            if real in been:  # links can lead round in a circle
+            passed = above.get(os.path.dirname(folder), set())
+            if real in passed:  # links can lead round in a circle
                 inner.clear()
                 continue
-            been.add(real)
+            above[folder] = passed | {real}
             inner[:] = sorted(name for name in inner if not name.startswith("."))
             here = os.path.relpath(folder, top).replace(os.sep, "/")
             here = "" if here == "." else f"{here}/"
@@ -97,12 +99,39 @@ class Policy:
         """Whether a check is about this path."""
         return any(check.covers(path) for check in self.checks)
 
-    def path_of(self, path: str) -> str | None:
-        """A path of this process as patterns see it; None if it lies outside the policy's folder."""
-        inside = os.path.relpath(os.path.abspath(path), os.path.abspath(self.origin.folder or ".")).replace(os.sep, "/")
-        if inside == ".." or inside.startswith("../"):
-            return None
-        return f"{inside}/" if os.path.isdir(path) else inside
+    def paths_of(self, given: str) -> list[str]:
+        """What a check is about of a path of this process: the file, the data set that it is a part of, or what lies in the folder."""
+        covered: list[str] = []
+        for inside in self._ways_to(given):
+            folders = [f"{inside[:end]}/" for end, sign in enumerate(inside) if sign == "/"]
+            if whole := next(filter(self.covers, folders), None):
+                covered.append(whole)
+            elif not os.path.isdir(given):
+                covered += filter(self.covers, (inside,))
+            else:
+                covered += [f"{inside}/"] if inside and self.covers(f"{inside}/") else self.paths(inside)
+        return list(dict.fromkeys(covered))
+
+    def _ways_to(self, given: str) -> Iterator[str]:
+        """A path as patterns see it: as it was given, and where links lead. Of what holds the policy's folder, that folder, ''."""
+        folder = self.origin.folder or "."
+        real = os.path.realpath(folder)
+        parent, name = os.path.split(os.path.abspath(given))
+        ways = (
+            (os.path.abspath(given), os.path.abspath(folder)),
+            (os.path.join(os.path.realpath(parent), name), real),
+            (os.path.realpath(given), real),
+        )
+        for path, top in ways:
+            inside = _from(path, top)
+            if all(part in (".", "..") for part in inside.split("/")):
+                yield ""
+            elif not inside.startswith("../"):
+                yield inside
+
+    def place_of(self, given: str) -> str:
+        """Where a path of this process lies, from the policy's folder."""
+        return _from(os.path.abspath(given), os.path.abspath(self.origin.folder or "."))
 
 
 @dataclass(frozen=True)
@@ -188,6 +217,14 @@ def _check(given: Any, origin: Origin, number: int) -> Check:
     return made
 
 
+def _from(path: str, top: str) -> str:
+    """A path from a folder, with `/`; on another drive, the path itself below what is no folder of it."""
+    try:
+        return os.path.relpath(path, top).replace(os.sep, "/")
+    except ValueError:
+        return f"../{path}".replace(os.sep, "/")
+
+
 def _known(origin: Origin, place: Place, given: Mapping[str, Any], known: Collection[str]) -> None:
     for key in given:
         if key not in known:
@@ -218,11 +255,19 @@ def _patterns(given: Any, origin: Origin, place: Place) -> tuple[str, ...]:
             raise InputError(
                 f"{origin.where(place)}{short_form(pattern)} leads out of the policy's folder; patterns are relative to it, with /"
             )
+        parts = pattern.removeprefix("./").removesuffix("/").split("/")
+        if pattern.startswith("!") or re.search(r"[][{}]", pattern) or not {"", "."}.isdisjoint(parts):
+            raise InputError(
+                f"{origin.where(place)}{short_form(pattern)} fits no file: patterns have *, ? and **/ alone, and ? for a bracket; "
+                "list what else you mean, or say except:"
+            )
     return tuple(pattern.removeprefix("./") for pattern in patterns)
 
 
 def _fits(path: str, patterns: Collection[str]) -> bool:
-    return any(re.fullmatch(_expression(pattern), path) for pattern in patterns)
+    """Patterns of folders, with `/` at the end, are for folders alone, and others for files."""
+    alike = (pattern for pattern in patterns if pattern.endswith("/") == path.endswith("/"))
+    return any(re.fullmatch(_expression(pattern), path) for pattern in alike)
 
 
 def _expression(pattern: str) -> str:

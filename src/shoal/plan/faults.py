@@ -88,6 +88,7 @@ def _reason(found: Any, place: Place, document: Mapping[str, Any]) -> str:
         "float_type": "a number",
         "finite_number": "a number that is finite",
         "string_type": "a text (in quotes, if it looks like a number, a date, yes or no)",
+        "string_unicode": "a text in UTF-8; a file whose name is none needs another",
         "string_too_short": "a text that is not empty",
         "string_pattern_mismatch": "a text without NUL",
         "bool_type": "true or false",

@@ -110,12 +110,13 @@ def _by_columns(
     """The file with the first columns, and the one with the second, if it was given."""
     found: dict[Sequence[str], str] = {}
     for path in paths:
-        names = header_of(path)
-        kind = next((columns for columns in (first, second) if set(columns) <= set(names)), None)
-        if kind is None or kind in found:
-            raise InputError(
-                f"{name_of(path)}: its columns are not those of another file of {title} ({', '.join(first)})"
-            )
+        names = {name.lower() for name in header_of(path)[0]}
+        kind = next((columns for columns in (first, second) if {name.lower() for name in columns} <= names), None)
+        if kind is None:
+            ways = " nor ".join(", ".join(columns) for columns in (first, second))
+            raise InputError(f"{name_of(path)}: its columns are not those of a file of {title}: neither {ways}")
+        if kind in found:
+            raise InputError(f"{name_of(path)}: it has the columns of {name_of(found[kind])}; give one of the two")
         found[kind] = path
     if first not in found:
         raise InputError(f"{title}: the file with the columns {', '.join(first)} is missing; name it as well")

@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 from xml.etree import ElementTree
 
 from shoal.errors import InputError, number_of
-from shoal.hierarchy.codes.code_files import name_of, only_file, text_of
+from shoal.hierarchy.codes.code_files import lines_of, name_of, only_file, text_of
 from shoal.hierarchy.codes.vocabulary import Vocabulary
 
 
@@ -70,7 +70,7 @@ def read_icd9cm(paths: Sequence[str], wanted: Collection[str] | None = None) -> 
     path = only_file(paths, "ICD-9-CM")
     name = name_of(path)
     codes = set()
-    for number, line in enumerate(text_of(path).splitlines(), 1):
+    for number, line in enumerate(lines_of(text_of(path)), 1):
         if not line.strip():
             continue
         found = _LIST_9.match(line)
@@ -134,10 +134,10 @@ def _hang(parent: dict[str, str], way: Sequence[str]) -> None:
 
 
 def _ordered(text: str, name: str) -> tuple[dict[str, str], frozenset[str], list[str]]:
-    parent: dict[str, str] = {}
+    codes: set[str] = set()
     used = expected = 0
     gaps = 0
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(lines_of(text), 1):
         if not line.strip():
             continue
         found = _ORDER.match(line)
@@ -148,13 +148,15 @@ def _ordered(text: str, name: str) -> tuple[dict[str, str], frozenset[str], list
         gaps += bool(expected) and int(found[1]) != expected + 1
         expected = int(found[1])
         used += found[3] == "1"
-        code = found[2]
+        codes.add(found[2])
+    if not codes:
+        raise InputError(f"{name}: it holds no codes; is it icd10cm_order_YEAR.txt?")
+    parent: dict[str, str] = {}
+    for code in sorted(codes):
         # Codes of six or seven characters may stand below a shorter one that is not listed.
-        above = next((code[:n] for n in range(len(code) - 1, 2, -1) if _dotted(code[:n], 3) in parent), "")
+        above = next((code[:n] for n in range(len(code) - 1, 2, -1) if code[:n] in codes), "")
         above = _dotted(above, 3) if above else _chapter(code[:3], CHAPTERS_10, name)
         _hang(parent, [_dotted(code, 3), above])
-    if not parent:
-        raise InputError(f"{name}: it holds no codes; is it icd10cm_order_YEAR.txt?")
     notes = [_published(used)]
     if gaps:
         notes.append(f"its running numbers have {number_of(gaps, 'gap')}; lines are missing")

@@ -57,12 +57,12 @@ def likely_system(values: Sequence[str]) -> str | None:
     if len(values) < LOOKED_AT:
         return None
     for system, look in _LOOKS.items():
-        alike = [value for value in values if look.fullmatch(value)]
-        if system == "icd9cm":  # three digits alone may be anything
-            told = sum("." in value or value[0] in "VE" for value in alike)
-            alike = alike if told * 10 >= len(alike) else []
+        alike = [value for value in values if look.fullmatch(value.upper())]
+        if system == "icd9cm":  # three digits alone may be anything, and with a point they may be prices
+            told = sum("." in value or value[0] in "VEve" for value in alike)
+            alike = alike if told * 10 >= len(alike) and any(value[0] in "VEve0" for value in alike) else []
         elif system == "icd10cm":  # and so may a letter and two digits
-            alike = alike if len({value[:1] for value in alike}) > 2 else []
+            alike = alike if len({value[:1].upper() for value in alike}) > 2 else []
         elif system == "snomed":
             alike = [value for value in alike if concepts.has_check_digit(value)]
         if len(alike) >= ALIKE * len(values):

@@ -43,20 +43,15 @@ class Vocabulary:
         code = self.spell(value)
         if code in self.parent:
             return code, "known"
-        if (ends := re.fullmatch(r"\s*(\S+?)\s*(?:-|–|\.\.)\s*(\S+)\s*", value)) and (
-            at := self._range(*ends.groups())
-        ):
-            return at, "range"
+        if (ends := re.fullmatch(r"\s*(\S+?)\s*(?:-|–|\.\.)\s*(\S+)\s*", value)) is not None:
+            ways = [self.way_up(self.spell(end)) for end in ends.groups()]
+            if all(ways):  # what only everything holds stands at the top
+                return next((node for node in ways[0] if node in ways[1]), ""), "range"
         if self.by_prefix:
             for length in range(len(code) - 1, 2, -1):
                 if (shorter := code[:length].rstrip(".")) in self.parent:
                     return shorter, "beginning"
         return "", "unknown"
-
-    def _range(self, first: str, last: str) -> str:
-        """The lowest that both ends of a range stand below, or are; '' where one is not known, or only everything holds both."""
-        ways = [self.way_up(self.spell(end)) for end in (first, last)]
-        return next((node for node in ways[0] if node in ways[1]), "")
 
     def way_up(self, code: str) -> list[str]:
         """The code and all that stands above it, without the root; nothing for one that is not known."""
@@ -123,7 +118,7 @@ def code_tree(
     names = list(dict.fromkeys(values))
     if not names:
         raise InputError("there are no codes to build a tree over; the data holds empty transactions only")
-    at: dict[str, tuple[str, str]] = {}
+    at: dict[str, tuple[str, str] | None] = {}
     found: Counter[str] = Counter()
     kinds: dict[str, list[str]] = {"beginning": [], "unknown": [], "retired": []}
     for name in names:
@@ -136,7 +131,7 @@ def code_tree(
             words = vocabularies[prefix]
             if place in words.retired or words.spell(name[len(prefix) :]) in words.retired:
                 kinds["retired"].append(name)
-        at[name] = (prefix or "", place)
+        at[name] = None if prefix is None or how == "unknown" else (prefix, place)
     if kinds["unknown"] and unknown != "root":
         systems = " and ".join(dict.fromkeys(words.title for words in vocabularies.values()))
         raise InputError(
@@ -153,11 +148,13 @@ def prefix_of(value: str, prefixes: Iterable[str]) -> str | None:
     return max((prefix for prefix in prefixes if value.startswith(prefix)), key=len, default=None)
 
 
-def _tree(vocabularies: Mapping[str, Vocabulary], at: Mapping[str, tuple[str, str]]) -> Hierarchy:
-    """Leaves in the order of the data, below what they mean; what stands above one thing alone is left out, for it would say the same."""
+def _tree(vocabularies: Mapping[str, Vocabulary], at: Mapping[str, tuple[str, str] | None]) -> Hierarchy:
+    """Leaves in the order of the data, below what they mean, or if that is not known (None), the root; what stands above one thing alone is
+    left out, for it would say the same.
+    """
     below: Counter[tuple[str, str]] = Counter()
     counted: set[tuple[str, str]] = set()
-    for prefix, place in at.values():
+    for prefix, place in filter(None, at.values()):
         below[prefix, place] += 1
         way = vocabularies[prefix].way_up(place) if place else []
         for code in way:
@@ -182,7 +179,7 @@ def _tree(vocabularies: Mapping[str, Vocabulary], at: Mapping[str, tuple[str, st
             code = vocabularies[prefix].parent[code]
         return top_number.get(prefix, root)
 
-    parent = [above(prefix, place) if place else root for prefix, place in at.values()]
+    parent = [root if place is None else above(*place) for place in at.values()]
     parent += [above(prefix, vocabularies[prefix].parent[code]) for prefix, code in sorted(stands)]
     parent += [root] * len(tops) + [-1]
     source = "+".join(dict.fromkeys(f"{words.system}:{words.source}" for words in vocabularies.values()))
@@ -205,10 +202,11 @@ def furthest_parents(links: Mapping[str, Collection[str]]) -> dict[str, str]:
             below[parent].append(code)
     open_parents = {code: len(parents) for code, parents in above.items()}
     ready = deque(code for code, count in open_parents.items() if not count)
+    in_order = iter(sorted(above))
     depth: dict[str, int] = {}
     chosen: dict[str, str] = {}
     while len(depth) < len(above):
-        code = ready.popleft() if ready else min(above.keys() - depth.keys())
+        code = ready.popleft() if ready else next(code for code in in_order if code not in depth)
         if code in depth:
             continue
         known = above[code] & depth.keys()

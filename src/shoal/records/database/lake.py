@@ -79,7 +79,7 @@ class LakeInput:
         return hashlib.sha256(f"shoal lake 1\n{json.dumps(stated)}".encode()).hexdigest()
 
     def _batches(self, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        with _faults(self.address):
+        with _faults(self.address, is_open=True):
             for batch in self._state.batches(list(wanted)):
                 yield batch.select(list(wanted))
 
@@ -138,7 +138,9 @@ class _Iceberg:
             )
         self.number: int = snapshot.snapshot_id
         self.id = str(metadata.table_uuid)
-        scan = self._table.scan(snapshot_id=self.number)
+        # A scan of a snapshot has the columns of its day; what the table is now, it is under the names of now.
+        self._asked = None if self.number == metadata.current_snapshot_id else self.number
+        scan = self._table.scan(snapshot_id=self._asked)
         self.columns = [field.name for field in scan.projection().fields]
         folder = os.path.dirname(os.path.dirname(_plain(at)))
         _check_inside(address, folder, [snapshot.manifest_list])
@@ -148,7 +150,7 @@ class _Iceberg:
         self.files = [[file.file_path, file.file_size_in_bytes] for file in listed]
 
     def batches(self, wanted: list[str]) -> Iterator[pa.RecordBatch]:
-        yield from self._table.scan(selected_fields=tuple(wanted), snapshot_id=self.number).to_arrow_batch_reader()
+        yield from self._table.scan(selected_fields=tuple(wanted), snapshot_id=self._asked).to_arrow_batch_reader()
 
 
 def opened_table(text: str) -> DatabaseInput | LakeInput:
@@ -200,7 +202,7 @@ def _region() -> str:
 
 
 @contextlib.contextmanager
-def _faults(address: Address) -> Iterator[None]:
+def _faults(address: Address, *, is_open: bool = False) -> Iterator[None]:
     """Turns what a library says into a sentence with a remedy. Its own words may hold keys and values: none of them is repeated."""
     try:
         yield
@@ -223,5 +225,7 @@ def _faults(address: Address) -> Iterator[None]:
             else ""
         )
         says = next((says for pattern, says in _FAULTS if re.search(pattern, text)), None)
+        if is_open and says == _FAULTS[0][1]:
+            says = "files of this state are gone, as after a vacuum; name a newer one"
         says = says or "it is damaged, or has something that the reader does not know; export it to Parquet"
         raise Unavailable(f"{address.name}: {says.format(hint=hint)}") from None

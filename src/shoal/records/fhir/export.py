@@ -56,6 +56,8 @@ class _Export:
 
     source: str
     people: dict[str, tuple[str | None, int | None, str | None, str | None]] = field(default_factory=dict)
+    links: list[tuple[str, Mapping[str, Any], str | None]] = field(default_factory=list)
+    """From a Patient to another that is, or may be, the same person, and of which kind."""
     codes: dict[str, defaultdict[str, set[str]]] = field(default_factory=dict)
     """By column and person."""
     drugs: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
@@ -69,19 +71,39 @@ class _Export:
 
     def target_of(self, pointer: Mapping[str, Any], kind: str) -> str | None:
         """The id of the resource that a reference points to, whether it is relative, absolute or a UUID; None for another, or none."""
-        text = _text(pointer.get("reference")) or ""
-        if text.startswith("urn:uuid:"):
-            return text.removeprefix("urn:uuid:")
-        match = _REFERENCE.fullmatch(text)
-        if match is None or match["kind"] != kind:
-            return None
-        if match["base"]:
-            self.servers.add(match["base"])
+        base, own = _ends(pointer, kind)
+        if base:
+            self.servers.add(base)
             if len(self.servers) > 1:  # one id may be two people
                 raise InputError(
                     f"{self.source}: its references name resources of several servers; give the export of one"
                 )
-        return match["id"]
+        return own
+
+    def join_people(self) -> None:
+        """Patients that others replace are no rows: whose they are has their codes. Links that only may mean one person are counted."""
+        after: dict[str, str] = {}
+        for own, pointer, kind in self.links:
+            base, other = _ends(pointer, "Patient")
+            if other == own or other not in self.people or (base and base not in self.servers):
+                continue
+            if kind in ("replaced-by", "replaces", "replace"):
+                old, new = (own, other) if kind == "replaced-by" else (other, own)
+                after[old] = new
+            else:
+                self.skipped["links between Patients that may be one person, who then has several rows"] += 1
+        for one in after:
+            last, passed = one, {one}
+            while last in after:
+                last = after[last]
+                if last in passed:
+                    raise InputError(f"{self.source}: Patients replace each other in a circle; correct their links")
+                passed.add(last)
+            for held in self.codes.values():
+                held[last] |= held.pop(one, set())
+        for one in after:
+            del self.people[one]
+            self.skipped["Patients left out: others replace them, and have their conditions and medications"] += 1
 
     def table_of(self, source: Input) -> Table:
         """The table, of the people in the order of the files."""
@@ -112,16 +134,17 @@ class _Export:
 
 def fhir_table(source: Input) -> Table:
     """The people of an export; raises if a line is broken, or if two resources contradict each other."""
-    kinds: dict[str, list[str]] = {kind: [] for kind in _KINDS}
+    kinds: dict[str, list[str]] = {kind: [] for kind in (*_KINDS, OTHER)}
     for name in source.files:
         with Input(os.path.join(source.source, name)) as file:
-            if (kind := next((one.get("resourceType") for _, one in _resources(file)), None)) in kinds:
-                kinds[kind].append(name)
+            kinds[_kind_of(file)].append(name)
     if not kinds["Patient"]:
         raise InputError(
             f"{source.name}: none of its .ndjson files begins with a Patient; name a folder with Patient.ndjson of a FHIR bulk export"
         )
     found = _Export(source.name)
+    if kinds[OTHER]:
+        found.skipped["of its .ndjson files not read: they begin with other resources"] = len(kinds[OTHER])
     takers: dict[str, Callable[[_Export, Mapping[str, Any], str], None]] = {
         "Patient": _take_patient,
         "Medication": _take_medication,
@@ -137,7 +160,23 @@ def fhir_table(source: Input) -> Table:
                     source.room.take(_ITEM)
                     with _well_formed(where):
                         take(found, resource, where)
+    found.join_people()
     return found.table_of(source)
+
+
+def _kind_of(file: Input) -> str:
+    """The type of the resources in a file, by the first; OTHER for what is not read."""
+    first = next((resource.get("resourceType") for _, resource in _resources(file)), None)
+    return first if isinstance(first, str) and first in _KINDS else OTHER
+
+
+def _ends(pointer: Mapping[str, Any], kind: str) -> tuple[str | None, str | None]:
+    """(server, id) of what a reference points to, the server where it is named; (None, None) for another kind of resource, or none."""
+    text = _text(pointer.get("reference")) or ""
+    if text.startswith("urn:uuid:"):
+        return None, text.removeprefix("urn:uuid:")
+    match = _REFERENCE.fullmatch(text)
+    return (match["base"], match["id"]) if match is not None and match["kind"] == kind else (None, None)
 
 
 def _resources(file: Input) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -170,6 +209,9 @@ def _take_patient(found: _Export, resource: Mapping[str, Any], where: str) -> No
     at = _address(resource.get("address") or ())
     year = None if born is None else int(born[:4])
     found.people[own] = _text(resource.get("gender")), year, _text(at.get("state")), _text(at.get("postalCode"))
+    for link in resource.get("link") or ():
+        pointer = {"reference": _text((link.get("other") or {}).get("reference"))}
+        found.links.append((own, pointer, _text(link.get("type"))))
 
 
 def _address(addresses: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
@@ -179,7 +221,8 @@ def _address(addresses: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
 
 
 def _take_medication(found: _Export, resource: Mapping[str, Any], where: str) -> None:
-    found.drugs[str(_text(resource["id"]))] = _codings(resource.get("code") or {})
+    absent = resource.get("status") in _ABSENT
+    found.drugs[str(_text(resource["id"]))] = [] if absent else _codings(resource.get("code") or {})
 
 
 def _take_codes(found: _Export, resource: Mapping[str, Any], where: str) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
-from shoal.errors import InputError, ShoalError
+from shoal.errors import InputError, ShoalError, number_of
 from shoal.limits import input_limit
 from shoal.processes import Child, Teller
 from shoal.records.stores.once import held_copy, private_file
@@ -92,7 +92,7 @@ def sheet_names(path: Path) -> list[str]:
 
 
 def write_sheet(path: Path, sheet: str, target: Path) -> None:
-    """Writes a sheet of a workbook as CSV: each cell as its text, dates as 2024-05-31, whole numbers without a point."""
+    """Writes a sheet of a workbook as CSV: each cell as its text, dates as 2024-05-31, whole numbers without a point, and no empty rows."""
     _of_workbook(path, {"sheet": sheet, "target": str(target.absolute())})
 
 
@@ -126,9 +126,16 @@ def read_workbook(request: Mapping[str, str], tell: Teller) -> list[str] | None:
     with _workbook(path) as book:
         if "sheet" not in request:
             return [name for name in book.sheet_names if book.get_sheet_by_name(name).height > 0]
+        sheet = book.get_sheet_by_name(request["sheet"])
+        if joined := sum(top != bottom for (top, _), (bottom, _) in sheet.merged_cell_ranges or ()):
+            raise InputError(
+                f"{path.name}: {number_of(joined, 'cell')} in this sheet {'is' if joined == 1 else 'are'} merged over several rows, "
+                "of which only the first has the value; unmerge them, and fill each row"
+            )
         with open(request["target"], "w", encoding="utf-8", newline="") as written:
-            rows = book.get_sheet_by_name(request["sheet"]).to_python(skip_empty_area=True)
-            csv.writer(written, lineterminator="\n").writerows([_cell_text(cell) for cell in row] for row in rows)
+            rows = ([_cell_text(cell) for cell in row] for row in sheet.to_python(skip_empty_area=True))
+            # An empty row of a table is nobody; where there is one column alone, it is an empty set.
+            csv.writer(written, lineterminator="\n").writerows(row for row in rows if any(row) or len(row) == 1)
     return None
 
 
@@ -168,10 +175,12 @@ def _workbook(path: Path) -> Any:
 def _cell_text(cell: Any) -> str:
     if isinstance(cell, bool):
         return "TRUE" if cell else "FALSE"
-    if isinstance(cell, float) and cell.is_integer() and abs(cell) < 1e15:
+    if isinstance(cell, timedelta):
+        cell = cell.total_seconds()
+    if isinstance(cell, float) and cell.is_integer() and abs(cell) <= 2**53:
         return str(int(cell))
     if isinstance(cell, datetime):
         return cell.date().isoformat() if cell.time() == time() else cell.isoformat(sep=" ")
     if isinstance(cell, date | time):
         return cell.isoformat()
-    return str(cell.total_seconds()) if isinstance(cell, timedelta) else str(cell)
+    return str(cell)

@@ -29,7 +29,10 @@ EdgeCodes = Callable[[int, _Lengths, _Items], tuple[Any, Any]]
 
 _GZIP_LEVEL = 6  # the program's own default; 9, Python's, takes five times as long for one byte in ten
 _FORMULA = re.compile(r"[=+\-@\t\r]")
-_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
+_NUMBER = re.compile(
+    r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-][0-9]+([., '\u2019\u00a0\u202f][0-9]+)*", re.ASCII
+)
+"""Also with a decimal comma, and with marks between thousands."""
 
 
 @dataclass(frozen=True)

@@ -24,32 +24,37 @@ _POINTED = re.compile(r"([0-9]+)(?:\.([0-9]+))?", re.ASCII)
 _CUT = re.compile(r"[0-9][, '\u00a0\u202f\u2019][0-9]|[0-9]\.[0-9]+\.[0-9]", re.ASCII)
 _THREE = re.compile(r"[0-9]+[./-][0-9]+[./-][0-9]+", re.ASCII)
 _PLAIN = re.compile(r"\s*[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?\s*$", re.ASCII)
+_MINUS = "\u2212"
+_SIGN = re.compile(r"(?<![0-9])-(?=[0-9])", re.ASCII)
+"""A minus, and not the stroke between two ends of a band."""
 _ISO = re.compile(r"(?<![0-9])([0-9]{4})-([0-9]{2})-([0-9]{2})(?![0-9])", re.ASCII)
 
 
 @dataclass(frozen=True)
 class NumberForm:
-    """Numbers with this decimal mark and, if any, this mark between thousands."""
+    """Numbers with this decimal mark, this minus and, if any, this mark between thousands."""
 
     decimal: str
     thousands: str = ""
+    minus: str = "-"
 
     @property
     def pattern(self) -> re.Pattern[str]:
         """A number as it stands, parts before and after the decimal mark apart."""
-        grouped = rf"[0-9]{{1,3}}(?:{re.escape(self.thousands)}[0-9]{{3}})+(?![0-9])|" if self.thousands else ""
+        grouped = rf"[1-9][0-9]{{0,2}}(?:{re.escape(self.thousands)}[0-9]{{3}})+(?![0-9])|" if self.thousands else ""
         return re.compile(rf"({grouped}[0-9]+)(?:{re.escape(self.decimal)}([0-9]+))?", re.ASCII)
 
     def plain(self, text: str) -> str:
         """A text with its numbers as programs write them."""
         mark = self.thousands
-        return self.pattern.sub(
+        text = self.pattern.sub(
             lambda m: (m[1].replace(mark, "") if mark else m[1]) + (f".{m[2]}" if m[2] else ""), text
         )
+        return text if self.minus == "-" else re.sub(f"{self.minus}(?=[0-9])", "-", text)
 
     def own(self, text: str) -> str:
         """A text with its numbers in this form."""
-        return _POINTED.sub(self._spelled, text)
+        return _POINTED.sub(self._spelled, text if self.minus == "-" else _SIGN.sub(self.minus, text))
 
     def is_foreign(self, text: str) -> bool:
         """Whether it holds a number in another form, such as 1 234."""
@@ -84,20 +89,30 @@ class DateForm:
         return _ISO.sub(self._spelled, text)
 
     def is_foreign(self, text: str) -> bool:
-        """Whether it holds a date in another form."""
-        return _THREE.search(self.pattern.sub("", text)) is not None
+        """Whether it holds a date in another form, also one that is a date only with its day and month the other way round."""
+        if _THREE.search(self.pattern.sub("", text)) is not None:
+            return True
+        year, month, day = self.order
+        dates = self.pattern.finditer(text)
+        return any(_day(m, self.order) is None and _day(m, (year, day, month)) is not None for m in dates)
 
     def _iso(self, match: re.Match[str]) -> str:
-        try:
-            return date(*(int(match[place]) for place in self.order)).isoformat()
-        except ValueError:
-            return match[0]
+        day = _day(match, self.order)
+        return match[0] if day is None else day.isoformat()
 
     def _spelled(self, match: re.Match[str]) -> str:
         figures = ["", "", ""]
         for place, text in zip(self.order, match.groups(), strict=True):
             figures[place - 1] = text if len(text) == 4 or not self.loose else text.lstrip("0")
         return self.sign.join(figures)
+
+
+def _day(match: re.Match[str], order: tuple[int, int, int]) -> date | None:
+    """The day that three figures mean in this order; None for the 31st of February."""
+    try:
+        return date(*(int(match[place]) for place in order))
+    except ValueError:
+        return None
 
 
 Form = NumberForm | DateForm
@@ -107,7 +122,8 @@ def form_of(way: str, values: Sequence[str], column: str) -> Form:
     """How the values of a column are spelled, of all forms that its owner's word leaves; raises where one is spelled otherwise."""
     forms: list[Form]
     if way in NUMBERS:
-        forms = [NumberForm(NUMBERS[way], mark) for mark in ("", *_THOUSANDS) if mark != NUMBERS[way]]
+        minus = _MINUS if any(_MINUS in text for text in values) else "-"
+        forms = [NumberForm(NUMBERS[way], mark, minus) for mark in ("", *_THOUSANDS) if mark != NUMBERS[way]]
     elif way in DATES:
         forms = [DateForm(DATES[way], sign, loose) for sign in ".-/" for loose in (False, True)]
     else:
@@ -118,9 +134,10 @@ def form_of(way: str, values: Sequence[str], column: str) -> Form:
         form: [text for text in values if form.own(form.plain(text)) == text and not form.is_foreign(text)]
         for form in forms
     }
-    # The one that reads most as a whole: without its mark, 1 234,5 would be two numbers.
+    # The one that reads most as a whole: without its mark, 1 234,5 would be two numbers. Where all are ranges, the one that reads most.
     known = _PLAIN if way in NUMBERS else _ISO
-    best = max(forms, key=lambda form: sum(known.match(form.plain(text)) is not None for text in good[form]))
+    whole = {form: sum(known.match(form.plain(text)) is not None for text in good[form]) for form in forms}
+    best = max(forms, key=lambda form: (whole[form], len(good[form])))
     if strange := sorted({*values} - {*good[best]}):
         raise InputError(
             f"column {column!r}: {len(strange):,} of its {len(values):,} different values are spelled otherwise than "
