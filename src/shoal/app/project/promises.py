@@ -17,7 +17,7 @@ from shoal.algorithms import ALGORITHMS
 from shoal.app.project.knobs import KNOBS
 from shoal.app.project.wording import ROLES, PageOrigin, as_sentence
 from shoal.errors import InputError
-from shoal.guarantees.registry import COUNTING_PEOPLE, GUARANTEES, guarantee_from, kind_for
+from shoal.guarantees.registry import GUARANTEES, guarantee_from, kind_for
 from shoal.guarantees.values.missing import UNKNOWN
 from shoal.models.km import HIERARCHY
 from shoal.plan import plan_of
@@ -99,9 +99,6 @@ def misfit(kind: str, document: Mapping[str, Any], aside: Mapping[str, Any] = {}
             return f"It has no use for the role “{ROLES[role][0]}”, which {_listed(names)} {has}. Change that in Data."
     if kind == "lm" and not (_is_sensitive(document) or aside.get("sensitive_items")):
         return "It needs items that others want to learn: name them under Sensitive items, or give a column of them that role in Data."
-    if of_role(document, "person") and kind not in COUNTING_PEOPLE:
-        whose = _listed(of_role(document, "person"))
-        return f"It counts rows, not people, and column {whose} says whose they are. Leave that out in Data, or take k^m-anonymity."
     changed = copy.deepcopy({name: part for name, part in document.items() if name != "outputs"})
     choose_model(changed, kind, aside)
     try:
