@@ -12,6 +12,7 @@ from shoal.app.jobs.question_answers import answer
 from shoal.app.jobs.queue import Jobs
 from shoal.app.panels.release.ending import make_bundle
 from shoal.app.panels.release.handover import recipe
+from shoal.app.panels.result.results import algorithm_words
 from shoal.app.project import column_choices as choices
 from shoal.app.project import promises
 from shoal.app.project.drafts import project_of, read_as_missing, set_role
@@ -107,6 +108,13 @@ def test_what_is_spelled_in_its_owners_way_is_measured_and_shown_so(workspace):
     assert re.fullmatch("1[0-9],[0-9]0", record["before"]["price"])
     asked = {"items": [], "column": "price", "value": record["before"]["price"]}
     assert answer(run.folder, asked, Teller(lambda facts: None))["true"] > 0
+
+
+def test_a_plan_in_brief_says_options_of_columns_in_words():
+    words = algorithm_words(
+        WHOLE | {"options": {"balance": 0.25, "limits": {"price": 20.0, "born": "year"}, "threads": 1}}
+    )
+    assert words == "joint (balance 0.25; limits price 20, born year; threads 1)"
 
 
 def test_an_estimate_reads_numbers_as_they_are_spelled(workspace):
