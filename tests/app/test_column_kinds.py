@@ -192,4 +192,4 @@ def test_the_browser_changes_kinds_limits_and_missing_values(served, page):
     page.wait_for_selector("text=with 0.6-closeness by joint", timeout=240_000)
     for width in (900, 500):
         page.set_viewport_size({"width": width, "height": 800})
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        page.wait_for_function("width => document.documentElement.scrollWidth <= width", arg=width)

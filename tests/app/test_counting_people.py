@@ -70,27 +70,23 @@ def test_risk_counts_people_who_have_several_rows(project):
     assert risk_words.headline(found) == "5 of 250 rows, which 50 people have, lead to one person by 2 items."
     assert " among fewer than 5 people: whoever knows" in risk_words.second_line(found)
     columns = {"columns": {"patient_id": "person", "codes": "items", "age": "quasi"}}
-    assert (
-        risk_words.known_document(project.draft | columns)["columns"]["patient_id"] == "drop"
-    )  # counted in rows there
+    assert risk_words.known_document(project.draft | columns)["columns"]["patient_id"] == "person"
 
 
 def test_one_column_says_whose_a_row_is(project):
     set_role(project, "patient_id", "person")
     set_role(project, "codes", "person")
     assert project.roles == {"patient_id": "drop", "codes": "person"}
-    assert [line.words for line in brief(project)][1] == "left out: patient_id; saying whose row it is: codes"
+    assert [line.words for line in brief(project)][1] == "left out: patient_id; saying whose a row is: codes"
 
 
 def test_what_counts_rows_is_refused_in_a_sentence(project):
     set_role(project, "codes", "items")
     set_role(project, "patient_id", "person")
     assert promises.kind_of(project.draft) == "km"
-    assert promises.misfit("km", project.draft) is None
-    told = promises.misfit("k", project.draft)
-    assert told == (
-        "It counts rows, not people, and column “patient_id” says whose they are. Leave that out in Data, or take k^m-anonymity."
-    )
+    assert [promises.misfit(kind, project.draft) for kind in ("km", "k", "rt")] == [
+        None
+    ] * 3  # all of them count people
     project.change(lambda document: promises.choose_algorithm(document, "lra"))
     assert (
         "lra counts rows, not people (the role “Whose row it is”); choose one of local, exact, hybrid, oa"
@@ -126,6 +122,3 @@ def test_a_click_makes_a_column_say_whose_a_row_is(served, page):
     )
     page.goto(f"{served.base}/p/{project}/promise")
     page.get_by_text("Counted in people, not rows: all rows of a person count as one.").wait_for()
-    page.get_by_text(
-        "It counts rows, not people, and column “patient_id” says whose they are.", exact=False
-    ).first.wait_for(state="attached")

@@ -92,6 +92,9 @@ def test_a_price_says_how_it_is_known():
     )
     assert price_words(done, here, "run") == "keeps 90% of the information instead of 3% (run)"
     assert price_words(vague, here, "run").startswith("keeps 30% to 90% of the information instead of 3%")
+    assert price_words(vague, Range(0.5, 0.5), "run").startswith(
+        "may keep 30% to 90% of the information instead of 50%"
+    )
     assert price_words(tried, Range(0.0, 1.0), "estimated on 2,000 rows") == (
         "keeps 82% of the information (estimated on 2,000 rows); what the plan keeps is not known so well (0% to 100%, estimated on 2,000 "
         "rows)"

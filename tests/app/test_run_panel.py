@@ -63,6 +63,11 @@ def test_a_run_outlives_its_page(served, page):
     expect(page.get_by_text("This very plan was run already.")).to_be_visible()
     page.get_by_role("button", name=re.compile("^See the result of")).click()
     expect(page.get_by_text("The promise holds.")).to_be_visible(timeout=30_000)
+    project_of(served, id).change({"guarantee": {"model": "km", "k": 7, "m": 2}})  # as another window does
+    expect(page.get_by_text("The plan was changed after this run")).to_be_visible(timeout=30_000)
+    expect(page.get_by_label("Steps").get_by_text("out of date")).to_have_count(2)
+    project_of(served, id).undo()
+    expect(page.get_by_text("The plan was changed after this run")).to_have_count(0, timeout=30_000)
 
 
 def test_a_cancel_in_one_window_shows_in_the_other(served, page):

@@ -223,6 +223,10 @@ def test_what_the_plans_own_algorithm_loses_is_tried_on_rows_that_grow(shop, mon
         "closed",
         "dropped",
     ]  # the cut comes first
+    phases = []
+    work(said[0], Teller(lambda facts: phases.append(str(facts.get("phase")))))
+    assert "Trying the plan on 560 rows" in phases
+    assert "Loading the algorithm" not in phases  # after an edit it is loaded
     shop.project.change({"algorithm": "exact"})
     assert asked_here(shop.question)["own"] is None
 

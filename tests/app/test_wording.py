@@ -29,9 +29,9 @@ def test_a_sentence_has_a_capital_and_a_name_has_not(given, said):
     ("change", "said"),
     [
         ({"guarantee": None}, "Guarantee: it is missing; add guarantee: {model: km, k: 5, m: 2}."),
-        ({"columns": {"pay": None}}, "Column “pay”: it has no role; give it one of items, id, drop."),
+        ({"columns": {"pay": None}}, "Column “pay”: it has no role; give it one of items, id, person, drop."),
         ({"columns": {"pay": "quasi"}}, "Column “pay”: k^m-anonymity has no use for the role “Others may know it”; give it one of "
-         "items, id, drop; for tables with items take (k,k^m)-anonymity."),
+         "items, id, person, drop; for tables with items take (k,k^m)-anonymity."),
         ({"options": {"delta": 0.5}}, "delta: it has no use with k^m-anonymity; leave it out."),
         ({"options": {"suppress": 7.0}}, "“Items that may be deleted” in Promise: it is 7.0; give at most 1.0."),
         ({"input": {"path": "a.dat", "separator": "|"}}, "“Items inside a cell are separated by” in Data: FIMI text has no columns; leave "

@@ -150,6 +150,15 @@ def test_the_knee_is_where_the_fall_begins():
     assert knee_of(weak).at == {"k": 5, "m": 2}  # nothing weaker is proposed
 
 
+def test_nothing_is_proposed_on_a_frontier_for_being_all_that_is_known():
+    known = [
+        Spot({"algorithm": "joint", "balance": at}, Range(0.86, 0.86), (Range(at, at), Range(1 - at, 1 - at)), "run")
+        for at in (0.0, 0.5, 1.0)
+    ]
+    assert [knee_of(known[:count]) for count in (1, 2)] == [None, None]
+    assert knee_of(known) is not None
+
+
 def test_the_knee_of_a_frontier_is_the_point_that_stands_out():
     def way(balance, columns, items):
         sides = (Range(columns, columns), Range(items, items))

@@ -38,6 +38,8 @@ KNOWN, SUBSETS = 3, 1e7
 """Items that the attacker knows who is left, and how many sets of items are counted for it at most."""
 LEAST = {"k": 5, "m": 2, "l": 2}
 """Weaker promises are shown, and never proposed."""
+FRONTIER = 3
+"""Points of a frontier that must be known before one is proposed: with fewer, what is known is proposed because it is known."""
 
 At = Mapping[str, Any]
 """The settings of a point, by the names of options: `{"k": 5, "m": 2}`, `{"algorithm": "joint", "balance": 0.5}`."""
@@ -300,7 +302,7 @@ def knee_of(spots: Sequence[Spot]) -> Spot | None:
     known = [spot for spot in spots if spot.how != "unknown" and not spot.why]
     if known and all(spot.sides is not None for spot in known):
         placed = [(figure_of(spot.sides[0]), figure_of(spot.sides[1]), spot) for spot in known if spot.sides]
-        return _farthest(placed)
+        return _farthest(placed) if len(placed) >= FRONTIER else None
     placed = [
         (strength_of(spot.at, spots), spot.share or 0.0, spot)
         for spot in known

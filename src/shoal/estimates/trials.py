@@ -140,9 +140,11 @@ class Trials:
             with plan.speaking():
                 return try_promise(whole, rows, promise, propose_for)
 
-        tell.stage("Loading the algorithm", trying="algorithm")
-        with suppress(ShoalError):  # k may be more than so few rows can give
-            propose_for(sample(whole, WARM_UP), promise)
+        if (way := (plan.kind, str(plan.algorithm))) not in self._warm:
+            tell.stage("Loading the algorithm", trying="algorithm")
+            with suppress(ShoalError):  # k may be more than so few rows can give
+                propose_for(sample(whole, WARM_UP), promise)
+            self._warm.add(way)
         for found, final in growing(len(whole), promise, try_on, moment):
             kept = found.ranges()["info"]
             lost = [1 - kept.high, 1 - kept.low]

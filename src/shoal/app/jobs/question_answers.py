@@ -14,9 +14,10 @@ from shoal.certificate.terms import reading_of
 from shoal.evaluation.pair import Pair
 from shoal.evaluation.questions import question_of, replies
 from shoal.processes import Teller
+from shoal.records.spelling.local_forms import Form
 from shoal.release import read_for
 
-_PAIRS: dict[str, Pair] = {}
+_PAIRS: dict[str, tuple[Pair, dict[str, Form]]] = {}
 _FILE = ("format", "separator", "id", "items")
 """What a certificate says of how a release is read; roles are the plan's."""
 
@@ -31,9 +32,13 @@ def answer(run: Path, question: Mapping[str, Any], tell: Teller) -> dict[str, An
         plan = Project(run).plan()
         released = run / "out" / str(read_json(run / "result.json")["release"]["output"])
         with plan.speaking():
-            original = read_for(plan)[0].records
-            _PAIRS[str(run)] = pair_of(plan, original, released, run / "out" / RULES, **reading)
-    pair = _PAIRS[str(run)]
+            source = read_for(plan)[0]
+            pair = pair_of(plan, source.records, released, run / "out" / RULES, **reading)
+            _PAIRS[str(run)] = pair, dict(source.forms)
+    pair, forms = _PAIRS[str(run)]
     tell.stage("Counting")
-    asked = question_of(pair.original, question["items"], question["column"], question["value"])
+    column, value = question["column"], question["value"]
+    if column in forms:  # inside, values are spelled as programs do
+        value = forms[column].plain(value)
+    asked = question_of(pair.original, question["items"], column, value)
     return replies(pair, [asked])[0].to_dict()

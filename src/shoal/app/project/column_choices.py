@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from shoal.algorithms import ALGORITHMS
-from shoal.app.project.promises import Document, algorithm_of, kind_of, trees_of
+from shoal.app.project.promises import Document, algorithm_of, is_spelled, kind_of, takes_spelling, trees_of
 from shoal.hierarchy.spec import is_made
 from shoal.options import OPTIONS, Choices
+from shoal.records.spelling.local_forms import NUMBERS
 
 MISSING = {
     "value": "A value of its own",
@@ -21,6 +22,17 @@ MISSING = {
     "drop": "The row is left out",
 }
 """What a missing value of such a column is; the first is usual."""
+
+
+SPELLINGS = {
+    "": "As programs write: 3.5, 2024-04-03",
+    "comma": "Decimal comma: 3,5 or 1.234,50",
+    "point": "Decimal point: 1,234.50",
+    "dmy": "Day, month, year: 03.04.2024",
+    "mdy": "Month, day, year: 04/03/2024",
+    "ymd": "Year, month, day: 2024/04/03",
+}
+"""How numbers and dates of a column are written."""
 
 
 @dataclass(frozen=True)
@@ -57,17 +69,19 @@ KINDS = (
 )
 
 
-def kinds_for(guess: Mapping[str, Any]) -> dict[str, ColumnKind]:
-    """What can be chosen for a column, by what was seen of it."""
-    numbers = bool(guess.get("numeric"))
+def kinds_for(guess: Mapping[str, Any], spelling: str = "") -> dict[str, ColumnKind]:
+    """What can be chosen for a column, by what was seen of it and how it is spelled."""
+    numbers = bool(guess.get("numeric")) or spelling in NUMBERS
     return {kind.name: kind for kind in KINDS if kind.numbers in (None, numbers)}
 
 
-def found_words(guess: Mapping[str, Any]) -> tuple[str, str]:
+def found_words(guess: Mapping[str, Any], spelling: str = "") -> tuple[str, str]:
     """What a column is taken for where nobody says otherwise, and why."""
     reason = str(guess.get("kind") or "")
-    if guess.get("numeric"):
-        return "As recognised: numbers, in ranges that fit", reason
+    if spelling in NUMBERS or guess.get("numeric"):
+        return "As recognised: numbers, in ranges that fit", "" if spelling else reason
+    if spelling:
+        return "As recognised: dates", ""
     what = reason.partition(",")[0] if guess.get("recognised") else ""
     known = {"dates": "dates", "durations": "durations"}.get(what) or ("bands" if what.startswith("bands") else "")
     return (f"As recognised: {known}" if known else "As recognised: categories, the value or nothing"), reason
@@ -94,6 +108,27 @@ def choose_kind(document: Document, column: str, kind: ColumnKind | None, parame
     document.pop("hierarchies", None)
     if trees:
         document["hierarchies"] = trees
+
+
+def asks_spelling(document: Mapping[str, Any], column: str, guess: Mapping[str, Any]) -> bool:
+    """Whether it matters how a column is spelled: its values are more than categories, or it was said already."""
+    has_more = bool(guess.get("recognised")) and not guess.get("numeric")
+    return takes_spelling(document) and (has_more or bool(spelling_of(document, column)))
+
+
+def spelling_of(document: Mapping[str, Any], column: str) -> str:
+    """How the numbers or dates of a column are spelled, as a plan says it; nothing where it does not."""
+    return str((document["input"].get("spelling") or {}).get(column) or "")
+
+
+def put_spelling(document: Document, column: str, way: str) -> None:
+    """Says how a column is spelled. What it was to become was about its values as they stood, and goes."""
+    said = {name: one for name, one in (document["input"].pop("spelling", None) or {}).items() if name != column}
+    if way:
+        said[column] = way
+    if said:
+        document["input"]["spelling"] = said
+    choose_kind(document, column, None)
 
 
 def takes(document: Mapping[str, Any], option: str) -> bool:
@@ -140,9 +175,12 @@ def _put(document: Document, option: str, column: str, value: str | None) -> Non
 
 
 def fit_columns(document: Document) -> None:
-    """Takes away what is said of columns that others may no longer know."""
-    quasi = {name for name, role in (document.get("columns") or {}).items() if role == "quasi"}
-    for option in ("limits", "missing_quasi", "weights"):
+    """Takes away what is said of columns whose role has no use for it any more."""
+    for column, way in dict(document.get("input", {}).get("spelling") or {}).items():
+        if not is_spelled(document, column, way):
+            put_spelling(document, column, "")
+    roles = document.get("columns") or {}
+    for option in ("limits", "missing_quasi", "weights", "shift"):
         for column in list((document.get("options") or {}).get(option) or {}):
-            if column not in quasi:
+            if roles.get(column) not in (("quasi", "keep") if option == "shift" else ("quasi",)):
                 _put(document, option, column, None)

@@ -63,14 +63,26 @@ def other_way(path: Path, *, trouble: bool) -> Oddity | None:
 
 
 def read_as_missing(workspace: Workspace, project: Project, path: Path, marks: Mapping[str, str]) -> None:
-    """Goes on with a copy of the data in which marks such as `?` are missing values; roles that were decided stay."""
-    roles = project.roles
+    """Goes on with a copy of the data in which marks such as `?` are missing values; what was decided stays."""
+    roles, before, chosen = project.roles, project.draft, project.settings.get("promise_chosen")
     with workspace.part() as part:
         empty_marks(path, marks, part)
         copy = workspace.keep(part, f"{path.name.partition('.')[0]}-read.csv")
     begin(project, copy)
     for role in {role for role in roles.values() if role is not None}:
         set_roles(project, [name for name in project.roles if roles.get(name) == role], role)
+    if chosen:
+        project.change(lambda document: _decide_again(document, before))
+        project.forget()
+        project.set(promise_chosen=True)
+
+
+def _decide_again(document: dict[str, Any], before: Mapping[str, Any]) -> None:
+    """Puts back what was decided about data that are read in another way now. Whose hash was named is gone."""
+    source = before.get("input", {})
+    document["input"] |= {name: source[name] for name in ("numeric", "spelling", "limit") if name in source}
+    document.pop("hierarchies", None)
+    document |= {name: part for name, part in before.items() if name not in ("input", "columns")}
 
 
 def begin(project: Project, data: Path, format: str | None = None, separator: str | None = None) -> None:

@@ -17,17 +17,22 @@ from shoal.algorithms import ALGORITHMS
 from shoal.app.project.knobs import KNOBS
 from shoal.app.project.wording import ROLES, PageOrigin, as_sentence
 from shoal.errors import InputError
-from shoal.guarantees.registry import COUNTING_PEOPLE, GUARANTEES, guarantee_from, kind_for
+from shoal.guarantees.registry import GUARANTEES, guarantee_from, kind_for
 from shoal.guarantees.values.missing import UNKNOWN
 from shoal.models.km import HIERARCHY
 from shoal.plan import plan_of
 from shoal.plan.draft import L
+from shoal.records.database.address import is_address
+from shoal.records.foreign.workbooks import workbook_of
 from shoal.records.knowledge import Rules
+from shoal.records.spelling.local_forms import DATES
 
 Document = dict[str, Any]
 
 NUMBERS = ("k", "m", "l")
 """Of a promise, in the order in which they are shown."""
+SPELLED = ("table", "rt", "lm")
+"""Promises under which numbers and dates can be spelled as their owner says."""
 _LEAST_L = {"lm": 2, "diversity": 2}
 
 
@@ -58,6 +63,27 @@ ELSEWHERE = {
 """Promises that are not made here, and where they are."""
 
 
+def elsewhere(document: Mapping[str, Any]) -> str | None:
+    """Why a plan runs on the command line and not here, in a sentence; None if it runs here."""
+    source, model = document.get("input") or {}, (document.get("guarantee") or {}).get("model")
+    path = str(source.get("path") or "")
+    if document.get("series"):
+        return "It belongs to a series of releases, whose ledger only the command line and Python keep."
+    if str(document.get("engine") or "").startswith("spark"):
+        return "It runs on Spark, which the app does not start."
+    if source.get("one_hot"):
+        return (
+            "Its items have a column each, which the app does not show; the command line and Python read such tables."
+        )
+    if is_address(path) or "://" in path or path == "-":
+        return (
+            "Its data are not a file of the workspace; the command line and Python read databases, lakes and servers."
+        )
+    if workbook_of(path) is not None:
+        return "It reads a sheet of a workbook, of which the app takes a copy; bring the workbook itself here."
+    return ELSEWHERE.get(str(model))
+
+
 def misfit(kind: str, document: Mapping[str, Any], aside: Mapping[str, Any] = {}) -> str | None:
     """Why a kind cannot be had with the roles of a draft, in a sentence with the remedy; None if it can."""
     if kind in ELSEWHERE:
@@ -73,9 +99,6 @@ def misfit(kind: str, document: Mapping[str, Any], aside: Mapping[str, Any] = {}
             return f"It has no use for the role “{ROLES[role][0]}”, which {_listed(names)} {has}. Change that in Data."
     if kind == "lm" and not (_is_sensitive(document) or aside.get("sensitive_items")):
         return "It needs items that others want to learn: name them under Sensitive items, or give a column of them that role in Data."
-    if of_role(document, "person") and kind not in COUNTING_PEOPLE:
-        whose = _listed(of_role(document, "person"))
-        return f"It counts rows, not people, and column {whose} says whose they are. Leave that out in Data, or take k^m-anonymity."
     changed = copy.deepcopy({name: part for name, part in document.items() if name != "outputs"})
     choose_model(changed, kind, aside)
     try:
@@ -98,6 +121,7 @@ def choose_model(document: Document, kind: str, aside: Mapping[str, Any]) -> dic
     elif not _is_sensitive(document) and aside.get("sensitive_items"):
         document["sensitive_items"] = aside["sensitive_items"]
     fresh: dict[str, Any] = {"model": "k" if kind == "table" else kind}
+    _fit_spelling(document, kind, aside, taken)
     for name, usual in GUARANTEES[kind].numbers.items():
         fresh[name] = max(int(least_of(kind, name)), old.get(name, aside.get(name, usual)))
     if kind in ("k", "table"):
@@ -111,6 +135,26 @@ def choose_model(document: Document, kind: str, aside: Mapping[str, Any]) -> dic
         document.get("input", {}).pop("separator", None)  # there are no cells to part
     fit_options(document)
     return dict(aside) | taken | {"hierarchies": trees}
+
+
+def takes_spelling(document: Mapping[str, Any]) -> bool:
+    """Whether it can be said how numbers and dates of columns are spelled."""
+    return kind_of(document) in SPELLED
+
+
+def _fit_spelling(document: Document, kind: str, aside: Mapping[str, Any], taken: Document) -> None:
+    """Puts aside how columns are spelled where values are read as they stand, and brings it back where they are not."""
+    said = dict(aside.get("spelling") or {}) | dict(document.get("input", {}).pop("spelling", None) or {})
+    if said:
+        taken["spelling"] = said
+    if kind in SPELLED and (fits := {name: way for name, way in said.items() if is_spelled(document, name, way)}):
+        document["input"]["spelling"] = fits
+
+
+def is_spelled(document: Mapping[str, Any], column: str, way: str) -> bool:
+    """Whether a column has a role for which it matters how its numbers or dates are spelled."""
+    roles = ("quasi", "keep") if way in DATES else ("quasi",)
+    return (document.get("columns") or {}).get(column) in roles
 
 
 def takes_t(document: Mapping[str, Any]) -> bool:

@@ -38,6 +38,7 @@ _FIELDS = {
     "hierarchy": "a tree, in Hierarchies",
     "unknown": "unknown values, in Hierarchies,",
     "sensitive_items": "“Sensitive items” in Promise",
+    "spelling": "how it is spelled, in Data",
     "limits": "“Never coarser than” in Data",
     "missing_quasi": "“A missing value is” in Data",
     "l_kind": "“What is counted for l?” in Promise",

@@ -22,6 +22,7 @@ from typing import IO, Any
 
 from shoal.app.project.own_files import free_name, own_folder, read_json, safe_name, write_json, write_own
 from shoal.app.project.project import Project, paths_of
+from shoal.app.project.promises import elsewhere
 from shoal.errors import InputError
 from shoal.records.layout import format_of
 
@@ -140,11 +141,13 @@ class Workspace:
                 "or start the app with its folder as the workspace"
             )
         if not stat.S_ISREG(kind):
-            raise InputError(f"{shown}: it is not a regular file; name a file of data")
+            raise InputError(
+                f"{shown}: it is not a regular file; name a file of data (the command line reads folders, such as FHIR exports)"
+            )
         return found
 
     def check(self, document: dict[str, Any], folder: Path) -> None:
-        """Raises if a plan in a folder reads anything from outside the workspace, or names a database."""
+        """Raises if a plan in a folder reads anything from outside the workspace, or asks for what the app does not do."""
         for key, path in paths_of(document):
             if path == "-" or "://" in path:
                 raise InputError(f"{key}: {path!r} is no file; the app reads files of the workspace alone")
@@ -152,6 +155,8 @@ class Workspace:
                 self.inside(folder / path, path)
             elif not (folder / path).resolve().is_relative_to(self.folder):
                 raise InputError(f"{key}: {path} lies outside the workspace; name a file inside of it")
+        if (why := elsewhere(document)) is not None:
+            raise InputError(f"this plan does not run in the app. {why}")
 
     def files(self) -> list[DataFile]:
         """Files of data that can be taken: uploads first, then what lies in the workspace, by name."""

@@ -14,6 +14,7 @@ from shoal.app.panels import panels
 from shoal.app.panels.hierarchies.canvas.cut_question import forget_answers
 from shoal.app.panels.hierarchies.column_tree import forget_trees
 from shoal.app.project.drafts import project_of
+from shoal.app.project.plan_files import is_plan, project_of_plan
 from shoal.app.project.project import Project
 from shoal.app.project.wording import as_sentence
 from shoal.app.project.workspace import RELEASES, Belongings, DataFile, Workspace
@@ -24,6 +25,10 @@ from shoal.errors import InputError
 MOST_NAMED = 8
 """Files that a question names."""
 FORMATS = "CSV, TSV, Excel, Parquet, Arrow, JSON lines or FIMI text (.dat); text also as .gz or .zst"
+PLANS = (
+    "A plan (plan.yaml) goes on where it stands; bring its data first. The command line also reads databases, lakes and FHIR exports, and "
+    "publishes in series."
+)
 
 
 async def build_home(workspace: Workspace, jobs: Jobs) -> None:
@@ -46,7 +51,7 @@ async def begin_project(workspace: Workspace, trouble: ui.element, path: Path) -
     """Makes a project for a file and leads to it; says why, and makes none, where the file cannot be read."""
     trouble.clear()
     try:
-        project = await asyncio.to_thread(project_of, workspace, path)
+        project = await asyncio.to_thread(project_of_plan if is_plan(path) else project_of, workspace, path)
     except InputError as error:
         with trouble:
             parts.notice(as_sentence(error), "bad")
@@ -68,6 +73,7 @@ def _build_bringing(workspace: Workspace) -> None:
             project = await asyncio.to_thread(demo_project, workspace)
             ui.navigate.to(f"/p/{project.id}/{panels()[0].name}")
 
+        parts.why_line(PLANS)
         with parts.row():
             parts.button("Try it with a made-up grocery store", try_demo, "quiet")
 

@@ -27,6 +27,10 @@ from shoal.errors import InputError, ShoalError
 
 HOSTED = "What you bring goes to {host} and no further: no request, no font, no statistic. Your data stay in your workspace there."
 LOCAL = "Nothing leaves this machine: no request, no font, no statistic. Your data stay in the workspace."
+LOOKS = 2.0
+"""Seconds between two looks at whether another window has changed the plan."""
+DECIDING = ("data", "hierarchies", "promise")
+"""Panels that show the plan as it was when they were built."""
 _TYPES = {".json": "application/json", ".html": "text/html", ".pdf": "application/pdf", ".csv": "text/csv"}
 
 
@@ -38,14 +42,32 @@ class View:
         self.jobs = jobs
         self.project = project
         self.here = here
+        self._seen = self._stamp()
+        self._changed_elsewhere = False
         self._steps = ui.refreshable(self._build_steps)
         self._onward = ui.refreshable(self._build_onward)
         self._stale = ui.refreshable(self._build_stale)
 
     def refresh_steps(self) -> None:
-        """Call it after a change that may open or block other panels: the steps are drawn anew, the panel stays as it is."""
+        """Call it after each change of the plan: the steps are drawn anew, the panel stays as it is."""
+        self._seen = self._stamp()
         self._steps.refresh()
         self._onward.refresh()
+        if self._changed_elsewhere:
+            self._changed_elsewhere = False
+            self._stale.refresh()
+
+    def _stamp(self) -> int:
+        """Another number after each change of the plan."""
+        plan = self.project.folder / "plan.yaml"
+        return plan.stat().st_mtime_ns if plan.exists() else 0
+
+    def _look(self) -> None:
+        """Marks what is out of date once another window has changed the plan."""
+        if self._stamp() != self._seen:
+            self.refresh_steps()
+            self._changed_elsewhere = True
+            self._stale.refresh()
 
     def go(self, name: str) -> None:
         """Leads to another panel."""
@@ -97,6 +119,10 @@ class View:
             parts.notice(why, "warn")
             with parts.row():
                 parts.link_button("Go to Run", self.address("run"), quiet=True)
+        elif self._changed_elsewhere and self.here.name in DECIDING:
+            parts.notice("Another window has changed the plan: what is here is of the plan before.", "warn")
+            with parts.row():
+                parts.button("Show it as it stands", self.reload, "quiet")
 
     def _build_onward(self) -> None:
         known = panels()
@@ -128,6 +154,7 @@ class View:
                 else:
                     self._stale()
                     await self._build_panel()
+                    ui.timer(LOOKS, self._look)
                 self._onward()
 
     async def _build_panel(self) -> None:

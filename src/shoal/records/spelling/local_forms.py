@@ -147,6 +147,15 @@ def form_of(way: str, values: Sequence[str], column: str) -> Form:
     return best
 
 
+def plain_records(records: Records, forms: Mapping[str, Form]) -> Records:
+    """What is published, as it was reckoned with: `respell` the other way."""
+    columns = (
+        replace(column, values=tuple(map(forms[column.name].plain, column.values))) if column.name in forms else column
+        for column in records.columns
+    )
+    return replace(records, columns=tuple(columns)) if forms else records
+
+
 def respell(records: Records, forms: Mapping[str, Form]) -> Records:
     """What is to be published, in the spelling of the columns that it came from."""
     columns = []

@@ -29,6 +29,7 @@ from shoal.plan import Plan
 from shoal.processes import Teller
 from shoal.records.baskets import Baskets
 from shoal.records.records import Records
+from shoal.records.spelling.local_forms import Form, plain_records, respell
 from shoal.rehearsal import checked_plan
 from shoal.release import Release, run
 
@@ -50,7 +51,8 @@ def work(
     tell.stage(STAGES[1])
     release = run(asked, progress=tell, read=checked.read)
     write_pages(folder)
-    original = checked.read[0].rows
+    source = checked.read[0]
+    original, forms = source.rows, dict(source.forms)
     found = {
         "checked": checked.to_dict() | {"plan": plan.origin.name},
         "release": _facts(plan, release, folder, data.name),
@@ -61,7 +63,7 @@ def work(
         "guarantee": str(release.guarantee),
         "risk": [exposed.to_dict(KNOWN_COLUMNS) for exposed in release.risk],
         "audit_notes": list(release.audit.notes),
-        "records": records_before_and_after(original, release.proposal),
+        "records": records_before_and_after(in_own_spelling(original, forms), release.proposal),
         "evaluation": None,
         "evaluation_error": None,
         "files": sorted(path.name for path in folder.iterdir() if not path.name.startswith(".")),
@@ -72,14 +74,30 @@ def work(
     tell.stage(STAGES[2])
     found |= look_at(original, release, folder)
     try:
-        pair = pair_of(plan, original, release.published, folder / RULES)
+        published = (
+            plain_records(release.published, forms) if isinstance(release.published, Records) else release.published
+        )
+        pair = pair_of(plan, original, published, folder / RULES)
         questions = usual_questions(pair)
         found["answers"] = {name: [one.to_dict() for one in replies(pair, part)] for name, part in questions.items()}
-        found["distributions"] = distributions(pair)
+        found["distributions"] = [with_own_labels(one, forms) for one in distributions(pair)]
         found["evaluation"] = evaluate_pair(pair, tell).to_dict()
     except ShoalError as error:
         found["evaluation_error"] = as_sentence(error)
     return found
+
+
+def in_own_spelling(original: Baskets | Records, forms: Mapping[str, Form]) -> Baskets | Records:
+    """The original as its owner spells it."""
+    return respell(original, forms) if isinstance(original, Records) and forms else original
+
+
+def with_own_labels(distribution: dict[str, Any], forms: Mapping[str, Form]) -> dict[str, Any]:
+    """The distribution of a column, its values as their owner spells them."""
+    form = forms.get(distribution["column"])
+    return (
+        distribution if form is None else distribution | {"labels": [form.own(name) for name in distribution["labels"]]}
+    )
 
 
 def look_at(original: Baskets | Records, release: Release, folder: Path) -> dict[str, Any]:
@@ -100,7 +118,7 @@ def look_at(original: Baskets | Records, release: Release, folder: Path) -> dict
 def pair_of(plan: Plan, original: Any, published: Any, rules: Path, **reading: Any) -> Pair:
     """The original and its release with what published values mean, as `shoal evaluate` reads them."""
     keywords = plan.keywords()
-    names = ("quasi", "sensitive", "keep", "hierarchy", "unknown", "threads")
+    names = ("quasi", "sensitive", "keep", "hierarchy", "unknown", "threads", "spelling")
     asked: Any = {name: keywords[name] for name in names if name in keywords} | reading
     asked |= {name: value for name in ("k", "m") if (value := getattr(plan.guarantee, name, None)) is not None}
     if "hierarchy" not in asked and plan.kind in ("km", "k"):

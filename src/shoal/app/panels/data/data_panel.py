@@ -16,6 +16,7 @@ from nicegui import ui
 from shoal.app.panels import Panel, needs_data, never
 from shoal.app.panels.data.quasi_card import QuasiCard
 from shoal.app.project.drafts import begin, bring, other_way, read_as_missing, set_numeric, set_role, set_roles
+from shoal.app.project.plan_files import is_plan
 from shoal.app.project.wording import ROLES, as_sentence
 from shoal.app.project.workspace import Workspace
 from shoal.app.server.shell import View
@@ -161,6 +162,10 @@ def _build_file(view: View) -> None:
             _build_reading(view, path)
 
         async def begin_anew(new: Path) -> None:
+            if is_plan(new):
+                raise InputError(
+                    f"{new.name} is a plan, not data; bring it on the first page, where it becomes a project"
+                )
             await asyncio.to_thread(bring, view.workspace, project, new)
             view.reload()
 

@@ -63,11 +63,11 @@ class QuasiCard:
             self.show.refresh()
 
     def _kind(self, name: str) -> None:
-        known = choices.kinds_for(self._guess(name))
-        now, parameter = choices.chosen_kind(self.view.project.draft, name)
-        words = {choices.AS_FOUND: choices.found_words(self._guess(name))[0]} | {
-            k: kind.title for k, kind in known.items()
-        }
+        guess, document = self._guess(name), self.view.project.draft
+        spelling = choices.spelling_of(document, name)
+        known, (found, reason) = choices.kinds_for(guess, spelling), choices.found_words(guess, spelling)
+        now, parameter = choices.chosen_kind(document, name)
+        words = {choices.AS_FOUND: found} | {k: kind.title for k, kind in known.items()}
         if now not in words:
             words[now] = "A tree, as Hierarchies shows it"
 
@@ -84,8 +84,16 @@ class QuasiCard:
                 lambda given: self._change(lambda document: choices.choose_kind(document, name, kind, given)),
                 kind.asks,
             )
-        if reason := choices.found_words(self._guess(name))[1]:
+        if choices.asks_spelling(document, name, guess):
+            self._spelling(name, spelling)
+        if reason:
             parts.why_line(as_sentence(reason))
+
+    def _spelling(self, name: str, now: str) -> None:
+        def choose(event: Any) -> None:
+            self._change(lambda document: choices.put_spelling(document, name, str(event.value)), anew=True)
+
+        parts.select(choices.SPELLINGS, now, f"How column {name} is spelled", choose, quiet=True, width="16rem")
 
     def _limit(self, name: str) -> None:
         now = choices.limit_of(self.view.project.draft, name)

@@ -120,7 +120,8 @@ def price_words(spot: Spot, now: Range, how: str) -> str:
     if not is_trusted(now):
         known = f"what the plan keeps is not known so well ({range_words(now)}, {how})"
         return f"keeps {kept} of the information ({on}); {known}"
-    return f"keeps {kept} of the information instead of {share_words(figure_of(now))} ({on}{same})"
+    keeps = "keeps" if spot.share is not None or spot.kept.low > now.high else "may keep"
+    return f"{keeps} {kept} of the information instead of {share_words(figure_of(now))} ({on}{same})"
 
 
 def is_better(spot: Spot, now: Range) -> bool:

@@ -153,10 +153,12 @@ def put_plan(run_or_rewrite: Job, text: str) -> None:
 
 
 def _outputs(document: Mapping[str, Any], name: str) -> dict[str, Any]:
-    given = document.get("outputs") or {}
-    return {"data": name, "rules": f"{stem_of(name)}-rules.csv", "report": f"{stem_of(name)}-report.json"} | (
-        {"sign": given["sign"]} if isinstance(given, Mapping) and "sign" in given else {}
-    )
+    """What is written, under a name; what a plan that was brought says of its other files stays."""
+    given = dict(document.get("outputs") or {})
+    if Path(str(given.get("data") or "")).name == name and len(given) > 1:
+        return given
+    usual = {"data": name, "rules": f"{stem_of(name)}-rules.csv", "report": f"{stem_of(name)}-report.json"}
+    return usual | ({"sign": given["sign"]} if "sign" in given else {})
 
 
 def table_of(job: Job, name: str) -> Path | None:

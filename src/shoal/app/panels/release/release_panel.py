@@ -179,7 +179,7 @@ class _Handing:
         parts.why_line(f"SHA-256 of the file, as in its certificate: {sha256}")
         parts.why_line(
             "Think of what the promise does not cover before you publish: it is listed in the certificate. Several releases of the same "
-            "people can be combined; publish one of them."
+            "people can be combined; publish one of them, or publish in a series, which the command line and Python do."
         )
 
     def _build_recipe(self) -> None:

@@ -92,8 +92,15 @@ def _trees(given: Any) -> str:
 
 def algorithm_words(document: Mapping[str, Any]) -> str:
     """The algorithm, and what was set for it."""
-    options = ", ".join(f"{name} {value}" for name, value in (document.get("options") or {}).items())
+    options = "; ".join(f"{name} {_option_words(value)}" for name, value in (document.get("options") or {}).items())
     return (algorithm_of(document) or "none yet") + (f" ({options})" if options else "")
+
+
+def _option_words(value: Any) -> str:
+    """`0.25`, or `age 20, born month` of what is said by column."""
+    if isinstance(value, Mapping):
+        return _named([f"{column} {_option_words(one)}" for column, one in value.items()])
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def is_of_draft(project: Project, job: Job) -> bool:

@@ -9,7 +9,6 @@ from typing import Any
 from shoal.app.widgets.pictures import Lines
 from shoal.drawing.charts import Series
 from shoal.errors import number_of
-from shoal.guarantees.registry import COUNTING_PEOPLE, kind_for
 
 Found = Mapping[str, Any]
 USUAL_M = 2
@@ -35,8 +34,6 @@ def known_document(document: Mapping[str, Any]) -> dict[str, Any] | None:
         promise = {"model": "k", "k": 2} if marked else {"model": "km", "k": 2, "m": 1}
     else:
         return None
-    if kind_for(str(promise["model"]), has_quasi="quasi" in roles) not in COUNTING_PEOPLE:
-        columns = {name: "drop" if role == "person" else role for name, role in columns.items()}
     source = {name: value for name, value in document["input"].items() if name != "numeric"}
     if given and not has_sets:
         source.pop("separator", None)
