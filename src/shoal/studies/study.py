@@ -21,6 +21,7 @@ from typing import Any, Generic, TypeVar
 from shoal.errors import InputError, option
 from shoal.passwords import without_passwords
 from shoal.processes import Answer, Child
+from shoal.records.storage.journal import TakenError
 from shoal.records.storage.publication import Publication, writing_errors
 
 CELLS = "cells"
@@ -28,6 +29,8 @@ PAUSE = 0.05
 """Seconds between two looks at the running cells."""
 BETWEEN_WORDS = 0.5
 """Seconds after which progress is told again though no cell was finished."""
+PATIENCE = 60.0
+"""Seconds for which a file is waited for that another study writes."""
 
 
 @dataclass(frozen=True)
@@ -65,8 +68,20 @@ class Folder:
         self.write({os.path.join(CELLS, f"{key}.json"): (json.dumps(document, indent=1) + "\n").encode()})
 
     def write(self, contents: Mapping[str, bytes]) -> None:
-        """Writes files by their names in the folder, together, in place of those of an earlier run."""
+        """Writes files by their names in the folder, together, in place of those of an earlier run. Another study that writes the same
+        file at this moment is waited for: studies may share a folder."""
         paths = {os.path.join(self.path, name): content for name, content in contents.items()}
+        last = time.monotonic() + PATIENCE
+        while True:
+            try:
+                self._write_now(paths)
+                return
+            except TakenError:
+                if time.monotonic() > last:
+                    raise
+                time.sleep(0.05)
+
+    def _write_now(self, paths: Mapping[str, bytes]) -> None:
         with Publication(list(paths), force=True) as publication, contextlib.ExitStack() as stack:
             for path, content in paths.items():
                 stack.enter_context(publication.file(path)).write(content)

@@ -14,8 +14,11 @@ import pytest
 
 from shoal import processes
 from shoal.errors import InputError
+from shoal.records.storage.publication import Publication
 from shoal.records.writing import write
+from shoal.studies import study
 from shoal.studies.compare import compare, comparison_of, rows_of
+from shoal.studies.study import Folder
 
 BASE = {
     "version": 1,
@@ -214,6 +217,15 @@ def test_two_comparisons_in_one_folder_do_not_harm_each_other(shop):
     both = [subprocess.Popen([sys.executable, "-c", script], cwd=shop) for _ in range(2)]
     assert [one.wait(timeout=300) for one in both] == [0, 0]
     assert len(os.listdir(shop / "out" / "cells")) == 2
+
+
+def test_a_file_that_another_study_writes_is_waited_for(shop, monkeypatch):
+    (shop / "out" / "cells").mkdir(parents=True)
+    folder, other, waits = Folder("out"), Publication(["out/cells/a.json"], force=True), []
+    other.__enter__()
+    monkeypatch.setattr(study.time, "sleep", lambda seconds: waits.append(seconds) or other.__exit__(None, None, None))
+    folder.keep("a", {"k": 5})
+    assert (len(waits), folder.cell("a")) == (1, {"k": 5})
 
 
 def test_a_comparison_runs_outside_the_main_thread(shop, in_process):

@@ -54,6 +54,10 @@ _NO_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS, errno.E
 _ABANDONED = 600.0  # seconds without a write, on file systems that know no locks
 
 
+class TakenError(InputError):
+    """Another run is writing the same file now."""
+
+
 class InDoubt(InputError):  # noqa: N818 - reads as what it says
     """Whether a table was committed cannot be found out now."""
 
@@ -279,14 +283,14 @@ def _claimed(path: str, target: str, content: bytes) -> BinaryIO:
             file = open(os.open(path, flags, 0o600), "r+b")  # noqa: SIM115
         except FileExistsError:
             if not _settled(path):
-                raise InputError(_taken(path, target)) from None
+                raise TakenError(_taken(path, target)) from None
             continue
         if _is_free(file) and _is_at(file, path):  # else somebody took it for one that was left behind
             file.write(content)
             file.flush()
             return file
         file.close()
-    raise InputError(_taken(path, target))
+    raise TakenError(_taken(path, target))
 
 
 def _taken(claim: str, target: str) -> str:
