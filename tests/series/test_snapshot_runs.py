@@ -191,8 +191,6 @@ def test_what_a_series_of_snapshots_refuses(run):
     assert (code, "are not put together" in err) == (2, True)
     write_month(2, members_of(2) | {f"{CANARY}new": {"kefir"}})
     assert "not among its leaves" in anonymize(run, 2, code=2)
-    with pytest.raises(InputError, match="batches count rows, not people"):
-        shoal.anonymize("m1.csv", PROMISE, **keywords(series="other.json", series_kind="batches"))
 
 
 def test_a_series_knows_eight_items_at_most(run):
