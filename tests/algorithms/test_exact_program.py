@@ -307,7 +307,9 @@ def test_pairs_in_conflict_are_those_of_the_walk(rows, k):
     quick = conflicts_room.conflicts(laid, 0, n, k, 2, relations)
     by_walk = none.copy()
     gathered = gathered_tails(laid, 0, n, 2)
-    _, steps = conflicts_room.find_conflicts(gathered, laid.support, 0, n, k, 2, relations, by_walk, 9)
+    _, steps = conflicts_room.find_conflicts(
+        gathered, laid.support, laid.crowd, None, 0, n, k, 2, relations, by_walk, 9
+    )
     assert quick.steps == steps
     assert {tuple(pair) for pair in quick.pairs.tolist()} == {
         (v, u) for v in range(n) for u in range(n) if int(by_walk[v, u >> 6]) >> (u & 63) & 1

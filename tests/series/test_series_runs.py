@@ -90,8 +90,10 @@ def test_batches_of_people(run):
     facts = visits(run, 1, *CROWD, *[(who, "feta") for who in ("ann", "bob", "cyn")])
     assert (facts["rows"], facts["series"]["waiting"], facts["guarantee"]["counted"]) == (9, 0, "people")
     assert (facts["audit"]["counted"], facts["audit"]["people"]) == ("people", 3)
+    assert "begin one of snapshots instead (--series-kind snapshots)" in " ".join(facts["notes"])
     facts = visits(run, 2, *CROWD, *[("dan", "feta")] * 4, ("eve", "feta"))
     assert (facts["rows"], facts["series"]["waiting"]) == (6, 5)
+    assert "snapshots" not in " ".join(facts["notes"])
     facts = visits(run, 3, *CROWD, ("dan", "feta"))  # who is nobody new: six rows of feta, of two people
     assert (facts["rows"], facts["series"]["waiting"]) == (6, 6)
     facts = visits(run, 4, ("fay", "feta"))

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from shoal.algorithms.recoding import Options
-from shoal.errors import InputError, number_of, option
+from shoal.errors import InputError, Message, number_of, option
 from shoal.guarantees.km import KmAnonymity
 from shoal.guarantees.registry import promised_in_people
 from shoal.guarantees.series.histories import SNAPSHOTS, KmOfSnapshots
@@ -93,7 +93,10 @@ def turn_of(plan: Plan, source: Source, guarantee: Any, asked: Mapping[str, Any]
     made = None
     if batch.going is not None:
         made = cut_proposal(batch.rows, guarantee, batch.going.recoding, asked, batch.options)
-    return turn_of_batch(path, ledger, source.sha256, len(source), batch_facts(batch), made, going)
+    turn = turn_of_batch(path, ledger, source.sha256, len(source), batch_facts(batch), made, going)
+    if whose and plan.series is not None and plan.series.kind is None and not ledger.entries:
+        turn = replace(turn, notes=(*turn.notes, Message(f"{BATCHES_OF_PEOPLE} ({option('series_kind', SNAPSHOTS)})")))
+    return turn
 
 
 def batch_facts(batch: Batch) -> dict[str, Any]:
@@ -209,6 +212,10 @@ def _waiting_people(figures: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(notes)
 
 
+BATCHES_OF_PEOPLE = (
+    "this begins a series of batches, whose rows are published once each; where the same rows come again, grown or changed, begin one of "
+    "snapshots instead"
+)
 NOBODY_YET = "nobody can be published without breaking the promise: all people wait for others like them"
 NOTHING_YET = "nothing can be published yet without breaking the promise: all rows wait for others like them"
 

@@ -281,10 +281,10 @@ def rare_beside(
     tails, entries = company_of(rows, stay)
     support = np.zeros(n_tokens, np.int64)
     support[0] = len(entries)
-    room = np.empty(4096, np.int64)
+    room, nothing = np.empty(4096, np.int64), np.empty(0, np.uint8)
     gathered = Gathered(tails, np.array([0, len(entries)]), entries, room, room.copy())
     for size in range(1, m + 1):
-        sets = find_rare_sets(gathered, support, 0, 1, k, size, most, np.empty(0, np.uint8)) if k > 1 else room[:0]
+        sets = find_rare_sets(gathered, support, support, None, 0, 1, k, size, most, nothing) if k > 1 else room[:0]
         if len(sets):
             break
     return np.asarray(sets, np.int32).reshape(-1, size)
