@@ -24,6 +24,7 @@ from shoal.options import Place
 from shoal.plan.model import Plan
 from shoal.plan.parse import plan_of, read_document
 from shoal.plan.places import Origin, short_form
+from shoal.records.stores.remote import is_elsewhere
 
 OF_PLANS = ("guarantee", "input", "columns", "sensitive_items", "sensitive_file", "hierarchies")
 """The keys that a check shares with plans."""
@@ -59,7 +60,8 @@ class Check:
         return _fits(path, self.files) and not _fits(path, self.without)
 
     def plan_for(self, path: str) -> Plan:
-        """The check as a plan about a file."""
+        """The check as a plan about a file, whose trees lie beside the policy, wherever that is."""
+        path = os.path.abspath(path) if is_elsewhere(self.origin.folder) else path
         document = dict(self.document)
         document["input"] = {**document.get("input", {}), "path": path}
         return plan_of({"version": 1, **document}, self.origin)
@@ -74,9 +76,14 @@ class Policy:
     """Whether files that no check is about are refused."""
     origin: Origin = field(repr=False)
 
+    @property
+    def folder(self) -> str:
+        """Where the files are: that of the policy, or the current one where the policy is in a store or on a server."""
+        return "." if is_elsewhere(self.origin.folder) else self.origin.folder or "."
+
     def paths(self) -> Iterator[str]:
         """The files below the policy's folder that a check is about, in order; of a folder that is one data set, the folder."""
-        top = self.origin.folder or "."
+        top = self.folder
         been: set[str] = set()
         for folder, inner, files in os.walk(top, followlinks=True):
             real = os.path.realpath(folder)
@@ -99,7 +106,7 @@ class Policy:
 
     def path_of(self, path: str) -> str | None:
         """A path of this process as patterns see it; None if it lies outside the policy's folder."""
-        inside = os.path.relpath(os.path.abspath(path), os.path.abspath(self.origin.folder or ".")).replace(os.sep, "/")
+        inside = os.path.relpath(os.path.abspath(path), os.path.abspath(self.folder)).replace(os.sep, "/")
         if inside == ".." or inside.startswith("../"):
             return None
         return f"{inside}/" if os.path.isdir(path) else inside
