@@ -138,7 +138,7 @@ def test_a_redirection_leads_to_https_alone(server):
 @pytest.mark.parametrize("status", [200, 302, 403, 404, 500])
 def test_a_tree_behind_a_token_is_called_by_its_name(server, status):
     there = {"Location": "http://127.0.0.1:9/tree.csv"} if status == 302 else {}
-    server.pages["/trees/%C3%BC%20tree.csv"] = (status, there, b"milk,drink\nbread,food\n")
+    server.pages["/trees/%C3%BC%20tree.csv"] = (status, there, b"milk,drink,all\nbread,food,all\n")
     address = f"{server.address}/trees/%C3%BC%20tree.csv?{TOKEN}"
     if status == 200:
         tree = shoal.read_hierarchy(address)
