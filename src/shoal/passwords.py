@@ -47,6 +47,11 @@ def is_foreign_address(text: str) -> bool:
     return _FOREIGN.match(text) is not None or (_SCHEME.match(text) is not None and holds_password(text))
 
 
+def is_database(text: str) -> bool:
+    """Whether an address begins as those of databases do."""
+    return _FOREIGN.match(text) is not None and not text.lower().startswith("ftp")
+
+
 def holds_password(text: str) -> bool:
     """Whether a text is an address, or a list of settings, with a password in it: more than a name with a colon and an @."""
     for _ in range(_TIMES):

@@ -49,7 +49,7 @@ from shoal.records.storage.publication import (
     display_name,
     writing_errors,
 )
-from shoal.records.stores.remote import has_scheme, is_remote
+from shoal.records.stores.remote import has_scheme, is_remote, remote_of
 from shoal.records.stores.upload import Upload, check_stored, check_writable
 from shoal.records.writing import Told, flags_to_read, write_to, written_records, written_tokens
 from shoal.series.ledger import write_ledger
@@ -114,6 +114,9 @@ class Targets:
 
     def check_files(self, *, force: bool = False, inputs: tuple[str, ...] = ()) -> None:
         """As `check`, without a look into a database."""
+        for name in (self.data, self.certificate, *self.private):
+            if name is not None and has_scheme(name) and not is_address(name):
+                remote_of(name)  # raises, with what is supported
         check_writable(self.objects, filter(is_remote, inputs))
         if is_address(self.data) and (kind := address_of(self.data).kind) in ONLY_READ:
             raise InputError(

@@ -135,6 +135,23 @@ def test_a_redirection_leads_to_https_alone(server):
     assert len(server.asked) < 10
 
 
+@pytest.mark.parametrize("status", [200, 302, 403, 404, 500])
+def test_a_tree_behind_a_token_is_called_by_its_name(server, status):
+    there = {"Location": "http://127.0.0.1:9/tree.csv"} if status == 302 else {}
+    server.pages["/trees/%C3%BC%20tree.csv"] = (status, there, b"milk,drink,all\nbread,food,all\n")
+    address = f"{server.address}/trees/%C3%BC%20tree.csv?{TOKEN}"
+    if status == 200:
+        tree = shoal.read_hierarchy(address)
+        assert tree.source == "ü tree.csv"
+        release = shoal.anonymize(f"{server.address}/b.csv", shoal.KmAnonymity(2, 2), hierarchy=tree)
+        assert "t0ken" not in json.dumps([release.to_dict(), release.certificate()])
+        return
+    with pytest.raises(InputError, match=r"^ü tree\.csv: ") as refusal:
+        shoal.anonymize(f"{server.address}/b.csv", shoal.KmAnonymity(2, 2), hierarchy=address)
+    assert "t0ken" not in str(refusal.value)
+    assert "t0ken" not in repr(refusal.value.__cause__)
+
+
 @pytest.mark.parametrize("says_size", [True, False])
 def test_no_more_is_fetched_than_the_input_limit(server, says_size):
     body = b"items\n" + b"milk\n" * 300_000

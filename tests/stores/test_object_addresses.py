@@ -40,10 +40,10 @@ def test_an_address_has_a_kind_a_place_and_a_key(text, kind, place, key, shown):
 @pytest.mark.parametrize(
     ("text", "word"),
     [
-        ("hdfs://host/b.csv", "scheme that is not known"),
+        ("hdfs://host/b.csv", "for Spark alone"),
         ("http://host/b.csv", "in the clear"),
         ("s3://lake", "names no object"),
-        ("s3://lake/folder/", "names no object"),
+        ("s3://lake/folder/", "names a folder"),
         ("s3://lake/a/../b.csv", "names no object"),
         ("s3://key:s3cret@lake/b.csv", "a user or a port"),
         ("s3://lake/b.csv?versionId=s3cret", "no options"),

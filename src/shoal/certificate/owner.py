@@ -20,6 +20,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from shoal.errors import InputError
+from shoal.records.stores.remote import has_scheme
+
 REPORT = "shoal report 1"
 OWNER = "the owner; do not publish"
 """Whom exact figures are for."""
@@ -30,6 +33,8 @@ _LARGEST = 1 << 16
 def key_path() -> Path:
     """Where the key lies, or will lie."""
     if given := os.environ.get("SHOAL_KEY"):
+        if has_scheme(given):
+            raise InputError("SHOAL_KEY holds an address; your key stays on this machine: name a file there")
         return Path(given)
     return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "shoal" / "owner.key"
 

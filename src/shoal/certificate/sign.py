@@ -18,6 +18,7 @@ from shoal.errors import InputError, option
 from shoal.limits import read_fixed
 from shoal.records.storage.publication import display_name, writing_errors
 from shoal.records.storage.streams import reading_errors
+from shoal.records.stores.remote import is_elsewhere
 
 Path = str | os.PathLike[str]
 
@@ -152,6 +153,8 @@ _NO_KEY = "it holds no ed25519 key in PEM"
 
 
 def _read(path: Path) -> bytes:
+    if is_elsewhere(path):
+        raise InputError("a key is read from a file of this machine alone; copy it here, and name the copy")
     with reading_errors(path), open(path, "rb") as file:
         return read_fixed(file, display_name(path), _LARGEST, "a key")
 

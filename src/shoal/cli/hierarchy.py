@@ -296,8 +296,9 @@ def _baskets(data: str | None, given: dict[str, Any]) -> Baskets | None:
 def _tree(spec: str, baskets: Baskets | None) -> Hierarchy:
     """The tree in a file, as it is there, or one built over the items of the data."""
     from shoal.hierarchy.files import read_hierarchy
+    from shoal.records.stores.remote import is_elsewhere
 
-    if Path(spec).exists():
+    if is_elsewhere(spec) or Path(spec).exists():
         return read_hierarchy(spec)
     if baskets is None:
         raise InputError(f"there is no hierarchy file {spec!r}; name one, or name the data to build the tree over")

@@ -17,6 +17,7 @@ from shoal.gates.rulebook import Check, Policy, read_policy
 from shoal.options import Auditing
 from shoal.plan.model import Plan
 from shoal.records.storage.streams import display_name
+from shoal.records.stores.remote import is_elsewhere
 from shoal.release import audit, verify
 from shoal.showing import watching
 
@@ -185,6 +186,10 @@ def gate(
             found = [*_of_policy(rules, threads, watch), *_missing(rules)]
             ignored = 0
         else:
+            if any(map(is_elsewhere, given)):
+                raise InputError(
+                    "a gate looks at files of this machine; copy those that lie elsewhere, and name the copies"
+                )
             wanted: list[str] = []
             others: list[Inspected] = []
             ignored = 0

@@ -24,6 +24,7 @@ from shoal.options import Place
 from shoal.plan.model import Plan
 from shoal.plan.parse import plan_of, read_document
 from shoal.plan.places import Origin, short_form
+from shoal.records.stores.remote import is_elsewhere
 
 OF_PLANS = ("guarantee", "input", "columns", "sensitive_items", "sensitive_file", "hierarchies")
 """The keys that a check shares with plans."""
@@ -59,7 +60,8 @@ class Check:
         return _fits(path, self.files) and not _fits(path, self.without)
 
     def plan_for(self, path: str) -> Plan:
-        """The check as a plan about a file."""
+        """The check as a plan about a file, whose trees lie beside the policy, wherever that is."""
+        path = os.path.abspath(path) if is_elsewhere(self.origin.folder) else path
         document = dict(self.document)
         path = f"./{path}" if path == "-" or ":" in path else path  # whatever it is called, it is a file
         document["input"] = {**document.get("input", {}), "path": path}
@@ -75,9 +77,14 @@ class Policy:
     """Whether files that no check is about are refused."""
     origin: Origin = field(repr=False)
 
+    @property
+    def folder(self) -> str:
+        """Where the files are: that of the policy, or the current one where the policy is in a store or on a server."""
+        return "." if is_elsewhere(self.origin.folder) else self.origin.folder or "."
+
     def paths(self, start: str = "") -> Iterator[str]:
         """The files below the policy's folder, or one in it, that a check is about, in order; a folder that is one data set as such."""
-        top = self.origin.folder or "."
+        top = self.folder
         above: dict[str, set[str]] = {}
         for folder, inner, files in os.walk(os.path.join(top, start) if start else top, followlinks=True):
             real = os.path.realpath(folder)
@@ -114,7 +121,7 @@ class Policy:
 
     def _ways_to(self, given: str) -> Iterator[str]:
         """A path as patterns see it: as it was given, and where links lead. Of what holds the policy's folder, that folder, ''."""
-        folder = self.origin.folder or "."
+        folder = self.folder
         real = os.path.realpath(folder)
         parent, name = os.path.split(os.path.abspath(given))
         ways = (
@@ -131,7 +138,7 @@ class Policy:
 
     def place_of(self, given: str) -> str:
         """Where a path of this process lies, from the policy's folder."""
-        return _from(os.path.abspath(given), os.path.abspath(self.origin.folder or "."))
+        return _from(os.path.abspath(given), os.path.abspath(self.folder))
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,8 @@ from shoal.hierarchy.formats.links import PLACE, Links
 from shoal.hierarchy.formats.objects import tree_of
 from shoal.hierarchy.tree import Hierarchy
 from shoal.limits import read_part
+from shoal.records.stores.once import opened_file
+from shoal.records.stores.remote import display_remote, is_elsewhere
 
 
 class Format(NamedTuple):
@@ -85,11 +87,11 @@ def read_hierarchy(
         if format is not None or levels is not None or root is not None:
             raise InputError("format, levels and root are for files; give an object alone")
         return tree_of(path)
-    path = Path(path)
-    place = f"{PLACE}{path}"
+    named = shown_path(path)
+    place = f"{PLACE}{named}"
     text = read_text(path)
     if format is None:
-        format = "arx" if levels is not None else _guessed_format(text, path, place)
+        format = "arx" if levels is not None else _guessed_format(text, named, place)
     parse, _, one_root = _format(format)
     if levels is None:
         links = parse(text, place)
@@ -99,7 +101,7 @@ def read_hierarchy(
         raise InputError(f"{place}: levels name the columns of an arx file, but this is read as {format}")
     if root == "":
         raise InputError(f"{place}: the root to put above it needs a label")
-    return links.hierarchy(place, path.name, one_root=one_root, root=root)
+    return links.hierarchy(place, named.name, one_root=one_root, root=root)
 
 
 def write_hierarchy(
@@ -153,9 +155,14 @@ def _format(name: str) -> Format:
     return FORMATS[name]
 
 
-def read_text(path: Path) -> str:
+def shown_path(path: str | os.PathLike[str]) -> Path:
+    """The path of a tree's file for messages; of an address the last part, without what may be a token."""
+    return Path(display_remote(os.fspath(path)) if is_elsewhere(path) else path)
+
+
+def read_text(path: str | os.PathLike[str]) -> str:
     """The text of a tree's file, plain or packed."""
-    place = f"{PLACE}{path}"
+    place = f"{PLACE}{shown_path(path)}"
     data = read_unpacked(path)
     try:
         text = data.decode("utf-8-sig")
@@ -174,9 +181,9 @@ def read_text(path: Path) -> str:
 
 def read_unpacked(path: str | os.PathLike[str]) -> bytes:
     """The bytes of a tree's file, plain or packed."""
-    place = f"{PLACE}{path}"
+    place = f"{PLACE}{shown_path(path)}"
     try:
-        with open(path, "rb") as file:
+        with opened_file(path) as file:
             data = read_part(file, place, "a tree")
     except OSError as error:
         raise InputError(f"{place} cannot be read ({error.strerror}); check the path") from error

@@ -11,10 +11,9 @@ import os
 import shlex
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from shoal.errors import InputError, option
-from shoal.hierarchy.files import read_text
+from shoal.hierarchy.files import read_text, shown_path
 from shoal.hierarchy.formats import arx, parent_child
 from shoal.hierarchy.formats.csv_labels import Cells, read_cells
 from shoal.hierarchy.formats.links import PLACE
@@ -34,22 +33,22 @@ class ColumnFit:
     known: int
     """Values of the data that stand in it."""
     values: int
-    path: Path
+    path: str | os.PathLike[str]
 
     def tree(self) -> Hierarchy:
         """The tree that these columns hold."""
-        place = f"{PLACE}{self.path}"
+        named = shown_path(self.path)
+        place = f"{PLACE}{named}"
         rows, _ = _rows(read_cells(read_text(self.path), place).rows)
         chosen = {row[self.columns[0]]: [row[column] for column in self.columns] for row in rows}
         links = arx.links_of([levels for leaf, levels in chosen.items() if leaf], place)
-        return links.hierarchy(place, self.path.name, one_root=arx.ONE_ROOT, root=ROOT)
+        return links.hierarchy(place, named.name, one_root=arx.ONE_ROOT, root=ROOT)
 
 
 def best_column(path: str | os.PathLike[str], values: Collection[str]) -> ColumnFit | None:
     """The column of a file that knows most of the values, with what stands above it; None for a file without columns to choose from."""
-    path = Path(path)
     try:
-        cells: Cells = read_cells(read_text(path), f"{PLACE}{path}")
+        cells: Cells = read_cells(read_text(path), f"{PLACE}{shown_path(path)}")
     except InputError:
         return None
     if len(cells.rows) < 2 or max(map(len, cells.rows)) < 2 or parent_child.named_columns(cells.rows[0]):

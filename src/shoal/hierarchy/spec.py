@@ -51,6 +51,7 @@ from shoal.hierarchy.kinds.durations import duration_tree
 from shoal.hierarchy.kinds.recognition import recognise
 from shoal.hierarchy.kinds.stretches import WORD
 from shoal.hierarchy.tree import Hierarchy
+from shoal.records.stores.remote import is_elsewhere
 
 if TYPE_CHECKING:
     from shoal.records.baskets import Baskets
@@ -250,7 +251,7 @@ def _made(spec: str, n: int, values: Values, learn: Callable[[int], Hierarchy] |
 def _read(path: str | os.PathLike[str], values: Values) -> Hierarchy:
     if not is_named(path):
         return tree_of(path)
-    if not Path(path).exists() or Path(path).is_dir():
+    if not is_elsewhere(path) and (not Path(path).exists() or Path(path).is_dir()):
         raise InputError(
             f"hierarchy {os.fspath(path)!r} is neither a file nor a known form; {near_form(os.fspath(path))}use {_forms(values)}"
         )

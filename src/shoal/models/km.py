@@ -36,6 +36,7 @@ from shoal.price.ncp import leaf_occurrences, local_ncp, ncp, published_ncp
 from shoal.records.baskets import Baskets
 from shoal.records.source import SetReading, Source
 from shoal.records.source import read as read_sets
+from shoal.records.stores.remote import is_elsewhere
 
 HIERARCHY = "frequency:5"
 SUPPRESS = {"hybrid": 0.05, "local": 0.1}
@@ -179,7 +180,7 @@ def _idle_tree(recoding: Recoding, baskets: Baskets) -> tuple[IdleTree, ...]:
 def with_knowledge(guarantee: KmAnonymity, hierarchy: Any) -> LocalKmAnonymity:
     """The guarantee with the tree that the published tokens are nodes of: a file, or a Hierarchy."""
     if not isinstance(hierarchy, Hierarchy):
-        if isinstance(hierarchy, Mapping) or not os.path.exists(hierarchy):
+        if isinstance(hierarchy, Mapping) or not (is_elsewhere(hierarchy) or os.path.exists(hierarchy)):
             raise InputError(
                 f"an audit of published items needs the hierarchy that they were published under, as a file; {hierarchy!r} is none"
             )
@@ -284,7 +285,7 @@ def resolve_hierarchy(
     ('250.0', '250.1', '401.9', '250*', '*')
     """
     items = Values.of_items(baskets)
-    if not items.names and not isinstance(spec, Hierarchy) and not os.path.exists(spec):
+    if not items.names and not isinstance(spec, Hierarchy) and not (is_elsewhere(spec) or os.path.exists(spec)):
         # Empty transactions only: a tree over one name that never occurs serves them all.
         items = Values(("*",), np.zeros(1, np.int64))
     return resolve(spec, items, unknown=unknown, learn=learner(baskets, promise, options))

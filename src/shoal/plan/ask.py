@@ -27,6 +27,7 @@ from shoal.records.formats.peek import column_names, source_name
 from shoal.records.layout import format_of
 from shoal.records.records import Records
 from shoal.records.roles import SetRoles, comma_parts, named_columns, numeric_columns, texts_of
+from shoal.records.stores.remote import is_remote
 
 OUTPUTS = {"output": "data", "certificate": "certificate", "rules": "rules", "report": "report", "sign": "sign"}
 """What is written, by option, and its key in a plan."""
@@ -204,7 +205,7 @@ def _roles(
         columns[texts[0]] = "sensitive"
     elif kind in ("rt", "lm") and texts and set(named_columns(texts, names)) <= set(names):
         give(texts, "sensitive")
-    elif isinstance(wanted, os.PathLike) or (isinstance(wanted, str) and os.path.isfile(wanted)):
+    elif isinstance(wanted, os.PathLike) or (isinstance(wanted, str) and (is_remote(wanted) or os.path.isfile(wanted))):
         return columns, {"sensitive_file": wanted, "sensitive_items": sorted(sensitive) or None}
     elif isinstance(wanted, str) and not sensitive:
         return columns, {"sensitive_items": wanted}

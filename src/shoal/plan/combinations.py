@@ -16,7 +16,7 @@ from shoal.records.layout import format_of
 from shoal.records.records import Records
 from shoal.records.roles import name_list
 from shoal.records.spelling.local_forms import DATES
-from shoal.records.stores.remote import is_remote, remote_of
+from shoal.records.stores.remote import has_scheme, is_remote, remote_of
 
 
 def check_combinations(plan: Plan) -> None:
@@ -43,9 +43,14 @@ def _check_addresses(plan: Plan) -> None:
     given: list[tuple[Place, str]] = [(("input", "path"), plan.input.path)]
     if plan.outputs is not None:
         given.append((("outputs", "data"), plan.outputs.data))
-    for place, text in given:
-        if is_remote(text) and not plan.on_spark:
+    specs = plan.hierarchies if isinstance(plan.hierarchies, dict) else {"": plan.hierarchies}
+    trees: list[tuple[Place, str]] = [
+        (("hierarchies", name) if name else ("hierarchies",), spec) for name, spec in specs.items() if spec is not None
+    ]
+    for place, text in (*trees, *(() if plan.on_spark else given)):
+        if is_remote(text):
             _check_remote(plan, place, text)
+    for place, text in given:
         if not is_address(text):
             continue
         try:
@@ -354,7 +359,8 @@ def _check_series(plan: Plan) -> None:
         raise plan.refusal(("keep_order",), "rows that have waited would be told from new ones; leave it out")
     if plan.options.memory_limit is not None:
         raise plan.refusal(("options", "memory_limit"), "rows that wait are held in memory; leave it out")
-    if is_remote(plan.series.ledger) or is_address(plan.series.ledger) or plan.series.ledger == "-":
+    ledger = plan.path_of(plan.series.ledger)  # beside the plan, which may be in a store
+    if has_scheme(ledger) or is_address(ledger) or ledger == "-":
         raise plan.refusal(place, "a ledger is for its owner alone; name a file on this machine")
 
 

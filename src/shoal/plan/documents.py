@@ -17,6 +17,7 @@ from shoal.options import Place
 from shoal.plan.places import dotted_path, short_form
 from shoal.records.storage.journal import settle
 from shoal.records.storage.streams import display_name, reading_errors
+from shoal.records.stores.once import opened_file
 
 MOST_BYTES = 1_000_000
 
@@ -34,7 +35,7 @@ def read_text_document(
     """
     name = display_name(path)
     settle(path)
-    with reading_errors(path), open(path, "rb") as file:
+    with reading_errors(path), opened_file(path) as file:
         data = file.read(most + 1)
     if len(data) > most:
         raise InputError(f"{name}: it has more than {most:,} bytes; {what}: is it another file?")

@@ -18,6 +18,7 @@ from shoal.plan.faults import fault
 from shoal.plan.model import Plan
 from shoal.plan.places import Origin, line_of, sentence, short_form
 from shoal.records.storage.streams import display_name
+from shoal.records.stores.remote import folder_of
 
 _ADDRESSED = (("input", "path"), ("outputs", "data"))  # whose addresses are looked at when all else is right
 
@@ -44,9 +45,7 @@ def read_document(path: str | os.PathLike[str]) -> tuple[Any, Origin]:
     """What stands in a file of YAML or JSON, and where it stood."""
     lines: dict[Place, int] = {}
     document, data = read_text_document(path, lines=lines)
-    return document, Origin(
-        display_name(path), os.path.dirname(os.fspath(path)), lines, hashlib.sha256(data).hexdigest()
-    )
+    return document, Origin(display_name(path), folder_of(path), lines, hashlib.sha256(data).hexdigest())
 
 
 def plan_of(document: Any, origin: Origin | None = None, memory: Mapping[Place, Any] | None = None) -> Plan:

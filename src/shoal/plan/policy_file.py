@@ -22,6 +22,7 @@ from shoal.hierarchy.files import read_hierarchy
 from shoal.hierarchy.tree import Hierarchy
 from shoal.plan.documents import read_text_document
 from shoal.records.storage.streams import display_name
+from shoal.records.stores.remote import folder_of
 
 MOST_BYTES = 20_000_000
 
@@ -46,7 +47,7 @@ def read_policy(path: str | os.PathLike[str]) -> Policy:
     if document is None:
         raise InputError(f"{name}: it is empty; give protect: [[ITEM, ITEM], ...]")
     if isinstance(document, Mapping) and isinstance(groups := document.get("generalize"), Mapping):
-        document = {**document, "generalize": _nodes(groups, name, os.path.dirname(os.fspath(path)))}
+        document = {**document, "generalize": _nodes(groups, name, folder_of(path))}
     return Policy.of(document, name, os.fspath(path))
 
 

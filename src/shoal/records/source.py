@@ -36,6 +36,7 @@ from shoal.records.roles import Roles, SetRoles, comma_parts, texts_of
 from shoal.records.spelling.local_forms import Form
 from shoal.records.storage.scratch import Scratch, reading_into
 from shoal.records.storage.streams import BLANKS, Input, is_stream, list_lines
+from shoal.records.stores.remote import is_remote
 
 _LACKS = {
     "dat": ("FIMI text has no columns", ("items", "id", "separator", "drop", "person")),
@@ -434,7 +435,7 @@ def item_names(text: str | os.PathLike[str], known: Collection[str]) -> list[str
     """The names in a text or, where it is no item but a file, in its lines."""
     if text in known:
         return [str(text)]
-    if isinstance(text, os.PathLike) or os.path.isfile(text):
+    if isinstance(text, os.PathLike) or is_remote(text) or os.path.isfile(text):
         names = [line.strip(BLANKS) for line in list_lines(text, "a list of items")]
         return [name for name in names if name]
     return comma_parts(text)

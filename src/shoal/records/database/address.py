@@ -19,9 +19,9 @@ from typing import Any
 from urllib.parse import quote, unquote, urlencode, urlsplit
 
 from shoal.errors import InputError, option
-from shoal.passwords import is_foreign_address
+from shoal.passwords import is_database, is_foreign_address
 from shoal.records.foreign.workbooks import workbook_of
-from shoal.records.stores.remote import is_remote, remote_of, without_token
+from shoal.records.stores.remote import has_scheme, is_remote, remote_of, without_token
 
 DATABASES = ("postgresql", "sqlite", "duckdb", "delta", "iceberg")
 """What an address stands for instead of a file's name: tables of databases, and of lakes."""
@@ -128,6 +128,8 @@ def is_address(source: Any) -> bool:
 def address_of(text: str) -> Address:
     """The parts of an address; raises if it is of a database that nothing here reads."""
     found = _ADDRESS.match(text)
+    if found is None and has_scheme(text) and not is_database(text):
+        remote_of(text)  # raises, with what is supported
     if found is None:  # what it begins with may be a part of a password
         raise InputError(
             "an address is neither postgresql://USER@HOST/DATABASE?table=NAME nor sqlite:FILE?table=NAME nor duckdb:FILE?table=NAME "

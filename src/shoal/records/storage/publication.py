@@ -22,7 +22,7 @@ from shoal.errors import InputError, option
 from shoal.passwords import without_passwords
 from shoal.records.database.address import address_of, file_of, is_address
 from shoal.records.storage.journal import InDoubt, Journal, Seen, TableRows, Target, settle, sync_folder
-from shoal.records.stores.remote import display_remote, is_remote
+from shoal.records.stores.remote import display_remote, has_scheme, is_remote
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -79,7 +79,7 @@ def check_targets(
     settle(*targets, database)
     seen = set()
     for target in targets:
-        if is_remote(target):
+        if has_scheme(target):
             raise InputError(
                 f"{display_name(target)}: only a release and its certificate go to a store; name a file on this machine"
             )

@@ -27,7 +27,8 @@ from shoal.records.foreign.workbooks import sheet_copy, workbook_of
 from shoal.records.formats.folders import data_files, entries_of, export_files, folder_sha256
 from shoal.records.layout import FHIR, TOLD, format_of
 from shoal.records.storage.journal import settle
-from shoal.records.stores.remote import display_remote, has_scheme, is_remote
+from shoal.records.stores.once import opened_file
+from shoal.records.stores.remote import display_remote, is_elsewhere, is_remote
 
 BLOCK = 8 << 20
 """Bytes in a block of lines: large enough for whole-array work, small enough for its temporary arrays to be cheap."""
@@ -160,7 +161,7 @@ class Input:
                 sheet, self._leave_copy = sheet_copy(*book)
             self._of_workbook = sheet.sha256
             return sheet.path
-        if not has_scheme(source) or (not is_remote(source) and os.path.exists(source)):
+        if not is_elsewhere(source):
             settle(source)
             return source
         from shoal.records.stores.copies import copy_of  # which knows the ways over a network
@@ -333,7 +334,7 @@ def list_text(path: str | os.PathLike[str], what: str) -> str:
     """The text of a file that lists something, which is not too long for `what` it is."""
     name = display_name(path)
     settle(path)
-    with reading_errors(path), open(path, "rb") as file:
+    with reading_errors(path), opened_file(path) as file:
         data = read_part(file, name, what)
     _check_text(data, name, 1, 0)
     return data.decode("utf-8-sig")

@@ -11,6 +11,7 @@ from contextvars import ContextVar
 from typing import Any, BinaryIO, Protocol, TypeVar
 
 from shoal.errors import InputError
+from shoal.records.stores.remote import is_elsewhere
 
 
 class Closing(Protocol):
@@ -50,6 +51,19 @@ def held_copy(key: str, make: Callable[[], Held]) -> tuple[Held, Callable[[], No
     if key not in held:
         held[key] = make()
     return held[key], lambda: None
+
+
+@contextlib.contextmanager
+def opened_file(source: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """A file to read, of this machine or, by its address, of a store or a server."""
+    with contextlib.ExitStack() as stack:
+        if is_elsewhere(source):
+            from shoal.records.stores.copies import copy_of  # which knows the ways over a network
+
+            copy, leave = copy_of(os.fspath(source))
+            stack.callback(leave)
+            source = copy.path
+        yield stack.enter_context(open(source, "rb"))
 
 
 def private_file(stack: contextlib.ExitStack, name: str) -> tuple[str, BinaryIO]:

@@ -9,6 +9,7 @@ an https address, which may be a token, is used and never shown.
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +27,14 @@ SUPPORTED = (
 
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
 _KNOWN = (*STORES, "https", "http")
+_NOT_READ = {
+    "http": "http:// sends data in the clear",
+    "file": "file:// is the way of others to write the path of a file",
+    **dict.fromkeys(("s3a", "s3n"), "s3a:// and s3n:// are Hadoop's names for s3://, and for Spark alone"),
+    **dict.fromkeys(("hdfs", "webhdfs", "dbfs"), "hdfs:// and dbfs:// are for Spark alone"),
+    **dict.fromkeys(("wasb", "wasbs", "adl"), "wasbs:// and adl:// are old names of Azure's for abfss://"),
+}
+"""What there is to say of some schemes that are refused."""
 _HIDDEN = "***"
 _ACCOUNT = re.compile(
     r"(?P<container>[a-z0-9$-]+)@(?P<account>[a-z0-9]+)\.(?:dfs|blob)\.core\.[a-z0-9.]+", re.IGNORECASE
@@ -95,12 +104,23 @@ def has_scheme(source: Any) -> bool:
     return isinstance(source, str) and _SCHEME.match(source) is not None
 
 
+def is_elsewhere(source: Any) -> bool:
+    """Whether it is fetched, or refused with a word, and no file of this machine, which may have an odd name."""
+    return has_scheme(source) and (is_remote(source) or not os.path.exists(source))
+
+
+def folder_of(source: str | os.PathLike[str]) -> str:
+    """What relative paths in a file are relative to; empty for the current folder. Of an address the address, without a token."""
+    text = os.fspath(source)
+    return os.path.dirname(re.split("[?#]", text, maxsplit=1)[0] if is_elsewhere(text) else text)
+
+
 def remote_of(text: str) -> Remote:
     """The parts of an address; raises for one of a kind that nothing here reads, and for one with credentials in it."""
     found = _SCHEME.match(text)
     scheme = "" if found is None else found[1].lower()
     if found is None or scheme not in (*STORES, "https"):
-        what = "http:// sends data in the clear" if scheme == "http" else "an address has a scheme that is not known"
+        what = _NOT_READ.get(scheme, "an address has a scheme that is not known")
         raise InputError(f"{what}; {SUPPORTED}, or give the path of a file")
     rest = text[found.end() :]
     if scheme == "https":
@@ -121,7 +141,11 @@ def remote_of(text: str) -> Remote:
             f"an address of {scheme}:// takes no options after a '?'; leave them out: settings of a store come from the environment"
         )
     if not place or not key or key.endswith("/") or any(part in ("", ".", "..") for part in key.split("/")):
-        raise InputError(f"an address of {scheme}:// names no object; write {scheme}://BUCKET/FOLDER/FILE.csv")
+        what = "a folder, whose objects would be read one by one" if key.endswith("/") else "no object"
+        raise InputError(
+            f"an address of {scheme}:// names {what}; write {scheme}://BUCKET/FOLDER/FILE.csv, and copy a folder of Parquet files here, or "
+            "read it on Spark"
+        )
     return Remote(STORES[scheme], place, key, account)
 
 

@@ -8,15 +8,19 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
 from shoal.errors import InputError, Unavailable
+from shoal.processes import Child, Teller
 from shoal.records.stores.remote import Remote
 
 _CONNECT, _ANSWER = 10, 60  # seconds
 _ATTEMPTS = 3
+_IDENTITY = 90  # seconds
+_LET_IN: set[tuple[str, str]] = set()
+"""Accounts and containers of Azure that the identity of the machine opens."""
 
 _CREDENTIALS = {
     "s3": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE, or the role of the machine",
@@ -102,7 +106,38 @@ def _azure_settings(remote: Remote) -> dict[str, Any]:
         given["account_key"] = key
     elif token := os.environ.get("AZURE_STORAGE_SAS_TOKEN"):
         given["sas_token"] = token
+    else:
+        _check_identity(remote, account)
     return given
+
+
+def _check_identity(remote: Remote, account: str) -> None:
+    """Raises unless the identity of the machine opens the container: where there is none, Azure's library ends the whole process.
+
+    So a process of its own asks first, once for each container.
+    """
+    if (account, remote.place) in _LET_IN:
+        return
+    child = Child("shoal.records.stores.store:asked_of_azure", background=True)
+    try:
+        child.ask({"account": account, "container": remote.place})
+        answer = child.answer(_IDENTITY)
+    finally:
+        child.end()
+    if answer is None or answer.error is not None:
+        raise Unavailable(
+            f"{remote.name}: the store does not let you in; give credentials with the right to it in its usual environment "
+            f"({_CREDENTIALS['az']})"
+        )
+    _LET_IN.add((account, remote.place))
+
+
+def asked_of_azure(request: Mapping[str, str], tell: Teller) -> None:
+    """The work of that process. What the store says against it is for the process that reads."""
+    from pyarrow import fs
+
+    with contextlib.suppress(OSError, ValueError):
+        fs.AzureFileSystem(account_name=request["account"]).get_file_info(request["container"])
 
 
 @contextlib.contextmanager

@@ -24,6 +24,7 @@ from shoal.hierarchy.tree import Hierarchy
 from shoal.models import Proposal, km
 from shoal.records.baskets import Baskets, row_blocks
 from shoal.records.storage.digest import row_digest
+from shoal.records.stores.remote import is_elsewhere
 from shoal.series.batches import next_batch, series_tree
 from shoal.series.turns import batch_facts
 from shoal.spark.data.executors import store
@@ -120,7 +121,7 @@ def propose_batch(
 
 def _given_tree(spec: Any) -> Any:
     """The hierarchy in a file of the driver, for a worker, which has no such file; what is made from the data is made there."""
-    is_file = isinstance(spec, str | os.PathLike) and os.path.exists(spec)
+    is_file = isinstance(spec, str | os.PathLike) and (is_elsewhere(spec) or os.path.exists(spec))
     return read_hierarchy(spec) if is_file else spec
 
 

@@ -224,7 +224,7 @@ class Trees:
     async def _take_column(self, fit: ColumnFit) -> None:
         tree = await asyncio.to_thread(lambda: unambiguous(fit.tree()))
         spec = await asyncio.to_thread(self.tree.keep, tree)
-        await self._take(spec, f"took column {fit.names[0]} of {fit.path.name}")
+        await self._take(spec, f"took column {fit.names[0]} of {Path(fit.path).name}")
 
     def _build_files(self, folded: bool) -> None:
         with ui.expansion("Use another file" if folded else "Choose the file").classes("sh-wide") as files:
