@@ -225,12 +225,13 @@ def _notes_of_return(past: _Past, people: npt.NDArray[np.int32], known: int) -> 
             "as before, not under new pseudonyms, or, if these are other people, begin another series"
         )
     last = past.releases[-1].people
-    gone = np.count_nonzero(~np.isin(last, people))
-    if 2 * gone <= np.size(last):
+    assert last is not None
+    gone = int(np.count_nonzero(~np.isin(last, people)))
+    if 2 * gone <= len(last):
         return ()
     return (
         Message(
-            f"{gone:,} of the {np.size(last):,} people of the last release are not in these data, by what {option('person')} says; if it "
+            f"{gone:,} of the {len(last):,} people of the last release are not in these data, by what {option('person')} says; if it "
             "is spelled in another way now, or under new pseudonyms, the same people count twice, and nothing is promised about them"
         ),
     )
