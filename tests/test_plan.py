@@ -247,7 +247,11 @@ BAD = [
     (KM, {"columns__age": "secret"}, "columns.age (line 9): it is 'secret'; choose one of"),
     (KM, {"columns": {"a b": "keep"}}, "columns.'a b' (line 9)"),
     (KM, {"columns": {"a": "items", "b": "items"}}, "columns.b (line 10): 'a' is there already (the role items)"),
-    (KM, {"columns": {"a": "items", "b": "id"}, "input__separator": "|"}, "input.separator (line 4): a long table"),
+    (
+        KM,
+        {"columns": {"a": "items", "b": "id"}, "input__separator": "|", "input__format": "long"},
+        "input.separator (line 4): a long table",
+    ),
     (KM, {"sensitive_items": ["HIV"]}, "sensitive_items (line 8): model km has no sensitive items"),
     (KM, {"input__path": "a.dat", "columns__items": "items"}, "FIMI text has no columns"),
     (KM, {"input__path": "a.dat", "input__separator": "|"}, "FIMI text has no columns"),

@@ -217,8 +217,9 @@ class Reading(TypedDict, total=False):
         Option(
             READING,
             Text(),
-            "The column that says which rows belong together: of a long table, an item each; of a table with columns that others may know, "
-            "rows to be joined to one record, with all of their items and the values that they share. Its values are not published.",
+            "The column that says which rows belong together: of a long table, an item each; with --separator, or in a table with columns "
+            "that others may know, rows to be joined to one record, with all of their items and the values that they share. Its values are "
+            "not published.",
             "COL",
             place=("the role id",),
         ),
@@ -365,7 +366,7 @@ class Keywords(Auditing, total=False):
             "Up to this share of item occurrences may be deleted: single ones (local, hybrid, weigh), whole items (coat, pcta) or "
             "whole top-level categories (exact). With 0, nothing is.",
             "SHARE",
-            "local, constraints: 0.1 (in tables 0.05), hybrid: 0.05, else 0",
+            "local, constraints: 0.1 (in tables 0.05), hybrid: 0.05, snapshots: no limit, else 0",
         ),
     ]
     suppress_rows: Annotated[
@@ -616,8 +617,8 @@ class Keywords(Auditing, total=False):
         Option(
             AGAIN,
             Whole(0, 10_000),
-            "With a series: for how many further batches a row may wait; then the cut becomes coarser for it. Of snapshots: for how many "
-            "in a row a person may be left out; where somebody would have to be again, there is no release.",
+            "With a series: for how many further batches a row may wait; then the cut becomes coarser for it. With snapshots: for how many "
+            "releases in a row a person may wait; where somebody would have to wait longer, there is no release.",
             "N",
             "batches: 4, snapshots: no limit; then as before",
             place=("series", "wait"),

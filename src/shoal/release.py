@@ -27,7 +27,7 @@ from shoal.errors import InputError, ShoalError, option
 from shoal.evaluation.raw_risk import Exposed, raw_risk
 from shoal.guarantees.audit import Audit
 from shoal.guarantees.constraints.policy import Policy
-from shoal.guarantees.registry import Guarantee, check_counts_people, promised_in_people
+from shoal.guarantees.registry import OF_SETS, Guarantee, check_counts_people, promised_in_people
 from shoal.hierarchy.tree import Hierarchy
 from shoal.limits import limited_inputs
 from shoal.models import Outcome, Proposal, Roles, model_of, with_knowledge
@@ -253,6 +253,7 @@ def release_of(plan: Plan, progress: Progress | None = None, read: Read | None =
         seconds=time.monotonic() - started,
         peak_mb=peak_mb(),
         notes=(() if turn is None else turn.notes)
+        + (source.notes if plan.kind in OF_SETS else ())  # models of tables tell them
         + proposal.notes
         + advice
         + ((KEPT_ORDER,) if plan.keep_order else ())

@@ -147,6 +147,36 @@ def test_one_who_came_in_between_is_told_by_the_rows_that_are_more():
     assert found.to_dict()["steps"][0]["changed"] == 4  # somebody came; milk, gin, and both
 
 
+def test_as_many_sets_are_named_as_are_asked_for():
+    march = [["milk", "bread"]] * 5
+    found = shoal.attack_series([march, [*march, ["milk", "gin"]]], k=5, m=2, examples=2)
+    assert len(found.outcome.steps[0].examples) == 2
+
+
+@pytest.mark.parametrize(("name", "form"), [("=sum", "csv"), ("oat milk", "dat")])
+def test_names_that_a_format_writes_otherwise_are_those_of_the_originals(tmp_path, monkeypatch, name, form):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tree.csv").write_text(f"{name},food\nbread,food\n")
+    for month, extra in enumerate((0, 1)):
+        people = [[name, "bread"] if number < 5 + extra else ["bread"] for number in range(12)]
+        (tmp_path / f"m{month}.jsonl").write_text(
+            "".join(json.dumps({"who": str(number), "items": items}) + "\n" for number, items in enumerate(people))
+        )
+        shoal.anonymize(people, shoal.KmAnonymity(3, 2), hierarchy="tree.csv", keep_order=True).write(
+            f"p{month}.{form}"
+        )
+    found = shoal.attack_series(
+        [f"p0.{form}", f"p1.{form}"],
+        k=3,
+        m=2,
+        hierarchy="tree.csv",
+        originals=["m0.jsonl", "m1.jsonl"],
+        items="items",
+        person="who",
+    ).outcome.people
+    assert (found.guessed, found.together, found.unmatched) == (False, 1, 0)
+
+
 def test_two_levels_of_two_releases_meet_in_few(tmp_path):
     (tmp_path / "tree.csv").write_text(TREE)
     first = [["milk", "bread"]] * 2 + [["cream", "bread"]] * 2

@@ -129,6 +129,42 @@ def test_people_may_have_several_records():
         load_records("stays.csv", quasi="sex", items="codes", id="stay", person="patient")
 
 
+@settings(max_examples=30)
+@given(visits())
+def test_rows_of_sets_alone_are_joined_as_well(tmp_path_factory, rows):
+    path = tmp_path_factory.mktemp("visits") / "visits.csv"
+    write(rows, path)
+    source = shoal.read(str(path), items="codes", id="patient", drop=["sex", "age"], separator="|")
+    assert [set(row) for row in source.rows()] == [codes for _, _, codes in joined(rows)]
+
+
+def test_sets_in_cells_are_joined_where_it_is_said_what_parts_them(run):
+    rows = [(f"P{i // 2}", "J45 I10" if i % 2 else "J45", f"S{i // 4}") for i in range(16)]
+    with open("visits.csv", "w", newline="") as file:
+        csv.writer(file).writerows([("patient", "codes", "house"), *rows])
+    asked = ("anonymize", "visits.csv", "--items", "codes", "--id", "patient", "--k", "4", "--hierarchy", "prefix")
+    code, out, err = run(*asked, "--drop", "house", "-o", "cells.csv")
+    assert code == 0, err
+    assert "each cell of 'codes' is one item" in " ".join(out.split())
+    code, out, err = run(*asked, "--drop", "house", "--separator", " ", "-o", "sets.csv")
+    assert code == 0, err
+    assert "16 rows were joined to 8 records (--id)" in out
+    with open("sets.csv") as file:
+        assert [set(line.split()) for line in file] == [{"codes"}, *[{"J45", "I10"}] * 8]
+    assert run("verify", "sets.csv.certificate.json", "sets.csv")[0] == 0
+    release = shoal.anonymize(
+        *("visits.csv", shoal.KmAnonymity(4, 2)),
+        items="codes",
+        id="patient",
+        person="house",
+        separator=" ",
+        hierarchy="prefix",
+    )
+    assert (release.rows, release.audit.facts["people"]) == (8, 4)
+    code, _, err = run(*asked, "--drop", "house", "--separator", " ", "--format", "long")
+    assert (code, "has one item per row" in " ".join(err.split())) == (2, True)
+
+
 def test_buckets_and_classes_of_joined_rows(run):
     """One value a row stays one value a record, and a column without sets is joined as well."""
     with open("stays.csv", "w", newline="") as file:

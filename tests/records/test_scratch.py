@@ -168,6 +168,8 @@ def test_what_is_not_read_piece_by_piece_is_refused_with_the_reason(tmp_path):
     long.write_text("id,item\n1,a\n1,b\n")
     with pytest.raises(InputError, match="a long table is put together in memory"):
         read(long, id="id", memory_limit="2GB")
+    with pytest.raises(InputError, match="a long table is put together in memory"):
+        read(long, id="id", separator="|", memory_limit="2GB")
     with pytest.raises(InputError, match="in memory already"):
         read([["a"]], memory_limit="2GB")
     with pytest.raises(InputError, match="the driver of a database"):

@@ -83,7 +83,7 @@ def attack(
             rich_help_panel=KNOWLEDGE,
         ),
     ] = None,
-    examples: Annotated[int, typer.Option(min=0, help="Buckets: rows to show.")] = 5,
+    examples: Annotated[int, typer.Option(min=0, help="Buckets: rows to show; series: sets, of each two.")] = 5,
     plot: Plot = None,
     show_values: options.ShowValues = False,
     json: options.Json = False,
@@ -118,7 +118,7 @@ def attack(
     if series:
         unused = {"--raw": raw, "--rules": rules, "--plot": plot}
         unused |= {"--" + name.replace("_", "-"): value for name, value in given.items() if name not in _FOR_SERIES}
-        return _attack_series(data, originals or [], unused, show_values, json, **given)
+        return _attack_series(data, originals or [], unused, json, examples=examples, **given)
     from shoal.studies.attack import attack as play
 
     if len(data) > 1 or originals:
@@ -141,9 +141,7 @@ def attack(
 _FOR_SERIES = ("k", "m", "hierarchy", "items", "id", "person", "drop", "separator", "format")
 
 
-def _attack_series(
-    releases: list[str], originals: list[str], unused: dict[str, Any], show_values: bool, json: bool, **given: Any
-) -> int:
+def _attack_series(releases: list[str], originals: list[str], unused: dict[str, Any], json: bool, **given: Any) -> int:
     """Put releases together."""
     from shoal.studies.series_attack import attack_series
 

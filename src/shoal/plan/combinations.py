@@ -163,9 +163,11 @@ def _check_columns(plan: Plan) -> None:
             ("columns",),
             f"no column holds items, which {_words(plan)} needs; name one with {option('items')}, or take {option('model', 'k')}",
         )
-    if kind in OF_SETS and plan.of_role("id") and (plan.input.separator is not None or plan.of_role("sensitive")):
-        what = ("input", "separator") if plan.input.separator is not None else ("columns", plan.of_role("sensitive")[0])
-        raise plan.refusal(what, f"a long table ({option('id')}) has one item per row; leave it out, or the id")
+    if kind in OF_SETS and plan.of_role("id"):
+        is_long = plan.on_spark or plan.input.format == "long"
+        if (sensitive := plan.of_role("sensitive")) or (is_long and plan.input.separator is not None):
+            what = ("columns", sensitive[0]) if sensitive else ("input", "separator")
+            raise plan.refusal(what, f"a long table ({option('id')}) has one item per row; leave it out, or the id")
     if plan.input.numeric is not None and kind in OF_SETS:
         raise plan.refusal(("input", "numeric"), "a file of sets has no columns of numbers; leave it out")
     for i, name in enumerate(plan.input.numeric or ()) if _knows_columns(plan) else ():

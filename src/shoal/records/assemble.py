@@ -25,12 +25,14 @@ from shoal.records.records import Column, Records
 from shoal.records.roles import SENSITIVE_MARKS, Roles, SetRoles, check_named, name_list, numeric_columns
 from shoal.records.spelling.local_forms import Form, form_of
 from shoal.records.spelling.lookalikes import lookalike_note
+from shoal.records.spelling.set_cells import parting_mark
 from shoal.records.tokens import (
     MARKS,
     SetGatherer,
     Tokens,
     as_text,
     cell_tokens,
+    check_in_memory,
     compact_codes,
     grouped_baskets,
     guessed_separator,
@@ -116,18 +118,16 @@ def assemble(
         records = Records((), found, table.name())
         return Assembled(records, notes=tuple(lookalike_note(table.name(), found.vocabulary)))
     roles = asked.of(table.columns, source)
-    if asked.id is not None:
-        if separator is not None:
-            raise InputError(
-                f"{source}: a long table has one item per row; leave out {option('separator')} or {option('id')}"
-            )
+    if asked.id is not None and separator is not None:  # cells that hold sets, as in a table with other columns
+        check_in_memory(source)
+        roles = replace(roles, joined_by=(asked.id,))
+    elif asked.id is not None:
         owners = None if not roles.person else _Owners(roles.person[0], source, table.room)
         tokens_of_ids = _long_tokens(table, roles.items[0], asked.id, owners)
-        grouped = Records((), grouped_baskets(tokens_of_ids, source, table.room), roles.items[0])
-        if owners is None:
-            return Assembled(grouped)
-        owner, names = owners.people()
-        return Assembled(replace(grouped, people=owner), person_values=names)
+        grouped = grouped_baskets(tokens_of_ids, source, table.room)
+        whose_is, names = (None, None) if owners is None else owners.people()
+        records = Records((), grouped, roles.items[0], people=whose_is)
+        return Assembled(records, notes=_one_item_note(roles.items[0], grouped.vocabulary), person_values=names)
     single = [name for name in table.columns if name in (*roles.quasi, *roles.sensitive, *roles.keep)]
     numbers = numeric_columns(numeric, table.columns)
     check_named(numbers or (), single, source, "numeric")
@@ -373,6 +373,19 @@ class _SetColumn:
                 f"{self._source}: row {row:,} holds {mark!r}, but items were separated by {self.separator!r} before; "
                 f"say with {option('separator')} what separates them"
             )
+
+
+def _one_item_note(column: str, names: Sequence[str]) -> tuple[str, ...]:
+    """What to say where the cells of a long table look as if they held several items each."""
+    mark = parting_mark(names)
+    if mark is None:
+        return ()
+    return (
+        Message(
+            f"each cell of {column!r} is one item, as long tables ({option('id')}) have them, though some look like several with {mark!r} "
+            f"in between; if they are, say so with {option('separator')}"
+        ),
+    )
 
 
 def _long_tokens(

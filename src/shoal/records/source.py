@@ -72,6 +72,11 @@ class Reading:
         """Whether nothing but sets is read."""
         return isinstance(self.roles, SetRoles)
 
+    @property
+    def long_by(self) -> str | None:
+        """The column that holds the items of a long table together; None where cells hold sets."""
+        return self.roles.id if self.separator is None else None
+
 
 @dataclass(frozen=True)
 class Source(Tabular):
@@ -300,6 +305,8 @@ def _of_file(opened: Input, reading: Reading) -> Source:
             )
     if reading.is_of_sets and form == "jsonl" and roles.person and roles.items is None:
         raise InputError(f"{opened.name}: beside {option('person')}, name the field with the sets ({option('items')})")
+    if form == "long" and reading.separator is not None:
+        raise InputError(f"{opened.name}: a long table has one item per row; leave out {option('separator')}")
     table = file_table(opened, form, roles)
     found = _assembled(table, reading)
     records, separator = found.records, found.separator
@@ -307,11 +314,13 @@ def _of_file(opened: Input, reading: Reading) -> Source:
         if roles.items is None and isinstance(table, Table) and len(table.columns) == 1:
             assert records.items is not None
             refuse_missing_header(records.items_name, separator, records.items.vocabulary, opened.name)
-        form = form if roles.id is None else "long"
+        form = form if reading.long_by is None else "long"
     elif reading.is_of_sets:
         separator = " "
     form = "jsonl" if form == FHIR else form
-    layout = Layout(form, records.items_name, separator, roles.id, opened.compression, table.delimiter, found.types)
+    layout = Layout(
+        form, records.items_name, separator, reading.long_by, opened.compression, table.delimiter, found.types
+    )
     return Source(opened.name, records, opened.sha256(), layout, None, found.notes, found.person_values, found.forms)
 
 
@@ -354,7 +363,7 @@ def file_table(opened: Input, form: str, roles: SetRoles | Roles) -> Table | Set
 
 def _of_database(opened: DatabaseInput | LakeInput, reading: Reading) -> Source:
     found = _assembled(opened.table, reading)
-    layout = opened.layout(found.records.items_name, found.separator, reading.roles.id)
+    layout = opened.layout(found.records.items_name, found.separator, reading.long_by)
     if isinstance(opened, LakeInput):
         layout = replace(layout, types=found.types)
     origin = opened.identity

@@ -116,15 +116,20 @@ def _renamed(names: list[str], renamed: Mapping[str, str] | None, source: str) -
     return names
 
 
-def grouped_baskets(
-    stretches: Iterable[tuple[pa.DictionaryArray, Tokens]], source: str, room: Room | None = None
-) -> Baskets:
-    """The baskets of a long table, given row by row as an id and at most one item; they stand in the order of their ids' first rows."""
+def check_in_memory(source: str) -> None:
+    """Raises where what is read has to lie in scratch files: rows of one transaction may stand anywhere."""
     if reading_scratch() is not None:
         raise InputError(
             f"{source}: a long table is put together in memory, for rows of one transaction may stand anywhere; "
             "leave out the memory limit, or write one row for each transaction"
         )
+
+
+def grouped_baskets(
+    stretches: Iterable[tuple[pa.DictionaryArray, Tokens]], source: str, room: Room | None = None
+) -> Baskets:
+    """The baskets of a long table, given row by row as an id and at most one item; they stand in the order of their ids' first rows."""
+    check_in_memory(source)
     owners, ids = [], []
     held, codes, dictionaries = [], [], []
     for id_names, tokens in stretches:

@@ -225,7 +225,7 @@ def _notes_of_return(past: _Past, people: npt.NDArray[np.int32], known: int) -> 
         )
     last = past.releases[-1].people
     assert last is not None
-    gone = np.count_nonzero(~np.isin(last, people))
+    gone = int(np.count_nonzero(~np.isin(last, people)))
     if 2 * gone <= len(last):
         return ()
     return (

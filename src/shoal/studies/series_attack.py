@@ -14,12 +14,14 @@ import numpy as np
 
 from shoal.attacks.several_releases import SeveralReleases, several_releases
 from shoal.errors import InputError, option
+from shoal.evaluation.between import with_blanks
 from shoal.hierarchy.files import read_hierarchy
 from shoal.hierarchy.tree import Hierarchy
 from shoal.numbers import whole_number
 from shoal.records.baskets import Baskets
 from shoal.records.database.address import without_password
 from shoal.records.formats.peek import column_names, source_name
+from shoal.records.formats.text import without_guard
 from shoal.records.joining import joined_sets, numbered_by_first_row
 from shoal.records.roles import named_columns, texts_of
 from shoal.records.source import Source, load_sets
@@ -67,6 +69,7 @@ def attack_series(
     m: int = 2,
     hierarchy: Any = None,
     originals: Sequence[Any] = (),
+    examples: int = 5,
     **reading: Any,
 ) -> SeriesAttack:
     """Play the attacker on releases of the same people (paths, data frames), given in their order.
@@ -83,6 +86,7 @@ def attack_series(
         m: How many items the attacker knows of a person.
         hierarchy: The tree, or its file, that says which tokens are finer than others.
         originals: What each release was made from, in the same order.
+        examples: Sets that are named at most, of each two releases.
         reading: How they are read: `items`, `id`, `person`, `drop`, `separator`, `format`.
 
     Raises:
@@ -99,7 +103,10 @@ def attack_series(
         raise InputError(f"whose are the rows of the originals? name the column with {option('person')}")
     tree = hierarchy if isinstance(hierarchy, Hierarchy | None) else read_hierarchy(hierarchy)
     published = [_read(data, reading | {"person": None}).baskets for data in releases]
-    outcome = several_releases(published, k, m, tree, _of_people([_read(data, reading) for data in originals]) or None)
+    people = _of_people([_read(data, reading) for data in originals])
+    known = {name for original in people for name in original.vocabulary} | set(tree.names if tree is not None else ())
+    published = [_as_known(release, known) for release in published]
+    outcome = several_releases(published, k, m, tree, people or None, examples=examples)
     return SeriesAttack(outcome, *(tuple(map(_told, given)) for given in (releases, originals)))
 
 
@@ -118,11 +125,21 @@ def _of_people(sources: Sequence[Source]) -> list[Baskets]:
     return same
 
 
+def _as_known(release: Baskets, known: set[str]) -> Baskets:
+    """The release with the names that items have elsewhere, where its format writes them in another way."""
+    names = [without_guard(name, known) for name in release.vocabulary]
+    if len(set(names)) == len(names):
+        release = Baskets.from_codes(release.lengths, release.items, names)
+    return with_blanks(release, known)
+
+
 def _read(data: Any, reading: dict[str, Any]) -> Source:
     """The sets of one file: what is named need not be in all of them."""
     there = column_names(data, reading.get("format"))
     asked = {name: value for name, value in reading.items() if value is not None}
-    if there:
+    if not there and data != "-":  # sets alone, which have no columns and no cells
+        asked = {name: value for name, value in asked.items() if name in ("format", "person")}
+    elif there:
         asked |= {name: None for name in _ROLES[:2] if asked.get(name) not in there}
         asked["drop"] = [name for name in named_columns(texts_of(asked.get("drop")), there) if name in there]
     return load_sets(data, **asked)
