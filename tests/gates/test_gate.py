@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
+from made_workbooks import workbook
 from naive import is_km_anonymous
 from shoal.certificate.checks import Check
 from shoal.certificate.verification import Verification
@@ -187,6 +188,10 @@ def test_a_report_never_replaces_what_is_looked_at(tmp_path, run):
         ("version: 1\nchecks: [{files: a.csv, guarantee: {model: km, k: 0, m: 2}}]", "at least 1"),
         ("version: 1\nchecks: [{files: /etc/passwd, guarantee: {model: km, k: 5, m: 2}}]", "leads out"),
         ("version: 1\nchecks: [{files: ../a.csv, guarantee: {model: km, k: 5, m: 2}}]", "leads out"),
+        (
+            "version: 1\nchecks: [{files: a, columns: {name: drop, items: items}, guarantee: {model: km, k: 5, m: 2}}]",
+            r"checks\.0\.columns\.name \(line 2\): what is dropped is not in a published file",
+        ),
         ("version: 1\nchecks: [{files: [], guarantee: {model: km, k: 5, m: 2}}]", "give a pattern"),
         ("version: 1\nchecks: [{files: a, input: {path: b}, guarantee: {model: km, k: 5, m: 2}}]", "leave it out"),
         (
@@ -303,6 +308,13 @@ def test_names_that_look_like_addresses_or_are_no_text_are_files(tmp_path, run):
     assert (code, json.loads(out)["holds"]) == (2, False)
     ElementTree.fromstring((tmp_path / "j").read_bytes())
     assert "odd%FF%01%20%22%3C%26%3E.csv" in (tmp_path / "s").read_text(encoding="utf-8")
+
+
+def test_a_workbook_does_not_pass_for_nobody_audits_what_else_is_in_it(tmp_path):
+    workbook(tmp_path / "public.xlsx", {"Public": [["items"], *[["milk bread"]] * 5]})
+    found = shoal.gate(policy(tmp_path, f"files: public.xlsx, {KM}"))
+    assert (found.exit_code, found.files[0].problems[0].kind) == (2, "unreadable")
+    assert "publish CSV" in found.files[0].problems[0].says
 
 
 def test_places_of_code_scanning_are_from_where_the_gate_was_called(tmp_path, run, monkeypatch):

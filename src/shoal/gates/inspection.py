@@ -16,6 +16,7 @@ from shoal.errors import InputError, ShoalError, Unreachable
 from shoal.gates.rulebook import Check, Policy, read_policy
 from shoal.options import Auditing
 from shoal.plan.model import Plan
+from shoal.records.foreign.workbooks import workbook_of
 from shoal.records.storage.streams import display_name
 from shoal.release import audit, verify
 from shoal.showing import watching
@@ -34,6 +35,10 @@ KINDS = {
     "uncovered": "A file was given that no check is about.",
 }
 """What can be wrong, as a policy's reader would say it."""
+MORE_THAN_CELLS = (
+    "a workbook holds more than cells (copies of rows in pivot tables, comments, hidden sheets), which nobody audits; "
+    "publish CSV"
+)
 NOT_THERE = "there is no such file; check the path"
 _UNUSABLE = ("unreadable", "missing")
 """What is wrong with these is the input, and not a promise."""
@@ -231,6 +236,8 @@ def _look_at(path: str, check: Check, threads: int | None) -> Inspected:
     except InputError as error:  # by its name: the rest was looked at with the policy
         return Inspected(path, check.name, problems=(Problem("unreadable", str(error)),))
     name = str(plan.promise)
+    if workbook_of(path) is not None:
+        return Inspected(path, check.name, name, problems=(Problem("unreadable", MORE_THAN_CELLS),))
     facts: dict[str, Any] = {}
     problems: list[Problem] = []
     try:
