@@ -348,8 +348,16 @@ def test_exceptions_and_links_that_lead_round(tmp_path):
 def test_a_folder_that_is_one_data_set(tmp_path):
     (tmp_path / "clicks").mkdir()
     shoal.write(shoal.read(SAFE), tmp_path / "clicks" / "part-0.parquet")
-    found = shoal.gate(policy(tmp_path, f"files: clicks/, {KM}"))
+    rules = policy(tmp_path, f"files: clicks/, {KM}")
+    found = shoal.gate(rules)
     assert (found.holds, found.files[0].file) == (True, "clicks/")
+    (tmp_path / "clicks" / "_SUCCESS").touch()
+    assert shoal.gate(rules)
+    write_rows(tmp_path / "clicks" / "_raw.csv", BROKEN)  # which Spark does not read, but who gets the folder does
+    found = shoal.gate(rules)
+    assert (found.exit_code, found.files[0].problems[0].kind) == (3, "uncovered")
+    (tmp_path / "clicks" / "_raw.csv").rename(tmp_path / "clicks" / "Patient.ndjson")
+    assert "FHIR export" in shoal.gate(rules).files[0].problems[0].says
 
 
 @given(st.lists(st.lists(st.sampled_from("abcd"), min_size=1, max_size=3, unique=True), min_size=1, max_size=12))
