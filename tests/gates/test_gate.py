@@ -192,6 +192,10 @@ def test_a_report_never_replaces_what_is_looked_at(tmp_path, run):
             "version: 1\nchecks: [{files: a, columns: {name: drop, items: items}, guarantee: {model: km, k: 5, m: 2}}]",
             r"checks\.0\.columns\.name \(line 2\): what is dropped is not in a published file",
         ),
+        (
+            "version: 1\nchecks: [{files: a, input: {one_hot: true}, guarantee: {model: km, k: 5, m: 2}}]",
+            "publish a column of sets",
+        ),
         ("version: 1\nchecks: [{files: [], guarantee: {model: km, k: 5, m: 2}}]", "give a pattern"),
         ("version: 1\nchecks: [{files: a, input: {path: b}, guarantee: {model: km, k: 5, m: 2}}]", "leave it out"),
         (

@@ -183,6 +183,10 @@ def _check(given: Any, origin: Origin, number: int) -> Check:
         raise InputError(
             f"{origin.where((*place, 'input'))}it is {short_form(reading)}; give a mapping, key: value, or leave it out"
         )
+    if reading.get("one_hot"):
+        raise InputError(
+            f"{origin.where((*place, 'input', 'one_hot'))}audits read sets, not a column for each item; publish a column of sets"
+        )
     roles = given.get("columns", {})
     for column, role in roles.items() if isinstance(roles, Mapping) else ():
         if role == "drop":  # it would pass with names in it
