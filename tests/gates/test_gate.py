@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
+from made_workbooks import workbook
 from naive import is_km_anonymous
 from shoal.certificate.checks import Check
 from shoal.certificate.verification import Verification
@@ -187,6 +188,14 @@ def test_a_report_never_replaces_what_is_looked_at(tmp_path, run):
         ("version: 1\nchecks: [{files: a.csv, guarantee: {model: km, k: 0, m: 2}}]", "at least 1"),
         ("version: 1\nchecks: [{files: /etc/passwd, guarantee: {model: km, k: 5, m: 2}}]", "leads out"),
         ("version: 1\nchecks: [{files: ../a.csv, guarantee: {model: km, k: 5, m: 2}}]", "leads out"),
+        (
+            "version: 1\nchecks: [{files: a, columns: {name: drop, items: items}, guarantee: {model: km, k: 5, m: 2}}]",
+            r"checks\.0\.columns\.name \(line 2\): what is dropped is not in a published file",
+        ),
+        (
+            "version: 1\nchecks: [{files: a, input: {one_hot: true}, guarantee: {model: km, k: 5, m: 2}}]",
+            "publish a column of sets",
+        ),
         ("version: 1\nchecks: [{files: [], guarantee: {model: km, k: 5, m: 2}}]", "give a pattern"),
         ("version: 1\nchecks: [{files: a, input: {path: b}, guarantee: {model: km, k: 5, m: 2}}]", "leave it out"),
         (
@@ -305,6 +314,13 @@ def test_names_that_look_like_addresses_or_are_no_text_are_files(tmp_path, run):
     assert "odd%FF%01%20%22%3C%26%3E.csv" in (tmp_path / "s").read_text(encoding="utf-8")
 
 
+def test_a_workbook_does_not_pass_for_nobody_audits_what_else_is_in_it(tmp_path):
+    workbook(tmp_path / "public.xlsx", {"Public": [["items"], *[["milk bread"]] * 5]})
+    found = shoal.gate(policy(tmp_path, f"files: public.xlsx, {KM}"))
+    assert (found.exit_code, found.files[0].problems[0].kind) == (2, "unreadable")
+    assert "publish CSV" in found.files[0].problems[0].says
+
+
 def test_places_of_code_scanning_are_from_where_the_gate_was_called(tmp_path, run, monkeypatch):
     write_rows(tmp_path / "privacy" / "public" / "bad.csv", BROKEN)
     policy(tmp_path / "privacy", f"files: public/*.csv, {KM}", f"files: gone.csv, {KM}")
@@ -336,8 +352,16 @@ def test_exceptions_and_links_that_lead_round(tmp_path):
 def test_a_folder_that_is_one_data_set(tmp_path):
     (tmp_path / "clicks").mkdir()
     shoal.write(shoal.read(SAFE), tmp_path / "clicks" / "part-0.parquet")
-    found = shoal.gate(policy(tmp_path, f"files: clicks/, {KM}"))
+    rules = policy(tmp_path, f"files: clicks/, {KM}")
+    found = shoal.gate(rules)
     assert (found.holds, found.files[0].file) == (True, "clicks/")
+    (tmp_path / "clicks" / "_SUCCESS").touch()
+    assert shoal.gate(rules)
+    write_rows(tmp_path / "clicks" / "_raw.csv", BROKEN)  # which Spark does not read, but who gets the folder does
+    found = shoal.gate(rules)
+    assert (found.exit_code, found.files[0].problems[0].kind) == (3, "uncovered")
+    (tmp_path / "clicks" / "_raw.csv").rename(tmp_path / "clicks" / "Patient.ndjson")
+    assert "FHIR export" in shoal.gate(rules).files[0].problems[0].says
 
 
 @given(st.lists(st.lists(st.sampled_from("abcd"), min_size=1, max_size=3, unique=True), min_size=1, max_size=12))

@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from shoal.algorithms.recoding import Progress
-from shoal.errors import InputError, ShoalError, Unreachable
+from shoal.errors import InputError, ShoalError, Unreachable, number_of
 from shoal.gates.rulebook import Check, Policy, read_policy
 from shoal.options import Auditing
 from shoal.plan.model import Plan
-from shoal.records.storage.streams import display_name
+from shoal.records.foreign.workbooks import workbook_of
+from shoal.records.formats.folders import beside, entries_of, export_files
+from shoal.records.storage.streams import display_name, reading_errors
 from shoal.records.stores.remote import is_elsewhere
 from shoal.release import audit, verify
 from shoal.showing import watching
@@ -32,9 +34,13 @@ KINDS = {
     "usefulness": "A file keeps less, or lost more, than the policy allows.",
     "unreadable": "A file cannot be read as the policy says.",
     "missing": "No file is there that a check is about.",
-    "uncovered": "A file was given that no check is about.",
+    "uncovered": "A file was given, or lies in a data set, that no check is about.",
 }
 """What can be wrong, as a policy's reader would say it."""
+MORE_THAN_CELLS = (
+    "a workbook holds more than cells (copies of rows in pivot tables, comments, hidden sheets), which nobody audits; "
+    "publish CSV"
+)
 NOT_THERE = "there is no such file; check the path"
 _UNUSABLE = ("unreadable", "missing")
 """What is wrong with these is the input, and not a promise."""
@@ -239,6 +245,8 @@ def _look_at(path: str, check: Check, threads: int | None) -> Inspected:
     facts: dict[str, Any] = {}
     problems: list[Problem] = []
     try:
+        if (unseen := _unseen(plan.path_of(plan.input.path))) is not None:
+            return Inspected(path, check.name, name, problems=(unseen,))
         with plan.speaking():
             given = plan.keywords()
             asked = {key: given[key] for key in Auditing.__annotations__ if key in given}
@@ -257,6 +265,24 @@ def _look_at(path: str, check: Check, threads: int | None) -> Inspected:
         facts["certificate"] = said
         problems += more
     return Inspected(path, check.name, name, problems=tuple(problems), **facts)
+
+
+def _unseen(path: str) -> Problem | None:
+    """What a reader would pass over though it is published with the rest."""
+    if workbook_of(path) is not None:
+        return Problem("unreadable", MORE_THAN_CELLS)
+    if not os.path.isdir(path):
+        return None
+    with reading_errors(path):
+        entries = entries_of(path)
+    if export_files(entries, display_name(path)):
+        return Problem("unreadable", "a FHIR export holds more than what is read of it, such as names; publish a table")
+    if others := beside(entries).strange:
+        held = number_of(len(others), "entry", "entries")
+        return Problem(
+            "uncovered", f"it also holds {held} that no reader of the data set looks at; remove what is no part of it"
+        )
+    return None
 
 
 def _unplaced(error: ShoalError, plan: Plan) -> str:

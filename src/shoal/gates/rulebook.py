@@ -190,6 +190,17 @@ def _check(given: Any, origin: Origin, number: int) -> Check:
         raise InputError(
             f"{origin.where((*place, 'input'))}it is {short_form(reading)}; give a mapping, key: value, or leave it out"
         )
+    if reading.get("one_hot"):
+        raise InputError(
+            f"{origin.where((*place, 'input', 'one_hot'))}audits read sets, not a column for each item; publish a column of sets"
+        )
+    roles = given.get("columns", {})
+    for column, role in roles.items() if isinstance(roles, Mapping) else ():
+        if role == "drop":  # it would pass with names in it
+            raise InputError(
+                f"{origin.where((*place, 'columns', column))}what is dropped is not in a published file, and nobody would look at it; "
+                "leave it out, or if all may see it, give it the role keep or id"
+            )
     files = _patterns(given["files"], origin, (*place, "files"))
     certified = given.get("certificate", "optional")
     if certified not in ("required", "optional"):
