@@ -107,7 +107,9 @@ def test_what_is_spelled_in_its_owners_way_is_measured_and_shown_so(workspace):
     record = result["records"][0]
     assert re.fullmatch("1[0-9],[0-9]0", record["before"]["price"])
     asked = {"items": [], "column": "price", "value": record["before"]["price"]}
-    assert answer(run.folder, asked, Teller(lambda facts: None))["true"] > 0
+    told = answer(run.folder, asked, Teller(lambda facts: None))
+    assert (told["question"], told["true"] > 0) == (f"price is {record['before']['price']}", True)
+    assert not any("." in one["question"] for one in result["answers"]["counts"])
 
 
 def test_a_plan_in_brief_says_options_of_columns_in_words():
