@@ -9,6 +9,8 @@ import urllib.request
 
 import pytest
 
+from serving import until, violations
+
 PEOPLE = "name,age,sex,diagnoses,note\n" + "".join(
     f"p{i},{30 + i % 9},{'MF'[i % 2]},{'|'.join('ABCD'[: 1 + i % 4])},{'xyz'[i % 3]}\n" for i in range(60)
 )
@@ -99,6 +101,30 @@ def test_files_outside_cannot_be_named(served, page, tmp_path):
     page.get_by_label("Or its name, as seen from the workspace").fill("here.csv")
     page.get_by_role("button", name="Use the file of this name").click()
     page.wait_for_selector("text=read where it lies")
+
+
+def test_a_plan_goes_on_where_it_stands(served, page):
+    (served.folder / "prices.csv").write_text(
+        "price,sex\n" + "".join(f'"{i % 9},50",{"MF"[i % 2]}\n' for i in range(40))
+    )
+    plan = "version: 1\ninput: {path: prices.csv, spelling: {price: comma}}\nguarantee: {model: k, k: 3}\n"
+    (served.folder / "prices.yaml").write_text(f"{plan}columns: {{price: quasi, sex: quasi}}\n")
+    sets = "version: 1\ninput: {path: prices.csv}\ncolumns: {sex: items, price: drop}\nguarantee: {model: km, k: 3, m: 2}\n"
+    (served.folder / "daily.yaml").write_text(f"{sets}series: {{ledger: mine.ledger}}\n")
+    page.goto(served.url)
+    for name in ("daily.yaml", "prices.yaml"):
+        page.get_by_label("Or its name, as seen from the workspace").fill(name)
+        page.get_by_role("button", name="Use the file of this name").click()
+        if name == "daily.yaml":
+            page.wait_for_selector("text=It belongs to a series of releases")
+            page.wait_for_selector("text=Run it there: shoal run daily.yaml")
+            assert violations(page) == []
+    page.wait_for_selector("text=1 to 25 of 40 rows")
+    page.get_by_role("combobox", name="How column price is spelled").press("Enter")
+    page.get_by_role("option", name="Decimal point").press("Enter")
+    until(lambda: any("price: point" in path.read_text() for path in served.folder.glob(".shoal/projects/*/plan.yaml")))
+    page.get_by_role("option").first.wait_for(state="detached")
+    assert violations(page) == []
 
 
 def test_the_demo_is_there_without_data_of_ones_own(served, page):

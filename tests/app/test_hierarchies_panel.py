@@ -256,6 +256,8 @@ def test_the_way_is_offered_for_dates_alone_and_known_again():
     dates = Values(("05.02.2019", "28.02.2019"), np.ones(2, np.int64))
     names = [form.name for form in forms_for(need, dates)]
     assert "dates" in names
+    assert forms_for(need, dates)[0].title == "As recognised: dates"  # what a release takes them for, unless told
+    assert forms_for(need, Values(("a", "b"), np.ones(2, np.int64)))[0].title == "No steps: the value or nothing"
     assert "dates" not in [form.name for form in forms_for(need, Values(("a", "b"), np.ones(2, np.int64)))]
     assert form_of("dates")[0] == "dates"
     assert form_of("trees/seen-0123456789.csv")[0] == "file"

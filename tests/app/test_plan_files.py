@@ -107,7 +107,9 @@ def test_what_is_spelled_in_its_owners_way_is_measured_and_shown_so(workspace):
     record = result["records"][0]
     assert re.fullmatch("1[0-9],[0-9]0", record["before"]["price"])
     asked = {"items": [], "column": "price", "value": record["before"]["price"]}
-    assert answer(run.folder, asked, Teller(lambda facts: None))["true"] > 0
+    told = answer(run.folder, asked, Teller(lambda facts: None))
+    assert (told["question"], told["true"] > 0) == (f"price is {record['before']['price']}", True)
+    assert not any("." in one["question"] for one in result["answers"]["counts"])
 
 
 def test_a_plan_in_brief_says_options_of_columns_in_words():
@@ -225,7 +227,10 @@ def test_how_a_column_is_spelled_can_be_said(workspace):
     document = project.draft
     aside = promises.choose_model(document, "km", {})
     assert "spelling" not in document["input"]
-    promises.choose_model(document, "rt", aside)
+    aside = promises.choose_model(document, "rt", aside)
     assert document["input"]["spelling"] == {"price": "comma"}
+    choices.put_spelling(document, "price", "")
+    promises.choose_model(document, "rt", promises.choose_model(document, "km", aside))
+    assert "spelling" not in document["input"]  # what was taken back stays so
     set_role(project, "price", "drop")
     assert "spelling" not in project.draft["input"]

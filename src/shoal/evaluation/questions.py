@@ -7,7 +7,7 @@ reader takes them to be (`shoal.analysis.answers`). For the owner: they name ite
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -21,6 +21,7 @@ from shoal.loss.common_pairs import common_pairs
 from shoal.loss.queries import Among, Between, Query, answers, estimates
 from shoal.loss.workloads import random_workload
 from shoal.records.records import Column, Records
+from shoal.records.spelling.local_forms import Form
 from shoal.records.values import MISSING
 
 PAIRS, COUNTS, RECORDS = 10, 10, 10
@@ -39,8 +40,9 @@ class Reply:
     true: int
     published: float
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"question": query_words(self.query), "true": self.true, "published": round(self.published, 1)}
+    def to_dict(self, forms: Mapping[str, Form] = {}) -> dict[str, Any]:
+        """For pages; `forms` is how the values of columns are spelled there."""
+        return {"question": query_words(self.query, forms), "true": self.true, "published": round(self.published, 1)}
 
 
 def replies(pair: Pair, queries: Sequence[Query]) -> list[Reply]:
@@ -202,14 +204,16 @@ def question_of(original: Records, items: Sequence[str], column: str = "", value
     return Query(conditions, frozenset(items))
 
 
-def query_words(query: Query) -> str:
+def query_words(query: Query, forms: Mapping[str, Form] = {}) -> str:
     """`age from 30 to 39, with milk and bread`."""
     said = []
     for condition in query.conditions:
+        form = forms.get(condition.column)
         if isinstance(condition, Between):
-            said.append(f"{condition.column} from {condition.low:g} to {condition.high:g}")
+            words = f"from {condition.low:g} to {condition.high:g}"
         else:
-            said.append(f"{condition.column} is {' or '.join(map(_value_words, sorted(condition.values)))}")
+            words = f"is {' or '.join(map(_value_words, sorted(condition.values)))}"
+        said.append(f"{condition.column} {words if form is None else form.own(words)}")
     if query.items:
         said.append(("with " if said else "") + " and ".join(sorted(query.items)))
     return ", ".join(said)

@@ -41,4 +41,4 @@ def answer(run: Path, question: Mapping[str, Any], tell: Teller) -> dict[str, An
     if column in forms:  # inside, values are spelled as programs do
         value = forms[column].plain(value)
     asked = question_of(pair.original, question["items"], column, value)
-    return replies(pair, [asked])[0].to_dict()
+    return replies(pair, [asked])[0].to_dict(forms)

@@ -144,9 +144,10 @@ def takes_spelling(document: Mapping[str, Any]) -> bool:
 
 def _fit_spelling(document: Document, kind: str, aside: Mapping[str, Any], taken: Document) -> None:
     """Puts aside how columns are spelled where values are read as they stand, and brings it back where they are not."""
-    said = dict(aside.get("spelling") or {}) | dict(document.get("input", {}).pop("spelling", None) or {})
-    if said:
-        taken["spelling"] = said
+    said = dict(document.get("input", {}).pop("spelling", None) or {})
+    if not takes_spelling(document):  # what was put aside is as it was said last
+        said = dict(aside.get("spelling") or {}) | said
+    taken["spelling"] = said
     if kind in SPELLED and (fits := {name: way for name, way in said.items() if is_spelled(document, name, way)}):
         document["input"]["spelling"] = fits
 

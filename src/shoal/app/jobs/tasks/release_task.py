@@ -79,7 +79,9 @@ def work(
         )
         pair = pair_of(plan, original, published, folder / RULES)
         questions = usual_questions(pair)
-        found["answers"] = {name: [one.to_dict() for one in replies(pair, part)] for name, part in questions.items()}
+        found["answers"] = {
+            name: [one.to_dict(forms) for one in replies(pair, part)] for name, part in questions.items()
+        }
         found["distributions"] = [with_own_labels(one, forms) for one in distributions(pair)]
         found["evaluation"] = evaluate_pair(pair, tell).to_dict()
     except ShoalError as error:

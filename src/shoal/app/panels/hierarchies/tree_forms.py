@@ -154,9 +154,27 @@ def forms_for(need: Need, values: Values) -> list[Form]:
         made = [_INTERVALS, _BANDS, _ROUND, _TOP, _BOTTOM, _BALANCED]
         return [_RANGES if need.model != "diversity" else _FLAT, *made, FILE, _MASK, _PREFIX, _VALUES]
     dates = [DATES, _DATE_RANGES] if date_order(values.names, GLANCE) is not None else []
-    what = recognise(values.names[:GLANCE]).what
+    found = recognise(values.names[:GLANCE])
+    what = found.what
     made = [form for form in (_DURATIONS, _ORDERED, _BAND_RANGES) if form.name.partition(":")[0] == what]
-    return [_FLAT, *dates, *made, FILE, _MASK, _PREFIX, _BALANCED, _NAMED, _FREQUENCY, *([_VALUES] if what else [])]
+    return [
+        _FLAT if found.spec is None else _as_recognised(what),
+        *dates,
+        *made,
+        FILE,
+        _MASK,
+        _PREFIX,
+        _BALANCED,
+        _NAMED,
+        _FREQUENCY,
+        *([_VALUES] if what else []),
+    ]
+
+
+def _as_recognised(what: str) -> Form:
+    """What becomes of values that are clearly of a kind, where no form is named."""
+    meaning = f"No form is named: they are taken for the {what} that they look like, and become coarser as {what} do."
+    return Form("none", f"As recognised: {what}", meaning)
 
 
 def form_of(spec: str | None) -> tuple[str, str]:

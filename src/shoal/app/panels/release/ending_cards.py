@@ -116,7 +116,7 @@ class Signing:
 
     def _build_making(self) -> None:
         with parts.row():
-            name = ui.input("Name of the key, such as yours").props("outlined")
+            name = ui.input("Name of the key, such as yours").props("outlined").style("min-width: 17rem")
             first, again = _secret("A passphrase"), _secret("The same once more")
 
             async def make() -> None:
