@@ -30,7 +30,7 @@ class _Room(NamedTuple):
     """Per size of the set, the pairs that tell too much."""
     kept: npt.NDArray[np.int64]
     """The surest pairs, a line each."""
-    count: npt.NDArray[np.int64]
+    times: npt.NDArray[np.int64]
     slot: npt.NDArray[np.int64]
     holder: npt.NDArray[np.int64]
     """Per item, the rows or people that hold it, its place among the children, and who was counted last."""
@@ -73,16 +73,22 @@ def count_inferences(
     here = order[bounds[0] : bounds[-1]]
     occurring = np.concatenate(([0], np.cumsum(offsets[here + 1] - offsets[here])))[bounds - bounds[0]]
     widest = min(n_items, int(np.diff(occurring).max(initial=0)))
+    times, slot = np.zeros((2, n_items), np.int64)
+    prefix, n_children, following, length = np.zeros((4, m + 1), np.int64)
     room = _Room(
-        np.zeros(m + 1, np.int64),
-        np.full((keep, _FIGURES + max(m, 1)), -1, np.int64),
-        *np.zeros((2, n_items), np.int64),
-        np.full(n_items, -1, np.int64),
-        np.zeros(n_sensitive, np.int64),
-        np.full(n_sensitive, -1, np.int64),
-        *np.zeros((4, m + 1), np.int64),
-        np.empty((m, int(np.diff(bounds).max(initial=0))), np.int64),
-        np.empty((m, widest), np.int32),
+        bad=np.zeros(m + 1, np.int64),
+        kept=np.full((keep, _FIGURES + max(m, 1)), -1, np.int64),
+        times=times,
+        slot=slot,
+        holder=np.full(n_items, -1, np.int64),
+        told=np.zeros(n_sensitive, np.int64),
+        told_by=np.full(n_sensitive, -1, np.int64),
+        prefix=prefix,
+        n_children=n_children,
+        following=following,
+        length=length,
+        lists=np.empty((m, int(np.diff(bounds).max(initial=0))), np.int64),
+        children=np.empty((m, widest), np.int32),
     )
     n_kept = _walk_classes(
         offsets, items, sensitive_offsets, sensitive, order, starts, whose, first, last, l, m, only_one, room

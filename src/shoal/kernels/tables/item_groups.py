@@ -87,7 +87,7 @@ class Walk(NamedTuple):
     children: npt.NDArray[np.int32]
     n_children: npt.NDArray[np.int64]
     following: npt.NDArray[np.int64]
-    count: npt.NDArray[np.int64]
+    times: npt.NDArray[np.int64]
     seen: npt.NDArray[np.int64]
     slot: npt.NDArray[np.int64]
     told: npt.NDArray[np.int64]
