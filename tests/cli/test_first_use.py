@@ -117,20 +117,43 @@ def test_no_step_of_a_kernel_is_called_from_python():
         for node in tree.body:
             if isinstance(node, ast.FunctionDef) and node.decorator_list:
                 inside |= {id(part) for part in ast.walk(node)}
-                if any(isinstance(how, ast.Attribute) and how.attr == "step" for how in node.decorator_list):
+                if any(isinstance(how, ast.Attribute) and how.attr in ("step", "part") for how in node.decorator_list):
                     steps.add(node.name)
     called = set()
     for path, tree in trees.items():
-        own = {
-            node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)
-        }  # of the same name, and no kernel
+        imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+        taken = {
+            name.name for node in imports if (node.module or "").startswith("shoal.kernels") for name in node.names
+        }
         called |= {
             node.func.id
             for node in ast.walk(tree)
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and id(node) not in inside
-        } - (set() if path.is_relative_to(KERNELS) else own)
+        } & (steps if path.is_relative_to(KERNELS) else taken)
     assert len(steps) > 50
     assert not steps & called
+
+
+def test_a_part_stands_in_one_place_of_each_kernel():
+    """It is written out wherever it is called."""
+    kernels = [
+        node
+        for path in KERNELS.rglob("*.py")
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.FunctionDef) and node.decorator_list
+    ]
+    parts = {node.name for node in kernels if ast.unparse(node.decorator_list[0]) == "nb.part"}
+    for node in kernels:
+        called = [
+            call.func.id for call in ast.walk(node) if isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
+        ]
+        assert all(called.count(name) <= 1 for name in parts), node.name
+    assert parts
+
+
+def test_a_part_is_compiled_with_its_kernel_alone(kernel):
+    """And what it assigns stays its own."""
+    assert kernel("-c", PARTS) == ["True", "0"]
 
 
 def test_a_step_says_so_when_it_is_called_from_python():
@@ -156,6 +179,30 @@ def total(values):
     return add(n, 0) + add(1, 2) + add(values[0], np.int64(3))
 
 print(total(np.arange(5, dtype=np.int32)), len(add.signatures), sum(total.stats.cache_hits.values()))
+"""
+
+PARTS = """
+import numpy as np
+from shoal.kernels import compiler as nb
+
+@nb.part
+def first_above(values, least):
+    n = 0
+    for i in range(len(values)):
+        n += values[i]
+        if n > least:
+            return i
+    return -1
+
+def place(values, least):
+    n = 100
+    at = first_above(values, least)
+    return n + at, least
+
+kernel = nb.njit(nogil=True)(place)
+values, least = np.array([2, 3, 4], np.int32), (-1, 0, 4, 9)
+answers, alone = [kernel(values, n) for n in least], len(first_above.signatures)
+print(answers == [place(values, n) for n in least], alone)
 """
 
 

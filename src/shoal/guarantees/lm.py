@@ -136,11 +136,11 @@ class LmDiversity:
         # More than there are rows changes nothing, and need not be a number that machines have.
         m, l = min(int(self.m), items.longest), min(int(self.l), len(published) + 1)  # noqa: E741
         # The share of a sensitive item is bounded among rows, as whoever has the file can count, and among the people whose they are.
-        whose = {"rows": np.zeros(0, np.int64)}
+        whose: dict[str, npt.NDArray[np.int64] | None] = {"rows": None}
         if published.people is not None:
             whose["people"] = published.people.astype(np.int64)
 
-        def count(who: npt.NDArray[np.int64]) -> Any:
+        def count(who: npt.NDArray[np.int64] | None) -> Any:
             return lambda a, b: count_inferences(
                 items.offsets,
                 items.items,

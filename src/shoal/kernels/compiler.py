@@ -3,7 +3,8 @@
 Numba compiles a callee anew for every type of its arguments, and takes a constant for a type of its own: `walk(rows, 0)` and
 `walk(rows, n)` are two compilations, and an int32 read from an array makes a third. Inside kernels all whole numbers are computed in 64
 bits anyway, so calls from one kernel to another pass them as that. A `step` is for kernels alone: it gets no wrapper to be called from
-Python, which takes long to compile where arguments are tuples of arrays. No kernel gets one to be called from C.
+Python, which takes long to compile where arguments are tuples of arrays. No kernel gets one to be called from C. A `part` is written
+into the one kernel that needs it, and not compiled by itself.
 
 Machine code is also found where it may be read and not written: in an image, `shoal warm` leaves it beside the package.
 """
@@ -62,6 +63,12 @@ def step(function: Function) -> Any:
     # Nothing is found for a call from Python, which then asks for a compilation.
     kernel._insert, kernel._compile_for_args = lambda *entry: None, refuse
     return kernel
+
+
+def part(function: Function) -> Any:
+    """A piece of the kernels that call it, written into each of them instead of being compiled by itself first: for one that is long and
+    called in one place."""
+    return _nb.njit(inline="always")(function)
 
 
 def _fetch(typing: Any, array: Any, at: Any) -> Any:

@@ -315,8 +315,7 @@ def _diverse(task: Task, rows: Rows, part: Baskets, node: Nodes) -> Nodes:
         grouped = np.full(len(node), -1, np.int32)
         grouped[node >= 0] = group.reshape(-1)
         sets = _grouped(part, grouped, len(nodes))
-        every, own = np.arange(len(rows), dtype=np.int64), np.arange(len(nodes), dtype=np.int64)
-        bad = first_bad_set(sets.offsets, sets.items, every, np.ones(len(nodes)), own, promise)
+        bad = first_bad_set(sets.offsets, sets.items, len(nodes), promise)
         if not len(bad):
             return node
         movable = [v for v in nodes[bad].tolist() if v != tree.root] or [v for v in nodes.tolist() if v != tree.root]

@@ -91,7 +91,7 @@ def keep_open(rows, counts, allowed):
     return True
 
 
-@nb.step
+@nb.part
 def _circles(has, allowed):
     """Values that chains of exchanges lead to from each other get the same number."""
     n_values = has.shape[1]
@@ -129,7 +129,7 @@ def _reached(value, out, into):
     return reached
 
 
-@nb.step
+@nb.part
 def _assign(rows, counts, allowed, has):
     """Fill in how many rows of each kind get each value, one for every row; False if that cannot be."""
     n_kinds, n_values = allowed.shape

@@ -7,68 +7,135 @@ anything below it. People are counted in place of rows where these say whose the
 and whoever was counted last is not counted again.
 """
 
+from __future__ import annotations
+
+from typing import NamedTuple
+
 import numpy as np
+import numpy.typing as npt
 
 from shoal.kernels import compiler as nb
 
 SHEET = 1 << 22
 """Counters for (item, sensitive item) that are held at once."""
 
+_FIGURES = 5
+"""What is kept of a pair before the members of its set: class, sensitive item, rows with both, rows with the set, size."""
+
+
+class _Room(NamedTuple):
+    """Arrays for the walk, made where nothing has to be compiled for it."""
+
+    bad: npt.NDArray[np.int64]
+    """Per size of the set, the pairs that tell too much."""
+    kept: npt.NDArray[np.int64]
+    """The surest pairs, a line each."""
+    times: npt.NDArray[np.int64]
+    slot: npt.NDArray[np.int64]
+    holder: npt.NDArray[np.int64]
+    """Per item, the rows or people that hold it, its place among the children, and who was counted last."""
+    told: npt.NDArray[np.int64]
+    told_by: npt.NDArray[np.int64]
+    """Per sensitive item, the rows or people of the class that have it, and who was counted last."""
+    prefix: npt.NDArray[np.int64]
+    n_children: npt.NDArray[np.int64]
+    following: npt.NDArray[np.int64]
+    length: npt.NDArray[np.int64]
+    """Per depth, its item, its children, the next of these, and the rows that hold the prefix."""
+    lists: npt.NDArray[np.int64]
+    children: npt.NDArray[np.int32]
+
+
+def count_inferences(
+    offsets: npt.NDArray[np.int64],
+    items: npt.NDArray[np.int32],
+    n_items: int,
+    sensitive_offsets: npt.NDArray[np.int64],
+    sensitive: npt.NDArray[np.int32],
+    n_sensitive: int,
+    order: npt.NDArray[np.int64],
+    starts: npt.NDArray[np.int64],
+    whose: npt.NDArray[np.int64] | None,
+    first: int,
+    last: int,
+    l: int,  # noqa: E741 (the papers' name)
+    m: int,
+    keep: int,
+    only_one: bool,
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Sets and sensitive items with more than 1/l of the set's rows, in classes [first, last).
+
+    The rows of class c are order[starts[c]:starts[c + 1]]; with `whose` their people are counted. Returns (per size of the
+    set, how many such pairs; and of up to `keep`, the surest first: class, sensitive item, rows with both, rows with the set, size,
+    members).
+    """
+    bounds = starts[first : last + 1]
+    here = order[bounds[0] : bounds[-1]]
+    occurring = np.concatenate(([0], np.cumsum(offsets[here + 1] - offsets[here])))[bounds - bounds[0]]
+    widest = min(n_items, int(np.diff(occurring).max(initial=0)))
+    times, slot = np.zeros((2, n_items), np.int64)
+    prefix, n_children, following, length = np.zeros((4, m + 1), np.int64)
+    room = _Room(
+        bad=np.zeros(m + 1, np.int64),
+        kept=np.full((keep, _FIGURES + max(m, 1)), -1, np.int64),
+        times=times,
+        slot=slot,
+        holder=np.full(n_items, -1, np.int64),
+        told=np.zeros(n_sensitive, np.int64),
+        told_by=np.full(n_sensitive, -1, np.int64),
+        prefix=prefix,
+        n_children=n_children,
+        following=following,
+        length=length,
+        lists=np.empty((m, int(np.diff(bounds).max(initial=0))), np.int64),
+        children=np.empty((m, widest), np.int32),
+    )
+    n_kept = _walk_classes(
+        offsets, items, sensitive_offsets, sensitive, order, starts, whose, first, last, l, m, only_one, room
+    )
+    kept = room.kept[:n_kept]
+    return room.bad, kept[:, :_FIGURES], kept[:, _FIGURES:]
+
 
 @nb.njit(cache=True, nogil=True)
-def count_inferences(
+def _walk_classes(
     offsets,
     items,
-    n_items,
     sensitive_offsets,
     sensitive,
-    n_sensitive,
     order,
     starts,
     whose,
     first,
     last,
-    l,  # noqa: E741 (the papers' name)
+    l,  # noqa: E741
     m,
-    keep,
     only_one,
+    room,
 ):
-    """Sets and sensitive items with more than 1/l of the set's rows, in classes [first, last).
-
-    The rows of class c are order[starts[c]:starts[c + 1]]; with `whose`, not empty, their people are counted. Returns (per size of the
-    set, how many such pairs; and of up to `keep`, the surest first: class, sensitive item, rows with both, rows with the set, size,
-    members).
-    """
-    bad = np.zeros(m + 1, np.int64)
-    kept_figures = np.zeros((keep, 5), np.int64)
-    kept_items = np.full((keep, max(m, 1)), -1, np.int32)
-    kept = 0
-    count = np.zeros(n_items, np.int64)
-    slot = np.zeros(n_items, np.int64)
-    told = np.zeros(n_sensitive, np.int64)
-    by_people = len(whose) > 0
-    told_by, holder = np.full(n_sensitive, -1, np.int64), np.full(n_items, -1, np.int64)  # who was counted last
+    """Fill `bad` and `kept`: how many are kept. What is said of people is compiled where `whose` is not None."""
+    bad, kept, count, slot, holder, told, told_by, prefix, n_children, following, length, lists, children = room
+    n_sensitive = len(told)
+    n_kept = 0
     who = np.int64(-1)
-    prefix = np.full(m + 1, -1, np.int32)
-    n_children = np.zeros(m + 1, np.int64)
-    following = np.zeros(m + 1, np.int64)
-    length = np.zeros(m + 1, np.int64)
     for c in range(first, last):
         size = starts[c + 1] - starts[c]
         members = size
-        if by_people:
+        if whose is not None:
             members = 0
-            told_by[:] = -1
+            for s in range(n_sensitive):
+                told_by[s] = -1
         occurring = 0
         sensitive_here = 0
         for i in range(starts[c], starts[c + 1]):
-            occurring += offsets[order[i] + 1] - offsets[order[i]]
-            if by_people:
-                members += i == starts[c] or whose[order[i]] != who
-                who = whose[order[i]]
-            for p in range(sensitive_offsets[order[i]], sensitive_offsets[order[i] + 1]):
+            row = order[i]
+            occurring += offsets[row + 1] - offsets[row]
+            if whose is not None:
+                members += i == starts[c] or whose[row] != who
+                who = whose[row]
+            for p in range(sensitive_offsets[row], sensitive_offsets[row + 1]):
                 sensitive_here += 1
-                if by_people:
+                if whose is not None:
                     if told_by[sensitive[p]] == who:
                         continue
                     told_by[sensitive[p]] = who
@@ -76,14 +143,14 @@ def count_inferences(
         for s in range(n_sensitive):
             if told[s] * l > members:
                 bad[0] += 1
-                kept = _keep(kept_figures, kept_items, kept, keep, c, s, told[s], members, prefix, 0)
+                n_kept = _keep(kept, n_kept, c, s, told[s], members, prefix, 0)
             told[s] = 0
         if sensitive_here == 0 or occurring == 0 or m == 0:
             continue
-        if only_one and bad.sum() > 0:
-            break
-        lists = np.empty((m, size), np.int64)
-        children = np.empty((m, min(occurring, n_items)), np.int32)
+        if only_one:
+            for s in range(m + 1):
+                if bad[s] > 0:
+                    return n_kept
         for i in range(size):
             lists[0, i] = order[starts[c] + i]
         length[0] = size
@@ -97,8 +164,6 @@ def count_inferences(
                 for i in range(length[depth]):
                     row = lists[depth, i]
                     telling += sensitive_offsets[row + 1] - sensitive_offsets[row]
-                    if by_people:
-                        who = whose[row]
                     for q in range(offsets[row], offsets[row + 1]):
                         item = items[q]
                         if item > above:
@@ -107,17 +172,20 @@ def count_inferences(
                                 slot[item] = n_touched
                                 n_touched += 1
                                 holder[item] = -1
-                            if by_people:
-                                if holder[item] == who:
+                            if whose is not None:
+                                if holder[item] == whose[row]:
                                     continue
-                                holder[item] = who
+                                holder[item] = whose[row]
                             count[item] += 1
                 if telling > 0 and n_touched > 0:
                     width = max(1, min(n_sensitive, SHEET // n_touched))
                     sheet = np.zeros(n_touched * width, np.int32)
-                    counted = np.full(n_touched * width if by_people else 0, -1, np.int64)
+                    if whose is not None:
+                        counted = np.zeros(n_touched * width, np.int64)
                     for low in range(0, n_sensitive, width):
-                        counted[:] = -1
+                        if whose is not None:
+                            for at in range(n_touched * width):
+                                counted[at] = -1
                         for i in range(length[depth]):
                             row = lists[depth, i]
                             for p in range(sensitive_offsets[row], sensitive_offsets[row + 1]):
@@ -126,7 +194,7 @@ def count_inferences(
                                     for q in range(offsets[row], offsets[row + 1]):
                                         if items[q] > above:
                                             at = slot[items[q]] * width + s
-                                            if by_people:
+                                            if whose is not None:
                                                 if counted[at] == whose[row]:
                                                     continue
                                                 counted[at] = whose[row]
@@ -134,21 +202,11 @@ def count_inferences(
                         for t in range(n_touched):
                             item = children[depth, t]
                             for s in range(width):
-                                if sheet[t * width + s] * l > count[item]:
+                                both = sheet[t * width + s]
+                                if both * l > count[item]:
                                     bad[depth + 1] += 1
                                     prefix[depth] = item
-                                    kept = _keep(
-                                        kept_figures,
-                                        kept_items,
-                                        kept,
-                                        keep,
-                                        c,
-                                        low + s,
-                                        np.int64(sheet[t * width + s]),
-                                        count[item],
-                                        prefix,
-                                        depth + 1,
-                                    )
+                                    n_kept = _keep(kept, n_kept, c, low + s, both, count[item], prefix, depth + 1)
                                 sheet[t * width + s] = 0
                 for t in range(n_touched):
                     count[children[depth, t]] = 0
@@ -177,31 +235,24 @@ def count_inferences(
             depth += 1
             length[depth] = held
             fresh = True
-    return bad, kept_figures[:kept], kept_items[:kept]
+    return n_kept
 
 
-@nb.njit(cache=True, nogil=True)
-def _keep(figures, items, kept, keep, c, s, both, support, prefix, size):
+@nb.step
+def _keep(kept, n_kept, c, s, both, support, prefix, size):
     """Insert a pair among the kept ones if it is surer than the last; earlier ones win ties."""
-    if keep == 0:
-        return kept
-    if kept == keep:
-        if both * figures[keep - 1, 3] <= figures[keep - 1, 2] * support:
-            return kept
+    keep, length = kept.shape
+    if n_kept == keep:
+        if keep == 0 or both * kept[keep - 1, 3] <= kept[keep - 1, 2] * support:
+            return n_kept
     else:
-        kept += 1
-    at = kept - 1
-    while at > 0 and both * figures[at - 1, 3] > figures[at - 1, 2] * support:
-        for i in range(5):
-            figures[at, i] = figures[at - 1, i]
-        for i in range(items.shape[1]):
-            items[at, i] = items[at - 1, i]
+        n_kept += 1
+    at = n_kept - 1
+    while at > 0 and both * kept[at - 1, 3] > kept[at - 1, 2] * support:
+        for i in range(length):
+            kept[at, i] = kept[at - 1, i]
         at -= 1
-    figures[at, 0] = c
-    figures[at, 1] = s
-    figures[at, 2] = both
-    figures[at, 3] = support
-    figures[at, 4] = size
-    for i in range(items.shape[1]):
-        items[at, i] = prefix[i] if i < size else -1
-    return kept
+    kept[at, 0], kept[at, 1], kept[at, 2], kept[at, 3], kept[at, 4] = c, s, both, support, size
+    for i in range(_FIGURES, length):
+        kept[at, i] = prefix[i - _FIGURES] if i - _FIGURES < size else -1
+    return n_kept

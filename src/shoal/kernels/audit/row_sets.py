@@ -59,7 +59,7 @@ def _hash(offsets, items, row, key):
     return value ^ (value >> np.uint64(32))
 
 
-@nb.step
+@nb.part
 def _are_equal(offsets, items, one, other):
     length = offsets[one + 1] - offsets[one]
     if offsets[other + 1] - offsets[other] != length:

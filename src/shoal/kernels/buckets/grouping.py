@@ -470,7 +470,7 @@ def _exchange(rows, p, s, k):
     return not rows.excluded[k, rows.value[p]] and not rows.excluded[rows.kind[p], s]
 
 
-@nb.step
+@nb.part
 def _exchangeable(rows, s, k, chains, g, counted, seen, stamp):
     """The values that count and that a row of value s and kind k can get by exchange with one other row of its group, and its own: all
     are valid."""

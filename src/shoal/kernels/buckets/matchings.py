@@ -63,7 +63,7 @@ def valid_pairs(rows, wanted, allowed):
     return True
 
 
-@nb.step
+@nb.part
 def _matched(rows, wanted, allowed, flow):
     """Fill in a flow that matches every row; False if there is none."""
     n_kinds, n_values = allowed.shape
@@ -141,7 +141,7 @@ def _matched(rows, wanted, allowed, flow):
     return True
 
 
-@nb.step
+@nb.part
 def _components(allowed, flow):
     """The strongly connected component of each kind and then of each value (Tarjan): kinds lead to the values they may take, values
     to the kinds that take them."""

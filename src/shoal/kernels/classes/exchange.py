@@ -235,7 +235,7 @@ def halves(g, c):
     return np.int64(g.having[c, g.size[c] // 2]) if g.size[c] % 2 == 0 else np.int64(0)
 
 
-@nb.step
+@nb.part
 def centre_lists(g):
     """The lists of a group without bitmaps; empty ones for the others."""
     n_items = g.counts.shape[1]

@@ -154,7 +154,7 @@ def traces_of(rows, tokens, n, traces, at):
     return found
 
 
-@nb.step
+@nb.part
 def _bad_among_few(rows, tokens, n, k, room):
     """As `bad_rows`, from how many rows hold each part of the set."""
     counts, words = room.counts, room.words

@@ -260,7 +260,7 @@ def find_conflicts(gathered, support_of, crowd_of, people, first, last, k, m, re
     return clashes[:n_clashes], steps
 
 
-@nb.step
+@nb.part
 def open_free_frame(walk, depth, n_touched, k, support, prefix, above, found):
     """As `open_frame`, without tokens whose node above conflicts with one of the prefix."""
     child, top = walk.last[depth], walk.top[depth]
@@ -319,7 +319,7 @@ def set_bit(bits, v, u):
     bits[v, u >> 6] |= np.uint64(1) << np.uint64(u & 63)
 
 
-@nb.step
+@nb.part
 def put_clash(table, clashes, n_clashes, said, n_said):
     """Keep a clash unless it is there already: (table of places, clashes, how many)."""
     m = clashes.shape[1]

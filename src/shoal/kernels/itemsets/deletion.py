@@ -299,7 +299,7 @@ def _count_beside(rows, scratch, n_living, later_only):
     return n_touched
 
 
-@nb.step
+@nb.part
 def _rare_pairs(rows, scratch, token, n_living, few, later_only, occ_row, occ, n_occ):
     """Report the rows held in which the token stands with one that it has in fewer than k of them; if there are `few`, with a near one."""
     offsets, tok, alive, k = rows.offsets, rows.tok, rows.alive, rows.k
@@ -518,7 +518,7 @@ def find_rare_sets(rows, scratch, asked, first, last, later_only):
     return occ_row[:n_occ], occ[: n_occ * m]
 
 
-@nb.step
+@nb.part
 def _are_few(rows, asked, i):
     """Whether the sets of token i that is asked for and what is near it are looked up faster than its rows are walked over."""
     subsets = 1.0
@@ -527,7 +527,7 @@ def _are_few(rows, asked, i):
     return asked.near_from[i] >= 0 and subsets * LOOK_UP < width(rows.under, asked.tokens[i])
 
 
-@nb.step
+@nb.part
 def _put_alone(held, n_held, m, token, occ_row, occ, n_occ):
     """Report the rows held, in which the token is rare by itself."""
     if n_occ + n_held > len(occ_row):
@@ -540,7 +540,7 @@ def _put_alone(held, n_held, m, token, occ_row, occ, n_occ):
     return occ_row, occ, n_occ
 
 
-@nb.step
+@nb.part
 def _mark_near(asked, i, is_near):
     """Give what is near token i that is asked for the last stamp, a new one."""
     is_near[-1] += 1
@@ -548,7 +548,7 @@ def _mark_near(asked, i, is_near):
         is_near[asked.near[e]] = is_near[-1]
 
 
-@nb.step
+@nb.part
 def rare_near(rows, seen, asked, i, occ_row, occ, n_occ):
     """Occurrences of rare itemsets of token i that is asked for and up to m - 1 of those near it.
 
@@ -616,7 +616,7 @@ def rare_near(rows, seen, asked, i, occ_row, occ, n_occ):
     return occ_row, occ, n_occ
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.part
 def cheapest_hit(sets, n_sets, m, weight, hits, chosen):
     """Tokens that hit all the given sets, greedily by sets hit per weight, ties to the smaller number;
     then those that turn out not to be needed are left out again: how many. `hits` is a counter per token, all 0."""
@@ -721,7 +721,7 @@ def _sink(heap, n, at, known, tokens, weight):
     heap[at] = moving
 
 
-@nb.step
+@nb.part
 def _by_row(occ_row, n_rows):
     """Row and place of each occurrence in one number, by row: counted where there are many, else sorted."""
     keys = np.empty(len(occ_row), np.int64)
@@ -977,7 +977,7 @@ def _people_of_entries(people, held, n_held, n_entries):
     return of_entry
 
 
-@nb.step
+@nb.part
 def _living_and_dead(rows, scratch, token, everywhere, candidate, row_of):
     """As `_living`, and the places and rows where the token has been deleted and may be put back: how many of either, and the latter."""
     offsets, tok, alive, places = rows.offsets, rows.tok, rows.alive, rows.places
@@ -1018,7 +1018,7 @@ def mark_beside(rows, places, is_beside):
             p += 1
 
 
-@nb.step
+@nb.part
 def _with_row(rows, is_near, row, token, size, n_entries, mini, entries):
     """Append the living tokens of a row that are near, but one, numbered by its place in the small database."""
     offsets, tok, alive = rows.offsets, rows.tok, rows.alive
@@ -1130,7 +1130,7 @@ def try_move(rows, scratch, prices, top, parts, room, anew, quick, enough, at_mo
     return stays, loss, gone
 
 
-@nb.step
+@nb.part
 def _take_out(rows, scratch, lost, top, anew):
     """Take the tokens below `top` out of the rows; with `anew`, let what has been deleted there stand again.
 
@@ -1191,7 +1191,7 @@ def _take_out(rows, scratch, lost, top, anew):
     return change, revived[:n_revived], loss, gone
 
 
-@nb.step
+@nb.part
 def _put_in(rows, prices, parts):
     """Let the items under each part stand as that part: what it costs."""
     offsets, tok, weight, cost, alive = rows.offsets, rows.tok, rows.weight, rows.cost, rows.alive
@@ -1235,7 +1235,7 @@ def _take_back(rows, change):
             p += 1
 
 
-@nb.step
+@nb.part
 def _with_tokens(asked, tokens):
     """The same asked for, and behind it some tokens beside which everything matters."""
     n = len(asked.tokens)

@@ -301,7 +301,7 @@ def clashes(nodes, search, v, candidates):
     return False
 
 
-@nb.step
+@nb.part
 def open_the_safe(nodes, search, level, trail):
     """Open every candidate below an open node (or at the top) that weighs as much as all candidates in conflict with it together."""
     candidates = search.candidates[level]
@@ -330,7 +330,7 @@ def open_the_safe(nodes, search, level, trail):
     return trail
 
 
-@nb.step
+@nb.part
 def undecided_branch(nodes, search, level, branches):
     """(a branch that may yet be dropped or not, or -1; what is dropped already; what is if the undecided ones are, too)."""
     candidates = search.candidates[level]

@@ -115,7 +115,7 @@ def put_set(sets, n_sets, m, prefix, size):
     return sets
 
 
-@nb.step
+@nb.part
 def mark_holders(tails, places, ends, begin, end, crowd, k, exposed):
     """Mark the rows that have one of the rare tokens behind their place."""
     for i in range(begin, end):

@@ -44,7 +44,7 @@ def expected_rows(offsets, tokens, group, weight, mask, void, wanted):
     return total
 
 
-@nb.step
+@nb.part
 def _chance(present, absent, void):
     """That a non-empty subset of s items holds some given items and lacks some others: 2^(s-p-a) / (2^s - 1), less one set if p = 0."""
     share = 0.5 ** _ones(present | absent)

@@ -39,7 +39,7 @@ def entry_of(entries, p, item):
     return low if low < end and entries.old[low] == item else -1
 
 
-@nb.step
+@nb.part
 def marks_of(entries, p, mark):
     n = 0
     for e in range(entries.offsets[p], entries.offsets[p + 1]):
@@ -224,7 +224,7 @@ def hold_back(entries, sets, inside, mark, held, leaving, losing, k):
     return undone
 
 
-@nb.step
+@nb.part
 def come_back(entries, p, inside, mark, held, leaving):
     """Person p does not leave after all."""
     leaving[p], inside[p] = 0, 1
@@ -232,7 +232,7 @@ def come_back(entries, p, inside, mark, held, leaving):
         mark[e] = held[e]
 
 
-@nb.step
+@nb.part
 def past_of(entries, p):
     """How many items of the person were published before."""
     n = 0
@@ -257,7 +257,7 @@ def len_of(entries, item):
     return entries.starts[item + 1] - entries.starts[item]
 
 
-@nb.step
+@nb.part
 def count_bits(pattern):
     n = 0
     while pattern:
@@ -266,7 +266,7 @@ def count_bits(pattern):
     return n
 
 
-@nb.step
+@nb.part
 def cheapest_part(codes, wanted, bare, by_pattern, support, n, k):
     """Which marked members of a set go: the fewest, then the rarest, that leave nothing or join a crowd; all, if none does."""
     best, least = wanted, np.int64(1) << 62

@@ -67,21 +67,16 @@ def shortfall(demands, counts, size):
             for v in range(first, last):
                 different += counts[v] > 0
             lacking += max(0.0, (bound - different) / bound)
-        elif kind == FREQUENCY:
-            most = 0
-            for v in range(first, last):
-                most = max(most, counts[v])
-            lacking += max(0.0, ((most + counts[unknown]) * bound - size) / size)
         elif kind == PEOPLE:
             lacking += max(0.0, (bound - counts[unknown]) / bound)
-        elif kind >= SHARE_OF_PEOPLE:
-            people, most = counts[0], 0
+        elif kind == FREQUENCY or kind >= SHARE_OF_PEOPLE:
+            whole, most = size if kind == FREQUENCY else counts[0], 0
             for v in range(first, last):
                 most = max(most, counts[v])
-            if kind == SHARE_OF_PEOPLE:
-                lacking += max(0.0, ((most + counts[unknown]) * bound - people) / people)
-            elif most == people:
-                lacking += 1.0 / people
+            if kind != NOT_ALL_PEOPLE:
+                lacking += max(0.0, ((most + counts[unknown]) * bound - whole) / whole)
+            elif most == whole:
+                lacking += 1.0 / whole
         else:
             far = _distance(demands.table, counts, size, unknown, last, kind)
             if far > bound + _SLACK:
@@ -89,7 +84,7 @@ def shortfall(demands, counts, size):
     return lacking
 
 
-@nb.step
+@nb.part
 def _distance(table, counts, size, unknown, last, kind):
     """The earth mover's distance between these rows and the table, in one block."""
     if kind == EQUAL:
@@ -195,7 +190,7 @@ def demanded_groups(metric, points, tuple_of, order, k, demands, reach):
     return group, n_groups
 
 
-@nb.step
+@nb.part
 def _take_in(demands, counts, member, size, lacking, r):
     """(size, what is lacking) after record r has come in, if that helps: in place of the farthest of those for which it helps most."""
     count_row(demands, counts, r, 1)
@@ -331,7 +326,7 @@ def _best_partner(metric, groups, c, k, demands, counts):
     return cheapest, cheapest_cost
 
 
-@nb.step
+@nb.part
 def _best_homes(metric, points, tuple_of, groups, poor, c, demands, counts, home, most):
     """What it costs to put the records of a group, one by one, into others that then lack nothing; infinite from `most` on."""
     total = -groups.size[c] * groups.cost[c]

@@ -77,6 +77,23 @@ class Work(NamedTuple):
     logs: npt.NDArray[np.float64]
 
 
+class Walk(NamedTuple):
+    """Scratch of a walk over sets of groups, by size of the set, by row or by group."""
+
+    held: npt.NDArray[np.bool_]
+    lists: npt.NDArray[np.int32]
+    """The rows that hold the first 1, 2, ... groups of the set."""
+    length: npt.NDArray[np.int64]
+    children: npt.NDArray[np.int32]
+    n_children: npt.NDArray[np.int64]
+    following: npt.NDArray[np.int64]
+    times: npt.NDArray[np.int64]
+    seen: npt.NDArray[np.int64]
+    slot: npt.NDArray[np.int64]
+    told: npt.NDArray[np.int64]
+    """Per sensitive item."""
+
+
 @nb.njit(cache=True, nogil=True)
 def joined_items(offsets, items, rows, weight, k, m, by_size):
     """(items, group): the distinct items of the given rows, ascending, and the group of each, numbered from 0.
@@ -106,18 +123,29 @@ def settled_groups(offsets, items, rows, weight, given, promise, by_size):
     return _numbered(groups.of_item)
 
 
-@nb.njit(cache=True, nogil=True)
-def first_bad_set(offsets, items, rows, weight, given, promise):
-    """One item of each group of a bad set, by its place among the items of the rows; empty if there is no bad set."""
-    local, data = _laid_out(offsets, items, rows, len(weight))
-    groups = _groups(data, local, given, weight)
+def first_bad_set(
+    offsets: npt.NDArray[np.int64], items: npt.NDArray[np.int32], n_items: int, promise: Promise
+) -> npt.NDArray[np.int64]:
+    """The items of a bad set where each is a group by itself; empty if there is none. A row has each of its items once."""
+    rows = np.arange(len(offsets) - 1, dtype=np.int64)
+    item_start = np.concatenate(([0], np.cumsum(np.bincount(items, minlength=n_items)))).astype(np.int64)
+    item_rows = np.repeat(rows.astype(np.int32), np.diff(offsets))[np.argsort(items, kind="stable")]
+    own, nothing = np.arange(n_items, dtype=np.int32), np.full(n_items, -1, np.int32)
+    data = Data(rows, offsets, items, item_start, item_rows)
     members = np.empty(max(promise.m, 1), np.int64)
-    for g in range(len(local)):
-        if groups.alive[g]:
-            size = _bad_set(data, groups, promise, g, members)
-            if size > 0:
-                return members[:size]
-    return members[:0]
+    walk = _walk.py_func(len(rows), n_items, len(members), promise.n_sensitive)  # nothing to compile for a few arrays
+    size = _first_bad_set(data, own, own, nothing, promise, walk, members)
+    return members[:size]
+
+
+@nb.njit(cache=True, nogil=True)
+def _first_bad_set(data, group, head, following, promise, walk, members):
+    """The size of the first bad set, which is written to `members`; 0 if there is none."""
+    for g in range(len(head)):
+        size = _bad_set(data, group, head, following, promise, walk, g, members)
+        if size > 0:
+            return size
+    return 0
 
 
 @nb.njit(cache=True, nogil=True)
@@ -161,6 +189,22 @@ def _work(n_rows, n, k):
         logs[i] = np.log2(np.float64(i))
     stamps = np.full(n_rows, -1, np.int64), np.full(n, -1, np.int64)
     return Work(stamps[0], stamps[1], np.zeros(n, np.int64), np.empty(n, np.int64), logs)
+
+
+@nb.njit(cache=True, nogil=True)
+def _walk(n_rows, n, m, n_sensitive):
+    return Walk(
+        np.empty(n_rows, np.bool_),
+        np.empty((m, n_rows), np.int32),
+        np.zeros(m, np.int64),
+        np.empty((m, n), np.int32),
+        np.zeros(m, np.int64),
+        np.zeros(m, np.int64),
+        np.zeros(n, np.int64),
+        np.full(n, -1, np.int64),
+        np.empty(n, np.int64),
+        np.zeros(n_sensitive, np.int64),
+    )
 
 
 @nb.step
@@ -316,7 +360,7 @@ def _living(alive):
     return live[:n_live]
 
 
-@nb.step
+@nb.part
 def _settle_singles(data, groups, work, k, by_size):
     """The rarest group below k joins the partner that costs least, until there is none."""
     support = groups.support
@@ -468,17 +512,18 @@ def _settle_pairs(data, groups, work, k, by_size):
             pair[live[e], i] = pair[i, live[e]]
 
 
-@nb.step
+@nb.part
 def _settle_sets(data, groups, work, promise, by_size):
     """Join groups until no set of at most m of them is rare or, with l > 1, says too much about a sensitive item."""
     support, alive, logs, count = groups.support, groups.alive, work.logs, work.times
     members = np.empty(promise.m, np.int64)
+    walk = _walk(len(data.rows), len(alive), promise.m, promise.n_sensitive)
     again = True
     while again:
         again = False
         for g in range(len(alive)):
             while alive[g]:
-                size = _bad_set(data, groups, promise, g, members)
+                size = _bad_set(data, groups.of_item, groups.head, groups.following, promise, walk, g, members)
                 if size == 0:
                     break
                 again = promise.l > 1
@@ -501,22 +546,23 @@ def _settle_sets(data, groups, work, promise, by_size):
                 _join(groups, one, other, both)
 
 
-@nb.step
-def _bad_set(data, groups, promise, g, members):
+@nb.part
+def _bad_set(data, group, head, following, promise, walk, g, members):
     """The size of a bad set of at most m groups, of which g is the first, written to `members`; 0 if there is none."""
     rows, row_start, row_items, item_start, item_rows = data
-    group, head, following = groups.of_item, groups.head, groups.following
     k, m, l, sensitive_offsets, sensitive, n_sensitive = promise  # noqa: E741
-    n_rows, n = len(rows), len(group)
-    held = np.zeros(n_rows, np.bool_)
+    held, lists, length, children, n_children, following_child, count, seen, slot, told = walk
+    n_rows = len(rows)
+    for row in range(n_rows):
+        held[row] = False
+    for s in range(n_sensitive):
+        told[s] = 0
     item = head[g]
     while item >= 0:
         for p in range(item_start[item], item_start[item + 1]):
             held[item_rows[p]] = True
         item = following[item]
-    lists = np.empty((m, n_rows), np.int32)  # the rows that hold the first 1, 2, ... groups of the set
-    length = np.zeros(m, np.int64)
-    told = np.zeros(n_sensitive, np.int64)
+    length[0] = 0
     for row in range(n_rows):
         if held[row]:
             lists[0, length[0]] = row
@@ -532,12 +578,6 @@ def _bad_set(data, groups, promise, g, members):
             return 1
     if m == 1:
         return 0
-    children = np.empty((m, n), np.int32)
-    n_children = np.zeros(m, np.int64)
-    following_child = np.zeros(m, np.int64)
-    count = np.zeros(n, np.int64)
-    seen = np.full(n, -1, np.int64)
-    slot = np.empty(n, np.int64)
     depth = 0
     fresh = True
     while depth >= 0:

@@ -243,7 +243,7 @@ def _inferences(block: Block, items: Baskets, sensitive: Baskets, how: tuple[int
         len(sensitive.vocabulary),
         order,
         starts,
-        np.zeros(0, np.int64),
+        None,
         0,
         len(block.sizes),
         *how,
