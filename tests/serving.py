@@ -54,7 +54,7 @@ def violations(page: Any) -> list[tuple[str, str]]:
         from axe_playwright_python.sync_playwright import Axe
     except ImportError:
         return []
-    ours = {"exclude": [[".q-loading-bar"]]}  # Quasar's own bar at the top of a page that loads
+    ours = {"exclude": [["#q-loading-bar"], [".q-loading-bar"]]}  # Quasar's own bar at the top of a page that loads
     found = Axe().run(page, context=ours).response["violations"]
     return [(one["id"], node["html"][:200]) for one in found for node in one["nodes"]]
 

@@ -179,7 +179,9 @@ def within_reach(page: Any, model: str) -> None:
         return
     size = page.viewport_size
     for scheme in ("dark", "light") if model == "km" else ("light",):
-        page.emulate_media(color_scheme=scheme)
+        page.emulate_media(
+            color_scheme=scheme, reduced_motion="reduce"
+        )  # else colours fade from one theme to the other
         assert violations(page) == []
     page.set_viewport_size({"width": 390, "height": 800})
     until(lambda: page.evaluate("document.documentElement.scrollWidth") <= 390)

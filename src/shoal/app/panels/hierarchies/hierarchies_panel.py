@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -102,6 +102,8 @@ class Trees:
         self.loaded: Loaded | Job | None = None
         self.trouble: str | None = None
         self.bench: Workbench | None = None
+        self.known: tuple[Loaded, Sequence[tuple[str, str]]] | None = None
+        """A tree, and what there is to know about it."""
         self.better: ColumnFit | None = None
         self.refused: tuple[Path | None, str, bool] | None = None
         """What was not taken (a file, or None for a parameter), why, and whether a root would help."""
@@ -121,9 +123,12 @@ class Trees:
 
     async def _note(self) -> None:
         """Adds what there is to know about the tree, which is counted once the tree is there to look at."""
-        if self.bench is not None and isinstance(self.loaded, Loaded):
+        loaded = self.loaded
+        if isinstance(loaded, Loaded):
             k = self.project.draft.get("guarantee", {}).get("k") if self.tree.need.model == "km" else None
-            self.bench.note(await asyncio.to_thread(self.loaded.notes, k))
+            self.known = loaded, await asyncio.to_thread(loaded.notes, k)
+            if self.bench is not None and self.bench.loaded is loaded:  # the page may be drawn before this, or after
+                self.bench.note(self.known[1])
 
     async def _load(self) -> None:
         """Loads the tree of the column, and remembers how it fits the data."""
@@ -300,6 +305,8 @@ class Trees:
                 await self._show_anew(focus=True)
 
             self.bench = Workbench(self.tree, self.loaded, self._build_steps, again, self.view.jobs.warm, self._offer())
+            if self.known is not None and self.known[0] is self.loaded:
+                self.bench.notes = self.known[1]
             self.bench.build()
         elif (number := learned_number(self.tree.spec)) is not None:
             self._build_learning(number)
