@@ -451,6 +451,26 @@ def test_columns_of_one_table_have_different_names_and_one_length():
         Records((one,))["b"]
 
 
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ("39,F,a\n", ()),
+        ("39,,\n,,a\n", ()),
+        (
+            "39,F,a\n,,\n",
+            ("1 row holds nothing, and counts as a record like any other; unless it is about people, take it out",),
+        ),
+        (
+            ",,\n39,F,a\n, ,\n",
+            ("2 rows hold nothing, and count as records like any other; unless they are about people, take them out",),
+        ),
+    ],
+)
+def test_rows_that_hold_nothing_are_counted_in_a_note(table, lines, said):
+    source = load_records(table(f"age,sex,items\n{lines}"), quasi="age,sex", items="items")
+    assert tuple(note for note in source.notes if "nothing" in note) == said
+
+
 def test_rows_can_be_taken():
     records = Records((Column.from_texts("a", "quasi", ["1", "2", "3"]),), Baskets.from_rows([["x"], ["y"], []]))
     taken = records.take(np.array([2, 0]))

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.errors import InputError, Message, option
+from shoal.errors import InputError, Message, number_of, option
 from shoal.limits import Room
 from shoal.records.baskets import Baskets
 from shoal.records.joining import join_rows, joined_note, numbered_by_first_row
@@ -180,6 +180,7 @@ def assemble(
         records = replace(_with_sets(tuple(columns), sets, roles, table), people=people)
         notes += tuple(lookalike_note(records.items_name, records.items.vocabulary if records.items else ()))
         separator = sets[0].separator
+    notes += _empty_rows_note(records)
     if same:
         record, first = numbered_by_first_row(same[0].owners()[0])
         records = join_rows(records, record, first, source)
@@ -441,6 +442,21 @@ def _encoded(cells: pa.Array) -> pa.DictionaryArray:
         again = texts.dictionary_encode()  # 0 and -0 have two places, and may have one text
         return pa.DictionaryArray.from_arrays(again.indices.take(numbers.indices), again.dictionary)
     return pc.fill_null(as_text(cells), MISSING).dictionary_encode()
+
+
+def _empty_rows_note(records: Records) -> tuple[str, ...]:
+    """A word about rows without anything in them, which lines of separators alone become, and which would help to fill a crowd."""
+    if len(records.names) < 2:
+        return ()
+    there = np.zeros(len(records), np.bool_) if records.items is None else records.items.lengths > 0
+    for column in records.columns:
+        there |= column.filled
+    empty = len(records) - int(np.count_nonzero(there))
+    if not empty:
+        return ()
+    said = number_of(empty, "row holds nothing, and counts as a record", "rows hold nothing, and count as records")
+    they, them = ("it is", "it") if empty == 1 else ("they are", "them")
+    return (f"{said} like any other; unless {they} about people, take {them} out",)
 
 
 def number_notes(column: Column, counts: npt.NDArray[np.int64], said: bool) -> list[str]:
