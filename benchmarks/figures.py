@@ -211,6 +211,19 @@ def snapshots_table(results: Results) -> str:
     return table([{**row, "patients": f"{row['patients']:,}"} for row in rows])
 
 
+def batches_table(results: Results) -> str:
+    """What 52 batches keep, in a series and without."""
+    ways = {"series": "in a series", "hybrid": "each by itself, `hybrid`", "local": "each by itself, `local`"}
+    kept = ("information kept", "rows waiting, on average", "at most", "CPU s, first", "CPU s, later")
+    return table(
+        [
+            {"data": row["data"], "rows a batch": f"{row['rows']:,}", "way": ways[row["way"]]}
+            | {name: row[name] for name in kept}
+            for row in results["series"].rows
+        ]
+    )
+
+
 FIGURES: dict[str, Callable[[Results], str]] = {
     "split-below-pta": split_below_pta,
     "hybrid-diagnoses": hybrid_diagnoses,
@@ -224,6 +237,7 @@ FIGURES: dict[str, Callable[[Results], str]] = {
     "short-comparison": short_comparison,
     "worth-table": worth_table,
     "snapshots": snapshots_table,
+    "batches": batches_table,
     "worth-comparison": worth_comparison,
     "worth-prices": worth_prices,
     "worth-deletions": worth_deletions,

@@ -281,7 +281,8 @@ def test_a_long_table_needs_an_id(tmp_path):
 
 
 def test_a_long_table_has_nothing_to_separate(tmp_path):
-    assert "leave out separator= or id=" in refused(tmp_path, "x.csv", "id,item\n1,a\n", id="id", separator=" ")
+    told = refused(tmp_path, "x.csv", "id,item\n1,a\n", id="id", separator=" ", format="long")
+    assert "a long table has one item per row; leave out separator=" in told
 
 
 # JSON lines
