@@ -217,9 +217,9 @@ class Reading(TypedDict, total=False):
         Option(
             READING,
             Text(),
-            "The column that says which rows belong together: of a long table, an item each; with --separator, or in a table with columns "
-            "that others may know, rows to be joined to one record, with all of their items and the values that they share. Its values are "
-            "not published.",
+            "The column that says which rows belong together: of a long table, an item each; where it is said what separates the items of "
+            "a cell, or in a table with columns that others may know, rows to be joined to one record, with all of their items and the "
+            "values that they share. Its values are not published.",
             "COL",
             place=("the role id",),
         ),
