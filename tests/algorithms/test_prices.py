@@ -2,6 +2,7 @@
 
 from itertools import chain, combinations, product
 from math import log2
+from threading import Barrier
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 import naive
 from shoal.algorithms import algorithm
+from shoal.algorithms.km import lower_bound
 from shoal.algorithms.km.lower_bound import least_at_nodes
 from shoal.algorithms.km.lower_bound import least_loss as least_loss_of
 from shoal.algorithms.km.problem import Problem, cut_loss
@@ -17,6 +19,9 @@ from shoal.algorithms.recoding import Options
 from shoal.errors import InputError
 from shoal.guarantees.km import KmAnonymity
 from shoal.hierarchy.tree import Hierarchy
+from shoal.kernels.itemsets.charges import charge_sets
+from shoal.kernels.itemsets.deletion import about_all, find_rare, new_scratch
+from shoal.kernels.parallel import even_blocks
 from shoal.price.levels import PRICES, price_for
 from shoal.price.ncp import leaf_occurrences
 from strategies import baskets_of, naive_tree, worlds
@@ -216,3 +221,42 @@ def test_rare_pairs_raise_the_bound():
     problem = Problem(baskets_of(rows, hierarchy), KmAnonymity(5, 2), hierarchy)
     assert least_loss_of(problem) == pytest.approx(2 / sum(map(len, rows)), rel=1e-5)
     assert least_loss_of(problem, effort=-1) == 0
+
+
+@settings(max_examples=60, deadline=None)
+@given(worlds(min_leaves=2, max_leaves=6, max_rows=12), st.sampled_from([-1, 5, 20, 80, float("inf")]))
+def test_the_bound_is_the_same_for_any_number_of_threads(world, effort):
+    """Parts are found several at a time, but charged one by one, up to the effort."""
+    hierarchy, rows, k, m = world
+    problem = Problem(baskets_of(rows, hierarchy), KmAnonymity(k, m), hierarchy, threads=1)
+    rare, charged, made = problem.token_rows(np.arange(hierarchy.n_leaves, dtype=np.int32)), 0, 0
+    asked = about_all(np.unique(problem.leaf))
+    accounts = lower_bound.Accounts(
+        np.full(len(rare.tok), problem.price.deletion, np.int64),
+        least_at_nodes(problem),
+        np.zeros(hierarchy.n_nodes + 1, np.int64),
+    )
+    for size in range(min(2, m), m + 1):
+        for block in even_blocks(problem.support[asked.tokens] + 1.0, lower_bound.BLOCKS):
+            if made <= effort:
+                scratch = new_scratch(hierarchy.n_nodes, len(rows), m)
+                found = find_rare(rare._replace(m=size), scratch, asked, *block, True)
+                charged += charge_sets(rare._replace(m=size), accounts, hierarchy.parent, *found)
+                made += int(scratch.work[0])
+    assert lower_bound._for_sets(problem, effort) == charged
+    problem.threads = 3
+    assert lower_bound._for_sets(problem, effort) == charged
+
+
+def test_two_threads_look_for_what_raises_the_bound(monkeypatch):
+    both = Barrier(2, timeout=60)
+
+    def find_together(*asked):
+        both.wait()
+        return find_rare(*asked)
+
+    monkeypatch.setattr(lower_bound, "find_rare", find_together)
+    hierarchy = Hierarchy.from_parents([4, 4, 5, 5, 6, 6, -1], ["a", "c", "b", "d", "ac", "bd", "all"])
+    problem = Problem(baskets_of([{0, 1, 2, 3}] * 9, hierarchy), KmAnonymity(5, 2), hierarchy, threads=2)
+    assert len(even_blocks(problem.support[np.unique(problem.leaf)] + 1.0, lower_bound.BLOCKS)) % 2 == 0
+    assert least_loss_of(problem) == 0

@@ -17,18 +17,22 @@ as they can be; that is not the largest sum there is, but a quick one, and valid
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
 from shoal.algorithms.km.problem import Problem
 from shoal.kernels.itemsets.charges import Accounts, charge_sets
 from shoal.kernels.itemsets.deletion import about_all, find_rare, new_scratch
-from shoal.kernels.parallel import even_blocks
+from shoal.kernels.parallel import default_threads, even_blocks, over_blocks
 from shoal.price.information import entropy_bits
 from shoal.price.levels import BIT
 
 BLOCKS = 64
 """Parts in which rare sets are found and charged, so that they need not be held all at once."""
+TOGETHER = 4
+"""The most parts that are found at a time, by a thread each."""
 
 
 def least_loss(problem: Problem, effort: float = float("inf")) -> float:
@@ -61,21 +65,30 @@ def _for_sets(problem: Problem, effort: float) -> int:
     """What rare sets cost, by charges on those that are found within the effort."""
     h, baskets = problem.hierarchy, problem.baskets
     rows = problem.token_rows(np.arange(h.n_leaves, dtype=np.int32))
-    scratch = new_scratch(h.n_nodes, len(baskets), problem.m, problem.people)
     accounts = Accounts(
         np.full(len(rows.tok), problem.price.deletion, np.int64),
         least_at_nodes(problem),
         np.zeros(h.n_nodes + 1, np.int64),
     )
     asked = about_all(np.unique(problem.leaf))
-    charged = 0
+
+    def rare(first: int, last: int) -> Any:
+        scratch = new_scratch(h.n_nodes, len(baskets), problem.m, problem.people)
+        return *find_rare(among, scratch, asked, first, last, True), int(scratch.work[0])
+
+    charged = made = 0
+    together = min(problem.threads or default_threads(), TOGETHER)
     # Small sets first: of those that share an account they leave more to the others.
     for size in range(min(2, problem.m), problem.m + 1):
         among = rows._replace(m=size)
-        for first, last in even_blocks(problem.support[asked.tokens] + 1.0, BLOCKS):
-            if scratch.work[0] > effort:
-                return charged
-            charged += int(charge_sets(among, accounts, h.parent, *find_rare(among, scratch, asked, first, last, True)))
+        blocks = even_blocks(problem.support[asked.tokens] + 1.0, BLOCKS)
+        for at in range(0, len(blocks), together):
+            for occ_row, occ, steps in over_blocks(rare, blocks[at : at + together], problem.threads):
+                # What is found beyond the effort is not charged: the answer is the same for any number of threads.
+                if made > effort:
+                    return charged
+                charged += int(charge_sets(among, accounts, h.parent, occ_row, occ))
+                made += steps
     return charged
 
 

@@ -374,12 +374,14 @@ def walk_rare(tails, entries, n_first, token, k, m, n_counted, report_from, walk
             work[0] += stop - places[i]
             each = np.int64(row < n_counted) + (np.int64(row >= report_from) << 32)
             support += each & 1
-            for p in range(places[i] + 1, stop):
-                before = tally[tails[p]]
-                touched[n_touched] = tails[p]
+            # (An index without a sign is not asked whether it counts from the end.)
+            for p in range(np.uint64(places[i] + 1), np.uint64(stop)):
+                item = np.uint32(tails[p])
+                before = tally[item]
+                touched[np.uint64(n_touched)] = item
                 n_touched += before == 0
                 note_person(people, walk, tails[p], row, before, row < n_counted)
-                tally[tails[p]] = before + each
+                tally[item] = before + each
         n_rare = 0
         n_children, top = walk.last[depth], walk.top[depth]
         if n_children + n_touched > len(walk.token):
@@ -410,12 +412,13 @@ def walk_rare(tails, entries, n_first, token, k, m, n_counted, report_from, walk
         child_end = walk.end
         for i in range(begin, end):
             row = -tails[ends[i]] - 1
-            for p in range(places[i] + 1, ends[i]):
-                where = mark[tails[p]]
+            for p in range(np.uint64(places[i] + 1), np.uint64(ends[i])):
+                where = mark[np.uint32(tails[p])]
                 if where >= 0:
-                    places[child_end[where]] = p
-                    ends[child_end[where]] = ends[i]
-                    child_end[where] += 1
+                    at = np.uint64(child_end[np.uint32(where)])
+                    places[at] = p
+                    ends[at] = ends[i]
+                    child_end[np.uint32(where)] += 1
                 elif where == -2 and row >= report_from:
                     occ_row[n_occ] = row
                     for j in range(m):
