@@ -16,7 +16,8 @@ the root above v. Dropping a whole top-level subtree leaves all other supports a
 optimum proven. While only the upper levels are looked at, what the levels below will cost is taken as nothing, so each answer is a lower
 bound on the next.
 
-Without a time limit the search ends after a stated effort, with the best cut so far and what no cut can go below.
+With a time limit, cuts that keep the promise are looked for before any proof: whatever breaks it is closed, greedily, and stays closed.
+Without one the search ends after a stated effort, with the best cut so far and what no cut can go below.
 """
 
 from __future__ import annotations
