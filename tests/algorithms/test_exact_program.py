@@ -14,6 +14,7 @@ import naive
 from shoal.algorithms.km import exact as search_room
 from shoal.algorithms.km import problem as problem_room
 from shoal.algorithms.km import program as program_room
+from shoal.algorithms.km.apriori import aa
 from shoal.algorithms.km.exact import exact
 from shoal.algorithms.km.problem import Problem
 from shoal.algorithms.km.program import Effort, Part, Program, _lists
@@ -314,3 +315,49 @@ def test_pairs_in_conflict_are_those_of_the_walk(rows, k):
     assert {tuple(pair) for pair in quick.pairs.tolist()} == {
         (v, u) for v in range(n) for u in range(n) if int(by_walk[v, u >> 6]) >> (u & 63) & 1
     }
+
+
+def test_a_time_limit_leaves_a_good_cut_before_all_levels_are_looked_at(monkeypatch):
+    baskets, tree = random_world(3)
+    options = Options(price="ncp", time_limit=1e9)
+    best = exact(baskets, KmAnonymity(5, 3), tree, Options(price="ncp"))
+    greedy = aa(baskets, KmAnonymity(5, 3), tree, options)
+
+    def expire(*_):
+        raise program_room.Expired
+
+    monkeypatch.setattr(problem_room.Problem, "conflicts_at_all_levels", expire)
+    recoding = exact(baskets, KmAnonymity(5, 3), tree, options)
+    occurrences = baskets.supports()
+    assert KmAnonymity(5, 3).audit(recoding.apply(baskets)).holds
+    assert best.bound <= ncp(recoding.cut, occurrences)["ncp"] <= ncp(greedy.cut, occurrences)["ncp"] < 1
+
+
+@settings(max_examples=40, deadline=None)
+@given(worlds(), st.sampled_from([0.0, 0.3, 0.6]), st.sampled_from([0, 500]))
+def test_wherever_the_clock_stops_the_cut_keeps_the_promise_and_only_gets_better(world, share, many):
+    """The clock is looked at a number of times, and then time is up."""
+    hierarchy, rows, k, m = world
+    tree, budget = naive_tree(hierarchy), int(share * sum(map(len, rows)) + 1e-9)
+    best = naive.best_cut_with_dropping(tree, rows, k, m, budget) if budget else naive.best_cut(tree, rows, k, m)
+    baskets, whole = baskets_of(rows, hierarchy), hierarchy.n_leaves * max(1, sum(map(len, rows)))
+    last, is_optimal, looks = np.inf, False, 0
+    while not is_optimal:
+        left = iter(range(looks))
+
+        def check(_effort, _share=0.0, left=left):
+            if next(left, None) is None:
+                raise program_room.Expired
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(search_room, "MANY", many)
+            patch.setattr(program_room.Effort, "check", check)
+            options = Options(price="ncp", suppress=share, time_limit=1e9, threads=1)
+            recoding = exact(baskets, KmAnonymity(k, m), hierarchy, options)
+        cost, is_optimal, looks = cost_of(recoding, rows, hierarchy), recoding.optimal, 2 * looks + 1
+        assert KmAnonymity(k, m).audit(recoding.apply(baskets)).holds
+        assert sum(recoding.cut.node[leaf] < 0 for row in rows for leaf in row) <= budget
+        assert best <= cost <= last
+        assert recoding.bound <= best / whole + 1e-12
+        last = cost
+    assert last == best

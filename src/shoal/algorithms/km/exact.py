@@ -16,18 +16,20 @@ the root above v. Dropping a whole top-level subtree leaves all other supports a
 optimum proven. While only the upper levels are looked at, what the levels below will cost is taken as nothing, so each answer is a lower
 bound on the next.
 
-Without a time limit the search ends after a stated effort, with the best cut so far and what no cut can go below.
+With a time limit, cuts that keep the promise are looked for before any proof: whatever breaks it is closed, greedily, and stays closed.
+Without one the search ends after a stated effort, with the best cut so far and what no cut can go below.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
 
 from shoal.algorithms.km.problem import Counts, Problem
-from shoal.algorithms.km.program import LARGEST, Answer, Effort, Expired, Program
+from shoal.algorithms.km.program import LARGEST, Effort, Expired, Program
 from shoal.algorithms.recoding import Options, Recoding
 from shoal.errors import Message, option
 from shoal.guarantees.km import KmAnonymity
@@ -41,6 +43,8 @@ EFFORT = 5e10
 everywhere."""
 AGAIN = 0.8
 """All levels are looked at once more when no more than this share of the nodes that were too many is left."""
+MANY = 500
+"""Nodes of a cut beyond which its rare pairs are looked for before anything larger."""
 FURTHER = 4.0
 """By how much patience grows when a whole search has not proven its answer."""
 
@@ -80,6 +84,8 @@ class _Search:
         self.cost = int(problem.cost[self.hierarchy.root])
         self.is_optimal = self.has_found = False
         self.rounds = 0
+        self.mended: set[int] = set()
+        """Depths at which a good cut has been looked for without proof."""
         self.settled = dict.fromkeys(range(2, problem.m + 1), 0)
         """Per size, the depth down to which sets of all levels have been looked at."""
         self.too_many = 1 << 60
@@ -99,8 +105,12 @@ class _Search:
         """Search until the best is proven, or effort or time is used up."""
         height, patience = self.hierarchy.height, 1.0
         try:
-            is_proven = True
+            is_clean = is_proven = True
             for depth in range(1, height + 1):
+                if is_clean and not self._is_clean(depth):
+                    is_clean = False
+                    for lower in range(depth, height + 1) if self.effort.seconds is not None else ():
+                        self._mend(lower)
                 is_proven = self._solve_to(depth, patience)
             while not is_proven:
                 patience *= FURTHER
@@ -117,17 +127,50 @@ class _Search:
         self.program.watch = lambda: self._tell(depth)
         while True:
             self._look_at_all_levels(depth)
+            if self.effort.seconds is None and depth not in self.mended:
+                self._mend(depth)
             answer = self.program.solve(depth, self.effort, patience)
             if answer is None:
                 raise _Infeasible
             self.rounds += 1
-            if not self._add_breaches(depth, answer):
+            # What is settled is so for the cuts that cost no more than the best, which an answer without proof may not be among.
+            sizes = [s for s in sorted({2, self.problem.m}) if not answer.is_proven or self.settled.get(s, 0) < depth]
+            if not self._add_breaches(depth, answer.node, sizes):
                 break
-        cost = self.problem.price.of_cut(answer.node, self.problem.occurrences)
-        if cost <= self.cost:
-            self.best, self.cost = answer.node, cost
-        self.has_found = True
+        self._take(answer.node)
         return answer.is_proven
+
+    def _take(self, node: npt.NDArray[np.int32]) -> None:
+        """Keep this cut, which keeps the promise, unless a better one is known."""
+        cost = self._cost_of(node)
+        if cost <= self.cost:
+            self.best, self.cost = node, cost
+        self.has_found = True
+
+    def _cost_of(self, node: npt.NDArray[np.int32]) -> int:
+        return self.problem.price.of_cut(node, self.problem.occurrences)
+
+    def _is_clean(self, depth: int) -> bool:
+        """Whether every cut down to this depth keeps the promise: supports only grow towards the root, so the lowest one tells."""
+        if not isinstance(self.problem, Problem) or self._add_breaches(depth, self.program.lowest(depth)):
+            return False
+        self.settled = dict.fromkeys(self.settled, depth)
+        return True
+
+    def _mend(self, depth: int) -> None:
+        """Look for a good cut down to this depth that keeps the promise: whatever breaks it closes, and stays closed."""
+        program = self.program
+        self.mended.add(depth)
+        if not isinstance(self.problem, Problem) or min(self.settled.values(), default=depth) >= depth:
+            return
+        program.watch = lambda: self._tell(depth)
+        answer = program.solve(depth, self.effort)
+        node, is_open = (None if answer is None else answer.node), program.was_open
+        while node is not None and self._cost_of(node) < self.cost:
+            if not self._add_breaches(depth, node):
+                self._take(node)
+                break
+            node, is_open = program.close_some(depth, is_open, node)
 
     def _look_at_all_levels(self, depth: int) -> None:
         """Find what all rare sets say that a cut down to this depth can show, unless that would take too much."""
@@ -155,21 +198,20 @@ class _Search:
             self.settled[size] = depth
         self.too_many = 1 << 60
 
-    def _add_breaches(self, depth: int, answer: Answer) -> bool:
-        """Find what the rare sets under this cut say, pairs before anything larger: whether there are any."""
+    def _add_breaches(self, depth: int, node: npt.NDArray[np.int32], sizes: Iterable[int] | None = None) -> bool:
+        """Find what the rare sets of these sizes under this cut say, up to the first that say anything: whether there are any."""
         problem = self.problem
-        for size in sorted({2, problem.m} & set(self.settled)):
-            # What is settled is so for the cuts that cost no more than the best, which an answer without proof may not be among.
-            if answer.is_proven and self.settled[size] >= depth:
-                continue
+        if sizes is None:
+            sizes = sorted({2, problem.m} if len(np.unique(node)) > MANY else {problem.m})
+        for size in sizes if problem.m > 1 else ():
             if isinstance(problem, Problem) and len(self.program.free(depth)) <= LARGEST:
                 known = self.program.knowledge(depth)
-                conflicts = problem.conflicts(answer.node, size, known.relations)
+                conflicts = problem.conflicts(node, size, known.relations)
                 if len(conflicts.pairs) or len(conflicts.clashes):
                     self._add(known.free, conflicts)
                     return True
             else:
-                sets = problem.rare_sets(answer.node, size)
+                sets = problem.rare_sets(node, size)
                 if len(sets):
                     self.program.add_sets(problem.one_per_parents(sets))
                     return True

@@ -360,7 +360,40 @@ class Program:
             is_open[part.variables[~part.open]] = False
         note()
         self.was_open = is_open
-        return Answer(self._cut(is_open, depth), all(part.is_settled for part in parts))
+        return Answer(self.cut(is_open, depth), all(part.is_settled for part in parts))
+
+    def lowest(self, depth: int) -> npt.NDArray[np.int32]:
+        """The cut with everything open down to this depth that need not be closed."""
+        is_open = np.zeros(len(self.price), np.bool_)
+        is_open[self.free(depth)] = True
+        return self.cut(is_open, depth)
+
+    def close_some(
+        self, depth: int, is_open: Flags, node: npt.NDArray[np.int32]
+    ) -> tuple[npt.NDArray[np.int32] | None, Flags]:
+        """A cut (None where only dropping would help) and what it leaves open of what this one has open, by what is known: greedily,
+        whatever settles most for its cost is closed first."""
+        h, n = self.hierarchy, len(self.price)
+        sets = np.full((self.size, self.clashes.shape[1]), -1)
+        sets[: len(self.pairs), 0], sets[: len(self.pairs), 1] = np.divmod(self.pairs, n)
+        sets[len(self.pairs) :] = self.clashes
+        is_open = is_open & ~self.is_closed
+        sets = sets[np.append(is_open, True)[sets].all(axis=1)]
+        cost = np.full(n, np.inf)
+        level, inner = self.problem.price.level, slice(h.n_leaves, h.n_nodes)
+        paid = h.sums((level[np.maximum(node, 0)] - level[: h.n_leaves]) * (node >= 0) * self.problem.occurrences)
+        cost[inner] = np.maximum(1, (self.problem.cost - paid)[inner])
+        if self.dropping:
+            cost[h.root] = np.inf
+        while len(sets):
+            worth = np.bincount(sets[sets >= 0], minlength=n) / cost
+            v = int(worth.argmax())
+            if worth[v] == 0:
+                return None, is_open
+            lo, hi = h.span[v]
+            is_open[: h.n_nodes] &= (h.span[:, 0] < lo) | (h.span[:, 1] > hi) | (h.depth < h.depth[v])
+            sets = sets[np.append(is_open, True)[sets].all(axis=1)]
+        return self.cut(is_open, depth) if int(self.dropped[~is_open].sum()) <= self.budget else None, is_open
 
     def _prices(self, free: Ints) -> Ints:
         """What each variable adds when closed. A dropped branch costs its deletions, beyond what the nodes counted in it add."""
@@ -403,7 +436,7 @@ class Program:
             parts.append(Part(program, variables, SCALE / max(1.0, float(self.problem.cost[self.hierarchy.root]))))
         return parts
 
-    def _cut(self, is_open: Flags, depth: int) -> npt.NDArray[np.int32]:
+    def cut(self, is_open: Flags, depth: int) -> npt.NDArray[np.int32]:
         """The node of each leaf, -1 where it is dropped."""
         h = self.hierarchy
         node = np.full(h.n_nodes, -2, np.int64)
