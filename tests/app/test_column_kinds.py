@@ -167,6 +167,8 @@ def test_the_browser_changes_kinds_limits_and_missing_values(served, page):
         ("pay", "Others want to learn it"),
     ):
         choose(page, f"Role of column {column}", role)
+        said = {"Others may know it": "quasi", "Leave out": "drop", "Others want to learn it": "sensitive"}[role]
+        until(lambda column=column, said=said: f"{column}: {said}" in plan.read_text())
     page.wait_for_selector("text=Every column has a role.")
     page.wait_for_selector("text=How columns that others may know become coarser")
     page.get_by_text("Dates, into months, quarters and years").first.wait_for()

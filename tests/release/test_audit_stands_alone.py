@@ -57,16 +57,6 @@ def without_items(laid_out):
     return broken
 
 
-def without_levels(rows_at_all_levels):
-    """The same fault where rows are laid out with all levels."""
-
-    def broken(offsets, items, paths, lengths, *rest):
-        empty = paths._replace(starts=np.zeros_like(paths.starts))
-        return rows_at_all_levels(offsets, items, empty, np.zeros_like(lengths), *rest)
-
-    return broken
-
-
 def half_lost(even_blocks):
     """Blocks of work that leave out the first half of it."""
 
@@ -139,7 +129,6 @@ def together(rows, names):
 
 
 LAYOUT = (KERNELS + "itemsets.prefixes", "laid_out", without_items)
-LEVELS = (KERNELS + "itemsets.conflicts", "rows_at_all_levels", without_levels)
 CONFLICTS = (KERNELS + "itemsets.conflicts", "conflicts", lenient("k"))
 RARE = (KERNELS + "itemsets.rare_sets", "rare_sets", lenient("k"))
 BLOCKS = (KERNELS + "itemsets.prefixes", "even_blocks", half_lost)
@@ -158,7 +147,7 @@ KINDS = (KERNELS + "buckets.impossible", "impossible_kinds", nothing_excluded)
 RARE_SETS = (KERNELS + "constraints.protected_sets", "bad_rows_of_sets", lenient("k"))
 FAULTS = {
     "km": {
-        "exact": [LEVELS, CONFLICTS, BLOCKS],
+        "exact": [LAYOUT, CONFLICTS, BLOCKS],
         "oa": [LAYOUT, RARE, BLOCKS],
         "da": [COUNT_TREE],
         "aa": [COUNT_TREE],

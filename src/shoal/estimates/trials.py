@@ -164,6 +164,8 @@ class Trials:
             _mark(plan.sensitive),
             repr(plan.reading()),
             repr((roles, plan.input.one_hot)),
+            # A promise that does not look at the values of a sensitive column reads it in another way.
+            repr((getattr(plan.promise, "looks_at_values", None), plan.options.missing_quasi, plan.options.shift)),
         )
         if self._ground is None or self._ground[0] != mark:
             self._ground = self._tree = None  # before others take their place in memory
