@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections import Counter
 
 import pytest
@@ -77,6 +78,17 @@ def test_a_series_is_that_of_the_local_engine(batch):
     assert shoal.verify("p3.certificate.json", "p3").verdict == "verified"
     stacked = shoal.stack("ledger.json", ["p1", "p2", "p3"])
     assert (stacked.rows, stacked.audit.holds) == (17, True)
+
+
+def test_a_ledger_from_a_backup_is_found_out_by_the_certificates_of_later_batches(batch):
+    batch(1).write(os.path.abspath("p1"))
+    shutil.copy("ledger.json", "backup.json")
+    batch(2).write(os.path.abspath("p2"))
+    shutil.copy("backup.json", "ledger.json")
+    stale = batch(3)
+    with pytest.raises(InputError, match="put back the newest ledger"):
+        stale.write(os.path.abspath("p3"))
+    assert not os.path.exists("p3")
 
 
 def test_commands_and_plans_in_a_series(spark, run):

@@ -73,12 +73,9 @@ def _entries_of(ledger: Ledger, files: Sequence[Path]) -> list[Entry]:
     left = [entry for entry in ledger.entries if entry.release]
     entries: list[Entry] = []
     for file in files:
+        name, is_folder = display_name(file), isinstance(file, str | os.PathLike) and os.path.isdir(file)
         # A folder is what Spark writes, and known by its rows.
-        is_folder = isinstance(file, str | os.PathLike) and os.path.isdir(file)
-        sha256, name = (
-            row_digest(basket_source(file, {}).baskets) if is_folder else fingerprint(file),
-            display_name(file),
-        )
+        sha256 = row_digest(basket_source(file, {}).baskets) if is_folder else fingerprint(file)
         entry = next((entry for entry in left if entry.output_sha256 == sha256), None)
         if entry is None and any(taken.output_sha256 == sha256 for taken in entries):
             raise InputError(f"{name}: it is named twice; name each batch once, or its rows would count twice")

@@ -18,6 +18,7 @@ from shoal.errors import InputError, Message, number_of, option
 from shoal.guarantees.km import KmAnonymity
 from shoal.guarantees.registry import promised_in_people
 from shoal.guarantees.series.histories import SNAPSHOTS, KmOfSnapshots
+from shoal.models import Proposal
 from shoal.models.km import cut_proposal
 from shoal.plan.model import Plan
 from shoal.records.records import Records
@@ -50,7 +51,7 @@ class Turn:
     """For `--json`."""
     source: Source | None = None
     """The rows that go out, as they were read on this machine."""
-    proposal: Any = None
+    proposal: Proposal | None = None
     """None where nothing is published."""
     notes: tuple[str, ...] = ()
     before: str | None = field(default=None, repr=False)
@@ -119,7 +120,7 @@ def turn_of_batch(
     sha256: str,
     read: int,
     batch: Mapping[str, Any],
-    made: Any,
+    made: Proposal | None,
     source: Source | None = None,
     **entry_facts: Any,
 ) -> Turn:
@@ -291,7 +292,7 @@ def repetition(path: str, ledger: Ledger, earlier: Entry, source: Source | None 
     return Turn(path, ledger, facts, source, None, (f"this input {made}{where}; nothing was written",), ledger.on_disk)
 
 
-def _in_series(made: Any, ledger: Ledger, number: int) -> Any:
+def _in_series(made: Proposal, ledger: Ledger, number: int) -> Proposal:
     """The proposal with what its certificate says of the series."""
     facts = {"series": {"id": ledger.id, "kind": ledger.kind, "release": number}}
     return replace(

@@ -37,7 +37,7 @@ from shoal.records.storage.digest import DIGEST
 from shoal.records.storage.journal import remove, settle
 from shoal.records.storage.publication import Publication, check_apart, writing_errors
 from shoal.release import peak_mb
-from shoal.series.ledger import Ledger, announce, check_unchanged, turn_at, write_ledger
+from shoal.series.ledger import Ledger, announce, turn_at, write_ledger
 from shoal.series.turns import Turn
 from shoal.spark.audits import audit_rows, check_auditable, verdict_and_digest
 from shoal.spark.batch_turns import batch_turn
@@ -85,7 +85,7 @@ def run(plan: Plan, *, force: bool = False, progress: Progress | None = None) ->
             release = release_of(plan, frame_at(plan.data, master), progress)
             check_hash(plan, release.input_sha256)
             if targets is not None:
-                release.publish(**targets, force=force)
+                release._publish(**targets, force=force)
     return release
 
 
@@ -144,7 +144,7 @@ def release_of(plan: Plan, df: DataFrame, progress: Progress | None = None) -> S
         if turn.proposal is None:
             rows.forget()
             return _unpublished(df, turn, guarantee, rows, sha256, plan, started)
-        proposal = turn.proposal
+        proposal = cast(SparkProposal, turn.proposal)
     stored = store(proposal.published) if proposal.packed is None else proposal.packed
     try:
         sha256 = proposal.raw_sha256 or proposal.raw.digest()
@@ -358,12 +358,11 @@ class SparkRelease(Outcome):
         private key to sign the certificate with. `force` replaces a release that Spark wrote before to a folder of this machine.
         """
         with turn_at(None if self.turn is None else self.turn.path):
-            return self.publish(path, table=table, certificate=certificate, sign=sign, force=force)
+            return self._publish(path, table, certificate, sign, force)
 
-    def publish(
+    def _publish(
         self,
         path: Path | None = None,
-        *,
         table: str | None = None,
         certificate: Path | None = None,
         sign: Path | None = None,
@@ -372,13 +371,6 @@ class SparkRelease(Outcome):
         """As `write`, for whoever has the turn of its series already."""
         if (path is None) == (table is None):
             raise InputError("a release is written to a path or to a table; give one of them")
-        if self.turn is not None:
-            if self.turn.repeats:
-                return {}
-            check_unchanged(self.turn.path, self.turn.before)
-            if not self.is_published:
-                write_ledger(self.turn.path, self.turn.ledger)
-                return {}
         session = self.published.sparkSession
         place = Table(session, table) if table is not None else Folder(session, cast(str, path))
         files, proof = Files(session), None if certificate is None else os.fspath(certificate)
@@ -391,6 +383,13 @@ class SparkRelease(Outcome):
             check_certificate_name(proof)
         home = files.local(place.path) if isinstance(place, Folder) else None
         paper = None if proof is None else files.local(proof)
+        if self.turn is not None:
+            if self.turn.repeats:
+                return {}
+            self.turn.check_place(paper)
+            if not self.is_published:
+                write_ledger(self.turn.path, self.turn.ledger)
+                return {}
         if force and not (home and paper):
             raise InputError(
                 f"{place.name}: only a folder of this machine is replaced, for nothing replaces a table, or a folder elsewhere, and its "
@@ -551,9 +550,8 @@ def _targets(plan: Plan, outputs: Outputs, master: str, force: bool) -> dict[str
         raise InputError(
             f"{name}: {option('force')} replaces a folder of this machine, and nothing else on Spark; write elsewhere"
         )
-    if (
-        here and not force and plan.series is None and os.path.lexists(output)
-    ):  # else it may be the answer to the same input
+    # Of a series it may be the answer to the same input, which is no fault.
+    if here and not force and plan.series is None and os.path.lexists(output):
         raise InputError(
             f"{name}: it is there already; pass {option('force')} to replace it, or write to another place"
         )
