@@ -75,6 +75,12 @@ def test_policies_of_constraints_and_gates(store, run):
     for given in ((), ("o.csv",)):
         code, out, err = run("gate", "s3://lake/d/gate.yaml", *given, "--json")
         assert (code, [file["file"] for file in json.loads(out)["files"]]) == (0, ["o.csv"]), err
+    os.rename("o.csv", "bread.csv")
+    for given, place in (((), "s3://lake/d/gate.yaml"), (("o.csv",), "o.csv")):
+        assert run("gate", "s3://lake/d/gate.yaml", *given, "--sarif", "found.sarif")[0] == 2
+        with open("found.sarif") as file:
+            (result,) = json.load(file)["runs"][0]["results"]
+        assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == place
     code, _, err = run("gate", "s3://lake/d/gate.yaml", "s3://lake/d/b.csv")
     assert (code, "a gate looks at files of this machine" in err) == (2, True)
 

@@ -66,8 +66,8 @@ def gate(
     from shoal.gates.inspection import gate as inspect
     from shoal.gates.notices import junit as junit_text
     from shoal.gates.notices import sarif as sarif_text
+    from shoal.gates.rulebook import local_folder
     from shoal.records.storage.publication import Publication
-    from shoal.records.stores.remote import is_elsewhere
 
     forms = ((junit, junit_text), (sarif, lambda found: sarif_text(found, policy)))
     reports = {path: form for path, form in forms if path is not None}
@@ -77,7 +77,7 @@ def gate(
     with progress() as tell:
         found = inspect(policy, files or None, progress=tell, threads=given.get("threads"))
     if reports:
-        folder = "" if is_elsewhere(policy) else os.path.dirname(policy)
+        folder = local_folder(os.path.dirname(policy))
         looked_at = [os.path.join(folder, file.file) for file in found.files]
         for path in reports:
             options.check_apart_from(path, policy, *(files or ()), *looked_at)

@@ -11,6 +11,8 @@ from xml.sax.saxutils import escape, quoteattr
 
 from shoal import __version__
 from shoal.gates.inspection import KINDS, Inspection
+from shoal.gates.rulebook import local_folder
+from shoal.records.stores.remote import is_elsewhere
 
 SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
 _NO_XML = {code: "\ufffd" for code in range(32) if code not in (9, 10, 13)} | {0xFFFE: "\ufffd", 0xFFFF: "\ufffd"}
@@ -44,7 +46,7 @@ def junit(found: Inspection) -> str:
 
 def sarif(found: Inspection, policy: str) -> str:
     """A run with a result for each problem. Its places are from the current folder, which for a pipeline is that of the checkout."""
-    folder = os.path.dirname(policy)
+    folder = local_folder(os.path.dirname(policy))
     names = list(KINDS)
     results = [
         {
@@ -70,8 +72,11 @@ def _is_error(problems: Any) -> bool:
 
 
 def _location(path: str) -> dict[str, Any]:
-    place = os.path.relpath(path).replace(os.sep, "/") + "/" * path.endswith("/")
-    return {"physicalLocation": {"artifactLocation": {"uri": quote(os.fsencode(place))}, "region": {"startLine": 1}}}
+    if is_elsewhere(path):
+        uri = quote(path, safe="/:")
+    else:
+        uri = quote(os.fsencode(os.path.relpath(path).replace(os.sep, "/") + "/" * path.endswith("/")))
+    return {"physicalLocation": {"artifactLocation": {"uri": uri}, "region": {"startLine": 1}}}
 
 
 def _attribute(text: str) -> str:

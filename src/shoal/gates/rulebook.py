@@ -80,7 +80,7 @@ class Policy:
     @property
     def folder(self) -> str:
         """Where the files are: that of the policy, or the current one where the policy is in a store or on a server."""
-        return "." if is_elsewhere(self.origin.folder) else self.origin.folder or "."
+        return local_folder(self.origin.folder) or "."
 
     def paths(self, start: str = "") -> Iterator[str]:
         """The files below the policy's folder, or one in it, that a check is about, in order; a folder that is one data set as such."""
@@ -233,6 +233,11 @@ def _check(given: Any, origin: Origin, number: int) -> Check:
     except InputError as error:
         raise error.in_words(inside.mention).within(inside.where()) from None
     return made
+
+
+def local_folder(place: str) -> str:
+    """Where the files are whose policy lies in a folder: that folder, or the current one (nothing) if it is none of this machine."""
+    return "" if is_elsewhere(place) else place
 
 
 def _from(path: str, top: str) -> str:
