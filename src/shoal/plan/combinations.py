@@ -129,11 +129,8 @@ def _check_columns(plan: Plan) -> None:
                 ("columns", name), f"{_words(plan)} has no use for {option(role)}; give it one of {taken}{hint}"
             )
     if people := plan.of_role("person"):
-        in_rows = None if plan.series is not None else plan.algorithm or next(iter(ALGORITHMS[kind]))
         try:
-            check_counts_people(
-                kind, in_rows
-            )  # a series has a row for each person before it searches, or refuses people
+            check_counts_people(kind, plan.algorithm or next(iter(ALGORITHMS[kind])))
         except InputError as error:
             raise plan.refusal_of(("columns", people[0]), error) from None
         if plan.on_spark:
