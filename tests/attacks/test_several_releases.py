@@ -213,3 +213,9 @@ def test_what_can_hardly_be_compared_is_not_called_safe(run, tmp_path, monkeypat
     facts = json.loads(run(*asked, "--json")[1])
     assert (facts["found"], facts["steps"][0]["compared"] < 0.5) == (None, True)
     assert "not known" in repr(shoal.attack_series(["a.dat", "b.dat"], k=3, hierarchy="tree.csv"))
+
+
+@pytest.mark.parametrize("flag", [("--sample", "20"), ("--seed", "7"), ("--raw", "a.dat"), ("--l", "2")])
+def test_what_an_attack_on_a_series_has_no_use_for_is_refused(run, flag):
+    code, _, err = run("attack", "--series", "a.dat", "b.dat", *flag)
+    assert (code, f"{flag[0]} has no use with --series" in err) == (2, True)

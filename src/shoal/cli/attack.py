@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from shoal.evaluation.evaluation import Evaluation
 
 SUCCEEDED = 3
+PEOPLE = 1000
+"""How many are looked for unless it is said."""
 
 
 @options.takes(
@@ -71,7 +73,7 @@ def attack(
     ] = None,
     sample: Annotated[
         int, typer.Option(min=1, help="Linkage: how many people to look for.", rich_help_panel=KNOWLEDGE)
-    ] = 1000,
+    ] = PEOPLE,
     seed: Annotated[
         int, typer.Option(min=0, help="Linkage: fixes which people are drawn.", rich_help_panel=KNOWLEDGE)
     ] = 0,
@@ -116,7 +118,8 @@ def attack(
     [bold]shoal attack --series march.csv april.csv --hierarchy tree.csv --k 5 --m 2[/bold]
     """
     if series:
-        unused = {"--raw": raw, "--rules": rules, "--plot": plot}
+        unused: dict[str, Any] = {"--raw": raw, "--rules": rules, "--plot": plot}
+        unused |= {"--sample": None if sample == PEOPLE else sample, "--seed": seed or None}
         unused |= {"--" + name.replace("_", "-"): value for name, value in given.items() if name not in _FOR_SERIES}
         return _attack_series(data, originals or [], unused, json, examples=examples, **given)
     from shoal.studies.attack import attack as play
