@@ -27,7 +27,6 @@ from shoal.spark.data.packing import together
 from shoal.spark.data.sets import encode_sets
 from shoal.spark.data.storage import frame_of
 from shoal.spark.search.km import pack_published
-from shoal.spark.search.proposals import named_rows
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -252,9 +251,7 @@ def test_rows_change_their_places_from_run_to_run(spark):
     tree = Hierarchy(np.array([40] * 40 + [-1], np.int32), (*names, "ALL"), 40)
     sets = encode_sets(frame(spark, [[name] for name in names]))
     as_they_are = Recoding(Cut.leaves(tree), sets.vocabulary, algorithm="none")
-    first, second = (
-        [row[0][0] for row in named_rows(*pack_published(sets, as_they_are), "items").collect()] for _ in range(2)
-    )
+    first, second = ([row[0][0] for row in pack_published(sets, as_they_are).by_names().collect()] for _ in range(2))
     assert first != second
     assert list(names) not in (first, second)
     assert sorted(first) == sorted(second) == sorted(names)

@@ -145,11 +145,15 @@ def release_of(plan: Plan, df: DataFrame, progress: Progress | None = None) -> S
             rows.forget()
             return _unpublished(df, turn, guarantee, rows, sha256, plan, started)
         proposal = cast(SparkProposal, turn.proposal)
-    stored = store(proposal.published) if proposal.packed is None else proposal.packed
+    packed = proposal.packed
+    stored = store(proposal.published) if packed is None else packed.stored
     try:
         sha256 = proposal.raw_sha256 or proposal.raw.digest()
         # Reading the published rows fills their store; the raw ones are not needed after that.
-        seen, _ = read_frame(proposal.published, proposal.guarantee, roles_as_read(proposal.raw))
+        if packed is None:
+            seen, _ = read_frame(proposal.published, proposal.guarantee, roles_as_read(proposal.raw))
+        else:
+            seen = packed.as_sets()
     except BaseException:
         stored.unpersist()
         raise
@@ -168,7 +172,8 @@ def release_of(plan: Plan, df: DataFrame, progress: Progress | None = None) -> S
         stored.unpersist()
         raise
     finally:
-        seen.forget()
+        if packed is None:
+            seen.forget()
     seconds = time.monotonic() - started
     return SparkRelease(
         proposal.published, proposal, verdict, seen, sha256, digest, seconds, plan.engine or "spark", stored, turn=turn

@@ -50,8 +50,11 @@ def row_digest(rows: Baskets | Records) -> str:
 
 def set_hashes(offsets: npt.NDArray[np.int64], ids: npt.NDArray[np.int32]) -> Iterable[bytes]:
     """The hash of each set of ids."""
-    little = np.ascontiguousarray(ids, "<i4").data.cast("B")
-    return (hashlib.sha256(little[start:stop]).digest() for start, stop in pairwise((4 * offsets).tolist()))
+    little, empty = np.ascontiguousarray(ids, "<i4").data.cast("B"), hashlib.sha256()
+    for start, stop in pairwise((4 * offsets).tolist()):
+        one = empty.copy()  # a quarter cheaper than a new one
+        one.update(little[start:stop])
+        yield one.digest()
 
 
 def record_hash(codes: bytes, ids: bytes, kept: Sequence[str]) -> bytes:

@@ -28,7 +28,7 @@ from shoal.spark.data.encoding import (
     first_rows,
     once_in_a_row,
 )
-from shoal.spark.data.executors import fetch, map_groups, map_rows, store
+from shoal.spark.data.executors import count_keys, fetch, map_groups, map_rows, store, total_batch
 from shoal.spark.data.one_task import ask_all, fits
 from shoal.spark.data.packing import PACKED, Longs, Marks, pieces, row_of
 
@@ -119,6 +119,24 @@ class SparkSets:
     def forget(self) -> None:
         """Let the executors drop the rows."""
         (self.rows if self.own is None else self.own[0]).unpersist()
+
+
+def packed_sets(rows: DataFrame, names: tuple[str, ...], column: str) -> SparkSets:
+    """Packed rows of ids into `names`, which are in natural order, with what they count themselves."""
+    n = len(names)
+    counts = count_keys(rows, _count_ids, 2 * n + 1, n_names=n)
+    counts, of_length = counts[:n], counts[n:]
+    lengths = np.flatnonzero(of_length)
+    return SparkSets(rows, names, counts, lengths, of_length[lengths], 0, column)
+
+
+def _count_ids(batches: Iterator[pa.RecordBatch], n_names: int) -> Iterator[pa.RecordBatch]:
+    """On a worker: its rows that hold each id, and behind them how many have each length."""
+    total = np.zeros(2 * n_names + 1, np.int64)
+    for _, baskets in pieces(batches):
+        total[:n_names] += np.bincount(baskets.items, minlength=n_names)
+        total[n_names:] += np.bincount(baskets.lengths, minlength=n_names + 1)
+    yield total_batch(total)
 
 
 def check_session(df: DataFrame) -> None:

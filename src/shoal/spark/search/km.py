@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -37,12 +37,9 @@ from shoal.spark.data.shuffling import places_of
 from shoal.spark.data.worth_counts import common_pairs_of
 from shoal.spark.search.paths import SparkCountTree
 from shoal.spark.search.projection import recode_items
-from shoal.spark.search.proposals import Asked, SparkProposal, named_rows
+from shoal.spark.search.proposals import Asked, PackedRows, SparkProposal
 from shoal.spark.search.spark_problem import SparkProblem
 from shoal.spark.search.whole_sets import propose_whole
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 TOGETHER = 1 << 21
 """Occurrences whose rows are put into their order together, about."""
@@ -75,9 +72,9 @@ def propose(rows: SparkSets, guarantee: KmAnonymity, asked: Asked, options: Opti
     options.tell("recoding", 0.0)
     worth = km.cut_worth(recoding, alike, _pairs_kept(rows, recoding))
     loss = {**worth.lost, **ncp(recoding.cut, leaf_occurrences(tree, alike))}
-    packed, names = pack_published(rows, recoding)
+    packed = pack_published(rows, recoding)
     return SparkProposal(
-        published=named_rows(packed, names, rows.column),
+        published=packed.by_names(),
         packed=packed,
         raw=rows,
         guarantee=guarantee,
@@ -146,8 +143,8 @@ def recoding_of(rows: SparkSets, guarantee: KmAnonymity, hierarchy: Hierarchy, n
     return aa_on(SparkCountTree(ground), options) if name == "aa" else exact_on(ground, options, started)
 
 
-def pack_published(sets: SparkSets, recoding: Recoding) -> tuple[DataFrame, tuple[str, ...]]:
-    """The sets as they would be published, packed in an order that says nothing, which the executors keep; and the names of tokens."""
+def pack_published(sets: SparkSets, recoding: Recoding) -> PackedRows:
+    """The sets as they would be published, in an order that says nothing."""
     names = recoding.cut.hierarchy.names
     used = [v for v in np.unique(recoding.node).tolist() if v >= 0]
     used = [used[i] for i in natural_order([names[v] for v in used])]
@@ -156,7 +153,8 @@ def pack_published(sets: SparkSets, recoding: Recoding) -> tuple[DataFrame, tupl
     how = {"token": token_of[recoding.node], "n_tokens": len(used), "secret": os.urandom(32)}
     groups = max(2 * sets.parallel, 1 + sets.occurrences // TOGETHER)
     placed = map_rows(sets.rows, _recode, f"key int, {PACKED}", groups=groups, **how)
-    return store(map_groups(placed, "key", _by_place, PACKED)), tuple(names[v] for v in used)
+    rows = store(map_groups(placed, "key", _by_place, PACKED))
+    return PackedRows(rows, tuple(names[v] for v in used), sets.column, rows)
 
 
 def _recode(

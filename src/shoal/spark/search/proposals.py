@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,13 +14,34 @@ from shoal.models import Proposal
 from shoal.spark.data.executors import fetch, map_rows
 from shoal.spark.data.frame_records import SparkRecords
 from shoal.spark.data.packing import names_of, pieces
-from shoal.spark.data.sets import SparkSets
+from shoal.spark.data.sets import SparkSets, packed_sets
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 Asked = Mapping[str, Any]
 """The keywords of a plan: algorithm, hierarchies, options; None for what nobody asked for."""
+
+
+@dataclass(frozen=True, eq=False)
+class PackedRows:
+    """Published rows of tokens, which become texts when somebody reads them."""
+
+    rows: DataFrame
+    names: tuple[str, ...]
+    """Of the tokens, in natural order."""
+    column: str
+    stored: DataFrame
+    """What the executors keep: the rows, and what else their tasks had to say."""
+
+    def by_names(self) -> DataFrame:
+        """Sets of names, in the order in which the rows are packed."""
+        named = map_rows(self.rows, _name_tokens, "items array<string>", names=self.names)
+        return named.withColumnRenamed("items", self.column)
+
+    def as_sets(self) -> SparkSets:
+        """The rows as an audit sees them."""
+        return packed_sets(self.rows, self.names, self.column)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -36,8 +57,8 @@ class SparkProposal(Proposal):
     """What was read."""
     stored: DataFrame | None = None
     """What the executors keep for the published rows to be computed from."""
-    packed: DataFrame | None = None
-    """What the executors keep of the published rows, where they are packed until somebody reads them; else they are kept as they are."""
+    packed: PackedRows | None = None
+    """The published rows, where they are packed until somebody reads them; else the executors keep them as they are."""
     raw_sha256: str | None = None
     """Of the raw rows, where the search has counted it."""
     left_out: int = 0
@@ -76,11 +97,6 @@ def text_columns(records: SparkRecords) -> list[Any]:
     cells = {column.name: sf.col("values")[i] for i, column in enumerate(records.template.columns)}
     cells |= {column: sf.col("kept")[i] for i, column in enumerate(records.kept)}
     return [sf.nullif(cells[column], sf.lit("")).alias(column) for column in records.order]
-
-
-def named_rows(packed: DataFrame, names: Sequence[str], column: str) -> DataFrame:
-    """Packed rows of tokens as sets of names, in the order in which they are packed."""
-    return map_rows(packed, _name_tokens, "items array<string>", names=tuple(names)).withColumnRenamed("items", column)
 
 
 def _name_tokens(batches: Iterator[pa.RecordBatch], names: tuple[str, ...]) -> Iterator[pa.RecordBatch]:

@@ -22,6 +22,7 @@ from shoal.hierarchy.cut import Cut
 from shoal.hierarchy.files import read_hierarchy
 from shoal.hierarchy.tree import Hierarchy
 from shoal.models import Proposal, km
+from shoal.ordering import natural_order
 from shoal.records.baskets import Baskets, row_blocks
 from shoal.records.storage.digest import row_digest
 from shoal.records.stores.remote import is_elsewhere
@@ -32,7 +33,7 @@ from shoal.spark.data.one_task import cores_of_task, document, map_all
 from shoal.spark.data.packing import MOST, PACKED, pack
 from shoal.spark.data.sets import SparkSets
 from shoal.spark.data.shuffling import places_of
-from shoal.spark.search.proposals import Asked, SparkProposal, named_rows, reports_of
+from shoal.spark.search.proposals import Asked, PackedRows, SparkProposal, reports_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -45,14 +46,15 @@ def propose_whole(
     rows: SparkSets, guarantee: KmAnonymity, tree: Hierarchy, asked: Asked, options: Options
 ) -> SparkProposal:
     """What the local engine proposes for all rows."""
-    packed, report = _in_one_task(rows, _propose, guarantee, {**asked, "hierarchy": tree}, options)
+    stored, report = _in_one_task(rows, _propose, guarantee, {**asked, "hierarchy": tree}, options)
+    packed = _packed_rows(stored, report, rows)
     loss, facts = report["loss"], report["facts"]
     known = {"algorithm": report["algorithm"], "optimal": report["optimal"], "bound": report["bound"]}
     is_local, notes = report["cut"] is None, tuple(Message(*note) for note in report["notes"])
     cut = None if is_local else Cut(tree, np.array(report["cut"], np.int32))
     suppress = report["parameters"].get("suppress", 0.0)
     return SparkProposal(
-        published=_published(packed, report, rows),
+        published=packed.by_names(),
         packed=packed,
         raw=rows,
         raw_sha256=report["sha256"],
@@ -83,17 +85,18 @@ def propose_batch(
     The rows that wait come to the driver, which has the ledger.
     """
     asked = {**asked, "hierarchy": _given_tree(asked["hierarchy"])}
-    packed, report = _in_one_task(rows, _propose_batch, guarantee, asked, options, state=state, wait=wait)
+    stored, report = _in_one_task(rows, _propose_batch, guarantee, asked, options, state=state, wait=wait)
     batch = report["batch"] | {"notes": tuple(Message(*note) for note in report["batch"]["notes"])}
     if "algorithm" not in report:
-        packed.unpersist()
+        stored.unpersist()
         return None, batch
+    packed = _packed_rows(stored, report, rows)
     today = series_tree(batch["state"])
     assert today is not None
     tree, cut = today
     notes = tuple(Message(*note) for note in report["notes"])
     proposal = SparkProposal(
-        published=_published(packed, report, rows),
+        published=packed.by_names(),
         packed=packed,
         raw=rows,
         guarantee=guarantee,
@@ -150,11 +153,12 @@ def _in_one_task(
     return packed, report
 
 
-def _published(packed: DataFrame, report: Mapping[str, Any], rows: SparkSets) -> DataFrame:
-    """The packed rows by the names of their tokens."""
+def _packed_rows(stored: DataFrame, report: Mapping[str, Any], rows: SparkSets) -> PackedRows:
+    """What a task made, without its report."""
     from pyspark.sql import functions as sf
 
-    return named_rows(packed.where(sf.col("report").isNull()), report["tokens"], rows.column)
+    made = stored.where(sf.col("report").isNull()).select("rows", "lengths", "items")
+    return PackedRows(made, tuple(report["tokens"]), rows.column, stored)
 
 
 def _fault(report: dict[str, Any]) -> ShoalError:
@@ -173,8 +177,9 @@ def _propose(
     recoding = made.recoding
     also = {"facts": recoding.facts, "sha256": row_digest(baskets), "optimal": made.optimal, "bound": made.bound}
     also["cut"] = recoding.cut.node if isinstance(recoding, Recoding) else None
-    yield _reported(_report_of(made) | also)
-    yield from _by_place(cast(Baskets, made.published), secret, size)
+    published = _as_read(cast(Baskets, made.published))
+    yield _reported(_report_of(made, published) | also)
+    yield from _by_place(published, secret, size)
 
 
 def _propose_batch(
@@ -200,16 +205,25 @@ def _propose_batch(
         yield _refused(fault)
         return
     also = {"facts": made.recoding.facts, "raw_sha256": row_digest(baskets), "items": batch.rows.vocabulary}
-    yield _reported(report | also | _report_of(made))
-    yield from _by_place(cast(Baskets, made.published), secret, size)
+    published = _as_read(cast(Baskets, made.published))
+    yield _reported(report | also | _report_of(made, published))
+    yield from _by_place(published, secret, size)
 
 
-def _report_of(made: Proposal) -> dict[str, Any]:
+def _as_read(published: Baskets) -> Baskets:
+    """The same rows, with their names as whoever reads them has them: those that occur, in natural order."""
+    names = published.vocabulary
+    if published.supports().all() and natural_order(names) == [*range(len(names))]:
+        return published
+    return Baskets.from_codes(published.lengths, published.items, names)
+
+
+def _report_of(made: Proposal, published: Baskets) -> dict[str, Any]:
     """What there is to say about a proposal, on its way to the driver."""
     said = ("algorithm", "loss", "kept", "remains", "parameters", "details", "warnings")
     return {name: getattr(made, name) for name in said} | {
         "notes": _noted(made.notes),
-        "tokens": cast(Baskets, made.published).vocabulary,
+        "tokens": published.vocabulary,
     }
 
 
