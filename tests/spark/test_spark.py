@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import sys
@@ -27,6 +28,7 @@ from shoal.spark.data.packing import together
 from shoal.spark.data.sets import encode_sets
 from shoal.spark.data.storage import frame_of
 from shoal.spark.search.km import pack_published
+from shoal.spark.search.sets import parted
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -97,6 +99,49 @@ def test_the_default_runs_in_one_task_and_brings_no_row_of_data_to_the_driver(sp
     assert max(table.num_rows for table in found) <= 200
     assert max(table.nbytes for table in found) < 20_000
     release.forget()
+
+
+def test_local_in_a_single_block_is_the_release_of_the_local_engine(spark, brought, in_blocks):
+    rows = random_rows(3, 800, 20)
+    how = {"hierarchy": "balanced:3"}
+    with brought() as found:
+        release = shoal.spark.anonymize(frame(spark, rows).repartition(3), KmAnonymity(4, 2), **how)
+    here = shoal.anonymize(rows, KmAnonymity(4, 2), **how)
+    assert (release.algorithm, here.algorithm, release.guarantee) == ("local", "local", here.guarantee)
+    assert (dict(release.loss), dict(release.kept)) == (pytest.approx(dict(here.loss)), dict(here.kept))
+    assert release.remains == here.remains
+    assert {**release.details, "local": None} == {**here.details, "local": None}
+    assert published_rows(release.published) == Counter(here.published)
+    assert max(table.num_rows for table in found) <= 400
+    release.forget()
+
+
+@pytest.mark.parametrize("name", ["local", "lra"])
+def test_each_block_keeps_the_promise_by_itself_and_so_do_all_together(spark, tmp_path, in_blocks, monkeypatch, name):
+    monkeypatch.setattr(parted, "LEAST", 300)
+    rows = random_rows(4, 900, 15)
+    how = {"hierarchy": "balanced:3", "algorithm": name}
+    release = shoal.spark.anonymize(frame(spark, rows), KmAnonymity(3, 2), **how)
+    assert release.details["local"]["blocks"] > 4
+    assert any("blocks" in note for note in release.notes)
+    here = shoal.anonymize(rows, KmAnonymity(3, 2), **how)
+    published = [frozenset(row[0]) for row in release.published.collect()]
+    assert len(published) == len(rows)
+    supports = Counter(pair for row in published for pair in itertools.combinations(sorted(row), 2))
+    assert min(supports.values()) >= 3
+    assert here.loss["info"] <= release.loss["info"] < 1
+    left_out = 1 - sum(map(len, published)) / sum(map(len, rows))
+    assert release.loss["deleted"] <= left_out + 1e-12  # two items of a row may become one token
+    release.write(str(tmp_path / "out"))
+    certificate = tmp_path / "out.certificate.json"
+    assert shoal.verify(certificate, tmp_path / "out").holds
+    release.forget()
+
+
+def test_a_block_that_cannot_keep_the_promise_is_named(spark, in_blocks, monkeypatch):
+    monkeypatch.setattr(parted, "LEAST", 10)
+    with pytest.raises(Unreachable, match=r"in one of [\d,]+ blocks of rows, .*more memory"):
+        shoal.spark.anonymize(frame(spark, random_rows(5, 60, 9)), KmAnonymity(50, 2), hierarchy="balanced:3")
 
 
 def test_aa_in_blocks_brings_no_row_of_data_to_the_driver_and_finds_the_local_cut(spark, brought, in_blocks):

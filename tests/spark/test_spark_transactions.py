@@ -18,7 +18,7 @@ from shoal.kernels.classes.gray import gray_order
 from shoal.records.baskets import Baskets
 from shoal.spark.data.packing import lists
 from shoal.spark.search import transactions
-from shoal.spark.search.transactions import gray_places
+from shoal.spark.search.sets.near_rows import gray_places
 from strategies import transactions as random_rows
 
 pytestmark = pytest.mark.xdist_group("spark")

@@ -195,13 +195,9 @@ def _local_proposal(
     coverage = Coverage.of_tree(tree, baskets, published)
     names = Names(baskets.vocabulary, published.vocabulary, coverage.breadth)
     worth = items_worth(row_fates(baskets, published, coverage), pairs_kept(baskets, published), names)
-    loss = {**worth.lost, **local_ncp(tree, recoding.node)}
-    items, nodes, times = recoding.counts(baskets)
-    stands = nodes >= 0
-    up = np.where(stands, tree.depth[tree.leaves_of(baskets.vocabulary)[items]] - tree.depth[nodes], -1)
-    total = max(1, baskets.occurrences)
+    counts = recoding.counts(baskets)
+    loss = {**worth.lost, **local_ncp(tree, *counts[1:])}
     local = {name: recoding.facts[name] for name in ("loss_of_cut", "parts", "passes") if name in recoding.facts}
-    local["items_at_several_levels"] = int(np.count_nonzero(np.bincount(items[stands]) > 1))
     may_delete = options.suppress > 0 and recoding.algorithm == "local"
     return Proposal(
         guarantee=LocalKmAnonymity(guarantee.k, guarantee.m, tree, of_people=guarantee.of_people),
@@ -211,25 +207,8 @@ def _local_proposal(
         loss=loss,
         kept=worth.kept,
         remains=worth.remains,
-        parameters={
-            "price": options.price,
-            **({"suppress": options.suppress} if recoding.algorithm == "local" else {"segments": options.segments}),
-            "time_limit": options.time_limit,
-            "unknown": request["unknown"],
-        },
-        details={
-            **basket_details(baskets, published),
-            "suppressed": {"share": loss["deleted"], "occurrences": recoding.deleted, "categories": 0},
-            "deleted_shares": recoding.deleted_shares(baskets),
-            "local": local,
-            # An item that stands at several levels counts at each of them.
-            "levels": [
-                {"levels_up": n, "items": int(np.count_nonzero(up == n)), "occurrences": int(times[up == n].sum())}
-                | {"share": int(times[up == n].sum()) / total}
-                for n in np.unique(up[stands]).tolist()
-            ],
-            "hierarchy": {"source": tree.source, "leaves": tree.n_leaves, "height": tree.height},
-        },
+        parameters=local_parameters(recoding.algorithm, request, options),
+        details={**basket_details(baskets, published), **local_details(tree, baskets.vocabulary, counts, local)},
         certified=partial(
             certified_rows,
             tree,
@@ -239,19 +218,59 @@ def _local_proposal(
             unknown=request["unknown"],
             local=True,
         ),
-        warnings=(
-            *made_from_data(tree),
-            "Recoding is local: the same item can stand as itself in one row and as a category in another. How often a token stands is "
-            "how often it was published, not how often it occurs: rows with a category above it may hold it too.",
-            *(deletion_warnings(options.suppress, ONE_BY_ONE) if may_delete else ()),
-        ),
+        warnings=local_warnings(tree, options.suppress if may_delete else 0.0),
         notes=basket_notes(baskets, empty_stay=True)
         + recoding.notes
         + worth_notes(loss, worth.kept)
         + ((f"one cut for all rows would lose {local['loss_of_cut']:.2%}",) if "loss_of_cut" in local else ()),
-        idle_trees=idle_tree_of_items(tree, nodes, times),
+        idle_trees=idle_tree_of_items(tree, *counts[1:]),
         rules=partial(_local_rules, recoding, baskets),
         rules_note="names every original item, rare ones too",
+    )
+
+
+Counts = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]
+"""(items, nodes, occurrences): how often each item is published as each node, -1 for nothing."""
+
+
+def local_details(
+    tree: Hierarchy, vocabulary: Sequence[str], counts: Counts, facts: Mapping[str, Any]
+) -> dict[str, Any]:
+    """For the owner: what became of the items, which may stand at several levels."""
+    items, nodes, times = counts
+    stands = nodes >= 0
+    leaves = tree.leaves_of(vocabulary)
+    up = np.where(stands, tree.depth[leaves[items]] - tree.depth[nodes], -1)
+    total, deleted = max(1, int(times.sum())), int(times[~stands].sum())
+    itself = np.unique(items[nodes == leaves[items]])
+    of_item, gone = (np.bincount(items, weight, minlength=len(vocabulary)) for weight in (times, times * ~stands))
+    return {
+        "suppressed": {"share": deleted / total, "occurrences": deleted, "categories": 0},
+        "deleted_shares": {vocabulary[i]: float(gone[i] / of_item[i]) for i in itself[gone[itself] > 0].tolist()},
+        "local": {**facts, "items_at_several_levels": int(np.count_nonzero(np.bincount(items[stands]) > 1))},
+        # An item that stands at several levels counts at each of them.
+        "levels": [
+            {"levels_up": n, "items": int(np.count_nonzero(up == n)), "occurrences": int(times[up == n].sum())}
+            | {"share": int(times[up == n].sum()) / total}
+            for n in np.unique(up[stands]).tolist()
+        ],
+        "hierarchy": {"source": tree.source, "leaves": tree.n_leaves, "height": tree.height},
+    }
+
+
+def local_parameters(algorithm: str, request: Mapping[str, Any], options: Options) -> dict[str, Any]:
+    """What a run that recodes locally was asked for."""
+    own = {"suppress": options.suppress} if algorithm == "local" else {"segments": options.segments}
+    return {"price": options.price, **own, "time_limit": options.time_limit, "unknown": request["unknown"]}
+
+
+def local_warnings(tree: Hierarchy, suppress: float) -> tuple[str, ...]:
+    """For readers of the certificate; `suppress` is 0 where nothing may be deleted."""
+    return (
+        *made_from_data(tree),
+        "Recoding is local: the same item can stand as itself in one row and as a category in another. How often a token stands is "
+        "how often it was published, not how often it occurs: rows with a category above it may hold it too.",
+        *(deletion_warnings(suppress, ONE_BY_ONE) if suppress else ()),
     )
 
 

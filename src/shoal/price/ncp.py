@@ -38,14 +38,17 @@ def ncp(cut: Cut, occurrences: npt.NDArray[np.int64], deleted: npt.NDArray[np.in
     }
 
 
-def local_ncp(hierarchy: Hierarchy, node: npt.NDArray[np.int32]) -> dict[str, float]:
-    """The same loss where every occurrence has a node of its own, `node[i]`, -1 for none, as under local recoding."""
-    price, stands = ncp_price(hierarchy), node >= 0
-    cost, gone = int(price.level[node[stands]].sum()), len(node) - int(np.count_nonzero(stands))
+def local_ncp(
+    hierarchy: Hierarchy, node: npt.NDArray[np.integer], times: npt.NDArray[np.int64] | int = 1
+) -> dict[str, float]:
+    """The same loss where `times[i]` occurrences have the node `node[i]`, -1 for none, as under local recoding."""
+    price, stands, times = ncp_price(hierarchy), node >= 0, np.broadcast_to(times, node.shape)
+    occurrences, gone = int(times.sum()), int(times[~stands].sum())
+    cost = int((price.level[node[stands]] * times[stands]).sum())
     return {
-        "ncp": price.share(cost + gone * price.deletion, len(node)),
-        "generalized": price.share(cost, len(node)),
-        "deleted": gone / max(1, len(node)),
+        "ncp": price.share(cost + gone * price.deletion, occurrences),
+        "generalized": price.share(cost, occurrences),
+        "deleted": gone / max(1, occurrences),
     }
 
 

@@ -26,7 +26,7 @@ from shoal.series.turns import Turn, certificate_of, repetition, series_of, turn
 from shoal.spark.data.one_task import SETTING, TO_CHANGE, bytes_needed, bytes_of, fits, task_memory
 from shoal.spark.data.sets import SparkSets, encode_sets
 from shoal.spark.data.storage import Files, frame_of
-from shoal.spark.search.whole_sets import propose_batch
+from shoal.spark.search.sets.whole_sets import propose_batch
 
 ENGINE = "spark"
 

@@ -35,21 +35,21 @@ from shoal.spark.data.packing import PACKED, Ints, pack, pack_by_key, pieces, to
 from shoal.spark.data.sets import SparkSets
 from shoal.spark.data.shuffling import places_of
 from shoal.spark.data.worth_counts import common_pairs_of
-from shoal.spark.search.paths import SparkCountTree
-from shoal.spark.search.projection import recode_items
 from shoal.spark.search.proposals import Asked, PackedRows, SparkProposal
-from shoal.spark.search.spark_problem import SparkProblem
-from shoal.spark.search.whole_sets import propose_whole
+from shoal.spark.search.sets.parted import IN_PARTS, propose_parts
+from shoal.spark.search.sets.paths import SparkCountTree
+from shoal.spark.search.sets.projection import recode_items
+from shoal.spark.search.sets.spark_problem import SparkProblem
+from shoal.spark.search.sets.whole_sets import propose_whole
 
 TOGETHER = 1 << 21
 """Occurrences whose rows are put into their order together, about."""
-IN_BLOCKS = ("exact", "aa")
+IN_BLOCKS = (*IN_PARTS, "exact", "aa")
 """Algorithms for more rows than one task can hold, the default first."""
 _WHY_NOT = {
     "oa": "it looks at every cut, each of which would be a pass over the cluster; exact finds the same optimum",
     "da": "it walks all itemsets in one thread, changing the cut under way; aa does the same size by size",
     "hybrid": "it deletes single occurrences, which it chooses by looking at whole rows",
-    "local": "it chooses, occurrence by occurrence, by looking at whole rows",
 }
 
 
@@ -68,6 +68,8 @@ def propose(rows: SparkSets, guarantee: KmAnonymity, asked: Asked, options: Opti
     tree = km.resolve_hierarchy(spec, alike, unknown=asked["unknown"])
     if fits(rows, need_of(asked["algorithm"])):
         return propose_whole(rows, guarantee, tree, asked, options)
+    if asked["algorithm"] in IN_PARTS:
+        return propose_parts(rows, guarantee, tree, asked, options)
     recoding = recoding_of(rows, guarantee, tree, asked["algorithm"], options)
     options.tell("recoding", 0.0)
     worth = km.cut_worth(recoding, alike, _pairs_kept(rows, recoding))
@@ -119,7 +121,7 @@ def algorithm_for(rows: SparkSets, name: str | None) -> str:
     raise InputError(
         f"algorithm {name} does not run on Spark here: {why}, so that one task has to hold them all; they take about "
         f"{shown_size(bytes_needed(rows, need_of(name)))}, and a task may take {shown_size(task_memory(rows.session))} ({SETTING}); "
-        "use exact or aa, set it higher, or use the local engine"
+        "use local, exact or aa, set it higher, or use the local engine"
     )
 
 

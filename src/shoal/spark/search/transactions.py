@@ -1,9 +1,6 @@
-"""k-anonymous transactions on Spark: rows in Gray order by Spark's range partitioning, then grouped block by block.
+"""k-anonymous transactions on Spark: rows in Gray order (`near_rows`), then grouped block by block.
 
-Spark sorts the rows by their place in the Gray order (`gray_places`), ties by row number. From the sizes of its
-partitions every row knows its place among all rows, and blocks are cut by that place, not by the borders of partitions: every block has at
-least k rows, so no class is ever too small for want of a neighbour, and what is published depends neither on the number of
-partitions nor on where Spark drew their borders.
+Every block has at least k rows, so no class is ever too small for want of a neighbour.
 
 `gsc` is then the local algorithm, row for row: blocks are whole numbers of classes. `split` runs inside blocks of about `ROWS`
 rows, with items ranked by frequency; rows of different blocks never share a class, which is what it loses against the local one.
@@ -28,7 +25,6 @@ from shoal.models import basket_notes
 from shoal.models.transactions import CENTRES, certified_facts
 from shoal.price.edits import edits
 from shoal.records.baskets import Baskets
-from shoal.spark.data.encoding import IN_PARTITION, first_rows, number_rows
 from shoal.spark.data.executors import fetch, map_groups, map_rows, store
 from shoal.spark.data.frame_records import SparkRecords
 from shoal.spark.data.frame_roles import read_frame
@@ -36,8 +32,6 @@ from shoal.spark.data.packing import (
     Ints,
     Longs,
     Marks,
-    flat,
-    gather,
     lists,
     names_of,
     offsets_of,
@@ -48,13 +42,13 @@ from shoal.spark.data.packing import (
 from shoal.spark.data.sets import SparkSets
 from shoal.spark.data.shuffling import shuffle_rows
 from shoal.spark.search.proposals import Asked, SparkProposal
+from shoal.spark.search.sets.near_rows import common_first, cut_into_blocks, gray_order, rows_of_block
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 ROWS = 50_000
 """Rows of a block, about."""
-END = np.iinfo(np.int32).max
 _ON_SPARK = ("split", "gsc")
 _WHY_NOT = {
     "pta": "its segments are walked as tours of the whole of each, which blocks would cut",
@@ -140,18 +134,10 @@ def group_rows(sets: SparkSets, guarantee: KAnonymity, name: str, options: Optio
             f"{guarantee} cannot be reached: there {only_so_many(n, 'transaction')}, fewer than k = {k:,}; choose a smaller k"
         )
     hidden = sets.marks(guarantee.sensitive)
-    ordered = store(_gray_order(sets, _ranks(sets, name), hidden))
+    ordered = store(gray_order(sets, _ranks(sets, name), hidden))
     try:
-        sizes = fetch(ordered.groupBy(sf.shiftright("number", IN_PARTITION).alias("part")).count())
-        starts = first_rows(sizes["part"].to_numpy(), sizes["count"].to_numpy())
         bounds = block_bounds(n, k, name)
-        blocked = map_rows(
-            ordered,
-            _cut_into_blocks,
-            "block int, place bigint, row bigint, items array<int>",
-            starts=starts,
-            bounds=bounds,
-        )
+        blocked = cut_into_blocks(ordered, bounds)
         schema = "row bigint, items array<int>, added int, removed int, leads int"
         how = {"guarantee": guarantee, "hidden": hidden, "name": name, "seed": options.seed}
         rows = store(map_groups(blocked, "block", _group_block, schema, **how))
@@ -182,58 +168,13 @@ def block_bounds(n: int, k: int, name: str) -> Longs:
 
 
 def _ranks(sets: SparkSets, name: str) -> Ints:
-    """The place of each item among the bits: by id as the paper has it, or by frequency, so that neighbours share frequent items."""
-    rank = np.arange(len(sets.vocabulary), dtype=np.int32)
-    if name != "gsc":
-        rank[np.argsort(-sets.supports(), kind="stable")] = np.arange(len(rank), dtype=np.int32)
-    return rank
-
-
-def _gray_order(sets: SparkSets, rank: Ints, hidden: Marks) -> DataFrame:
-    """The rows in Gray order: over all partitions, and numbered within each."""
-    from pyspark.sql import functions as sf
-
-    schema = "place array<int>, row bigint, items array<int>"
-    return (
-        map_rows(sets.rows, _place_rows, schema, rank=rank, hidden=hidden)
-        .repartitionByRange(max(2 * sets.parallel, len(sets) // ROWS), "place", "row")
-        .sortWithinPartitions("place", "row")
-        .select(sf.monotonically_increasing_id().alias("number"), "row", "items")
-    )
-
-
-def _place_rows(batches: Iterator[pa.RecordBatch], rank: Ints, hidden: Marks) -> Iterator[pa.RecordBatch]:
-    """On a worker: rows with their place in the Gray order of the given ranks, sensitive items left out of it."""
-    for rows, baskets in pieces(batches):
-        known = take_marked(baskets, ~hidden[baskets.items])
-        ranks, row = rank[known.items], row_of(known.offsets)
-        ranks = ranks[np.lexsort((ranks, row))]
-        yield pa.record_batch(
-            {
-                "place": gray_places(known.offsets, ranks),
-                "row": rows,
-                "items": lists(baskets.offsets, baskets.items),
-            }
-        )
-
-
-def _cut_into_blocks(
-    batches: Iterator[pa.RecordBatch], starts: dict[int, int], bounds: Longs
-) -> Iterator[pa.RecordBatch]:
-    """On a worker: rows with their place among all rows, and the block that it falls in."""
-    for batch in batches:
-        place = number_rows(batch.column("number").to_numpy(), starts)
-        block = (np.searchsorted(bounds, place, side="right") - 1).astype(np.int32)
-        yield pa.record_batch(
-            {"block": block, "place": place, "row": batch.column("row"), "items": batch.column("items")}
-        )
+    """The place of each item among the bits: by id as the paper has it, or by frequency."""
+    return np.arange(len(sets.vocabulary), dtype=np.int32) if name == "gsc" else common_first(sets)
 
 
 def _group_block(table: pa.Table, guarantee: KAnonymity, hidden: Marks, name: str, seed: int) -> pa.Table:
     """On a worker: the rows of one block as their classes are published."""
-    order = np.argsort(table["place"].to_numpy(), kind="stable")
-    offsets, ids = flat(table["items"])
-    offsets, ids = gather(offsets[:-1][order], np.diff(offsets)[order], ids)
+    rows, offsets, ids = rows_of_block(table)
     row = row_of(offsets)
     known = ~hidden[ids]
     used, code = np.unique(ids[known], return_inverse=True)
@@ -247,12 +188,12 @@ def _group_block(table: pa.Table, guarantee: KAnonymity, hidden: Marks, name: st
         (row_of(centres.offsets) * width + used[centres.items].astype(np.int64), row[~known] * width + ids[~known])
     )
     key.sort()
-    ends = np.searchsorted(key // width, np.arange(len(order) + 1))
-    leads = np.zeros(len(order), np.int32)
+    ends = np.searchsorted(key // width, np.arange(len(rows) + 1))
+    leads = np.zeros(len(rows), np.int32)
     leads[np.unique(classes.of_row, return_index=True)[1]] = classes.sizes
     return pa.table(
         {
-            "row": table["row"].to_numpy()[order],
+            "row": rows,
             "items": lists(ends, (key % width).astype(np.int32)),
             "added": changes.added_in_row.astype(np.int32),
             "removed": changes.removed_in_row.astype(np.int32),
@@ -275,21 +216,6 @@ def _split(rows: Baskets, guarantee: KAnonymity, seed: int) -> Classes:
 
 
 _CLASSES: dict[str, Callable[[Baskets, KAnonymity, int], Classes]] = {"gsc": _consecutive, "split": _split}
-
-
-def gray_places(offsets: Longs, ids: Ints) -> pa.ListArray:
-    """The place of each row in the Gray order (`shoal.kernels.classes.gray`), as a list that Spark compares as it compares any list.
-
-    It has ids, falling at even places and rising at odd ones, with a number above all others where a row ends before an odd
-    place. Ids count from 1 there, so that each has a sign.
-    """
-    lengths = np.diff(offsets)
-    within = np.arange(len(ids)) - np.repeat(offsets[:-1], lengths)
-    signed = np.where(within % 2 == 0, -1, 1) * (ids + 1)
-    ends = offsets_of(lengths + lengths % 2)
-    place = np.full(ends[-1], END, np.int32)
-    place[ends[:-1][row_of(offsets)] + within] = signed
-    return lists(ends, place)
 
 
 def _publish(rows: DataFrame, sets: SparkSets, hidden: Marks, apart: str | None) -> DataFrame:

@@ -24,7 +24,7 @@ from shoal.price.levels import price_for
 from shoal.spark.data.executors import TimeUp, count_keys, jobs_within, total_batch
 from shoal.spark.data.packing import Ints, Longs, frozen, pieces
 from shoal.spark.data.sets import SparkSets
-from shoal.spark.search.projection import blocks_of, recode_items, search_blocks
+from shoal.spark.search.sets.projection import blocks_of, recode_items, search_blocks
 
 _ROWS_AT_A_TIME = 1 << 16
 

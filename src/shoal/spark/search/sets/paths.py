@@ -24,8 +24,8 @@ from shoal.kernels.itemsets.count_tree import expanded_rows
 from shoal.kernels.itemsets.rare_sets import rare_sets
 from shoal.kernels.parallel import even_blocks
 from shoal.spark.data.packing import Ints, Longs, frozen
-from shoal.spark.search.projection import blocks_of, search_blocks
-from shoal.spark.search.spark_problem import SparkProblem
+from shoal.spark.search.sets.projection import blocks_of, search_blocks
+from shoal.spark.search.sets.spark_problem import SparkProblem
 
 MOST = 20_000
 """Rare paths that a block sends in a round."""
