@@ -35,6 +35,8 @@ NOUNS = {"seed", "speed", "need", "feed", "bound", "balanced"}
 
 LATE = ("shoal.kernels", "shoal.records.stores.copies", "scipy", "pyarrow", "polars")
 """What takes long to import, which an error in a request should not have to wait for."""
+LATE_IN = {"release.py": ("shoal.series", "shoal.certificate")}
+"""Rooms that a release may not need: most belong to no series, and are not verified."""
 PLATFORM = {"resource", "fcntl", "ctypes"}
 """What some systems lack."""
 AGREED = {
@@ -136,7 +138,9 @@ def faults_of_function(name: str, node: ast.FunctionDef | ast.AsyncFunctionDef) 
     for inner in ast.walk(node):
         if isinstance(inner, ast.Import | ast.ImportFrom) and not name.startswith(LAZY_ROOMS):
             module = inner.module or "" if isinstance(inner, ast.ImportFrom) else inner.names[0].name
-            if module.partition(".")[0] not in EXTRAS | PLATFORM and not module.startswith(LATE):
+            if module.partition(".")[0] not in EXTRAS | PLATFORM and not module.startswith(
+                (*LATE, *LATE_IN.get(name, ()))
+            ):
                 yield inner.lineno, f"{module} is imported inside a function"
 
 

@@ -27,6 +27,8 @@ _NAMED = re.compile(
     r"""(?:\\*'(?:[^'\\]|\\.|'')*(?:'|$)|\\*"(?:[^"\\]|\\.|"")*(?:"|$)|\{[^}]*(?:\}|$)|[^;&]+?(?=;|&|\s+\w+\s*=|$))""",
     re.IGNORECASE | re.DOTALL,
 )
+_NAMES = re.compile(r"pass|pwd|secret", re.IGNORECASE)
+"""One of them is in all that the pattern before can find, and most texts have none."""
 _FOREIGN = re.compile(rf"[\s\"']*{_DATABASE}:", re.IGNORECASE)
 _SCHEME = re.compile(r"[\s\"']*[a-z][a-z0-9+._-]*(?:://|%3a%2f%2f)", re.IGNORECASE)
 _TIMES = 4  # that a text may be percent-encoded
@@ -62,6 +64,7 @@ def holds_password(text: str) -> bool:
 
 
 def _hidden(text: str) -> str:
-    text = _WHO.sub(rf"\g<head>\g<user>:{HIDDEN}@", text)
-    text = _BARE.sub(rf"\g<user>:{HIDDEN}@", text)
-    return _NAMED.sub(rf"\g<name>\g<quote>={HIDDEN}", text)
+    if "@" in text:
+        text = _WHO.sub(rf"\g<head>\g<user>:{HIDDEN}@", text)
+        text = _BARE.sub(rf"\g<user>:{HIDDEN}@", text)
+    return _NAMED.sub(rf"\g<name>\g<quote>={HIDDEN}", text) if _NAMES.search(text) else text

@@ -284,7 +284,7 @@ def without_pandas() -> None:
         import pyarrow
 
         with absent("pandas"):
-            pyarrow.array([0]).to_numpy()  # it looks once
+            pyarrow.array([0], pyarrow.int64()).to_numpy()  # it looks once
 
 
 @contextlib.contextmanager

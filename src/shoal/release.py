@@ -14,15 +14,13 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import IO, Any, Unpack
+from typing import IO, TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
 from shoal.algorithms import OF_SERIES, entry
 from shoal.algorithms.recoding import Options, Progress, listener
-from shoal.certificate.document import CertificateFile, given_certificate
 from shoal.certificate.facts import Published
-from shoal.certificate.verification import Subject, Verification, verification
 from shoal.errors import InputError, ShoalError, option
 from shoal.evaluation.raw_risk import Exposed, raw_risk
 from shoal.guarantees.audit import Audit
@@ -53,9 +51,12 @@ from shoal.records.storage.scratch import Scratch
 from shoal.records.storage.streams import is_stream
 from shoal.records.stores.once import one_copy
 from shoal.series.ledger import turn_at, was_read
-from shoal.series.stacking import stacked_batches
-from shoal.series.turns import Turn, turn_of
 from shoal.showing import Plotted, log, watching
+
+if TYPE_CHECKING:
+    from shoal.certificate.document import CertificateFile
+    from shoal.certificate.verification import Verification
+    from shoal.series.turns import Turn
 
 __all__ = [
     "Release",
@@ -79,19 +80,8 @@ SECRET_SHOWN = (
 KEPT_ORDER = "the rows keep the order of the input, which can give people away; the certificate says so"
 _READING = ("format", "items", "id", "person", "separator", "drop", "numeric", "spelling")
 _WAY = (
-    "quasi",
-    "items",
-    "one_hot",
-    "sensitive",
-    "keep",
-    "drop",
-    "id",
-    "person",
-    "separator",
-    "numeric",
-    "spelling",
-    "hierarchy",
-    "unknown",
+    *("quasi", "items", "one_hot", "sensitive", "keep", "drop", "id", "person"),
+    *("separator", "numeric", "spelling", "hierarchy", "unknown"),
 )
 
 Read = tuple[Source, Any]
@@ -183,8 +173,11 @@ def release_of(plan: Plan, progress: Progress | None = None, read: Read | None =
     options = Options(**given, progress=listener(progress))
     options.tell("reading", 0.0)
     source, guarantee = read or read_for(plan)
-    turn = None if plan.series is None else turn_of(plan, source, guarantee, asked, options)
-    if turn is not None:
+    turn: Turn | None = None
+    if plan.series is not None:
+        from shoal.series.turns import turn_of
+
+        turn = turn_of(plan, source, guarantee, asked, options)
         if turn.proposal is None:
             return _unpublished(plan, turn, source, guarantee, started)
         assert turn.source is not None
@@ -351,6 +344,8 @@ def stack(
     >>> shoal.stack("ledger.json", ["monday.csv", "tuesday.csv"]).rows
     6
     """
+    from shoal.series.stacking import stacked_batches
+
     check_keywords(reading, SetReading.__annotations__, "stack")
     started = time.monotonic()
     with one_copy(), watching(progress) as watch, limited_inputs(reading.get("input_limit")):
@@ -504,6 +499,8 @@ def verify(
     >>> shoal.verify("public.csv.certificate.json", "public.csv").verdict
     'verified'
     """
+    from shoal.certificate.document import given_certificate
+    from shoal.certificate.verification import Subject, verification
 
     if threads is not None:
         whole_number("threads", threads, 1)

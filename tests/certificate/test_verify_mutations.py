@@ -10,6 +10,7 @@ import pytest
 
 from certificate_cases import CASES, provoking_folder, released, verifying
 from shoal import InputError, release
+from shoal.certificate import verification as room
 from shoal.certificate.document import certificate_file, certificate_in
 from shoal.certificate.facts import certificate_bytes
 from shoal.certificate.page import page, page_with
@@ -94,7 +95,7 @@ def at_or_none(content, place):
 @pytest.fixture
 def remembering(monkeypatch):
     """An audit of the same file in the same reading is made once: what is tested is what is made of it."""
-    answers, real = {}, release.verification
+    answers, real = {}, room.verification
 
     def verification(certificate, subject, **how):
         def remembered(guarantee, reading, by_rows):
@@ -110,7 +111,7 @@ def remembering(monkeypatch):
 
         return real(certificate, replace(subject, audit=remembered), **how)
 
-    monkeypatch.setattr(release, "verification", verification)
+    monkeypatch.setattr(room, "verification", verification)
 
 
 @pytest.mark.parametrize("name", CASES)

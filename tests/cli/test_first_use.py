@@ -1,6 +1,7 @@
 """A command imports what it needs and no more, says what it compiles, and finds what was compiled before it."""
 
 import ast
+import inspect
 import json
 import os
 import subprocess
@@ -10,6 +11,8 @@ from pathlib import Path
 import pytest
 
 import shoal
+from shoal.cli.anonymize import anonymize
+from shoal.cli.options import with_typed_flags
 from shoal.studies.warming import KINDS, warm_kind
 
 KERNELS = Path(shoal.__file__).parent / "kernels"
@@ -64,8 +67,21 @@ def test_a_command_on_sets_imports_nothing_heavy(command, baskets):
     assert "pyarrow.vendored.docscrape" not in modules, (
         "a file of sets needs none of the functions that pyarrow.compute describes"
     )
+    assert not modules & {"numba.cpython.unicode", "dateutil", "yaml.loader"}
+    assert not modules & {"shoal.certificate.verification", "shoal.series.turns", "shoal.algorithms.km.lra"}
     other = {"shoal.cli.attack", "shoal.cli.compare", "shoal.cli.evaluate", "shoal.cli.rules", "shoal.cli.hierarchy"}
     assert not modules & other
+
+
+def test_flags_that_are_typed_are_declared_alone(run, baskets):
+    """Unless one is not known, or help is asked for."""
+    given = [str(baskets), "--k", "2", "--m=2"]
+    assert {"data", "k", "m"} == set(inspect.signature(with_typed_flags(anonymize, given)).parameters)
+    assert with_typed_flags(anonymize, [*given, "--help"]) is anonymize
+    _, _, err = run("anonymize", *given, "--algoritm", "exact")
+    assert "--algorithm" in err
+    _, out, _ = run("anonymize", "--help")
+    assert "--algorithm" in out
 
 
 def test_a_process_that_leaves_at_once_leaves_nothing_behind():
@@ -265,6 +281,23 @@ exec(compile(open(sys.argv[1]).read(), sys.argv[1], "exec"))
 """
 
 
+MORE = """
+import sys
+from shoal.cli.first_use import own_this_process, prepare
+own_this_process()
+prepare()
+sys.path.insert(0, sys.argv[1])
+from kernel import total, np, nb
+
+@nb.njit(nogil=True)
+def with_more(values):
+    parts = np.sort(values)[:3].copy()
+    return total(values) + len(parts)
+
+print(with_more(np.arange(5, dtype=np.int32)))
+"""
+
+
 @pytest.fixture
 def kernel(tmp_path):
     """Runs a kernel in a process of its own: what it counts, how often its step was compiled, whether it was found compiled."""
@@ -291,6 +324,13 @@ def test_machine_code_is_found_where_it_cannot_be_written(kernel, tmp_path):
     kernel()
     assert kernel("-c", READ_ONLY) == ["16", "0", "1"]
     assert not list((tmp_path / "home").rglob("*.nbc"))
+
+
+def test_the_compiler_goes_on_from_machine_code_that_is_there(kernel, tmp_path):
+    """What was left out to load it comes when it is needed."""
+    kernel()
+    done = subprocess.run([sys.executable, "-c", MORE, str(tmp_path)], capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines() == ["16 0 1", "19"], done.stderr
 
 
 def test_warm_knows_every_model(run):

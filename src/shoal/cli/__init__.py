@@ -19,7 +19,7 @@ import typer
 from shoal import __version__
 from shoal.cli import first_use, terminal
 from shoal.cli.machine import check_room, is_of_standard_output, sentence_of
-from shoal.cli.options import Command, flag
+from shoal.cli.options import Command, flag, with_typed_flags
 from shoal.cli.terminal import print_json, say, values_shown, warnings_told
 from shoal.errors import VALUES, Message, ShoalError, way_to
 from shoal.limits import own_limit
@@ -56,15 +56,17 @@ _HOMES = {
 
 
 def command_line(arguments: Sequence[str] = ()) -> typer.Typer:
-    """All commands, or the one that is asked for alone: to declare the flags of all takes longer than most of them run."""
+    """All commands, or the one that is asked for alone, with its typed flags: to declare the flags of all takes longer than most run."""
     app = typer.Typer(name="shoal", rich_markup_mode="rich", pretty_exceptions_enable=False)
     app.callback(invoke_without_command=True)(shoal)
-    for name in arguments[:1] if arguments and arguments[0] in _HOMES else _HOMES:
+    asked = arguments[:1] if arguments and arguments[0] in _HOMES else ()
+    for name in asked or _HOMES:
         home = import_module(f"shoal.cli.{_HOMES[name]}")
         if name in ("hierarchy", "datasets"):
             app.add_typer(home.app, name=name)
         else:
-            app.command(name, cls=Command)(getattr(home, name))
+            command = getattr(home, name)
+            app.command(name, cls=Command)(with_typed_flags(command, arguments[1:]) if asked else command)
     return app
 
 

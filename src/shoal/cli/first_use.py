@@ -24,8 +24,8 @@ from shoal.cli.terminal import say
 from shoal.errors import number_of
 from shoal.processes import absent, without_pandas
 
-_LATE = frozenset({"pyarrow.compute", "pyarrow.csv", "pyarrow.json", "pyarrow.parquet"})
-"""What modules of ours name and a file of another kind does not need: imported when something of it is asked for."""
+_LATE = frozenset(("pyarrow.compute", "pyarrow.csv", "pyarrow.json", "pyarrow.parquet", "yaml", "numba.np.arrayobj"))
+"""What modules name, but neither another kind of file nor machine code needs: imported when something of it is asked for."""
 _FROM_BELOW = {"pyarrow.compute": ("call_function", "DictionaryEncodeOptions")}
 """What is there before the module is executed, which describes each of its functions: a file of sets needs no more."""
 _lock = threading.RLock()
@@ -40,7 +40,7 @@ def own_this_process() -> None:
     global _owned
     _owned = True
     # Importing makes objects by the hundred thousand, and no garbage.
-    gc.set_threshold(100_000, 20, 20)
+    gc.set_threshold(300_000, 20, 20)
     # No large matrices are multiplied here, for which a thread per core would be started.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # Pydantic would read what every installed package declares, to see whether one extends it.
@@ -71,8 +71,10 @@ def prepare() -> None:
     if not _owned:
         return
     without_pandas()
-    from numba.core import event
+    from numba.core import entrypoints, event
 
+    # Numba would do as Pydantic: no extension of its types has anything to do with kernels.
+    entrypoints.init_all = lambda: None
     listener: Any = _listener()
     event.register("numba:compile", listener)  # type: ignore[no-untyped-call]
     atexit.register(listener.tell)

@@ -36,18 +36,8 @@ from shoal.passwords import holds_password
 SETS = ("items", "id", "drop", "separator", "format")
 """How a file of sets is read."""
 TABLES = (
-    "quasi",
-    "items",
-    "one_hot",
-    "keep",
-    "numeric",
-    "spelling",
-    "id",
-    "person",
-    "drop",
-    "separator",
-    "format",
-    "query",
+    *("quasi", "items", "one_hot", "keep", "numeric", "spelling"),
+    *("id", "person", "drop", "separator", "format", "query"),
 )
 """How sets and tables are read."""
 PROMISE = ("model", "k", "m", "l", "policy", "sensitive", "missing", "l_kind", "t", "distance")
@@ -123,7 +113,7 @@ def takes(*names: str, **other: Option) -> Callable[[Callable[..., Any]], Callab
 
         @functools.wraps(command)
         def called(**arguments: Any) -> Any:
-            said = {name: parse(option, arguments.pop(name)) for name, option in taken.items()}
+            said = {name: parse(option, arguments.pop(name, None)) for name, option in taken.items()}
             return command(**arguments, **{name: value for name, value in said.items() if value is not None})
 
         keyword = inspect.Parameter.KEYWORD_ONLY
@@ -132,6 +122,21 @@ def takes(*names: str, **other: Option) -> Callable[[Callable[..., Any]], Callab
         return called
 
     return decorate
+
+
+def with_typed_flags(command: Callable[..., Any], arguments: Iterable[str]) -> Callable[..., Any]:
+    """The command with no other flags than are typed, if it has all of those: Typer readies a check of types for each that is declared."""
+    typed = {text.partition("=")[0] for text in arguments if text.startswith("-")}
+    signature, flags = getattr(command, "__signature__", inspect.Signature()), dict[inspect.Parameter, set[str]]()
+    for given in signature.parameters.values():
+        info = given.annotation.__metadata__[0]  # Typer takes the first flag for a default
+        flags[given] = {text for text in (info.default, *(info.param_decls or ())) if str(text).startswith("-")}
+    if not flags or not typed <= set[str]().union(*flags.values()):
+        return command  # Typer words what is wrong, or helps
+    called = functools.wraps(command)(lambda **arguments: command(**arguments))
+    kept = [given for given, own in flags.items() if not own or given.default is given.empty or typed & own]
+    called.__signature__ = signature.replace(parameters=kept)  # type: ignore[attr-defined]
+    return called
 
 
 @functools.cache
@@ -204,9 +209,9 @@ def parse(option: Option, said: Any) -> Any:
         case Numbers(example):
             return numbers(said, option.flag, example)
         case Widths(example):
-            return widths(said, option.flag, example)
+            return once_each(said, option.flag, "a width", example, bool)
         case Choices(of):
-            return choices(said, option.flag, of)
+            return once_each(said, option.flag, f"one of {', '.join(of)}", f"COL={of[0]}", of.__contains__)
         case Specs():
             return hierarchies(said)
         case Words(example):
@@ -288,27 +293,14 @@ def numbers(given: list[str], flag: str, example: str) -> dict[str, float]:
     return values
 
 
-def widths(given: list[str], flag: str, example: str) -> dict[str, str]:
-    """What a repeated flag says: a width per name."""
-    values = {}
-    for text in given:
-        name, _, width = text.rpartition("=")
-        if not name or not width or name in values:
-            raise InputError(
-                f"{flag} {text!r} is not a name with a width, each name once; give for example {flag} {example}"
-            )
-        values[name] = width
-    return values
-
-
-def choices(given: list[str], flag: str, of: tuple[str, ...]) -> dict[str, str]:
-    """What a repeated flag says: one of a few words per name."""
+def once_each(given: list[str], flag: str, what: str, example: str, is_one: Callable[[str], bool]) -> dict[str, str]:
+    """What a repeated flag says: a word per name."""
     values = {}
     for text in given:
         name, _, word = text.rpartition("=")
-        if not name or word not in of or name in values:
+        if not name or not is_one(word) or name in values:
             raise InputError(
-                f"{flag} {text!r} is not a name with one of {', '.join(of)}, each name once; give for example {flag} COL={of[0]}"
+                f"{flag} {text!r} is not a name with {what}, each name once; give for example {flag} {example}"
             )
         values[name] = word
     return values

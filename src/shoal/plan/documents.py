@@ -48,20 +48,25 @@ def read_text_document(
     return _yaml_document(text, name, {} if lines is None else lines, as_texts=lines is None), data
 
 
-class _Loader(yaml.SafeLoader):
-    """YAML without aliases."""
+def _loader_of(text: str) -> Any:
+    """A loader of YAML without aliases."""
+    loader: Any = yaml.SafeLoader(text)
+    compose = loader.compose_node
 
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.check_event(yaml.AliasEvent):
-            mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
+    def compose_node(parent: Any, index: Any) -> Any:
+        if loader.check_event(yaml.AliasEvent):
+            mark = loader.peek_event().start_mark
             raise yaml.MarkedYAMLError(problem="an alias (*) has no place here", problem_mark=mark)
-        return super().compose_node(parent, index)
+        return compose(parent, index)
+
+    loader.compose_node = compose_node
+    return loader
 
 
 def _yaml_document(text: str, name: str, lines: dict[Place, int], *, as_texts: bool) -> Any:
     """What stands in YAML text, and on which line each key."""
     try:
-        loader = _Loader(text)
+        loader = _loader_of(text)
         try:
             node = loader.get_single_node()
             return None if node is None else _node_value(loader, node, (), name, None if as_texts else lines)
@@ -78,7 +83,7 @@ def _yaml_document(text: str, name: str, lines: dict[Place, int], *, as_texts: b
         raise InputError(f"{name}: it is nested too deeply; three levels are the most") from None
 
 
-def _node_value(loader: _Loader, node: Any, place: Place, name: str, lines: dict[Place, int] | None) -> Any:
+def _node_value(loader: Any, node: Any, place: Place, name: str, lines: dict[Place, int] | None) -> Any:
     """The value of a node, and the lines of its keys; without lines, values are texts as they stand."""
     line = node.start_mark.line + 1
     if isinstance(node, yaml.MappingNode) and node.tag == "tag:yaml.org,2002:map":

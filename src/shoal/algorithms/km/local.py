@@ -34,7 +34,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.algorithms.km.lra import lra
+from shoal.algorithms import algorithm
 from shoal.algorithms.km.problem import Problem
 from shoal.algorithms.recoding import LocalRecoding, Options
 from shoal.guarantees.km import KmAnonymity
@@ -99,7 +99,7 @@ def local(baskets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarchy, option
     if (
         search.has_moved_rows and search.people is None
     ):  # so little may be deleted that a cut for each part of the rows may lose less
-        parts = lra(baskets, guarantee, hierarchy, replace(options, suppress=0.0))
+        parts = algorithm("km", "lra")(baskets, guarantee, hierarchy, replace(options, suppress=0.0))
         if search.loss_of(parts.node) < CLEARLY * search.loss_of(node):
             node, notes = parts.node, parts.notes
     facts = {"passes": search.passes}

@@ -101,11 +101,13 @@ def note_standing(rows, offers, stands, first, last):
     for row in range(first, last):
         start = offsets[row] + row
         stop = start
+        all_stand = True
         while tok[stop] >= 0:
+            all_stand &= alive[stop]
             stop += 1
         for o in range(offsets[row], offsets[row + 1]):
             rung = settled[o] if settled[o] >= 0 else offered[o]
-            is_there = rung >= 0 and alive[place_in(tok, start, stop, token[rung, place[o]])]
+            is_there = rung >= 0 and (all_stand or alive[place_in(tok, start, stop, token[rung, place[o]])])
             stands[o] = rung if is_there else -1
 
 
