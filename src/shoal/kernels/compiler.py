@@ -19,7 +19,6 @@ from typing import Any
 
 import numba
 from llvmlite import ir
-from llvmlite.binding import add_symbol
 from numba.core import caching, cgutils
 from numba.core.runtime import nrt
 from numba.extending import intrinsic
@@ -29,7 +28,7 @@ from shoal.showing import log
 Function = Callable[..., Any]
 _nb: Any = numba
 _internals: Any = caching
-_runtime: Any = nrt
+_memory: Any = nrt.rtsys
 
 
 def njit(**options: Any) -> Callable[[Function], Any]:
@@ -124,7 +123,7 @@ def _tell_once() -> None:
 class _Code(_internals.FunctionCache):  # type: ignore[misc, name-defined, unused-ignore]
     """The machine code of a kernel, on disk.
 
-    Numba makes all its compiler knows ready before it loads any, which takes longer than to load it; where memory is kept is all that
+    Numba makes all its compiler knows ready before it loads any, which takes longer than to load it; a library for memory is all that
     the code needs. The compiler sees to the rest itself, where nothing is found. Numba looks at no place that it may not write to.
     """
 
@@ -143,16 +142,9 @@ class _Code(_internals.FunctionCache):  # type: ignore[misc, name-defined, unuse
         ]
 
     def load_overload(self, signature: Any, context: Any) -> Any:
-        _find_memory()
+        _memory.initialize(context)
         with self._guard_against_spurious_io_errors():
             key = self._index_key(signature, context.codegen())
             files = (self._cache_file, *self._others)
             code = next((code for file in files if (code := file.load(key)) is not None), None)
             return None if code is None else self._impl.rebuild(context, code)
-
-
-@functools.cache
-def _find_memory() -> None:
-    """Numba finds it so, too, and then compiles how its compiler counts references, which code that is there holds already."""
-    for name, address in _runtime._nrt.c_helpers.items():
-        add_symbol(name if name.startswith("_") else f"NRT_{name}", address)
