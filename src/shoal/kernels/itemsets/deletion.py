@@ -209,7 +209,7 @@ def _row_of(tok, p):
     return -tok[p] - 1
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def _place_of(offsets, tok, row, token):
     """The place of the token in the row; that of the row's end if it is not there."""
     p = offsets[row] + row
@@ -225,20 +225,22 @@ def _living(rows, scratch, token, dead):
     offsets, tok, alive = rows.offsets, rows.tok, rows.alive
     places, held, spot = rows.places, scratch.held, scratch.spot
     is_fixed = len(places) > 0
-    begin = rows.under.starts[rows.under.span[token, 0]]
-    n_under = rows.under.starts[token + 1] - begin if is_fixed else _rows_under(rows, scratch, token)
+    under, work, wanted = rows.under, scratch.work, scratch.wanted
+    begin, n_under = under.starts[token], under.starts[token + 1] - under.starts[token]
+    if not is_fixed:
+        n_under = _rows_under(under, rows.people, scratch.seen, held, token)
     n_living = n = 0
     for h in range(n_under):
         if is_fixed:
             if h + AHEAD < n_under:
                 nb.fetch(alive, places[begin + h + AHEAD])
-            row = rows.under.rows[begin + h]
+            row = under.rows[begin + h]
             p = places[begin + h]
         else:
             if h + AHEAD < n_under:
                 nb.fetch(tok, offsets[held[h + AHEAD]] + held[h + AHEAD])
             row = held[h]
-            scratch.work[0] += offsets[row + 1] - offsets[row] + 2
+            work[0] += offsets[row + 1] - offsets[row] + 2
             p = _place_of(offsets, tok, row, token)
             if tok[p] != token:
                 continue
@@ -246,16 +248,15 @@ def _living(rows, scratch, token, dead):
         if n > n_living and alive[p]:
             held[n], spot[n] = held[n_living], spot[n_living]
             held[n_living], spot[n_living] = row, p
-        n += alive[p] or (dead > 0 and (dead > 1 or scratch.wanted[row]))
+        n += alive[p] or (dead > 0 and (dead > 1 or wanted[row]))
         n_living += alive[p]
     return n_living, n
 
 
 @nb.step
-def _rows_under(rows, scratch, node):
+def _rows_under(under, people, seen, held, node):
     """Fill `held` with the rows that have an item under the node, each once: how many there are."""
-    span, starts, leaf_rows = rows.under
-    seen, held = scratch.seen, scratch.held
+    span, starts, leaf_rows = under.span, under.starts, under.rows
     seen[-1] += 1
     stamp = seen[-1]
     n = 0
@@ -265,7 +266,7 @@ def _rows_under(rows, scratch, node):
             seen[row] = stamp
             held[n] = row
             n += 1
-    if rows.people is not None and span[node, 1] - span[node, 0] > 1:
+    if people is not None and span[node, 1] - span[node, 0] > 1:
         _put_in_order(held, n, seen)
     return n
 
@@ -284,20 +285,19 @@ def _put_in_order(held, n, seen):
 
 
 @nb.step
-def _count_beside(rows, scratch, n_living, later_only):
+def _count_beside(offsets, tok, alive, people, walk, held, spot, n_living, later_only):
     """Count the living tokens of the rows held, or those behind the places in `spot`, in `walk.slot`: how many were touched."""
-    offsets, tok, alive = rows.offsets, rows.tok, rows.alive
-    tally, touched = scratch.walk.slot, scratch.walk.touched
+    tally, touched = walk.slot, walk.touched
     n_touched = 0
     for h in range(n_living):
         if h + AHEAD < n_living:
-            nb.fetch(tok, scratch.spot[h + AHEAD])
-        p = scratch.spot[h] + 1 if later_only else offsets[scratch.held[h]] + scratch.held[h]
+            nb.fetch(tok, spot[h + AHEAD])
+        p = spot[h] + 1 if later_only else offsets[held[h]] + held[h]
         while tok[p] >= 0:
             count = tally[tok[p]]
             touched[n_touched] = tok[p]
             n_touched += (count == 0) & alive[p]
-            note_person(rows.people, scratch.walk, tok[p], scratch.held[h], count, alive[p])
+            note_person(people, walk, tok[p], held[h], count, alive[p])
             tally[tok[p]] = count + alive[p]
             p += 1
     return n_touched
@@ -428,7 +428,8 @@ def find_rare_pairs(rows, scratch, asked, few, later_only):
     offsets, tok, alive = rows.offsets, rows.tok, rows.alive
     k, m, work = rows.k, rows.m, scratch.work
     held, spot, is_near = scratch.held, scratch.spot, scratch.is_near
-    tally, touched = scratch.walk.slot, scratch.walk.touched
+    walk, people = scratch.walk, rows.people
+    tally, touched = walk.slot, walk.touched
     occ_row, occ = np.empty(256, np.int32), np.empty(256 * m, np.int32)
     n_occ = 0
     for i in range(len(few)):
@@ -438,13 +439,13 @@ def find_rare_pairs(rows, scratch, asked, few, later_only):
         n_living, _ = _living(rows, scratch, token, 0)
         n_rare = n_living
         work[0] += n_living
-        is_rare = _people_held(rows.people, held, n_living) < k
+        is_rare = _people_held(people, held, n_living) < k
         n_touched = 0
         if not is_rare:
             if m < 2:
                 continue
             _mark_near(asked, i, is_near)
-            n_touched = _count_beside(rows, scratch, n_living, later_only)
+            n_touched = _count_beside(offsets, tok, alive, people, walk, held, spot, n_living, later_only)
             n_rare = beside = 0
             tally[token] = 0
             for t in range(n_touched):
@@ -453,7 +454,7 @@ def find_rare_pairs(rows, scratch, asked, few, later_only):
                     tally[other] = k
                     continue
                 beside += tally[other]
-                support = _people_or_rows(rows.people, scratch.walk, other, tally[other])
+                support = _people_or_rows(people, walk, other, tally[other])
                 n_rare += tally[other] if support < k else 0
                 tally[other] = support
             work[0] += 2 * (beside + n_living) + 1
@@ -765,26 +766,40 @@ def hitting_places(rows, scratch, occ_row, occ, choice):
     return gone[:n_gone]
 
 
-@nb.njit(cache=True, nogil=True)
-def neighbours(rows, places):
+def neighbours(rows: TokenRows, places: npt.NDArray[np.int64]) -> Asked:
     """The tokens at these places, each with all tokens that stand with it there."""
-    offsets, tok, alive = rows.offsets, rows.tok, rows.alive
-    n_keys = 0
-    for i in range(len(places)):
-        row = _row_of(tok, places[i])
-        n_keys += offsets[row + 1] - offsets[row]
-    keys = np.empty(n_keys, np.int64)
-    n_keys = 0
+    in_row = np.searchsorted(rows.offsets + np.arange(len(rows.offsets)), places, "right") - 1
+    keys = np.empty((rows.offsets[in_row + 1] - rows.offsets[in_row]).sum(), np.int64)
+    keys = np.unique(keys[: _pairs_at(rows, places, in_row, keys)])
+    tokens, first = np.unique(keys >> 32, return_index=True)
+    return Asked(tokens.astype(np.int32), first, np.append(first, len(keys))[1:], (keys & 0xFFFFFFFF).astype(np.int32))
+
+
+@nb.njit(cache=True, nogil=True)
+def _pairs_at(rows, places, in_row, keys):
+    """Write each token at these places with every token that stands with it there, in one number: how many."""
+    tok, n_keys = rows.tok, 0
     for i in range(len(places)):
         token = np.int64(tok[places[i]])
-        row = _row_of(tok, places[i])
-        p = offsets[row] + row
+        p = rows.offsets[in_row[i]] + in_row[i]
         while tok[p] >= 0:
-            if alive[p]:
+            if rows.alive[p]:
                 keys[n_keys] = (token << 32) | tok[p]
                 n_keys += 1
             p += 1
-    n_keys = _keep_distinct(keys, n_keys)
+    return n_keys
+
+
+@nb.step
+def _neighbours(rows, places):
+    """As `neighbours`, for kernels."""
+    in_row = np.empty(len(places), np.int64)
+    n_keys = 0
+    for i in range(len(places)):
+        in_row[i] = row = _row_of(rows.tok, places[i])
+        n_keys += rows.offsets[row + 1] - rows.offsets[row]
+    keys = np.empty(n_keys, np.int64)
+    n_keys = _keep_distinct(keys, _pairs_at(rows, places, in_row, keys))
     tokens = np.empty(len(places), np.int32)
     near_from = np.empty(len(places), np.int64)
     near_to = np.empty(len(places), np.int64)
@@ -821,42 +836,38 @@ def put_back(
     Unless it is `everywhere`, only occurrences in wanted rows are tried. Returning only raises supports, so what can return alone can
     return together with all others of the same token.
     """
-    places: npt.NDArray[np.int64] = (put_back_pairs if rows.m <= 2 else put_back_sets)(
-        rows, scratch, tokens, everywhere
-    )
-    return places
+    back = np.empty(np.count_nonzero(~rows.alive), np.int64)
+    return back[: (put_back_pairs if rows.m <= 2 else put_back_sets)(rows, scratch, tokens, everywhere, back)]
 
 
 @nb.njit(cache=True, nogil=True)
-def put_back_pairs(rows, scratch, tokens, everywhere):
+def put_back_pairs(rows, scratch, tokens, everywhere, back):
     """`put_back` where m is at most 2."""
     offsets, tok, alive = rows.offsets, rows.tok, rows.alive
     k, m, work = rows.k, rows.m, scratch.work
     held, spot, walk = scratch.held, scratch.spot, scratch.walk
-    tally, touched = walk.slot, walk.touched
-    back = np.empty(64, np.int64)
+    people, tally, touched = rows.people, walk.slot, walk.touched
     n_back = 0
     for token in tokens:
         n_living, n = _living(rows, scratch, token, 2 if everywhere else 1)
-        n_people = _people_held(rows.people, held, n_living)
+        n_people = _people_held(people, held, n_living)
         if n == n_living or n_people + 1 < k:
             continue
         n_touched = 0
         if m == 2:
-            n_touched = _count_beside(rows, scratch, n_living, False)
+            n_touched = _count_beside(offsets, tok, alive, people, walk, held, spot, n_living, False)
             work[0] += n_living
             for t in range(n_touched):
-                tally[touched[t]] = _people_or_rows(rows.people, walk, touched[t], tally[touched[t]])
+                tally[touched[t]] = _people_or_rows(people, walk, touched[t], tally[touched[t]])
             tally[token] = k
         for c in range(n_living, n):
-            more = _is_more(rows.people, held, n_living, held[c])
+            more = _is_more(people, held, n_living, held[c])
             p = offsets[held[c]] + held[c]
             refused = n_people + more < k
             while m == 2 and tok[p] >= 0 and not refused:
                 refused = alive[p] and tally[tok[p]] + more < k
                 p += 1
             if not refused:
-                back = with_place(back, n_back)
                 back[n_back] = spot[c]
                 n_back += 1
                 held[c] = -1
@@ -867,17 +878,16 @@ def put_back_pairs(rows, scratch, tokens, everywhere):
         for t in range(n_touched):
             work[0] += tally[touched[t]]
             tally[touched[t]] = 0
-    return back[:n_back]
+    return n_back
 
 
 @nb.njit(cache=True, nogil=True)
-def put_back_sets(rows, scratch, tokens, everywhere):
+def put_back_sets(rows, scratch, tokens, everywhere, back):
     """`put_back` where m is more than 2."""
     offsets, tok, alive, k, m = rows.offsets, rows.tok, rows.alive, rows.k, rows.m
     is_near, held, spot = scratch.is_near, scratch.held, scratch.spot
     occ_row, occ = np.empty(256, np.int32), np.empty(256 * m, np.int32)
     mini, entries = np.empty(1024, np.int32), np.empty(256, np.int64)
-    back = np.empty(64, np.int64)
     n_back = 0
     for token in tokens:
         n_living, n = _living(rows, scratch, token, 2 if everywhere else 1)
@@ -931,10 +941,9 @@ def put_back_sets(rows, scratch, tokens, everywhere):
             for c in range(begin, end):
                 if held[c] >= 0:
                     alive[spot[c]] = True
-                    back = with_place(back, n_back)
                     back[n_back] = spot[c]
                     n_back += 1
-    return back[:n_back]
+    return n_back
 
 
 @nb.step
@@ -1010,7 +1019,7 @@ def try_move(rows, scratch, prices, top, parts, room, anew, quick, enough, at_mo
     n_flips = 0
     more_rows = np.empty(64, np.int32)
     n_more = 0
-    asked = _with_tokens(neighbours(rows, revived), parts)
+    asked = _with_tokens(_neighbours(rows, revived), parts)
     while len(asked.tokens) > 0 and (not quick or loss <= enough):
         few = few_near(rows, asked)
         if rows.m <= 2:
@@ -1023,7 +1032,7 @@ def try_move(rows, scratch, prices, top, parts, room, anew, quick, enough, at_mo
         if len(occ_row) == 0:
             break
         out = hitting_places(rows, scratch, occ_row, occ, prices.choice)
-        asked = neighbours(rows, out)
+        asked = _neighbours(rows, out)
         for i in range(len(out)):
             p = out[i]
             alive[p] = False
@@ -1053,9 +1062,14 @@ def try_move(rows, scratch, prices, top, parts, room, anew, quick, enough, at_mo
                 dead[n_dead] = tok[p]
                 n_dead += 1
             p += 1
+    back = np.empty(n_dead, np.int64)
     dead = dead[: _keep_distinct(dead, n_dead)]
-    back = put_back_pairs(rows, scratch, dead, False) if rows.m <= 2 else put_back_sets(rows, scratch, dead, False)
-    for i in range(len(back)):
+    n_back = (
+        put_back_pairs(rows, scratch, dead, False, back)
+        if rows.m <= 2
+        else put_back_sets(rows, scratch, dead, False, back)
+    )
+    for i in range(n_back):
         p = back[i]
         loss -= weight[p] * lost - cost[p]
         gone -= weight[p]
@@ -1067,7 +1081,7 @@ def try_move(rows, scratch, prices, top, parts, room, anew, quick, enough, at_mo
     stays = loss <= at_most and (gone <= room or gone <= 0)
     if not stays:
         # Backwards: what came back, what went, then the rewritten rows.
-        for i in range(len(back)):
+        for i in range(n_back):
             alive[back[i]] = False
         for i in range(n_flips):
             alive[flips[i]] = True
@@ -1083,7 +1097,7 @@ def _take_out(rows, scratch, lost, top, anew):
     are wanted now.
     """
     offsets, tok, weight, cost, alive = rows.offsets, rows.tok, rows.weight, rows.cost, rows.alive
-    n_changed = _rows_under(rows, scratch, top)
+    n_changed = _rows_under(rows.under, rows.people, scratch.seen, scratch.held, top)
     starts = np.zeros(n_changed + 1, np.int64)
     for i in range(n_changed):
         row = scratch.held[i]

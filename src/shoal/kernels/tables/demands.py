@@ -105,10 +105,13 @@ def _distance(table, counts, size, unknown, last, kind):
     return (here if kind >= JOINABLE else least) * work + rest
 
 
-@nb.njit(cache=True, nogil=True)
-def shortfall_of(demands, rows):
+def shortfall_of(demands: Demands, rows: npt.NDArray[np.int64]) -> float:
     """How much the rows lack together."""
-    counts = np.zeros(demands.start[-1], np.int64)
+    return float(_shortfall_of(demands, rows, np.zeros(demands.start[-1], np.int64)))
+
+
+@nb.njit(cache=True, nogil=True)
+def _shortfall_of(demands, rows, counts):
     for row in rows:
         count_row(demands, counts, row, 1)
     return shortfall(demands, counts, len(rows))
@@ -244,7 +247,11 @@ def repair_groups(
     before[by_group[1:]] = np.where(np.diff(group[by_group]) == 0, by_group[:-1], -1)
     last[group] = np.arange(n)
     groups = Groups(boxes, np.empty(n_groups, np.float64), size, last, before)
-    counts, poor, is_open = np.zeros(demands.start[-1], np.int64), np.zeros(n_groups, np.bool_), np.ones(n_groups, np.bool_)
+    counts, poor, is_open = (
+        np.zeros(demands.start[-1], np.int64),
+        np.zeros(n_groups, np.bool_),
+        np.ones(n_groups, np.bool_),
+    )
     _repair(metric, points, tuple_of, group, groups, k, demands, counts, poor, is_open, np.empty(n, np.int64))
 
 
