@@ -17,7 +17,8 @@ from shoal.algorithms.recoding import Options
 from shoal.errors import Unreachable
 from shoal.guarantees.km import KmAnonymity
 from shoal.hierarchy.build import balanced_tree
-from shoal.kernels.itemsets.deletion import cheapest_hit
+from shoal.kernels.itemsets.deletion import Choice, TokenRows, hitting_places, new_scratch
+from shoal.kernels.itemsets.nodes import LeafRows
 from shoal.price.ncp import ncp
 from shoal.records.baskets import Baskets
 from strategies import baskets_of, naive_tree, worlds
@@ -121,23 +122,33 @@ def test_deletion_under_any_cut_keeps_the_promise_and_returns_what_it_can(world,
     assert (state.loss, state.deleted) == (loss, deleted)
 
 
+def hitting_tokens(sets, weights):
+    """What goes of a row with these tokens 0, 1, ..., whose sets of up to three are rare."""
+    n, m = len(weights), 3
+    occ = np.full(len(sets) * m, -1, np.int32)
+    for i, members in enumerate(sets):
+        occ[i * m : i * m + len(members)] = sorted(members)
+    row = np.append(np.arange(n), -1).astype(np.int32)
+    under = LeafRows(np.zeros((0, 2), np.int64), np.zeros(0, np.int64), np.zeros(0, np.int32))
+    nothing = np.zeros(0, np.int64)
+    weight = np.append(weights, 0).astype(np.int32)
+    rows = TokenRows(np.array([0, n]), row, weight, nothing, np.ones(n + 1, np.bool_), under, nothing, 2, m)
+    scratch = new_scratch(n, 1, m)
+    choice = Choice(np.arange(n, dtype=np.int32), np.ones(n, np.int32), 0)
+    places = hitting_places(rows, scratch, np.zeros(len(sets), np.int32), occ, choice)
+    assert not scratch.hits.any()
+    return places.tolist()
+
+
 @settings(max_examples=200, deadline=None)
 @given(
     st.lists(st.sets(st.integers(0, 6), min_size=1, max_size=3), min_size=1, max_size=12),
     st.lists(st.integers(1, 4), min_size=7, max_size=7),
 )
 def test_hitting_sets_hit_everything_and_hold_nothing_needless(sets, weights):
-    m = 3
-    flat = np.full(len(sets) * m, -1, np.int32)
-    for i, members in enumerate(sets):
-        flat[i * m : i * m + len(members)] = sorted(members)
-    chosen = np.empty(len(flat), np.int32)
-    hits = np.zeros(7, np.int32)
-    n = cheapest_hit(flat, len(sets), m, np.array(weights, np.int32), hits, chosen)
-    taken = set(chosen[:n].tolist())
+    taken = set(hitting_tokens(sets, weights))
     assert all(members & taken for members in sets)
     assert not any(all(members & (taken - {t}) for members in sets) for t in taken)
-    assert not hits.any()
 
 
 @settings(max_examples=50, deadline=None)
@@ -147,12 +158,6 @@ def test_hitting_sets_are_those_of_the_plain_greedy_choice(seed, n_sets, n_token
     rng = np.random.default_rng(seed)
     sets = [set(rng.integers(0, n_tokens, rng.integers(1, 4)).tolist()) for _ in range(n_sets)]
     weights = rng.integers(1, 9, n_tokens)
-    flat = np.full(3 * n_sets, -1, np.int32)
-    for i, members in enumerate(sets):
-        flat[3 * i : 3 * i + len(members)] = sorted(members)
-    chosen = np.empty(len(flat), np.int32)
-    n = cheapest_hit(flat, n_sets, 3, weights.astype(np.int32), np.zeros(n_tokens, np.int32), chosen)
-
     taken, left = [], list(sets)
     while left:
         share = {t: Fraction(sum(t in one for one in left), int(weights[t])) for t in range(n_tokens)}
@@ -161,7 +166,7 @@ def test_hitting_sets_are_those_of_the_plain_greedy_choice(seed, n_sets, n_token
     for t in list(taken):
         if all(one & (set(taken) - {t}) for one in sets):
             taken.remove(t)
-    assert chosen[:n].tolist() == taken
+    assert hitting_tokens(sets, weights) == sorted(taken)
 
 
 def skewed(rng, rows, items):

@@ -73,7 +73,7 @@ def mondrian(
 def clusters(space: Space, k: int, seed: int) -> tuple[npt.NDArray[np.int32], int]:
     """CLUSTER: (cluster of each row, how many)."""
     order = np.random.default_rng(seed).permutation(len(space))
-    group, n = nearest_groups(space.metric, space.points, space.sizes.copy(), space.tuple_of, order, k)
+    group, n = nearest_groups(space.metric, space.points, space.tuple_of, order, k)
     placed = group >= 0
     points = space.points[space.tuple_of[placed]]
     boxes = boxes_around(space.metric, points, group[placed].astype(np.int64), n)

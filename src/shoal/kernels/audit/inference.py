@@ -44,6 +44,7 @@ class _Room(NamedTuple):
     """Per depth, its item, its children, the next of these, and the rows that hold the prefix."""
     lists: npt.NDArray[np.int64]
     children: npt.NDArray[np.int32]
+    sheet: npt.NDArray[np.int32]
 
 
 def count_inferences(
@@ -89,6 +90,7 @@ def count_inferences(
         length=length,
         lists=np.empty((m, int(np.diff(bounds).max(initial=0))), np.int64),
         children=np.empty((m, widest), np.int32),
+        sheet=np.zeros(max(widest, min(SHEET, widest * n_sensitive)), np.int32),
     )
     n_kept = _walk_classes(
         offsets, items, sensitive_offsets, sensitive, order, starts, whose, first, last, l, m, only_one, room
@@ -114,7 +116,11 @@ def _walk_classes(
     room,
 ):
     """Fill `bad` and `kept`: how many are kept. What is said of people is compiled where `whose` is not None."""
-    bad, kept, count, slot, holder, told, told_by, prefix, n_children, following, length, lists, children = room
+    bad, kept, prefix = room.bad, room.kept, room.prefix
+    count, slot, holder = room.times, room.slot, room.holder
+    told, told_by, sheet = room.told, room.told_by, room.sheet
+    n_children, following, length = room.n_children, room.following, room.length
+    lists, children = room.lists, room.children
     n_sensitive = len(told)
     n_kept = 0
     who = np.int64(-1)
@@ -178,11 +184,12 @@ def _walk_classes(
                                 holder[item] = whose[row]
                             count[item] += 1
                 if telling > 0 and n_touched > 0:
-                    width = max(1, min(n_sensitive, SHEET // n_touched))
-                    sheet = np.zeros(n_touched * width, np.int32)
+                    width = len(sheet) // n_touched
+                    width = n_sensitive if width > n_sensitive else width
                     if whose is not None:
                         counted = np.zeros(n_touched * width, np.int64)
-                    for low in range(0, n_sensitive, width):
+                    low = 0
+                    while low < n_sensitive:
                         if whose is not None:
                             for at in range(n_touched * width):
                                 counted[at] = -1
@@ -208,6 +215,7 @@ def _walk_classes(
                                     prefix[depth] = item
                                     n_kept = _keep(kept, n_kept, c, low + s, both, count[item], prefix, depth + 1)
                                 sheet[t * width + s] = 0
+                        low += width
                 for t in range(n_touched):
                     count[children[depth, t]] = 0
                 n_children[depth] = n_touched if depth + 1 < m and telling > 0 else 0

@@ -23,26 +23,33 @@ from shoal.kernels.audit.lists import longer
 from shoal.kernels.audit.numbered_rows import NumberedRows, copy_behind, count_behind, people_at
 
 
-@nb.njit(cache=True, nogil=True)
-def count_items(items, n_items, first, last):
+def count_items(items: npt.NDArray[np.int32], n_items: int, first: int, last: int) -> npt.NDArray[np.int64]:
     """How often each item stands at the places [first, last)."""
-    count = np.zeros(n_items, np.int64)
-    for p in range(first, last):
-        count[items[p]] += 1
-    return count
+    return np.bincount(items[first:last], minlength=n_items)
 
 
-@nb.njit(cache=True, nogil=True)
-def count_pairs(offsets, items, number, longest, first, last, people):
+def count_pairs(
+    offsets: npt.NDArray[np.int64],
+    items: npt.NDArray[np.int32],
+    number: npt.NDArray[np.integer],
+    longest: int,
+    first: int,
+    last: int,
+    people: npt.NDArray[np.int32] | None,
+) -> npt.NDArray[np.int32]:
     """Per pair of numbers a <= b, at a * n + b, the rows among [first, last) that hold both; a number is a pair with itself.
 
     Where rows are not people, it is the people who have such rows; the rows of a person stand together.
     """
+    count = np.zeros(len(number) ** 2, np.int32)
+    latest = None if people is None else np.full_like(count, -1)
+    _add_pairs(offsets, items, number, np.empty(longest, np.int64), first, last, people, latest, count)
+    return count
+
+
+@nb.njit(cache=True, nogil=True)
+def _add_pairs(offsets, items, number, row, first, last, people, latest, count):
     n = len(number)
-    count = np.zeros(n * n, np.int32)
-    row = np.empty(longest, np.int64)
-    if people is not None:
-        latest = np.full(n * n, -1, np.int32)
     for r in range(first, last):
         start = offsets[r]
         size = offsets[r + 1] - start
@@ -55,13 +62,12 @@ def count_pairs(offsets, items, number, longest, first, last, people):
                 count[a * n + a] += 1
                 latest[a * n + a] = people[r]
             for j in range(i):
-                pair = min(a, row[j]) * n + max(a, row[j])
+                pair = a * n + row[j] if a < row[j] else row[j] * n + a
                 if people is None:
                     count[pair] += 1
                 elif latest[pair] != people[r]:
                     count[pair] += 1
                     latest[pair] = people[r]
-    return count
 
 
 @nb.njit(cache=True, nogil=True)
@@ -77,7 +83,7 @@ def mark_pairs(offsets, items, number, longest, count, k, first, last, exposed, 
             a = np.int64(number[items[start + i]])
             row[i] = a
             for j in range(i):
-                support = count[min(a, row[j]) * n + max(a, row[j])]
+                support = count[a * n + row[j] if a < row[j] else row[j] * n + a]
                 if support < k:
                     if exposed[r] == 0:
                         exposed[r] = 2

@@ -78,7 +78,10 @@ def lengths_at_all_levels(
     home = home_of(items)
     lengths = np.empty(len(offsets) - 1, np.int32) if home is None else home.empty(len(offsets) - 1, np.int32)
     over_blocks(
-        lambda a, b: _count_tokens(offsets, items, paths, lengths, a, b), even_row_blocks(offsets, 16), threads, pulse
+        lambda a, b: _count_tokens(offsets, items, paths, lengths, a, b, np.full(paths.n_tokens, -1, np.int64)),
+        even_row_blocks(offsets, 16),
+        threads,
+        pulse,
     )
     return lengths
 
@@ -100,11 +103,15 @@ def rows_at_all_levels(
     np.cumsum(lengths, out=at[1:])
     at.flags.writeable = False  # as the offsets of data are: kernels are compiled for either
     tails = room(int(at[-1]) + len(lengths), np.int32)
-    counts = over_blocks(
-        lambda a, b: _write_tokens(offsets, items, paths, at, tails, a, b), even_row_blocks(at, 16), threads, pulse
-    )
+
+    def write(a: int, b: int) -> npt.NDArray[np.int64]:
+        counts = np.zeros((3, paths.n_tokens), np.int64)
+        _write_tokens(offsets, items, paths, at, tails, a, b, *counts)
+        return counts
+
+    counts = over_blocks(write, even_row_blocks(at, 16), threads, pulse)
     support, volume = np.zeros(paths.n_tokens, np.int64), np.zeros(paths.n_tokens, np.int64)
-    for more_support, more_volume in counts:
+    for more_support, more_volume, _ in counts:
         support += more_support
         volume += more_volume
     volume[support == 1] = 0
@@ -116,8 +123,9 @@ def conflicts(rows: Rows, first: int, last: int, k: int, m: int, relations: Rela
     gathered = gathered_tails(rows, first, last, m)
     found = relations.conflicts.copy()
     if m == 2:
+        walk = new_walk.py_func(len(rows.support), 2, rows.people)  # nothing to compile for a few arrays
         steps = find_conflicting_pairs(
-            gathered, rows.support, rows.crowd, rows.people, first, last, k, relations, found
+            gathered, rows.support, rows.crowd, rows.people, first, last, k, relations, found, walk
         )
         clashes = np.empty((0, m), np.int32)
     else:
@@ -138,8 +146,7 @@ def _bits_set(bits: Bits) -> npt.NDArray[np.int64]:
 
 
 @nb.njit(cache=True, nogil=True)
-def _count_tokens(offsets, items, paths, lengths, first, last):
-    seen = np.full(paths.n_tokens, -1, np.int64)
+def _count_tokens(offsets, items, paths, lengths, first, last, seen):
     for row in range(first, last):
         n = 0
         for p in range(offsets[row], offsets[row + 1]):
@@ -151,19 +158,16 @@ def _count_tokens(offsets, items, paths, lengths, first, last):
 
 
 @nb.njit(cache=True, nogil=True)
-def _write_tokens(offsets, items, paths, at, tails, first, last):
-    """Write rows [first, last); per token, count its rows and what gathering would copy for it."""
-    seen = np.full(paths.n_tokens, -1, np.int64)
-    support = np.zeros(paths.n_tokens, np.int64)
-    volume = np.zeros(paths.n_tokens, np.int64)
+def _write_tokens(offsets, items, paths, at, tails, first, last, support, volume, seen):
+    """Write rows [first, last); per token, count its rows and what gathering would copy for it. No row is seen yet."""
     for row in range(first, last):
         start = at[row] + row
         stop = start
         for p in range(offsets[row], offsets[row + 1]):
             for q in range(paths.starts[items[p]], paths.starts[items[p] + 1]):
                 token = paths.tokens[q]
-                if seen[token] != row:
-                    seen[token] = row
+                if seen[token] != row + 1:
+                    seen[token] = row + 1
                     tails[stop] = token
                     stop += 1
         sort_range(tails, start, stop)
@@ -172,23 +176,20 @@ def _write_tokens(offsets, items, paths, at, tails, first, last):
             support[tails[p]] += 1
             if stop - start <= LONG:
                 volume[tails[p]] += stop - p
-    return support, volume
 
 
 @nb.njit(cache=True, nogil=True)
-def find_conflicting_pairs(gathered, support_of, crowd_of, people, first, last, k, relations, found):
+def find_conflicting_pairs(gathered, support_of, crowd_of, people, first, last, k, relations, found, walk):
     """`find_conflicts` where m is 2: the steps."""
-    tails, entries = gathered.tails, gathered.entries
-    above = relations.above
-    walk = new_walk(len(support_of), 2, people)
-    count, touched = walk.counter, walk.touched
-    pair, said = np.empty(2, np.int32), np.empty(2, np.int32)
+    tails, entries, starts = gathered.tails, gathered.entries, gathered.starts
+    above, below = relations.above, relations.below
+    count, crowd, touched = walk.counter, walk.crowd, walk.touched
     steps = np.int64(0)
     for a in range(first, last):
-        if crowd_of[a] < max(k, 2) or above[a] < 0 or has(found[above[a]], above[a]):
+        if crowd_of[a] < k or crowd_of[a] < 2 or above[a] < 0 or has(found[above[a]], above[a]):
             continue
         n_touched = 0
-        for i in range(gathered.starts[a - first], gathered.starts[a - first] + support_of[a]):
+        for i in range(starts[a - first], starts[a - first] + support_of[a]):
             p = entries[i] + 1
             row = row_behind(tails, p, people)
             while tails[p] >= 0:
@@ -199,9 +200,12 @@ def find_conflicting_pairs(gathered, support_of, crowd_of, people, first, last, 
                 p += 1
             steps += p - entries[i]
         for t in range(n_touched):
-            if walk.crowd[touched[t]] < k:
-                pair[0], pair[1] = above[a], above[touched[t]]
-                what_it_says(pair, 1, relations.below, found, said)
+            u, v = np.int64(above[a]), np.int64(above[touched[t]])
+            if crowd[touched[t]] < k and not has(found[u], v) and not has(found[v], v):
+                # Of a node and one below it the one above needs no mention.
+                u, v = v if has(below[u], v) else u, u if has(below[v], u) else v
+                set_bit(found, u, v)
+                set_bit(found, v, u)
             count[touched[t]] = 0
     return steps
 

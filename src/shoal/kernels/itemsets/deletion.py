@@ -209,7 +209,7 @@ def _row_of(tok, p):
     return -tok[p] - 1
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.step
 def _place_of(offsets, tok, row, token):
     """The place of the token in the row; that of the row's end if it is not there."""
     p = offsets[row] + row
@@ -219,39 +219,44 @@ def _place_of(offsets, tok, row, token):
 
 
 @nb.step
-def _living(rows, scratch, token):
-    """Fill `held` with the rows in which the token stands, and `spot` with its places there: how many there are."""
-    offsets, tok, alive, places = rows.offsets, rows.tok, rows.alive, rows.places
-    held, spot = scratch.held, scratch.spot
-    n = 0
-    if len(places) > 0:
-        last = rows.under.starts[token + 1]
-        for e in range(rows.under.starts[token], last):
-            if e + AHEAD < last:
-                nb.fetch(alive, places[e + AHEAD])
-            held[n] = rows.under.rows[e]
-            spot[n] = places[e]
-            n += alive[places[e]]
-        return n
-    n_under = _rows_under(rows, scratch, token)
+def _living(rows, scratch, token, dead):
+    """Fill `held` with the rows in which the token stands, and `spot` with its places there; behind them, if `dead` is 1, with those
+    wanted rows in which it has been deleted, if it is 2, with all of these: how many of the former, and of both."""
+    offsets, tok, alive = rows.offsets, rows.tok, rows.alive
+    places, held, spot = rows.places, scratch.held, scratch.spot
+    is_fixed = len(places) > 0
+    under, work, wanted = rows.under, scratch.work, scratch.wanted
+    begin, n_under = under.starts[token], under.starts[token + 1] - under.starts[token]
+    if not is_fixed:
+        n_under = _rows_under(under, rows.people, scratch.seen, held, token)
+    n_living = n = 0
     for h in range(n_under):
-        if h + AHEAD < n_under:
-            nb.fetch(tok, offsets[held[h + AHEAD]] + held[h + AHEAD])
-        row = held[h]
-        scratch.work[0] += offsets[row + 1] - offsets[row] + 2
-        p = _place_of(offsets, tok, row, token)
-        if tok[p] == token and alive[p]:
-            held[n] = row
-            spot[n] = p
-            n += 1
-    return n
+        if is_fixed:
+            if h + AHEAD < n_under:
+                nb.fetch(alive, places[begin + h + AHEAD])
+            row = under.rows[begin + h]
+            p = places[begin + h]
+        else:
+            if h + AHEAD < n_under:
+                nb.fetch(tok, offsets[held[h + AHEAD]] + held[h + AHEAD])
+            row = held[h]
+            work[0] += offsets[row + 1] - offsets[row] + 2
+            p = _place_of(offsets, tok, row, token)
+            if tok[p] != token:
+                continue
+        held[n], spot[n] = row, p
+        if n > n_living and alive[p]:
+            held[n], spot[n] = held[n_living], spot[n_living]
+            held[n_living], spot[n_living] = row, p
+        n += alive[p] or (dead > 0 and (dead > 1 or wanted[row]))
+        n_living += alive[p]
+    return n_living, n
 
 
 @nb.step
-def _rows_under(rows, scratch, node):
+def _rows_under(under, people, seen, held, node):
     """Fill `held` with the rows that have an item under the node, each once: how many there are."""
-    span, starts, leaf_rows = rows.under
-    seen, held = scratch.seen, scratch.held
+    span, starts, leaf_rows = under.span, under.starts, under.rows
     seen[-1] += 1
     stamp = seen[-1]
     n = 0
@@ -261,7 +266,7 @@ def _rows_under(rows, scratch, node):
             seen[row] = stamp
             held[n] = row
             n += 1
-    if rows.people is not None and span[node, 1] - span[node, 0] > 1:
+    if people is not None and span[node, 1] - span[node, 0] > 1:
         _put_in_order(held, n, seen)
     return n
 
@@ -280,62 +285,22 @@ def _put_in_order(held, n, seen):
 
 
 @nb.step
-def _count_beside(rows, scratch, n_living, later_only):
+def _count_beside(offsets, tok, alive, people, walk, held, spot, n_living, later_only):
     """Count the living tokens of the rows held, or those behind the places in `spot`, in `walk.slot`: how many were touched."""
-    offsets, tok, alive = rows.offsets, rows.tok, rows.alive
-    tally, touched = scratch.walk.slot, scratch.walk.touched
+    tally, touched = walk.slot, walk.touched
     n_touched = 0
     for h in range(n_living):
         if h + AHEAD < n_living:
-            nb.fetch(tok, scratch.spot[h + AHEAD])
-        p = scratch.spot[h] + 1 if later_only else offsets[scratch.held[h]] + scratch.held[h]
+            nb.fetch(tok, spot[h + AHEAD])
+        p = spot[h] + 1 if later_only else offsets[held[h]] + held[h]
         while tok[p] >= 0:
             count = tally[tok[p]]
             touched[n_touched] = tok[p]
             n_touched += (count == 0) & alive[p]
-            note_person(rows.people, scratch.walk, tok[p], scratch.held[h], count, alive[p])
+            note_person(people, walk, tok[p], held[h], count, alive[p])
             tally[tok[p]] = count + alive[p]
             p += 1
     return n_touched
-
-
-@nb.part
-def _rare_pairs(rows, scratch, token, n_living, few, later_only, occ_row, occ, n_occ):
-    """Report the rows held in which the token stands with one that it has in fewer than k of them; if there are `few`, with a near one."""
-    offsets, tok, alive, k = rows.offsets, rows.tok, rows.alive, rows.k
-    is_near, tally, touched = scratch.is_near, scratch.walk.slot, scratch.walk.touched
-    n_touched = _count_beside(rows, scratch, n_living, later_only)
-    n_rare = beside = 0
-    tally[token] = 0
-    for t in range(n_touched):
-        other = touched[t]
-        if few and is_near[other] != is_near[-1]:
-            tally[other] = k
-            continue
-        beside += tally[other]
-        support = _people_or_rows(rows.people, scratch.walk, other, tally[other])
-        n_rare += tally[other] if support < k else 0
-        tally[other] = support
-    scratch.work[0] += 2 * (beside + n_living) + 1
-    if n_rare > 0:
-        tally[token] = k
-        if n_occ + n_rare > len(occ_row):
-            occ_row, occ = larger(occ_row, n_occ + n_rare), larger(occ, (n_occ + n_rare) * 2)
-        for h in range(n_living):
-            if h + AHEAD < n_living:
-                nb.fetch(tok, scratch.spot[h + AHEAD])
-            p = scratch.spot[h] + 1 if later_only else offsets[scratch.held[h]] + scratch.held[h]
-            while tok[p] >= 0:
-                if alive[p] and tally[tok[p]] < k:
-                    occ_row[n_occ] = scratch.held[h]
-                    occ[2 * n_occ] = token
-                    occ[2 * n_occ + 1] = tok[p]
-                    n_occ += 1
-                p += 1
-    tally[token] = 0
-    for t in range(n_touched):
-        tally[touched[t]] = 0
-    return occ_row, occ, n_occ
 
 
 @nb.step
@@ -437,50 +402,103 @@ def find_rare(
 
     With `later_only` just those in which the token is the first, so that each itemset is met once when all tokens are asked for.
     """
-    occ_row, occ = (find_rare_pairs if rows.m <= 2 else find_rare_sets)(rows, scratch, asked, first, last, later_only)
+    asked = Asked(asked.tokens[first:last], asked.near_from[first:last], asked.near_to[first:last], asked.near)
+    few = few_near.py_func(rows, asked)
+    occ_row, occ = (find_rare_pairs if rows.m <= 2 else find_rare_sets)(rows, scratch, asked, few, later_only)
+    if few.any():
+        more_rows, more = find_rare_near(rows, scratch.seen, asked, few)
+        occ_row, occ = np.concatenate((occ_row, more_rows)), np.concatenate((occ, more))
     return occ_row, occ
 
 
 @nb.njit(cache=True, nogil=True)
-def find_rare_pairs(rows, scratch, asked, first, last, later_only):
-    """`find_rare` where m is at most 2."""
-    m, work = rows.m, scratch.work
+def few_near(rows, asked):
+    """Whether the sets of each token that is asked for and what is near it are looked up faster than its rows are walked over."""
+    span, starts = rows.under.span, rows.under.starts
+    subsets = np.ones(len(asked.tokens))
+    for j in range(1, rows.m):
+        subsets = subsets * (asked.near_to - asked.near_from) / j
+    n_under = starts[span[:, 1][asked.tokens]] - starts[span[:, 0][asked.tokens]]
+    return (asked.near_from >= 0) & (subsets * LOOK_UP < n_under)
+
+
+@nb.njit(cache=True, nogil=True)
+def find_rare_pairs(rows, scratch, asked, few, later_only):
+    """`find_rare` where m is at most 2, but for tokens with few others near."""
+    offsets, tok, alive = rows.offsets, rows.tok, rows.alive
+    k, m, work = rows.k, rows.m, scratch.work
+    held, spot, is_near = scratch.held, scratch.spot, scratch.is_near
+    walk, people = scratch.walk, rows.people
+    tally, touched = walk.slot, walk.touched
     occ_row, occ = np.empty(256, np.int32), np.empty(256 * m, np.int32)
     n_occ = 0
-    for i in range(first, last):
-        if _are_few(rows, asked, i):
-            occ_row, occ, n_occ = rare_near(rows, scratch.seen, asked, i, occ_row, occ, n_occ)
+    for i in range(len(few)):
+        if few[i]:
             continue
         token = asked.tokens[i]
-        n_living = _living(rows, scratch, token)
+        n_living, _ = _living(rows, scratch, token, 0)
+        n_rare = n_living
         work[0] += n_living
-        if _people_held(rows.people, scratch.held, n_living) < rows.k:
-            occ_row, occ, n_occ = _put_alone(scratch.held, n_living, m, token, occ_row, occ, n_occ)
-        elif m == 2:
-            _mark_near(asked, i, scratch.is_near)
-            occ_row, occ, n_occ = _rare_pairs(
-                rows, scratch, token, n_living, asked.near_from[i] >= 0, later_only, occ_row, occ, n_occ
-            )
+        is_rare = _people_held(people, held, n_living) < k
+        n_touched = 0
+        if not is_rare:
+            if m < 2:
+                continue
+            _mark_near(asked, i, is_near)
+            n_touched = _count_beside(offsets, tok, alive, people, walk, held, spot, n_living, later_only)
+            n_rare = beside = 0
+            tally[token] = 0
+            for t in range(n_touched):
+                other = touched[t]
+                if asked.near_from[i] >= 0 and is_near[other] != is_near[-1]:
+                    tally[other] = k
+                    continue
+                beside += tally[other]
+                support = _people_or_rows(people, walk, other, tally[other])
+                n_rare += tally[other] if support < k else 0
+                tally[other] = support
+            work[0] += 2 * (beside + n_living) + 1
+            tally[token] = k
+        if n_occ + n_rare > len(occ_row):
+            occ_row, occ = larger(occ_row, n_occ + n_rare), larger(occ, (n_occ + n_rare) * m)
+        if is_rare:
+            n_occ = _put_alone(held, n_living, m, token, occ_row, occ, n_occ)
+            continue
+        for h in range(n_living if n_rare > 0 else 0):
+            if h + AHEAD < n_living:
+                nb.fetch(tok, spot[h + AHEAD])
+            p = spot[h] + 1 if later_only else offsets[held[h]] + held[h]
+            while tok[p] >= 0:
+                if alive[p] and tally[tok[p]] < k:
+                    occ_row[n_occ] = held[h]
+                    occ[2 * n_occ] = token
+                    occ[2 * n_occ + 1] = tok[p]
+                    n_occ += 1
+                p += 1
+        tally[token] = 0
+        for t in range(n_touched):
+            tally[touched[t]] = 0
     return occ_row[:n_occ], occ[: n_occ * m]
 
 
 @nb.njit(cache=True, nogil=True)
-def find_rare_sets(rows, scratch, asked, first, last, later_only):
-    """`find_rare` where m is more than 2."""
+def find_rare_sets(rows, scratch, asked, few, later_only):
+    """`find_rare` where m is more than 2, but for tokens with few others near."""
     offsets, tok, alive, m = rows.offsets, rows.tok, rows.alive, rows.m
     is_near, work, held = scratch.is_near, scratch.work, scratch.held
     occ_row, occ = np.empty(256, np.int32), np.empty(256 * m, np.int32)
     n_occ = 0
     mini, entries = np.empty(1024, np.int32), np.empty(256, np.int64)
-    for i in range(first, last):
-        if _are_few(rows, asked, i):
-            occ_row, occ, n_occ = rare_near(rows, scratch.seen, asked, i, occ_row, occ, n_occ)
+    for i in range(len(few)):
+        if few[i]:
             continue
-        token, few = asked.tokens[i], asked.near_from[i] >= 0
-        n_living = _living(rows, scratch, token)
+        token = asked.tokens[i]
+        n_living, _ = _living(rows, scratch, token, 0)
         work[0] += n_living
         if _people_held(rows.people, scratch.held, n_living) < rows.k:
-            occ_row, occ, n_occ = _put_alone(held, n_living, m, token, occ_row, occ, n_occ)
+            if n_occ + n_living > len(occ_row):
+                occ_row, occ = larger(occ_row, n_occ + n_living), larger(occ, (n_occ + n_living) * m)
+            n_occ = _put_alone(held, n_living, m, token, occ_row, occ, n_occ)
             continue
         _mark_near(asked, i, is_near)
         size = np.int64(1)
@@ -495,7 +513,7 @@ def find_rare_sets(rows, scratch, asked, first, last, later_only):
             entries[h] = size - 1
             p = scratch.spot[h] + 1 if later_only else offsets[row] + row
             while tok[p] >= 0:
-                if alive[p] and tok[p] != token and (not few or is_near[tok[p]] == is_near[-1]):
+                if alive[p] and tok[p] != token and (asked.near_from[i] < 0 or is_near[tok[p]] == is_near[-1]):
                     mini[size] = tok[p]
                     size += 1
                 p += 1
@@ -522,52 +540,45 @@ def find_rare_sets(rows, scratch, asked, first, last, later_only):
 
 
 @nb.part
-def _are_few(rows, asked, i):
-    """Whether the sets of token i that is asked for and what is near it are looked up faster than its rows are walked over."""
-    subsets = 1.0
-    for j in range(1, rows.m):
-        subsets = subsets * (asked.near_to[i] - asked.near_from[i]) / j
-    return asked.near_from[i] >= 0 and subsets * LOOK_UP < width(rows.under, asked.tokens[i])
-
-
-@nb.part
 def _put_alone(held, n_held, m, token, occ_row, occ, n_occ):
-    """Report the rows held, in which the token is rare by itself."""
-    if n_occ + n_held > len(occ_row):
-        occ_row, occ = larger(occ_row, n_occ + n_held), larger(occ, (n_occ + n_held) * m)
+    """Report the rows held, in which the token is rare by itself: how many there are now."""
     for h in range(n_held):
         occ_row[n_occ] = held[h]
         for j in range(m):
             occ[n_occ * m + j] = token if j == 0 else -1
         n_occ += 1
-    return occ_row, occ, n_occ
+    return n_occ
 
 
 @nb.part
 def _mark_near(asked, i, is_near):
     """Give what is near token i that is asked for the last stamp, a new one."""
     is_near[-1] += 1
-    for e in range(max(0, asked.near_from[i]), asked.near_to[i]):
+    for e in range(asked.near_from[i], asked.near_to[i]):  # none where all matter
         is_near[asked.near[e]] = is_near[-1]
 
 
-@nb.part
-def rare_near(rows, seen, asked, i, occ_row, occ, n_occ):
-    """Occurrences of rare itemsets of token i that is asked for and up to m - 1 of those near it.
+@nb.njit(cache=True, nogil=True)
+def find_rare_near(rows, seen, asked, few):
+    """Occurrences of rare itemsets of tokens that are asked for and have few others near, and of up to m - 1 of those.
 
     Itemsets are looked up one by one: the rows of their rarest member are read until k of them hold the itemset, which for
     all but the rare ones is soon.
     """
-    offsets, tok, alive, under, k, m = rows.offsets, rows.tok, rows.alive, rows.under, rows.k, rows.m
-    span, starts, leaf_rows = under
-    token, near, near_to = asked.tokens[i], asked.near, asked.near_to[i]
-    members = np.empty(m, np.int32)
-    at = np.empty(m, np.int64)
+    offsets, tok, alive = rows.offsets, rows.tok, rows.alive
+    k, m, under = rows.k, rows.m, rows.under
+    near, starts, span = asked.near, under.starts, under.span
+    members, at = np.empty(m, np.int32), np.empty(m, np.int64)
     held, who = np.empty(k, np.int32), np.empty(k, np.int32)
-    members[0] = token
-    size = 1
-    at[0] = asked.near_from[i] - 1
-    while size > 0:
+    occ_row, occ = np.empty(256, np.int32), np.empty(256 * m, np.int32)
+    i = n_occ = size = 0
+    while i < len(few):
+        if not few[i]:
+            i += 1
+            continue
+        token, near_to = asked.tokens[i], asked.near_to[i]
+        if size == 0:
+            members[0], at[0], size = token, asked.near_from[i] - 1, 1
         # Count the itemset `members[:size]`, then go on to the next in depth-first order.
         rarest = members[0]
         for j in range(1, size):
@@ -577,7 +588,7 @@ def rare_near(rows, seen, asked, i, occ_row, occ, n_occ):
         stamp = seen[-1]
         support = crowd = 0
         for e in range(starts[span[rarest, 0]], starts[span[rarest, 1]]):
-            row = leaf_rows[e]
+            row = under.rows[e]
             if seen[row] == stamp:
                 continue
             seen[row] = stamp
@@ -606,9 +617,7 @@ def rare_near(rows, seen, asked, i, occ_row, occ, n_occ):
         if crowd == k and size < m:
             at[size] = at[size - 1]
             size += 1
-        while size > 0:
-            if size == 1:
-                return occ_row, occ, n_occ
+        while size > 1:
             at[size - 1] += 1
             while at[size - 1] < near_to and near[at[size - 1]] == token:
                 at[size - 1] += 1
@@ -616,94 +625,12 @@ def rare_near(rows, seen, asked, i, occ_row, occ, n_occ):
                 members[size - 1] = near[at[size - 1]]
                 break
             size -= 1
-    return occ_row, occ, n_occ
+        if size == 1:  # on to the next token
+            i, size = i + 1, 0
+    return occ_row[:n_occ], occ[: n_occ * m]
 
 
 @nb.part
-def cheapest_hit(sets, n_sets, m, weight, hits, chosen):
-    """Tokens that hit all the given sets, greedily by sets hit per weight, ties to the smaller number;
-    then those that turn out not to be needed are left out again: how many. `hits` is a counter per token, all 0."""
-    if n_sets == 1:
-        best = sets[0]
-        for j in range(1, m):
-            if sets[j] >= 0 and (weight[sets[j]], sets[j]) < (weight[best], best):
-                best = sets[j]
-        chosen[0] = best
-        return 1
-    # The tokens get numbers of their own, in the sets too, and each the list of its sets.
-    size = n_sets * m
-    room = np.empty(6 * size + n_sets + 2, np.int64)
-    tokens, unhit, heap = room[:size], room[size : 2 * size], room[2 * size : 3 * size]
-    known, sets_of, times = room[3 * size : 4 * size], room[4 * size : 5 * size], room[5 * size : 5 * size + n_sets]
-    starts = room[5 * size + n_sets :]
-    n_tokens = 0
-    for i in range(size):
-        if sets[i] >= 0:
-            if hits[sets[i]] == 0:
-                tokens[n_tokens] = sets[i]
-                starts[n_tokens + 1] = 0
-                n_tokens += 1
-                hits[sets[i]] = n_tokens
-            sets[i] = hits[sets[i]] - 1
-            starts[sets[i] + 1] += 1
-    starts[0] = 0
-    for t in range(n_tokens):
-        hits[tokens[t]] = 0
-        heap[t] = t
-        unhit[t] = known[t] = starts[t + 1]
-        starts[t + 1] += starts[t]
-    for i in range(size - 1, -1, -1):
-        if sets[i] >= 0:
-            starts[sets[i] + 1] -= 1
-            sets_of[starts[sets[i] + 1]] = i // m
-    # Now starts[t + 1] is where the sets of t begin, and the next one's beginning is where they end.
-    starts[n_tokens + 1] = 0
-    for t in range(n_tokens):
-        starts[n_tokens + 1] += known[t]
-    for i in range(n_sets):
-        times[i] = 0
-    is_long = n_tokens > LINEAR
-    for at in range(n_tokens // 2 if is_long else -1, -1, -1):
-        _sink(heap, n_tokens, at, known, tokens, weight)
-    n_chosen = 0
-    left = n_sets
-    while left > 0:
-        best = heap[0] if is_long else np.int64(0)
-        for t in range(1, 0 if is_long else n_tokens):
-            mine, other = unhit[t] * weight[tokens[best]], unhit[best] * weight[tokens[t]]
-            if mine > other or (mine == other and tokens[t] < tokens[best]):
-                best = t
-        # What a token hits only falls, so the heap may lag behind: its top is right once what is known of it is.
-        while is_long and known[best] != unhit[best]:
-            known[best] = unhit[best]
-            _sink(heap, n_tokens, np.int64(0), known, tokens, weight)
-            best = heap[0]
-        chosen[n_chosen] = best
-        n_chosen += 1
-        for e in range(starts[best + 1], starts[best + 2]):
-            i = sets_of[e]
-            if times[i] == 0:
-                left -= 1
-                for j in range(i * m, i * m + m):
-                    if sets[j] >= 0:
-                        unhit[sets[j]] -= 1
-            times[i] += 1
-    kept = 0
-    for c in range(n_chosen):
-        t = chosen[c]
-        needed = False
-        for e in range(starts[t + 1], starts[t + 2]):
-            needed = needed or times[sets_of[e]] == 1
-        if needed:
-            chosen[kept] = tokens[t]
-            kept += 1
-        else:
-            for e in range(starts[t + 1], starts[t + 2]):
-                times[sets_of[e]] -= 1
-    return kept
-
-
-@nb.step
 def _sink(heap, n, at, known, tokens, weight):
     """Let the entry move down to where none below it hits more sets per weight, or as many with a smaller number."""
     moving = heap[at]
@@ -724,93 +651,155 @@ def _sink(heap, n, at, known, tokens, weight):
     heap[at] = moving
 
 
-@nb.part
-def _by_row(occ_row, n_rows):
-    """Row and place of each occurrence in one number, by row: counted where there are many, else sorted."""
-    keys = np.empty(len(occ_row), np.int64)
-    if len(occ_row) * 8 < n_rows:
-        for i in range(len(occ_row)):
-            keys[i] = (np.int64(occ_row[i]) << 32) | i
-        sort_range(keys, 0, len(keys))
-        return keys
-    at = np.zeros(n_rows + 1, np.int64)
-    for i in range(len(occ_row)):
-        at[occ_row[i] + 1] += 1
-    for row in range(n_rows):
-        at[row + 1] += at[row]
-    for i in range(len(occ_row)):
-        keys[at[occ_row[i]]] = (np.int64(occ_row[i]) << 32) | i
-        at[occ_row[i]] += 1
-    return keys
-
-
 @nb.njit(cache=True, nogil=True)
 def hitting_places(rows, scratch, occ_row, occ, choice):
     """For every row with rare itemsets, the places of a cheap set of tokens that hits them all.
 
-    Among equally good tokens the more frequent one is taken: what stands beside it is rarely near the limit, so its loss
-    makes hardly anything else rare.
+    Tokens are taken greedily by sets hit per weight; then those that turn out not to be needed are left out again. Among equally good
+    tokens the more frequent one is taken: what stands beside it is rarely near the limit, so its loss makes hardly anything else rare.
     """
-    offsets, tok, weight, cost, m, by_token = rows.offsets, rows.tok, rows.weight, rows.cost, rows.m, scratch.by_token
-    rarity, dear, lost = choice
-    keys = _by_row(occ_row, len(offsets) - 1)
-    sets = np.empty(64 * m, np.int32)
-    chosen = np.empty(64, np.int32)
-    gone = np.empty(64, np.int64)
+    offsets, tok, m = rows.offsets, rows.tok, rows.m
+    held, seen, last_of = scratch.held, scratch.seen, scratch.spot
+    by_token, hits, rarity = scratch.by_token, scratch.hits, choice.rarity
+    # The sets of each row are a list from the last one back.
+    before, nth = np.empty(len(occ_row), np.int64), np.empty(len(occ_row), np.int64)
+    n_rows = most = 0
+    seen[-1] += 1
+    for i in range(len(occ_row)):
+        row = occ_row[i]
+        if seen[row] != seen[-1]:
+            seen[row] = seen[-1]
+            held[n_rows] = row
+            n_rows += 1
+            before[i], nth[i] = -1, 1
+        else:
+            before[i], nth[i] = last_of[row], nth[last_of[row]] + 1
+        last_of[row] = i
+        most = nth[i] if nth[i] > most else most
+    _put_in_order(held, n_rows, seen)
+    # In a row the tokens get numbers of their own, in the sets too, and each the list of its sets, from starts[t] to starts[t + 1].
+    sets, sets_of = np.empty(most * m, np.int64), np.empty(most * m, np.int64)
+    tokens, starts = np.empty(most * m, np.int64), np.empty(most * m + 1, np.int64)
+    unhit, known = np.empty(most * m, np.int64), np.empty(most * m, np.int64)
+    heap, chosen = np.empty(most * m, np.int64), np.empty(most, np.int64)
+    times, gone = np.empty(most, np.int64), np.empty(len(occ_row), np.int64)
     n_gone = 0
-    begin_at = 0
-    while begin_at < len(keys):
-        row = keys[begin_at] >> 32
-        end_at = begin_at
-        while end_at < len(keys) and keys[end_at] >> 32 == row:
-            end_at += 1
-        n_sets = end_at - begin_at
-        if n_sets * m > len(sets):
-            sets = larger(sets, n_sets * m)
-            chosen = larger(chosen, n_sets * m)
-        for i in range(n_sets):
-            for j in range(m):
-                t = occ[(keys[begin_at + i] & 0xFFFFFFFF) * m + j]
-                sets[i * m + j] = rarity[t] if t >= 0 else -1
+    for h in range(n_rows):
+        row = held[h]
         begin = offsets[row] + row
         p = begin
         while tok[p] >= 0:
-            worth = max(1, FINE * (weight[p] * lost - cost[p]) // lost) if lost > 0 else weight[p]
-            by_token[rarity[tok[p]]] = worth * dear[tok[p]]
+            worth = 1 * rows.weight[p]
+            if choice.lost > 0:
+                worth = FINE * (worth * choice.lost - rows.cost[p]) // choice.lost
+                worth = worth if worth > 1 else 1
+            by_token[rarity[tok[p]]] = worth * choice.dear[tok[p]]
             p += 1
-        for c in range(cheapest_hit(sets, n_sets, m, by_token, scratch.hits, chosen)):
-            by_token[chosen[c]] = -1
+        i = last_of[row]
+        n_sets = n_tokens = 0
+        while i >= 0:
+            for j in range(m):
+                at = n_sets * m + j
+                sets[at] = -1
+                if occ[i * m + j] >= 0:
+                    t = rarity[occ[i * m + j]]
+                    if hits[t] == 0:
+                        tokens[n_tokens], known[n_tokens] = t, 0
+                        n_tokens += 1
+                        hits[t] = n_tokens
+                    sets[at] = t = hits[t] - 1
+                    known[t] += 1
+            times[n_sets] = 0
+            n_sets += 1
+            i = before[i]
+        at = 0
+        for t in range(n_tokens):
+            hits[tokens[t]] = 0
+            heap[t], unhit[t] = t, known[t]
+            at += known[t]
+            starts[t] = at
+        starts[n_tokens] = at
+        for i in range(n_sets * m):
+            if sets[i] >= 0:
+                starts[sets[i]] -= 1
+                sets_of[starts[sets[i]]] = i // m
+        n_chosen, left, at = 0, n_sets, n_tokens // 2
+        while left > 0:
+            # What a token hits only falls, so the heap may lag behind: its top is right once what is known of it is.
+            while n_tokens > LINEAR and at >= 0:
+                _sink(heap, n_tokens, at, known, tokens, by_token)
+                at -= 1
+                if at < 0 and known[heap[0]] != unhit[heap[0]]:
+                    known[heap[0]] = unhit[heap[0]]
+                    at = 0
+            best = heap[0]
+            for t in range(1, 0 if n_tokens > LINEAR else n_tokens):
+                mine, other = unhit[t] * by_token[tokens[best]], unhit[best] * by_token[tokens[t]]
+                if mine > other or (mine == other and tokens[t] < tokens[best]):
+                    best = t
+            chosen[n_chosen] = best
+            n_chosen += 1
+            for e in range(starts[best], starts[best + 1]):
+                i = sets_of[e]
+                if times[i] == 0:
+                    left -= 1
+                    for j in range(i * m, i * m + m):
+                        if sets[j] >= 0:
+                            unhit[sets[j]] -= 1
+                times[i] += 1
+            at = 0
+        for c in range(n_chosen):
+            t = chosen[c]
+            needed = False
+            for e in range(starts[t], starts[t + 1]):
+                needed |= times[sets_of[e]] == 1
+            if needed:
+                by_token[tokens[t]] = -1
+            for e in range(starts[t], starts[t] if needed else starts[t + 1]):
+                times[sets_of[e]] -= 1
         p = begin
         while tok[p] >= 0:
             if by_token[rarity[tok[p]]] == -1:
-                gone = with_place(gone, n_gone)
                 gone[n_gone] = p
                 n_gone += 1
             p += 1
-        begin_at = end_at
     return gone[:n_gone]
 
 
-@nb.njit(cache=True, nogil=True)
-def neighbours(rows, places):
+def neighbours(rows: TokenRows, places: npt.NDArray[np.int64]) -> Asked:
     """The tokens at these places, each with all tokens that stand with it there."""
-    offsets, tok, alive = rows.offsets, rows.tok, rows.alive
-    n_keys = 0
-    for i in range(len(places)):
-        row = _row_of(tok, places[i])
-        n_keys += offsets[row + 1] - offsets[row]
-    keys = np.empty(n_keys, np.int64)
-    n_keys = 0
+    in_row = np.searchsorted(rows.offsets + np.arange(len(rows.offsets)), places, "right") - 1
+    keys = np.empty((rows.offsets[in_row + 1] - rows.offsets[in_row]).sum(), np.int64)
+    keys = np.unique(keys[: _pairs_at(rows, places, in_row, keys)])
+    tokens, first = np.unique(keys >> 32, return_index=True)
+    return Asked(tokens.astype(np.int32), first, np.append(first, len(keys))[1:], (keys & 0xFFFFFFFF).astype(np.int32))
+
+
+@nb.njit(cache=True, nogil=True)
+def _pairs_at(rows, places, in_row, keys):
+    """Write each token at these places with every token that stands with it there, in one number: how many."""
+    tok, n_keys = rows.tok, 0
     for i in range(len(places)):
         token = np.int64(tok[places[i]])
-        row = _row_of(tok, places[i])
-        p = offsets[row] + row
+        p = rows.offsets[in_row[i]] + in_row[i]
         while tok[p] >= 0:
-            if alive[p]:
+            if rows.alive[p]:
                 keys[n_keys] = (token << 32) | tok[p]
                 n_keys += 1
             p += 1
-    n_keys = _keep_distinct(keys, n_keys)
+    return n_keys
+
+
+@nb.step
+def _neighbours(rows, places):
+    """As `neighbours`, for kernels."""
+    in_row = np.empty(len(places), np.int64)
+    n_keys = 0
+    for i in range(len(places)):
+        in_row[i] = row = _row_of(rows.tok, places[i])
+        n_keys += rows.offsets[row + 1] - rows.offsets[row]
+    keys = np.empty(n_keys, np.int64)
+    n_keys = _keep_distinct(keys, _pairs_at(rows, places, in_row, keys))
     tokens = np.empty(len(places), np.int32)
     near_from = np.empty(len(places), np.int64)
     near_to = np.empty(len(places), np.int64)
@@ -847,90 +836,79 @@ def put_back(
     Unless it is `everywhere`, only occurrences in wanted rows are tried. Returning only raises supports, so what can return alone can
     return together with all others of the same token.
     """
-    places: npt.NDArray[np.int64] = (put_back_pairs if rows.m <= 2 else put_back_sets)(
-        rows, scratch, tokens, everywhere
-    )
-    return places
+    back = np.empty(np.count_nonzero(~rows.alive), np.int64)
+    return back[: (put_back_pairs if rows.m <= 2 else put_back_sets)(rows, scratch, tokens, everywhere, back)]
 
 
 @nb.njit(cache=True, nogil=True)
-def put_back_pairs(rows, scratch, tokens, everywhere):
+def put_back_pairs(rows, scratch, tokens, everywhere, back):
     """`put_back` where m is at most 2."""
-    offsets, tok, alive, k = rows.offsets, rows.tok, rows.alive, rows.k
-    work, tally, touched = scratch.work, scratch.walk.slot, scratch.walk.touched
-    candidate, row_of = np.empty(256, np.int64), np.empty(256, np.int32)
-    back = np.empty(64, np.int64)
+    offsets, tok, alive = rows.offsets, rows.tok, rows.alive
+    k, m, work = rows.k, rows.m, scratch.work
+    held, spot, walk = scratch.held, scratch.spot, scratch.walk
+    people, tally, touched = rows.people, walk.slot, walk.touched
     n_back = 0
-    for i in range(len(tokens)):
-        token = tokens[i]
-        n_living, n_candidates, candidate, row_of = _living_and_dead(
-            rows, scratch, token, everywhere, candidate, row_of
-        )
-        n_people = _people_held(rows.people, scratch.held, n_living)
-        if n_candidates == 0 or n_people + 1 < k:
+    for token in tokens:
+        n_living, n = _living(rows, scratch, token, 2 if everywhere else 1)
+        n_people = _people_held(people, held, n_living)
+        if n == n_living or n_people + 1 < k:
             continue
         n_touched = 0
-        if rows.m == 2:
-            n_touched = _count_beside(rows, scratch, n_living, False)
+        if m == 2:
+            n_touched = _count_beside(offsets, tok, alive, people, walk, held, spot, n_living, False)
             work[0] += n_living
             for t in range(n_touched):
-                tally[touched[t]] = _people_or_rows(rows.people, scratch.walk, touched[t], tally[touched[t]])
+                tally[touched[t]] = _people_or_rows(people, walk, touched[t], tally[touched[t]])
             tally[token] = k
-        for c in range(n_candidates):
-            p = offsets[row_of[c]] + row_of[c]
-            more = _is_more(rows.people, scratch.held, n_living, row_of[c])
+        for c in range(n_living, n):
+            more = _is_more(people, held, n_living, held[c])
+            p = offsets[held[c]] + held[c]
             refused = n_people + more < k
-            while rows.m == 2 and tok[p] >= 0 and not refused:
+            while m == 2 and tok[p] >= 0 and not refused:
                 refused = alive[p] and tally[tok[p]] + more < k
                 p += 1
             if not refused:
-                back = with_place(back, n_back)
-                back[n_back] = candidate[c]
+                back[n_back] = spot[c]
                 n_back += 1
-                row_of[c] = -1
-        for c in range(n_candidates):
-            if row_of[c] < 0:
-                alive[candidate[c]] = True
+                held[c] = -1
+        for c in range(n_living, n):
+            if held[c] < 0:
+                alive[spot[c]] = True
         tally[token] = 0
         for t in range(n_touched):
             work[0] += tally[touched[t]]
             tally[touched[t]] = 0
-    return back[:n_back]
+    return n_back
 
 
 @nb.njit(cache=True, nogil=True)
-def put_back_sets(rows, scratch, tokens, everywhere):
+def put_back_sets(rows, scratch, tokens, everywhere, back):
     """`put_back` where m is more than 2."""
     offsets, tok, alive, k, m = rows.offsets, rows.tok, rows.alive, rows.k, rows.m
-    is_near, held = scratch.is_near, scratch.held
+    is_near, held, spot = scratch.is_near, scratch.held, scratch.spot
     occ_row, occ = np.empty(256, np.int32), np.empty(256 * m, np.int32)
     mini, entries = np.empty(1024, np.int32), np.empty(256, np.int64)
-    candidate, row_of = np.empty(256, np.int64), np.empty(256, np.int32)
-    back = np.empty(64, np.int64)
     n_back = 0
-    for i in range(len(tokens)):
-        token = tokens[i]
-        n_living, n_candidates, candidate, row_of = _living_and_dead(
-            rows, scratch, token, everywhere, candidate, row_of
-        )
+    for token in tokens:
+        n_living, n = _living(rows, scratch, token, 2 if everywhere else 1)
         n_people = _people_held(rows.people, held, n_living)
-        if n_candidates == 0 or n_people + 1 < k:
+        if n == n_living or n_people + 1 < k:
             continue
         # Who is new to the token adds one to each of its sets; of whom rows hold it already, no set is sure to get any.
-        n_new = 0
-        for c in range(n_candidates):
-            if _is_more(rows.people, held, n_living, row_of[c]):
-                candidate[n_new], candidate[c] = candidate[c], candidate[n_new]
-                row_of[n_new], row_of[c] = row_of[c], row_of[n_new]
+        n_new = n_living
+        for c in range(n_living, n):
+            if _is_more(rows.people, held, n_living, held[c]):
+                spot[n_new], spot[c] = spot[c], spot[n_new]
+                held[n_new], held[c] = held[c], held[n_new]
                 n_new += 1
         for more in range(1, -1, -1):
-            begin, end = (0, n_new) if more else (n_new, n_candidates)
+            begin, end = (n_living, n_new) if more else (n_new, n)
             if begin == end or n_people + more < k:
                 continue
             # Only what stands beside a candidate matters.
             is_near[-1] += 1
             for c in range(begin, end):
-                p = offsets[row_of[c]] + row_of[c]
+                p = offsets[held[c]] + held[c]
                 while tok[p] >= 0:
                     is_near[tok[p]] = is_near[-1]
                     p += 1
@@ -939,8 +917,8 @@ def put_back_sets(rows, scratch, tokens, everywhere):
             size = np.int64(1)
             for h in range(n_living + end - begin):
                 if h + AHEAD < n_living:
-                    nb.fetch(tok, scratch.spot[h + AHEAD])
-                row = held[h] if h < n_living else row_of[begin + h - n_living]
+                    nb.fetch(tok, spot[h + AHEAD])
+                row = held[h] if h < n_living else held[begin + h - n_living]
                 size, n_entries, mini, entries = _with_row(rows, is_near, row, token, size, n_entries, mini, entries)
             occ_row, occ, n_occ = walk_rare(
                 mini,
@@ -959,14 +937,13 @@ def put_back_sets(rows, scratch, tokens, everywhere):
                 _people_of_entries(rows.people, held, n_living, n_entries),
             )
             for o in range(n_occ):
-                row_of[begin + occ_row[o] - n_living] = -1
+                held[begin + occ_row[o] - n_living] = -1
             for c in range(begin, end):
-                if row_of[c] >= 0:
-                    alive[candidate[c]] = True
-                    back = with_place(back, n_back)
-                    back[n_back] = candidate[c]
+                if held[c] >= 0:
+                    alive[spot[c]] = True
+                    back[n_back] = spot[c]
                     n_back += 1
-    return back[:n_back]
+    return n_back
 
 
 @nb.step
@@ -978,36 +955,6 @@ def _people_of_entries(people, held, n_held, n_entries):
     for h in range(n_held):
         of_entry[h] = people[held[h]]
     return of_entry
-
-
-@nb.part
-def _living_and_dead(rows, scratch, token, everywhere, candidate, row_of):
-    """As `_living`, and the places and rows where the token has been deleted and may be put back: how many of either, and the latter."""
-    offsets, tok, alive, places = rows.offsets, rows.tok, rows.alive, rows.places
-    held, spot = scratch.held, scratch.spot
-    span, starts, leaf_rows = rows.under
-    is_fixed = len(places) > 0
-    begin = starts[span[token, 0]]
-    n_under = starts[span[token, 1]] - begin if is_fixed else _rows_under(rows, scratch, token)
-    n_living = n_dead = 0
-    for h in range(n_under):
-        if not is_fixed and h + AHEAD < n_under:
-            nb.fetch(tok, offsets[held[h + AHEAD]] + held[h + AHEAD])
-        row = leaf_rows[begin + h] if is_fixed else held[h]
-        if not is_fixed:
-            scratch.work[0] += offsets[row + 1] - offsets[row] + 2
-        p = places[begin + h] if is_fixed else _place_of(offsets, tok, row, token)
-        if tok[p] != token:
-            continue
-        if alive[p]:
-            held[n_living] = row
-            spot[n_living] = p
-            n_living += 1
-        elif everywhere or scratch.wanted[row]:
-            candidate, row_of = with_place(candidate, n_dead), with_place(row_of, n_dead)
-            candidate[n_dead], row_of[n_dead] = p, row
-            n_dead += 1
-    return n_living, n_dead, candidate, row_of
 
 
 @nb.njit(cache=True, nogil=True)
@@ -1072,16 +1019,20 @@ def try_move(rows, scratch, prices, top, parts, room, anew, quick, enough, at_mo
     n_flips = 0
     more_rows = np.empty(64, np.int32)
     n_more = 0
-    asked = _with_tokens(neighbours(rows, revived), parts)
+    asked = _with_tokens(_neighbours(rows, revived), parts)
     while len(asked.tokens) > 0 and (not quick or loss <= enough):
+        few = few_near(rows, asked)
         if rows.m <= 2:
-            occ_row, occ = find_rare_pairs(rows, scratch, asked, 0, len(asked.tokens), False)
+            occ_row, occ = find_rare_pairs(rows, scratch, asked, few, False)
         else:
-            occ_row, occ = find_rare_sets(rows, scratch, asked, 0, len(asked.tokens), False)
+            occ_row, occ = find_rare_sets(rows, scratch, asked, few, False)
+        if few.any():
+            more_rare, more = find_rare_near(rows, scratch.seen, asked, few)
+            occ_row, occ = np.concatenate((occ_row, more_rare)), np.concatenate((occ, more))
         if len(occ_row) == 0:
             break
         out = hitting_places(rows, scratch, occ_row, occ, prices.choice)
-        asked = neighbours(rows, out)
+        asked = _neighbours(rows, out)
         for i in range(len(out)):
             p = out[i]
             alive[p] = False
@@ -1111,9 +1062,14 @@ def try_move(rows, scratch, prices, top, parts, room, anew, quick, enough, at_mo
                 dead[n_dead] = tok[p]
                 n_dead += 1
             p += 1
+    back = np.empty(n_dead, np.int64)
     dead = dead[: _keep_distinct(dead, n_dead)]
-    back = put_back_pairs(rows, scratch, dead, False) if rows.m <= 2 else put_back_sets(rows, scratch, dead, False)
-    for i in range(len(back)):
+    n_back = (
+        put_back_pairs(rows, scratch, dead, False, back)
+        if rows.m <= 2
+        else put_back_sets(rows, scratch, dead, False, back)
+    )
+    for i in range(n_back):
         p = back[i]
         loss -= weight[p] * lost - cost[p]
         gone -= weight[p]
@@ -1125,7 +1081,7 @@ def try_move(rows, scratch, prices, top, parts, room, anew, quick, enough, at_mo
     stays = loss <= at_most and (gone <= room or gone <= 0)
     if not stays:
         # Backwards: what came back, what went, then the rewritten rows.
-        for i in range(len(back)):
+        for i in range(n_back):
             alive[back[i]] = False
         for i in range(n_flips):
             alive[flips[i]] = True
@@ -1141,7 +1097,7 @@ def _take_out(rows, scratch, lost, top, anew):
     are wanted now.
     """
     offsets, tok, weight, cost, alive = rows.offsets, rows.tok, rows.weight, rows.cost, rows.alive
-    n_changed = _rows_under(rows, scratch, top)
+    n_changed = _rows_under(rows.under, rows.people, scratch.seen, scratch.held, top)
     starts = np.zeros(n_changed + 1, np.int64)
     for i in range(n_changed):
         row = scratch.held[i]

@@ -61,20 +61,26 @@ def rows_by_position(
     """The rows that hold each item, ascending, grouped by `position[item]`: (starts, rows). A row may repeat in a group."""
     home = home_of(items)
     rows = np.empty(len(items), np.int32) if home is None else home.map_array(len(items), np.int32)
-    return _group_rows(offsets, items, position, n_positions, rows), rows
+    starts = np.zeros(n_positions + 1, np.int64)
+    _group_rows(offsets, items, position, rows, starts, np.empty(n_positions, np.int64))
+    return starts, rows
+
+
+def joint_rows(nodes: npt.NDArray[np.int64], under: LeafRows, n_rows: int) -> npt.NDArray[np.bool_]:
+    """Which rows hold something under each of the nodes; an entry of four bytes a row is all it takes."""
+    reached = np.zeros(n_rows, np.int32)
+    _reach(nodes, under, reached)
+    return reached == len(nodes)
 
 
 @nb.njit(cache=True, nogil=True)
-def joint_rows(nodes, under, n_rows):
-    """Which rows hold something under each of the nodes; an entry of four bytes a row is all it takes."""
-    span, starts, rows = under
-    reached = np.zeros(n_rows, np.int32)
+def _reach(nodes, under, reached):
+    span, starts, rows = under.span, under.starts, under.rows
     for i in range(len(nodes)):
         # A row has reached i when it holds something under the first i nodes.
         for p in range(starts[span[nodes[i], 0]], starts[span[nodes[i], 1]]):
             if reached[rows[p]] == i:
                 reached[rows[p]] = i + 1
-    return reached == len(nodes)
 
 
 @nb.step
@@ -112,18 +118,14 @@ def support_up_to(nodes, n, under, stamp, clock, k):
 
 
 @nb.njit(cache=True, nogil=True)
-def _group_rows(offsets, items, position, n_positions, rows):
-    starts = np.zeros(n_positions + 1, np.int64)
+def _group_rows(offsets, items, position, rows, starts, at):
     for p in range(len(items)):
         starts[position[items[p]] + 1] += 1
-    for i in range(n_positions):
-        starts[i + 1] += starts[i]
-    at = np.empty(n_positions, np.int64)
-    for i in range(n_positions):
+    for i in range(len(at)):
         at[i] = starts[i]
+        starts[i + 1] += starts[i]
     for row in range(len(offsets) - 1):
         for p in range(offsets[row], offsets[row + 1]):
             where = position[items[p]]
             rows[at[where]] = row
             at[where] += 1
-    return starts

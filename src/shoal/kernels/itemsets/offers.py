@@ -40,8 +40,9 @@ def lay_out(rows, offers, first, last):
 
     A token weighs what the occurrences behind it are worth, a settled one more than anything if it is firm.
     """
-    offsets, tok, weight, alive = rows.offsets, rows.tok, rows.weight, rows.alive
-    token, place, settled, offered, worth, is_firm = offers
+    offsets, tok, weight = rows.offsets, rows.tok, rows.weight
+    token, place, settled = offers.token, offers.place, offers.rung
+    offered, worth, is_firm = offers.offer, offers.worth, offers.is_firm
     for row in range(first, last):
         start = offsets[row] + row
         stop = start
@@ -57,32 +58,37 @@ def lay_out(rows, offers, first, last):
             if stop == start or tok[p] != tok[stop - 1]:
                 tok[stop] = tok[p]
                 weight[stop] = 0
-                alive[stop] = True
+                rows.alive[stop] = True
                 stop += 1
         tok[stop] = -(row + 1)
         for o in range(offsets[row], offsets[row + 1]):
             rung = settled[o] if settled[o] >= 0 else offered[o]
             if rung >= 0:
                 p = place_in(tok, start, stop, token[rung, place[o]])
-                added = FIRM if is_firm and settled[o] >= 0 else worth[o]
-                weight[p] = min(FIRM, weight[p] + added)
+                added = weight[p] + (FIRM if is_firm and settled[o] >= 0 else worth[o])
+                weight[p] = added if added < FIRM else FIRM
+
+
+def rows_of_tokens(
+    offsets: npt.NDArray[np.int64], tok: npt.NDArray[np.int32], n_tokens: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+    """(starts, rows, places): the rows that each token stands in, ascending, and where in them."""
+    starts, at = np.zeros(n_tokens + 1, np.int64), np.empty(n_tokens, np.int64)
+    rows, places = np.empty(offsets[-1], np.int32), np.empty(offsets[-1], np.int64)
+    _note_rows(offsets, tok, starts, at, rows, places)
+    return starts, rows[: starts[-1]], places[: starts[-1]]
 
 
 @nb.njit(cache=True, nogil=True)
-def rows_of_tokens(offsets, tok, n_tokens):
-    """(starts, rows, places): the rows that each token stands in, ascending, and where in them."""
-    starts = np.zeros(n_tokens + 1, np.int64)
+def _note_rows(offsets, tok, starts, at, rows, places):
     for row in range(len(offsets) - 1):
         p = offsets[row] + row
         while tok[p] >= 0:
             starts[tok[p] + 1] += 1
             p += 1
-    for t in range(n_tokens):
-        starts[t + 1] += starts[t]
-    at = np.empty(n_tokens, np.int64)
-    for t in range(n_tokens):
+    for t in range(len(at)):
         at[t] = starts[t]
-    rows, places = np.empty(starts[n_tokens], np.int32), np.empty(starts[n_tokens], np.int64)
+        starts[t + 1] += starts[t]
     for row in range(len(offsets) - 1):
         p = offsets[row] + row
         while tok[p] >= 0:
@@ -90,14 +96,14 @@ def rows_of_tokens(offsets, tok, n_tokens):
             places[at[tok[p]]] = p
             at[tok[p]] += 1
             p += 1
-    return starts, rows, places
 
 
 @nb.njit(cache=True, nogil=True)
 def note_standing(rows, offers, stands, first, last):
     """Write in `stands` on which rung the occurrences of rows [first, last) stand now, -1 for nowhere."""
     offsets, tok, alive = rows.offsets, rows.tok, rows.alive
-    token, place, settled, offered = offers.token, offers.place, offers.rung, offers.offer
+    token, place = offers.token, offers.place
+    settled, offered = offers.rung, offers.offer
     for row in range(first, last):
         start = offsets[row] + row
         stop = start
@@ -111,18 +117,26 @@ def note_standing(rows, offers, stands, first, last):
             stands[o] = rung if is_there else -1
 
 
-@nb.njit(cache=True, nogil=True)
-def take_lowest(offsets, ladder, leaf, rung, first, last):
+def take_lowest(
+    offsets: npt.NDArray[np.int64],
+    ladder: npt.NDArray[np.int32],
+    leaf: npt.NDArray[np.int32],
+    rung: npt.NDArray[np.int8],
+    first: int,
+    last: int,
+) -> None:
     """Let each occurrence of rows [first, last) that is published higher, or not at all, count as the lowest token of its row above it.
 
     No token leaves its row by that, or others that stand beside it elsewhere would become rare: the last occurrence behind it stays.
     """
-    n_rungs = len(ladder)
-    tokens, behind = np.empty(64, np.int32), np.empty(64, np.int64)
+    longest = np.diff(offsets[first : last + 1]).max(initial=0)
+    _take_lowest(offsets, ladder, leaf, rung, first, last, np.empty(longest, np.int32), np.empty(longest, np.int64))
+
+
+@nb.njit(cache=True, nogil=True)
+def _take_lowest(offsets, ladder, leaf, rung, first, last, tokens, behind):
     for row in range(first, last):
         begin, end = offsets[row], offsets[row + 1]
-        if end - begin > len(tokens):
-            tokens, behind = np.empty(2 * (end - begin), np.int32), np.empty(2 * (end - begin), np.int64)
         n_above = 0
         for o in range(begin, end):
             if rung[o] > 0:
@@ -142,7 +156,7 @@ def take_lowest(offsets, ladder, leaf, rung, first, last):
         for o in range(begin, end):
             if rung[o] == 0:
                 continue
-            for r in range(1, n_rungs if rung[o] < 0 else rung[o]):
+            for r in range(1, len(ladder) if rung[o] < 0 else rung[o]):
                 node = ladder[r, leaf[o]]
                 if node < 0:
                     continue

@@ -188,7 +188,7 @@ def cover(candidates, conflicts, weight, most, outside):
             u = 64 * j + lowest(common[j])
             clique[size] = u
             size += 1
-            least = min(least, left[u])
+            least = left[u] if left[u] < least else least
             for p in range(j, words):
                 common[p] &= conflicts[u, p]
             steps += words - j
@@ -446,22 +446,26 @@ def most_possible(nodes, search):
     return most
 
 
-@nb.njit(cache=True, nogil=True)
-def forced_nodes(weight, below, conflicts, least):
+def forced_nodes(
+    weight: npt.NDArray[np.int64], below: Bits, conflicts: Bits, least: int
+) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_], int]:
     """(must be open, must be closed, bound): nodes without or with which no set weighs as much as `least`, and what none exceeds."""
-    n, words = conflicts.shape
-    must_open, must_close = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
-    whole, candidates, outside = np.zeros(words, np.uint64), np.empty(words, np.uint64), np.empty(words, np.uint64)
-    for v in range(n):
-        whole[v >> 6] |= ONE << np.uint64(v & 63)
-    for v in range(n):
-        for i in range(words):
-            candidates[i] = whole[i] & ~below[v, i]
-        must_open[v] = cover(candidates, conflicts, weight, NO_LIMIT, outside)[0] < least
-        for i in range(words):
-            candidates[i] = whole[i] & ~conflicts[v, i]
-        must_close[v] = cover(candidates, conflicts, weight, NO_LIMIT, outside)[0] < least
-    return must_open, must_close, cover(whole, conflicts, weight, NO_LIMIT, outside)[0]
+    n = len(conflicts)
+    whole, bounds = bit_rows(np.ones((1, n), np.bool_))[0], np.empty(2 * n + 1, np.int64)
+    _bounds_without(weight, below, conflicts, whole, np.empty_like(whole), np.empty_like(whole), bounds)
+    return bounds[:n] < least, bounds[n:-1] < least, int(bounds[-1])
+
+
+@nb.njit(cache=True, nogil=True)
+def _bounds_without(weight, below, conflicts, whole, candidates, outside, bounds):
+    """What no set exceeds that has none of what is below a node, of what conflicts with one, and of nothing."""
+    n = len(conflicts)
+    for v in range(len(bounds)):
+        for i in range(len(whole)):
+            candidates[i] = whole[i]
+            if v < 2 * n:
+                candidates[i] &= ~(below[v, i] if v < n else conflicts[v - n, i])
+        bounds[v] = cover(candidates, conflicts, weight, NO_LIMIT, outside)[0]
 
 
 @nb.njit(cache=True, nogil=True)

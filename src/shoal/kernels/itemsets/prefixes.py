@@ -122,9 +122,13 @@ def laid_out(
         tails, lengths = home.map_array(len(items) + n_rows, np.int32), home.empty(n_rows, np.int32)
     # Each block counts all tokens: no more blocks than the data is worth.
     blocks = even_row_blocks(offsets, max(1, min(32, len(items) // (4 * n_tokens + 10_000))))
-    counts = over_blocks(
-        lambda a, b: recode_block(offsets, items, token, tails, lengths, n_tokens, a, b), blocks, threads, progress
-    )
+
+    def recode(a: int, b: int) -> npt.NDArray[np.int64]:
+        counts = np.zeros((2, n_tokens), np.int64)
+        recode_block(offsets, items, token, tails, lengths, a, b, *counts)
+        return counts
+
+    counts = over_blocks(recode, blocks, threads, progress)
     support, volume = np.zeros(n_tokens, np.int64), np.zeros(n_tokens, np.int64)
     for more_support, more_volume in counts:
         support += more_support
@@ -148,38 +152,20 @@ def people_of_tokens(rows, people):
 
 
 @nb.njit(cache=True, nogil=True)
-def recode_block(offsets, items, token, tails, lengths, n_tokens, first, last):
+def recode_block(offsets, items, token, tails, lengths, first, last, support, volume):
     """Write rows [first, last); per token, count its rows and what `gather` would copy for it."""
-    support = np.zeros(n_tokens, np.int64)
-    volume = np.zeros(n_tokens, np.int64)
     for row in range(first, last):
         start = offsets[row] + row
+        end = start
+        for p in range(offsets[row], offsets[row + 1]):
+            if token[items[p]] >= 0:
+                tails[end] = token[items[p]]
+                end += 1
+        sort_range(tails, start, end)
         stop = start
-        if offsets[row + 1] - offsets[row] > 48:
-            for p in range(offsets[row], offsets[row + 1]):
-                if token[items[p]] >= 0:
-                    tails[stop] = token[items[p]]
-                    stop += 1
-            sort_range(tails, start, stop)
-            end = stop
-            stop = start
-            for p in range(start, end):
-                if stop == start or tails[p] != tails[stop - 1]:
-                    tails[stop] = tails[p]
-                    stop += 1
-        else:
-            for p in range(offsets[row], offsets[row + 1]):
-                value = token[items[p]]
-                if value < 0:
-                    continue
-                at = stop
-                while at > start and tails[at - 1] > value:
-                    at -= 1
-                if at > start and tails[at - 1] == value:
-                    continue
-                for q in range(stop, at, -1):
-                    tails[q] = tails[q - 1]
-                tails[at] = value
+        for p in range(start, end):
+            if stop == start or tails[p] != tails[stop - 1]:
+                tails[stop] = tails[p]
                 stop += 1
         tails[stop] = -(row + 1)
         lengths[row] = stop - start
@@ -187,30 +173,19 @@ def recode_block(offsets, items, token, tails, lengths, n_tokens, first, last):
             support[tails[p]] += 1
             if stop - start <= LONG:
                 volume[tails[p]] += stop - p
-    return support, volume
-
-
-@nb.njit(cache=True, nogil=True)
-def gathered_sizes(rows, first, last):
-    """How many tokens and entries `gather` fills."""
-    copied = np.int64(1)
-    n_entries = np.int64(0)
-    for row in range(len(rows.lengths)):
-        if rows.lengths[row] > LONG:
-            copied += rows.lengths[row] + 1
-    for t in range(first, last):
-        copied += rows.volume[t]
-        n_entries += rows.support[t]
-    return copied, n_entries
 
 
 def gathered_tails(rows: Rows, first: int, last: int, m: int) -> Gathered:
     """What stands behind the tokens [first, last), with room for the places that a walk to size m keeps."""
     home = home_of(rows.tails)
     room = np.empty if home is None else home.empty
-    copied, n_entries = gathered_sizes(rows, first, last)
-    tails, entries = room(copied, np.int32), room(n_entries, np.int64)
-    starts = gather(rows, first, last, tails, entries)
+    long = rows.lengths[rows.lengths > LONG] + np.int64(1)
+    starts = np.concatenate(([0], np.cumsum(rows.support[first:last])))
+    # Long rows come first, then the tails of each token.
+    copied = np.cumsum(rows.volume[first:last][::-1])[::-1]
+    size = 1 + int(long.sum()) + int(rows.volume[first:last].sum())
+    tails, entries = room(size, np.int32), room(int(starts[-1]), np.int64)
+    gather(rows, first, last, tails, entries, size - copied, starts[:-1].copy())
     # The rows of the first token, and for every size in between at most a place for each token behind it; a walk makes more room for
     # itself when it needs more.
     most = 4096
@@ -232,21 +207,10 @@ class Gathered(NamedTuple):
 
 
 @nb.njit(cache=True, nogil=True)
-def gather(rows, first, last, gathered, entries):
-    """Fill the tails and the entries of the tokens [first, last); returns `starts`."""
-    offsets, tails, lengths, support, volume = rows.offsets, rows.tails, rows.lengths, rows.support, rows.volume
-    n_tokens = last - first
-    starts = np.zeros(n_tokens + 1, np.int64)
-    at = np.empty(n_tokens, np.int64)
-    copied = np.int64(len(gathered))
-    for t in range(n_tokens - 1, -1, -1):  # long rows come first, then the tails of each token
-        copied -= volume[first + t]
-        at[t] = copied
-    for t in range(n_tokens):
-        starts[t + 1] = starts[t] + support[first + t]
-    filled = np.empty(n_tokens, np.int64)
-    for t in range(n_tokens):
-        filled[t] = starts[t]
+def gather(rows, first, last, gathered, entries, at, filled):
+    """Fill the tails, from `at` on, and the entries, from `filled` on, of the tokens [first, last)."""
+    offsets, tails, lengths = rows.offsets, rows.tails, rows.lengths
+    support = rows.support
     long_at = np.int64(1)
     for row in range(len(lengths)):
         start = offsets[row] + row
@@ -281,7 +245,6 @@ def gather(rows, first, last, gathered, entries):
             p += 1
         if is_long:
             long_at += stop - start + 1
-    return starts
 
 
 class Walk(NamedTuple):

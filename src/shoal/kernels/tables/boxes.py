@@ -51,15 +51,16 @@ def cost_below(metric, boxes, i, others, o, limit):
     total = 0.0
     for j in range(len(metric.kind)):
         if metric.kind[j] == 0:
-            base = metric.start[j]
-            low = min(boxes[i, j, 0], others[o, j, 0])
-            high = max(boxes[i, j, 1], others[o, j, 1])
-            if low == high:
-                cost = 0.0
-            elif np.isnan(metric.number[base + low]):
-                cost = 1.0  # numbers and missing ones together: nothing is said
-            else:
+            low, high = boxes[i, j, 0], boxes[i, j, 1]
+            other, base = others[o, j, 0], metric.start[j]
+            low = other if other < low else low
+            other = others[o, j, 1]
+            high = other if other > high else high
+            cost = 0.0
+            if low != high:
                 cost = (metric.number[base + high] - metric.number[base + low]) / metric.width[j]
+                if cost != cost:
+                    cost = 1.0  # numbers and missing ones together: nothing is said
         else:
             cost = metric.cost[metric.start[j] + common_node(metric, j, boxes[i, j, 0], others[o, j, 0])]
         total += metric.weight[j] * cost
@@ -72,28 +73,30 @@ def cost_below(metric, boxes, i, others, o, limit):
 def extend_box(metric, boxes, i, others, o):
     """Make box i of `boxes` hold box o of `others` as well."""
     for j in range(len(metric.kind)):
+        low, high = others[o, j, 0], others[o, j, 1]
         if metric.kind[j] == 0:
-            boxes[i, j, 0] = min(boxes[i, j, 0], others[o, j, 0])
-            boxes[i, j, 1] = max(boxes[i, j, 1], others[o, j, 1])
+            if low < boxes[i, j, 0]:
+                boxes[i, j, 0] = low
+            if high > boxes[i, j, 1]:
+                boxes[i, j, 1] = high
         else:
-            node = common_node(metric, j, boxes[i, j, 0], others[o, j, 0])
-            boxes[i, j, 0] = boxes[i, j, 1] = node
+            boxes[i, j, 0] = boxes[i, j, 1] = common_node(metric, j, boxes[i, j, 0], low)
+
+
+def boxes_around(
+    metric: Metric, points: npt.NDArray[np.int32], group: npt.NDArray[np.int64], n_groups: int
+) -> npt.NDArray[np.int32]:
+    """The smallest box around the points of each group."""
+    boxes = np.full((n_groups, len(metric.kind), 2), -1, np.int32)
+    boxes[group] = points  # any one of each
+    _extend_boxes(metric, points, group, boxes)
+    return boxes
 
 
 @nb.njit(cache=True, nogil=True)
-def boxes_around(metric, points, group, n_groups):
-    """The smallest box around the points of each group."""
-    n_columns = len(metric.kind)
-    boxes = np.full((n_groups, n_columns, 2), -1, np.int32)
+def _extend_boxes(metric, points, group, boxes):
     for i in range(len(points)):
-        g = group[i]
-        if n_columns > 0 and boxes[g, 0, 0] < 0:
-            for j in range(n_columns):
-                boxes[g, j, 0] = points[i, j, 0]
-                boxes[g, j, 1] = points[i, j, 1]
-        else:
-            extend_box(metric, boxes, g, points, i)
-    return boxes
+        extend_box(metric, boxes, group[i], points, i)
 
 
 @nb.njit(cache=True, nogil=True)
@@ -120,34 +123,46 @@ def nearest_box(metric, boxes, i, alive):
     return best, best_cost
 
 
-@nb.njit(cache=True, nogil=True)
-def nearest_groups(metric, points, left, tuple_of, order, k):
+def nearest_groups(
+    metric: Metric, points: npt.NDArray[np.int32], tuple_of: npt.NDArray[np.int64], order: npt.NDArray[np.int64], k: int
+) -> tuple[npt.NDArray[np.int32], int]:
     """CLUSTER, lines 2 to 5: (group of each record or -1, number of groups).
 
-    `points` are the distinct tuples, `left` how many records of each are free, `tuple_of` the tuple of each record and `order` the order
+    `points` are the distinct tuples, `tuple_of` the tuple of each record and `order` the order
     in which records offer themselves as seeds. Of a tuple, records are taken in the order of their rows; among tuples at
     the same distance from the seed the first one goes first. Only as many tuples as hold k - 1 records are kept, in a heap.
     """
-    n, n_tuples = len(tuple_of), len(points)
-    # The records of a tuple, ascending; `taken_to` is how far each list has been used up, apart from seeds.
-    first = np.zeros(n_tuples + 1, np.int64)
-    for i in range(n):
-        first[tuple_of[i] + 1] += 1
-    for t in range(n_tuples):
-        first[t + 1] += first[t]
-    records = np.empty(n, np.int64)
-    at = first[:-1].copy()
-    for i in range(n):
-        records[at[tuple_of[i]]] = i
-        at[tuple_of[i]] += 1
-    taken_to = first[:-1].copy()
-    free = np.arange(n_tuples)  # tuples with records left
-    n_free = n_tuples
-    group = np.full(n, -1, np.int32)
-    n_groups = 0
-    remaining = n
-    heap_cost = np.empty(k + 1, np.float64)
-    heap_tuple = np.empty(k + 1, np.int64)
+    group = np.full(len(tuple_of), -1, np.int32)
+    return group, _take_groups(metric, points, tuple_of, order, k, of_tuples(tuple_of, len(points), k), group)
+
+
+class OfTuples(NamedTuple):
+    """The records of each tuple, and room for the nearest tuples."""
+
+    records: npt.NDArray[np.int64]
+    """Those of a tuple together, ascending."""
+    first: npt.NDArray[np.int64]
+    """Where they begin."""
+    left: npt.NDArray[np.int64]
+    """How many of them are free."""
+    free: npt.NDArray[np.int64]
+    """Tuples with records left."""
+    heap_cost: npt.NDArray[np.float64]
+    heap_tuple: npt.NDArray[np.int64]
+
+
+def of_tuples(tuple_of: npt.NDArray[np.int64], n_tuples: int, room: int) -> OfTuples:
+    """All records, free, in arrays for which nothing has to be compiled."""
+    records, left = np.argsort(tuple_of, kind="stable"), np.bincount(tuple_of, minlength=n_tuples)
+    heap = np.empty(room + 1, np.float64), np.empty(room + 1, np.int64)
+    return OfTuples(records, np.cumsum(left) - left, left, np.arange(n_tuples), *heap)
+
+
+@nb.njit(cache=True, nogil=True)
+def _take_groups(metric, points, tuple_of, order, k, lists, group):
+    """Numbers the groups in `group`: how many there are. Of each tuple, `first` goes on to what is not used up, apart from seeds."""
+    records, taken_to, left, free, heap_cost, heap_tuple = lists
+    n_free, n_groups, remaining = len(points), 0, len(tuple_of)
     for i in order:
         if remaining < k:
             break
@@ -174,7 +189,7 @@ def nearest_groups(metric, points, left, tuple_of, order, k):
             size = drop_farthest(heap_cost, heap_tuple, size)
         n_groups += 1
         remaining -= k
-    return group, n_groups
+    return n_groups
 
 
 @nb.step

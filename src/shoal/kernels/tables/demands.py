@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.kernels import compiler as nb
-from shoal.kernels.tables.boxes import cost_below, drop_farthest, extend_box, nearest_tuples
+from shoal.kernels.tables.boxes import Metric, cost_below, drop_farthest, extend_box, nearest_tuples, of_tuples
 
 DISTINCT, FREQUENCY, EQUAL, ORDERED, ORDERED_OR_MISSING, JOINABLE, JOINABLE_OR_MISSING = range(7)
 """What a block demands. `OR_MISSING` has missing values for a value of their own, which no order has a place for. The last two are as the
@@ -72,7 +72,7 @@ def shortfall(demands, counts, size):
         elif kind == FREQUENCY or kind >= SHARE_OF_PEOPLE:
             whole, most = size if kind == FREQUENCY else counts[0], 0
             for v in range(first, last):
-                most = max(most, counts[v])
+                most = counts[v] if counts[v] > most else most
             if kind != NOT_ALL_PEOPLE:
                 lacking += max(0.0, ((most + counts[unknown]) * bound - whole) / whole)
             elif most == whole:
@@ -90,7 +90,8 @@ def _distance(table, counts, size, unknown, last, kind):
     if kind == EQUAL:
         stays = 0.0
         for v in range(unknown + 1, last):
-            stays += min(counts[v] / size, table[v])
+            share = counts[v] / size
+            stays += share if share < table[v] else table[v]
         return 1 - stays
     here, there = 1 - counts[unknown] / size, 1 - table[unknown]
     work, behind = 0.0, 0.0
@@ -99,71 +100,75 @@ def _distance(table, counts, size, unknown, last, kind):
             behind += counts[v] / size / here - table[v] / there
             work += abs(behind)
         work /= last - unknown - 2
-    rest = max(1 - here, 1 - there) if kind in (ORDERED, JOINABLE) else abs(here - there)
-    return (here if kind >= JOINABLE else min(here, there)) * work + rest
+    least = here if here < there else there
+    rest = 1 - least if kind in (ORDERED, JOINABLE) else abs(here - there)
+    return (here if kind >= JOINABLE else least) * work + rest
+
+
+def shortfall_of(demands: Demands, rows: npt.NDArray[np.int64]) -> float:
+    """How much the rows lack together."""
+    return float(_shortfall_of(demands, rows, np.zeros(demands.start[-1], np.int64)))
 
 
 @nb.njit(cache=True, nogil=True)
-def shortfall_of(demands, rows):
-    """How much the rows lack together."""
-    counts = np.zeros(demands.start[-1], np.int64)
+def _shortfall_of(demands, rows, counts):
     for row in rows:
         count_row(demands, counts, row, 1)
     return shortfall(demands, counts, len(rows))
 
 
-@nb.njit(cache=True, nogil=True)
-def demanded_groups(metric, points, tuple_of, order, k, demands, reach):
+def demanded_groups(
+    metric: Metric,
+    points: npt.NDArray[np.int32],
+    tuple_of: npt.NDArray[np.int64],
+    order: npt.NDArray[np.int64],
+    k: int,
+    demands: Demands,
+    reach: int,
+) -> tuple[npt.NDArray[np.int32], int]:
     """(group of each record or -1, number of groups): groups of k or more near records that lack nothing.
 
     As `nearest_groups`, but a seed goes through the nearest records one by one, of which it looks at about `reach` once there are k. One
     that finds no group is left for others.
     """
-    n, n_tuples = len(tuple_of), len(points)
-    first = np.zeros(n_tuples + 1, np.int64)
-    for i in range(n):
-        first[tuple_of[i] + 1] += 1
-    left = first[1:].copy()  # records of each tuple that are free
-    for t in range(n_tuples):
-        first[t + 1] += first[t]
-    records, place = np.empty(n, np.int64), np.empty(n, np.int64)  # the free records of a tuple stand first in its list
-    at = first[:-1].copy()
-    for i in range(n):
-        place[i] = at[tuple_of[i]]
-        records[place[i]] = i
-        at[tuple_of[i]] += 1
-    free, n_free = np.arange(n_tuples), n_tuples
-    group = np.full(n, -1, np.int32)
-    member = np.empty(n, np.int64)
-    counts = np.zeros(demands.start[-1], np.int64)
-    heap_cost, heap_tuple = np.empty(k + reach + 1, np.float64), np.empty(k + reach + 1, np.int64)
-    near = np.empty(k + reach + 1, np.int64)
-    barren = np.zeros(n_tuples, np.bool_)  # a seed of this tuple found no group
-    n_groups, remaining = 0, n
+    n, lists = len(tuple_of), of_tuples(tuple_of, len(points), k + reach)
+    place, group = np.empty(n, np.int64), np.full(n, -1, np.int32)
+    place[lists.records] = np.arange(n)
+    member, near = np.empty(n, np.int64), np.empty_like(lists.heap_tuple)
+    counts, barren = np.zeros(demands.start[-1], np.int64), np.zeros(len(points), np.bool_)
+    room = place, member, near, counts, barren
+    return group, _take_demanded(metric, points, tuple_of, order, k, demands, lists, room, group)
+
+
+@nb.njit(cache=True, nogil=True)
+def _take_demanded(metric, points, tuple_of, order, k, demands, lists, room, group):
+    """Numbers the groups in `group`: how many there are. The free records of a tuple stand first in its list, at `place` each; a seed
+    of a `barren` tuple found no group."""
+    records, first, left, free, heap_cost, heap_tuple = lists
+    place, member, near, counts, barren = room
+    n_free, reached, n_groups, remaining = len(points), len(near) - 1, 0, len(tuple_of)
     for i in order:
         if remaining < k:
             break
         if group[i] >= 0 or barren[tuple_of[i]]:
             continue
         n_free, n_near, _ = nearest_tuples(
-            metric, points, left, free, n_free, tuple_of[i], k + reach, heap_cost, heap_tuple
+            metric, points, left, free, n_free, tuple_of[i], reached, heap_cost, heap_tuple
         )
         for a in range(n_near - 1, -1, -1):
             near[a] = heap_tuple[0]
             drop_farthest(heap_cost, heap_tuple, a + 1)
-        member[0], size = i, 1
-        count_row(demands, counts, i, 1)
-        lacking = shortfall(demands, counts, 1)
-        for a in range(n_near):
+        size, lacking = 0, np.inf
+        for a in range(-1, n_near):  # the seed first
             if size >= k and lacking <= 0:
                 break
-            t = near[a]
-            for p in range(first[t], first[t] + left[t]):
-                r = records[p]
-                if r == i:
+            t = near[a] if a >= 0 else tuple_of[i]
+            for p in range(first[t], first[t] + (left[t] if a >= 0 else 1)):
+                r = records[p] if a >= 0 else i
+                if a >= 0 and r == i:
                     continue
                 if size >= k:
-                    if lacking <= 0 or p - first[t] > k + reach:
+                    if lacking <= 0 or p - first[t] > reached:
                         break
                     size, lacking = _take_in(demands, counts, member, size, lacking, r)
                     continue
@@ -187,27 +192,28 @@ def demanded_groups(metric, points, tuple_of, order, k, demands, reach):
             n_groups += 1
             remaining -= size
         barren[tuple_of[i]] = not found
-    return group, n_groups
+    return n_groups
 
 
 @nb.part
 def _take_in(demands, counts, member, size, lacking, r):
     """(size, what is lacking) after record r has come in, if that helps: in place of the farthest of those for which it helps most."""
     count_row(demands, counts, r, 1)
-    best, out = shortfall(demands, counts, size + 1), size
-    for j in range(size - 1, 0, -1):
-        count_row(demands, counts, member[j], -1)
-        after = shortfall(demands, counts, size)
-        count_row(demands, counts, member[j], 1)
+    best, out = np.inf, size
+    for j in range(size, 0, -1):  # none out, then one after the other
+        if j < size:
+            count_row(demands, counts, member[j], -1)
+        after = shortfall(demands, counts, size + (j == size))
+        if j < size:
+            count_row(demands, counts, member[j], 1)
         if after < best or (after == best and out == size):
             best, out = after, j
-    if best >= lacking:
-        count_row(demands, counts, r, -1)
-        return size, lacking
-    if out == size:
+    if best < lacking and out == size:
         member[size] = r
         return size + 1, best
-    count_row(demands, counts, member[out], -1)
+    count_row(demands, counts, member[out] if best < lacking else r, -1)
+    if best >= lacking:
+        return size, lacking
     for j in range(out, size - 1):  # the farthest stay last
         member[j] = member[j + 1]
     member[size - 1] = r
@@ -224,42 +230,54 @@ class Groups(NamedTuple):
     before: npt.NDArray[np.int64]
 
 
-@nb.njit(cache=True, nogil=True)
-def repair_groups(metric, points, tuple_of, group, boxes, k, demands):
+def repair_groups(
+    metric: Metric,
+    points: npt.NDArray[np.int32],
+    tuple_of: npt.NDArray[np.int64],
+    group: npt.NDArray[np.int32],
+    boxes: npt.NDArray[np.int32],
+    k: int,
+    demands: Demands,
+) -> None:
     """Groups of fewer than k records, or that lack something, go at the least cost for all records: one joins another as a whole, or its
     records one by one join groups that then lack nothing. Changes `group`; at the end nothing is lacking, or there is one group."""
     n, n_groups = len(group), len(boxes)
-    groups = Groups(
-        boxes,
-        np.empty(n_groups, np.float64),
-        np.zeros(n_groups, np.int64),
-        np.full(n_groups, -1, np.int64),
-        np.full(n, -1, np.int64),
+    by_group, size = np.argsort(group, kind="stable"), np.bincount(group, minlength=n_groups)
+    before, last = np.full(n, -1, np.int64), np.full(n_groups, -1, np.int64)
+    before[by_group[1:]] = np.where(np.diff(group[by_group]) == 0, by_group[:-1], -1)
+    last[group] = np.arange(n)
+    groups = Groups(boxes, np.empty(n_groups, np.float64), size, last, before)
+    counts, poor, is_open = (
+        np.zeros(demands.start[-1], np.int64),
+        np.zeros(n_groups, np.bool_),
+        np.ones(n_groups, np.bool_),
     )
-    for i in range(n):
-        g = group[i]
-        groups.before[i], groups.last[g] = groups.last[g], i
-        groups.size[g] += 1
-    counts = np.zeros(demands.start[-1], np.int64)
-    poor = np.zeros(n_groups, np.bool_)
-    for g in range(n_groups):
-        groups.cost[g] = cost_below(metric, boxes, g, boxes, g, np.inf)
-        poor[g] = groups.size[g] < k or _group_shortfall(demands, counts, groups, g, -1, -1) > 0
-    home = np.empty(n, np.int64)
-    for left in range(n_groups, 1, -1):
+    _repair(metric, points, tuple_of, group, groups, k, demands, counts, poor, is_open, np.empty(n, np.int64))
+
+
+@nb.njit(cache=True, nogil=True)
+def _repair(metric, points, tuple_of, group, groups, k, demands, counts, poor, is_open, home):
+    """`repair_groups`. What is `open` of a group is found out before it is needed: its cost, and whether it is poor."""
+    boxes = groups.boxes
+    for left in range(len(boxes), 1, -1):
         c = -1
-        for g in range(n_groups):  # the smallest first
+        for g in range(len(boxes)):  # the smallest first
+            if is_open[g]:
+                groups.cost[g] = cost_below(metric, boxes, g, boxes, g, np.inf)
+                poor[g] = groups.size[g] < k or _group_shortfall(demands, counts, groups, g, -1, -1) > 0
+                is_open[g] = False
             if poor[g] and (c < 0 or groups.size[g] < groups.size[c]):
                 c = g
         if c < 0:
             break
         partner, whole, apart = -1, np.inf, np.inf
-        if groups.size[c] > 1:
-            partner, whole = _best_partner(metric, groups, c, k, demands, counts)
-        if groups.size[c] == 1 or groups.size[c] * left <= _WORK:
-            apart = _best_homes(metric, points, tuple_of, groups, poor, c, demands, counts, home, whole)
-        if partner < 0 and apart == np.inf:
-            partner, whole = _best_partner(metric, groups, c, k, demands, counts)
+        alone = groups.size[c] == 1
+        for turn in range(2):  # a single record first looks for a home
+            if alone == (turn == 0):
+                if alone or groups.size[c] * left <= _WORK:
+                    apart = _best_homes(metric, points, tuple_of, groups, poor, c, demands, counts, home, whole)
+            elif not alone or apart == np.inf:
+                partner, whole = _best_partner(metric, groups, c, k, demands, counts)
         r = groups.last[c]
         groups.last[c], groups.size[c], poor[c] = -1, 0, False
         while r >= 0:
@@ -267,46 +285,37 @@ def repair_groups(metric, points, tuple_of, group, boxes, k, demands):
             extend_box(metric, boxes, g, points, tuple_of[r])
             groups.before[r], groups.last[g], group[r] = groups.last[g], r, g
             groups.size[g] += 1
-            groups.cost[g] = cost_below(metric, boxes, g, boxes, g, np.inf)
-            if apart < whole:
-                poor[g] = _group_shortfall(demands, counts, groups, g, -1, -1) > 0
+            is_open[g] = True
             r = following
-        if apart >= whole:
-            poor[partner] = groups.size[partner] < k or _group_shortfall(demands, counts, groups, partner, -1, -1) > 0
 
 
 @nb.step
 def _group_shortfall(demands, counts, groups, g, other, record):
     """What a group lacks together with another group and a record, where they are not -1. Finds the counts at 0 and leaves them so."""
-    size = groups.size[g]
-    r = groups.last[g]
-    while r >= 0:
-        count_row(demands, counts, r, 1)
-        r = groups.before[r]
-    if other >= 0:
-        size += groups.size[other]
-        r = groups.last[other]
-        while r >= 0:
-            count_row(demands, counts, r, 1)
-            r = groups.before[r]
-    if record >= 0:
-        size += 1
-        count_row(demands, counts, record, 1)
-    lacking = shortfall(demands, counts, size)
-    if len(demands.once) == 0:
-        counts[:] = 0
-        return lacking
-    for one in (g, other):  # people are many more than a group has rows
-        r = groups.last[one] if one >= 0 else -1
-        while r >= 0:
-            count_row(demands, counts, r, -1)
-            r = groups.before[r]
-    if record >= 0:
-        count_row(demands, counts, record, -1)
+    size, lacking = 0, 0.0
+    for times in range(1, -2, -2):
+        if times < 0:
+            lacking = shortfall(demands, counts, size)
+            if len(demands.once) == 0:
+                for v in range(len(counts)):
+                    counts[v] = 0
+                break  # people are many more than a group has rows
+        r, turn = groups.last[g], 0
+        while turn < 3:
+            if r >= 0:
+                count_row(demands, counts, r, times)
+                size += 1
+                r = groups.before[r] if turn < 2 else -1
+            else:
+                turn += 1
+                if turn == 2:
+                    r = record
+                elif other >= 0:
+                    r = groups.last[other]
     return lacking
 
 
-@nb.step
+@nb.part
 def _best_partner(metric, groups, c, k, demands, counts):
     """(group, cost): with which a group lacks nothing at the least further cost of all records; the cheapest of all if with none."""
     best, best_cost, cheapest, cheapest_cost = -1, np.inf, -1, np.inf
@@ -315,7 +324,7 @@ def _best_partner(metric, groups, c, k, demands, counts):
             continue
         size = groups.size[g] + groups.size[c]
         gone = groups.size[g] * groups.cost[g] + groups.size[c] * groups.cost[c]
-        limit = max(best_cost, cheapest_cost if best < 0 else 0.0)
+        limit = cheapest_cost if best < 0 else best_cost
         joint = cost_below(metric, groups.boxes, g, groups.boxes, c, (limit + gone) / size) * size - gone
         if joint < cheapest_cost:
             cheapest, cheapest_cost = g, joint

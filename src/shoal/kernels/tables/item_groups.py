@@ -25,7 +25,7 @@ CANDIDATES = 256
 BITS = np.array([-np.inf, *(np.log2(2.0**size - 1.0) for size in range(1, 61))])
 """The binary logarithm of 2^size - 1, for sizes where it differs from the size."""
 SHEET = 1 << 22
-"""Counters for (group, sensitive item) that are held at once."""
+"""Counters for (group, sensitive item) that are held at once, where there are as many."""
 
 
 class Promise(NamedTuple):
@@ -90,8 +90,8 @@ class Walk(NamedTuple):
     times: npt.NDArray[np.int64]
     seen: npt.NDArray[np.int64]
     slot: npt.NDArray[np.int64]
-    told: npt.NDArray[np.int64]
-    """Per sensitive item."""
+    sheet: npt.NDArray[np.int32]
+    """Counters for sensitive items, or for those beside groups."""
 
 
 @nb.njit(cache=True, nogil=True)
@@ -134,18 +134,7 @@ def first_bad_set(
     data = Data(rows, offsets, items, item_start, item_rows)
     members = np.empty(max(promise.m, 1), np.int64)
     walk = _walk.py_func(len(rows), n_items, len(members), promise.n_sensitive)  # nothing to compile for a few arrays
-    size = _first_bad_set(data, own, own, nothing, promise, walk, members)
-    return members[:size]
-
-
-@nb.njit(cache=True, nogil=True)
-def _first_bad_set(data, group, head, following, promise, walk, members):
-    """The size of the first bad set, which is written to `members`; 0 if there is none."""
-    for g in range(len(head)):
-        size = _bad_set(data, group, head, following, promise, walk, g, members)
-        if size > 0:
-            return size
-    return 0
+    return members[: _bad_set(data, own, own, nothing, promise, walk, 0, n_items, members)]
 
 
 @nb.njit(cache=True, nogil=True)
@@ -194,7 +183,7 @@ def _work(n_rows, n, k):
 @nb.njit(cache=True, nogil=True)
 def _walk(n_rows, n, m, n_sensitive):
     return Walk(
-        np.empty(n_rows, np.bool_),
+        np.zeros(n_rows, np.bool_),
         np.empty((m, n_rows), np.int32),
         np.zeros(m, np.int64),
         np.empty((m, n), np.int32),
@@ -203,7 +192,7 @@ def _walk(n_rows, n, m, n_sensitive):
         np.zeros(n, np.int64),
         np.full(n, -1, np.int64),
         np.empty(n, np.int64),
-        np.zeros(n_sensitive, np.int64),
+        np.zeros(max(n, n_sensitive, min(SHEET, n * n_sensitive)), np.int32),
     )
 
 
@@ -523,7 +512,7 @@ def _settle_sets(data, groups, work, promise, by_size):
         again = False
         for g in range(len(alive)):
             while alive[g]:
-                size = _bad_set(data, groups.of_item, groups.head, groups.following, promise, walk, g, members)
+                size = _bad_set(data, groups.of_item, groups.head, groups.following, promise, walk, g, g + 1, members)
                 if size == 0:
                     break
                 again = promise.l > 1
@@ -546,112 +535,107 @@ def _settle_sets(data, groups, work, promise, by_size):
                 _join(groups, one, other, both)
 
 
-@nb.part
-def _bad_set(data, group, head, following, promise, walk, g, members):
-    """The size of a bad set of at most m groups, of which g is the first, written to `members`; 0 if there is none."""
-    rows, row_start, row_items, item_start, item_rows = data
-    k, m, l, sensitive_offsets, sensitive, n_sensitive = promise  # noqa: E741
-    held, lists, length, children, n_children, following_child, count, seen, slot, told = walk
-    n_rows = len(rows)
-    for row in range(n_rows):
-        held[row] = False
-    for s in range(n_sensitive):
-        told[s] = 0
-    item = head[g]
-    while item >= 0:
-        for p in range(item_start[item], item_start[item + 1]):
-            held[item_rows[p]] = True
-        item = following[item]
-    length[0] = 0
-    for row in range(n_rows):
-        if held[row]:
-            lists[0, length[0]] = row
-            length[0] += 1
-            if l > 1:
-                for p in range(sensitive_offsets[rows[row]], sensitive_offsets[rows[row] + 1]):
-                    told[sensitive[p]] += 1
-    members[0] = g
-    if length[0] < k:
-        return 1
-    for s in range(n_sensitive):
-        if told[s] * l > length[0]:
+@nb.njit(cache=True, nogil=True)
+def _bad_set(data, group, head, following, promise, walk, first, last, members):
+    """The size of a bad set of at most m groups, of which one in [first, last) is the first, written to `members`; 0 if there is none."""
+    rows, row_start, row_items = data.rows, data.row_start, data.row_items
+    item_start, item_rows, n_sensitive = data.item_start, data.item_rows, promise.n_sensitive
+    k, m, l = promise.k, promise.m, promise.l  # noqa: E741
+    sensitive_offsets, sensitive, sheet = promise.sensitive_offsets, promise.sensitive, walk.sheet
+    held, lists, length = walk.held, walk.lists, walk.length
+    children, n_children, following_child = walk.children, walk.n_children, walk.following
+    count, seen, slot = walk.times, walk.seen, walk.slot
+    for g in range(first, last):
+        n = 0
+        item = head[g]
+        while item >= 0:
+            for p in range(item_start[item], item_start[item + 1]):
+                held[item_rows[p]] = True
+            item = following[item]
+        for row in range(len(rows)):
+            if held[row]:
+                held[row] = False
+                lists[0, n] = row
+                n += 1
+                if l > 1:
+                    for p in range(sensitive_offsets[rows[row]], sensitive_offsets[rows[row] + 1]):
+                        sheet[sensitive[p]] += 1
+        members[0], length[0] = g, n
+        is_bad = n < k
+        for s in range(n_sensitive):
+            is_bad |= sheet[s] * l > n
+            sheet[s] = 0
+        if is_bad:
             return 1
-    if m == 1:
-        return 0
-    depth = 0
-    fresh = True
-    while depth >= 0:
-        if fresh:
-            # Count what joins the set at this depth.
-            n_touched = 0
-            for i in range(length[depth]):
-                row = lists[depth, i]
-                for q in range(row_start[row], row_start[row + 1]):
-                    h = group[row_items[q]]
-                    if h > members[depth] and seen[h] != row:
-                        seen[h] = row
-                        if count[h] == 0:
-                            children[depth, n_touched] = h
-                            n_touched += 1
-                        count[h] += 1
-            bad = -1
-            for t in range(n_touched):
-                h = children[depth, t]
-                slot[h] = t
-                seen[h] = -1
-                if count[h] < k:
-                    bad = h
-            if bad < 0 and l > 1 and n_touched > 0:
+        depth = 0 if m > 1 else -1
+        fresh = True
+        while depth >= 0:
+            if fresh:
+                # Count what joins the set at this depth.
+                above, n, n_touched, bad = members[depth], length[depth], 0, -1
+                for i in range(n):
+                    row = lists[depth, i]
+                    for q in range(row_start[row], row_start[row + 1]):
+                        h = group[row_items[q]]
+                        if h > above and seen[h] != row:
+                            seen[h] = row
+                            if count[h] == 0:
+                                children[depth, n_touched] = h
+                                slot[h] = n_touched
+                                n_touched += 1
+                            count[h] += 1
+                for t in range(n_touched):
+                    h = children[depth, t]
+                    seen[h] = -1
+                    bad = h if count[h] < k else bad
                 # As many sensitive items at a time as a sheet of counters has room for.
-                width = max(1, min(n_sensitive, SHEET // n_touched))
-                sheet = np.zeros(n_touched * width, np.int32)
-                for low in range(0, n_sensitive, width):
-                    for i in range(length[depth]):
+                low, width = 0, len(sheet) // n_touched if l > 1 and n_touched > 0 else 0
+                width = n_sensitive if width > n_sensitive else width
+                while width > 0 and bad < 0 and low < n_sensitive:
+                    for i in range(n):
                         row = lists[depth, i]
                         start, stop = sensitive_offsets[rows[row]], sensitive_offsets[rows[row] + 1]
                         if start == stop:
                             continue
                         for q in range(row_start[row], row_start[row + 1]):
                             h = group[row_items[q]]
-                            if h > members[depth] and seen[h] != row:
+                            if h > above and seen[h] != row:
                                 seen[h] = row
                                 for p in range(start, stop):
-                                    if low <= sensitive[p] < low + width:
-                                        sheet[slot[h] * width + sensitive[p] - low] += 1
+                                    s = sensitive[p] - low
+                                    if 0 <= s < width:
+                                        sheet[slot[h] * width + s] += 1
                     for t in range(n_touched):
                         h = children[depth, t]
                         seen[h] = -1
-                        for s in range(width):
-                            if sheet[t * width + s] * l > count[h]:
-                                bad = h
-                            sheet[t * width + s] = 0
-                    if bad >= 0:
+                        for s in range(t * width, (t + 1) * width):
+                            bad = h if sheet[s] * l > count[h] else bad
+                            sheet[s] = 0
+                    low += width
+                for t in range(n_touched):
+                    count[children[depth, t]] = 0
+                if bad >= 0:
+                    members[depth + 1] = bad
+                    return depth + 2
+                n_children[depth] = n_touched if depth + 2 < m else 0
+                following_child[depth] = 0
+                fresh = False
+            if following_child[depth] == n_children[depth]:
+                depth -= 1
+                continue
+            h = children[depth, following_child[depth]]
+            following_child[depth] += 1
+            n = 0
+            for i in range(length[depth]):
+                row = lists[depth, i]
+                for q in range(row_start[row], row_start[row + 1]):
+                    if group[row_items[q]] == h:
+                        lists[depth + 1, n] = row
+                        n += 1
                         break
-            for t in range(n_touched):
-                count[children[depth, t]] = 0
-            if bad >= 0:
-                members[depth + 1] = bad
-                return depth + 2
-            n_children[depth] = n_touched if depth + 2 < m else 0
-            following_child[depth] = 0
-            fresh = False
-        if following_child[depth] == n_children[depth]:
-            depth -= 1
-            continue
-        h = children[depth, following_child[depth]]
-        following_child[depth] += 1
-        kept = 0
-        for i in range(length[depth]):
-            row = lists[depth, i]
-            for q in range(row_start[row], row_start[row + 1]):
-                if group[row_items[q]] == h:
-                    lists[depth + 1, kept] = row
-                    kept += 1
-                    break
-        depth += 1
-        length[depth] = kept
-        members[depth] = h
-        fresh = True
+            depth += 1
+            members[depth], length[depth] = h, n
+            fresh = True
     return 0
 
 
