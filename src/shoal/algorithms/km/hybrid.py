@@ -264,12 +264,7 @@ class _State:
     """
 
     def __init__(
-        self,
-        problem: Problem,
-        tree: _Contracted,
-        node: npt.NDArray[np.int32],
-        work: npt.NDArray[np.int64],
-        most: float,
+        self, problem: Problem, tree: _Contracted, node: npt.NDArray[np.int32], work: npt.NDArray[np.int64], most: float
     ) -> None:
         self.problem, self.tree, self.node = problem, tree, node.copy()
         h = problem.hierarchy
