@@ -52,7 +52,7 @@ STARTS = 4
 SMALLER = 4
 """Each search is made with the whole budget for deletions and with one so many times smaller."""
 EFFORT = 7e9
-"""Steps of the kernels after which a search without a time limit ends: some 40 seconds."""
+"""Steps of the kernels after which a search without a time limit ends: some 25 seconds."""
 FURTHER = 2e8
 """Steps up to which a search without a time limit sets out on a further climb."""
 BOUNDING = 0.1
@@ -264,12 +264,7 @@ class _State:
     """
 
     def __init__(
-        self,
-        problem: Problem,
-        tree: _Contracted,
-        node: npt.NDArray[np.int32],
-        work: npt.NDArray[np.int64],
-        most: float,
+        self, problem: Problem, tree: _Contracted, node: npt.NDArray[np.int32], work: npt.NDArray[np.int64], most: float
     ) -> None:
         self.problem, self.tree, self.node = problem, tree, node.copy()
         h = problem.hierarchy

@@ -74,12 +74,7 @@ def oa(baskets: Baskets, guarantee: KmAnonymity, hierarchy: Hierarchy, options: 
     chosen = Cut(hierarchy, lattice.node(best))
     loss = cut_loss(problem, chosen.node)
     return Recoding(
-        chosen,
-        baskets.vocabulary,
-        algorithm="oa",
-        optimal=True,
-        bound=loss,
-        facts={"cuts": cuts, "examined": examined},
+        chosen, baskets.vocabulary, algorithm="oa", optimal=True, bound=loss, facts={"cuts": cuts, "examined": examined}
     )
 
 

@@ -241,8 +241,7 @@ class Program:
             else:
                 clashes.append(least + [-1] * (self.clashes.shape[1] - len(least)))
         self.add(
-            np.array(pairs, np.int64).reshape(-1, 2),
-            np.array(clashes, np.int32).reshape(-1, self.clashes.shape[1]),
+            np.array(pairs, np.int64).reshape(-1, 2), np.array(clashes, np.int32).reshape(-1, self.clashes.shape[1])
         )
 
     def _is_above(self, v: int, u: int) -> bool:
@@ -538,11 +537,7 @@ class Part:
         if effort.seconds_left is not None:
             limits["time_limit"] = max(0.01, effort.seconds_left)
         result = milp(
-            -nodes.weight * self.unit,
-            constraints=demands,
-            integrality=np.ones(n),
-            bounds=Bounds(0, 1),
-            options=limits,
+            -nodes.weight * self.unit, constraints=demands, integrality=np.ones(n), bounds=Bounds(0, 1), options=limits
         )
         if result.status == 2:
             self.is_infeasible = True

@@ -145,16 +145,7 @@ class Refinement:
         self.changed[around.rows[: around.n_movers][down]] = self.moves
         costs = np.zeros(around.n_children + 1, np.int64)
         take_down(
-            around.rows,
-            self.baskets.offsets,
-            down,
-            u,
-            around.fine,
-            self.number,
-            self.level,
-            self.own,
-            self.node,
-            costs,
+            around.rows, self.baskets.offsets, down, u, around.fine, self.number, self.level, self.own, self.node, costs
         )
         return list(zip(around.children.tolist(), costs[1:].tolist(), strict=True))
 

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.kernels import compiler as nb
+from shoal.kernels.itemsets.deletion import AHEAD
 
 
 class Accounts(NamedTuple):
@@ -30,24 +31,25 @@ def charge_sets(rows, accounts, parent, occ_row, occ):
     places = np.empty(m, np.int64)
     total = np.int64(0)
     for i in range(len(occ_row)):
-        row = occ_row[i]
-        charge = np.int64(-1)
+        if i + AHEAD < len(occ_row):
+            nb.fetch(tok, offsets[occ_row[i + AHEAD]] + occ_row[i + AHEAD])
+        # What nodes allow is known without a look at the row, and most often it is nothing any more.
+        charge = np.int64(1) << 62
+        for j in range(m):
+            v = occ[i * m + j]
+            while charge > 0 and v >= 0:
+                if 0 <= free_node[v] < charge:
+                    charge = free_node[v]
+                v = parent[v]
         n_places = 0
         for j in range(m):
-            token = occ[i * m + j]
-            if token >= 0:
-                p = offsets[row] + row
-                while tok[p] != token:
+            if charge > 0 and occ[i * m + j] >= 0:
+                p = offsets[occ_row[i]] + occ_row[i]
+                while tok[p] != occ[i * m + j]:
                     p += 1
                 places[n_places] = p
                 n_places += 1
-                if charge < 0 or free_place[p] < charge:
-                    charge = free_place[p]
-                v = token
-                while charge > 0 and v >= 0:
-                    if 0 <= free_node[v] < charge:
-                        charge = free_node[v]
-                    v = parent[v]
+                charge = min(charge, free_place[p])
         if charge <= 0:
             continue
         mark[-1] += 1

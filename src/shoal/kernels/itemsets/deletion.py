@@ -29,8 +29,16 @@ LOOK_UP = 200
 AHEAD = 12
 """Rows that are fetched into the cache before they are read."""
 
+MANY = 32
+"""One in so many rows is worth asking all of them, to have these in order."""
+
 LINEAR = 48
 """Among more tokens than this, the best is kept on top of a heap."""
+
+CELLS = 1 << 17
+"""Counters, at most, of a child and a token behind it, ..."""
+DENSE = 8
+"""... and so many for each place of a child."""
 
 FINE = 64
 """Parts of a deletion, of which what it takes off is counted in whole ones."""
@@ -239,6 +247,7 @@ def _living(rows, scratch, token, dead):
         else:
             if h + AHEAD < n_under:
                 nb.fetch(tok, offsets[held[h + AHEAD]] + held[h + AHEAD])
+                nb.fetch(alive, offsets[held[h + AHEAD]] + held[h + AHEAD])
             row = held[h]
             work[0] += offsets[row + 1] - offsets[row] + 2
             p = _place_of(offsets, tok, row, token)
@@ -266,7 +275,8 @@ def _rows_under(under, people, seen, held, node):
             seen[row] = stamp
             held[n] = row
             n += 1
-    if people is not None and span[node, 1] - span[node, 0] > 1:
+    # Rows in order lie one behind the other: less to wait for. (Those of people have to be.)
+    if span[node, 1] - span[node, 0] > 1 and (people is not None or n * MANY >= len(seen)):
         _put_in_order(held, n, seen)
     return n
 
@@ -274,14 +284,13 @@ def _rows_under(under, people, seen, held, node):
 @nb.step
 def _put_in_order(held, n, seen):
     """Sort the n rows held, which have the last stamp: where they are many, by asking every row for it."""
-    if n * 8 < len(seen):
+    if n * MANY < len(seen):
         sort_range(held, 0, n)
         return
     n = 0
-    for row in range(len(seen) - 1):
-        if seen[row] == seen[-1]:
-            held[n] = row
-            n += 1
+    for row in range(np.uint64(len(seen) - 1)):
+        held[np.uint64(n)] = row
+        n += seen[row] == seen[-1]
 
 
 @nb.step
@@ -301,6 +310,64 @@ def _count_beside(offsets, tok, alive, people, walk, held, spot, n_living, later
             tally[tok[p]] = count + alive[p]
             p += 1
     return n_touched
+
+
+@nb.step
+def _report_below(
+    tails, places, ends, k, n_counted, report_from, walk, depth, n_children, n_touched, work, occ_row, occ, n_occ
+):
+    """As `walk_rare` does for the new children of a prefix, whose sets are the largest, without a visit of each.
+
+    One pass over the rows of the prefix counts all children with what stands behind them, a second one reports. Steps are those of visits.
+    """
+    number, mark, touched, first, m = walk.slot, walk.counter, walk.touched, walk.last[depth], depth + 3
+    begin, end = walk.begin[walk.following[depth] - 1], walk.end[walk.following[depth] - 1]
+    for t in range(n_touched):
+        number[touched[t]] = t
+    # Rows that count, and above them those to report; then a mark: whether there are too few. Reports stand child by child.
+    cells, at = np.zeros((n_children - first) * n_touched, np.int64), np.empty(n_children - first + 1, np.int64)
+    steps = np.int64(0)
+    for i in range(begin, end):
+        stop = ends[i]
+        each = np.int64(-tails[stop] - 1 < n_counted) + (np.int64(-tails[stop] - 1 >= report_from) << 32)
+        for p in range(np.uint64(places[i] + 1), np.uint64(stop)):
+            child = mark[np.uint32(tails[p])]
+            if child >= 0:
+                steps += stop - np.int64(p)
+                base = (child - first) * n_touched
+                for q in range(p + np.uint64(1), np.uint64(stop)):
+                    cells[np.uint64(base + number[np.uint32(tails[q])])] += each
+    work[0] += steps
+    at[0] = n_occ
+    for child in range(n_children - first):
+        at[child + 1] = at[child]
+        for c in range(child * n_touched, (child + 1) * n_touched):
+            is_rare = (cells[c] & 0xFFFFFFFF) < k
+            at[child + 1] += (cells[c] >> 32) * is_rare
+            cells[c] = is_rare
+        if at[child + 1] == at[child]:
+            mark[walk.token[first + child]] = -1
+    last = at[n_children - first]
+    if last > len(occ_row):
+        occ_row, occ = larger(occ_row, last), larger(occ, last * m)
+    for i in range(begin, end if last > n_occ else begin):
+        stop = ends[i]
+        row = -tails[stop] - 1
+        for p in range(np.uint64(places[i] + 1), np.uint64(stop if row >= report_from else places[i] + 1)):
+            child = mark[np.uint32(tails[p])]
+            if child >= 0:
+                base = (child - first) * n_touched
+                for q in range(p + np.uint64(1), np.uint64(stop)):
+                    if cells[np.uint64(base + number[np.uint32(tails[q])])]:
+                        o = at[child - first]
+                        at[child - first] += 1
+                        occ_row[o] = row
+                        for d in range(m - 2):
+                            occ[o * m + d] = walk.token[walk.following[d] - 1]
+                        occ[o * m + m - 2], occ[o * m + m - 1] = tails[p], tails[q]
+    for t in range(n_touched):
+        number[touched[t]] = 0
+    return occ_row, occ, last
 
 
 @nb.step
@@ -332,11 +399,11 @@ def walk_rare(tails, entries, n_first, token, k, m, n_counted, report_from, walk
         begin, end = walk.begin[child], walk.end[child]
         prefix[depth] = walk.token[child]
         size = depth + 1
-        n_touched, support = 0, np.int64(0)
+        n_touched, support, steps = 0, np.int64(0), np.int64(0)
         for i in range(begin, end):
             stop = ends[i]
             row = -tails[stop] - 1
-            work[0] += stop - places[i]
+            steps += stop - places[i]
             each = np.int64(row < n_counted) + (np.int64(row >= report_from) << 32)
             support += each & 1
             # (An index without a sign is not asked whether it counts from the end.)
@@ -347,6 +414,7 @@ def walk_rare(tails, entries, n_first, token, k, m, n_counted, report_from, walk
                 n_touched += before == 0
                 note_person(people, walk, tails[p], row, before, row < n_counted)
                 tally[item] = before + each
+        work[0] += steps
         n_rare = 0
         n_children, top = walk.last[depth], walk.top[depth]
         if n_children + n_touched > len(walk.token):
@@ -370,16 +438,18 @@ def walk_rare(tails, entries, n_first, token, k, m, n_counted, report_from, walk
                 n_children += 1
         if n_rare == 0 and n_children == walk.last[depth]:
             continue
-        if top > len(places):
+        n_cells = (n_children - walk.last[depth]) * n_touched if size + 2 == m and people is None else 0
+        is_counted = 0 < n_cells < min(CELLS, DENSE * (top - walk.top[depth]))
+        if top > len(places) and not is_counted:
             places, ends = larger(places, top), larger(ends, top)
         if n_occ + n_rare > len(occ_row):
             occ_row, occ = larger(occ_row, n_occ + n_rare), larger(occ, (n_occ + n_rare) * m)
         child_end = walk.end
-        for i in range(begin, end):
+        for i in range(begin, end if n_rare > 0 or not is_counted else begin):
             row = -tails[ends[i]] - 1
             for p in range(np.uint64(places[i] + 1), np.uint64(ends[i])):
                 where = mark[np.uint32(tails[p])]
-                if where >= 0:
+                if where >= 0 and not is_counted:
                     at = np.uint64(child_end[np.uint32(where)])
                     places[at] = p
                     ends[at] = ends[i]
@@ -390,7 +460,24 @@ def walk_rare(tails, entries, n_first, token, k, m, n_counted, report_from, walk
                         occ[n_occ * m + j] = prefix[j] if j < size else -1
                     occ[n_occ * m + size] = tails[p]
                     n_occ += 1
-        if close_frame(walk, depth, n_children, top):
+        if is_counted:
+            occ_row, occ, n_occ = _report_below(
+                tails,
+                places,
+                ends,
+                k,
+                n_counted,
+                report_from,
+                walk,
+                depth,
+                n_children,
+                n_touched,
+                work,
+                occ_row,
+                occ,
+                n_occ,
+            )
+        elif close_frame(walk, depth, n_children, top):
             depth += 1
     return occ_row, occ, n_occ
 
@@ -502,6 +589,7 @@ def find_rare_sets(rows, scratch, asked, few, later_only):
             continue
         _mark_near(asked, i, is_near)
         size = np.int64(1)
+        entries = with_place(entries, n_living)
         for h in range(n_living):
             if h + AHEAD < n_living:
                 nb.fetch(tok, scratch.spot[h + AHEAD])
@@ -509,34 +597,32 @@ def find_rare_sets(rows, scratch, asked, few, later_only):
             room = size + offsets[row + 1] - offsets[row] + 1
             if room > len(mini):
                 mini = larger(mini, room)
-            entries = with_place(entries, h)
             entries[h] = size - 1
-            p = scratch.spot[h] + 1 if later_only else offsets[row] + row
-            while tok[p] >= 0:
-                if alive[p] and tok[p] != token and (asked.near_from[i] < 0 or is_near[tok[p]] == is_near[-1]):
-                    mini[size] = tok[p]
-                    size += 1
-                p += 1
-            mini[size] = tok[p]
+            start = scratch.spot[h] + 1 if later_only else offsets[row] + row
+            size = _copied(tok, alive, is_near, asked.near_from[i] >= 0, token, start, mini, size)
+            mini[size] = -(row + 1)
             size += 1
         work[0] += size
+        n_rows, walk = len(offsets) - 1, scratch.walk
         occ_row, occ, n_occ = walk_rare(
-            mini,
-            entries,
-            n_living,
-            token,
-            rows.k,
-            m,
-            len(offsets) - 1,
-            0,
-            scratch.walk,
-            work,
-            occ_row,
-            occ,
-            n_occ,
-            rows.people,
+            mini, entries, n_living, token, rows.k, m, n_rows, 0, walk, work, occ_row, occ, n_occ, rows.people
         )
     return occ_row[:n_occ], occ[: n_occ * m]
+
+
+@nb.step
+def _copied(tok, alive, is_near, few, token, start, mini, size):
+    """Append the living tokens of a row from a place on, but one, and if `few` near ones alone: the size then.
+
+    Nothing is guessed: what does not count is overwritten by what comes next.
+    """
+    p, at = np.uint64(start), np.uint64(size)
+    while tok[p] >= 0:
+        mini[at] = tok[p]
+        is_wanted = (not few) | (is_near[np.uint32(tok[p])] == is_near[-1])
+        at += np.uint64(alive[p] & (tok[p] != token) & is_wanted)
+        p += np.uint64(1)
+    return np.int64(at)
 
 
 @nb.part
@@ -913,28 +999,24 @@ def put_back_sets(rows, scratch, tokens, everywhere, back):
                     is_near[tok[p]] = is_near[-1]
                     p += 1
             # Living rows are numbered first, then the candidates.
-            n_entries = 0
+            n_all = n_living + end - begin
+            entries = with_place(entries, n_all)
             size = np.int64(1)
-            for h in range(n_living + end - begin):
+            for h in range(n_all):
                 if h + AHEAD < n_living:
                     nb.fetch(tok, spot[h + AHEAD])
                 row = held[h] if h < n_living else held[begin + h - n_living]
-                size, n_entries, mini, entries = _with_row(rows, is_near, row, token, size, n_entries, mini, entries)
+                room = size + offsets[row + 1] - offsets[row] + 1
+                if room > len(mini):
+                    mini = larger(mini, room)
+                entries[h] = size - 1
+                size = _copied(tok, alive, is_near, True, token, offsets[row] + row, mini, size)
+                mini[size] = -(h + 1)
+                size += 1
+            people = _people_of_entries(rows.people, held, n_living, n_all)
+            walk, work, none = scratch.walk, scratch.work, np.int64(0)
             occ_row, occ, n_occ = walk_rare(
-                mini,
-                entries,
-                n_entries,
-                token,
-                k - more,
-                m,
-                n_living,
-                n_living,
-                scratch.walk,
-                scratch.work,
-                occ_row,
-                occ,
-                np.int64(0),
-                _people_of_entries(rows.people, held, n_living, n_entries),
+                mini, entries, n_all, token, k - more, m, n_living, n_living, walk, work, occ_row, occ, none, people
             )
             for o in range(n_occ):
                 held[begin + occ_row[o] - n_living] = -1
@@ -966,25 +1048,6 @@ def mark_beside(rows, places, is_beside):
         while rows.tok[p] >= 0:
             is_beside[rows.tok[p]] = True
             p += 1
-
-
-@nb.part
-def _with_row(rows, is_near, row, token, size, n_entries, mini, entries):
-    """Append the living tokens of a row that are near, but one, numbered by its place in the small database."""
-    offsets, tok, alive = rows.offsets, rows.tok, rows.alive
-    room = size + offsets[row + 1] - offsets[row] + 1
-    if room > len(mini):
-        mini = larger(mini, room)
-    entries = with_place(entries, n_entries)
-    entries[n_entries] = size - 1
-    p = offsets[row] + row
-    while tok[p] >= 0:
-        if alive[p] and tok[p] != token and is_near[tok[p]] == is_near[-1]:
-            mini[size] = tok[p]
-            size += 1
-        p += 1
-    mini[size] = -(n_entries + 1)
-    return size + 1, n_entries + 1, mini, entries
 
 
 class Change(NamedTuple):
