@@ -134,28 +134,13 @@ _HOMES = {
     "shoal.estimates.beforehand": ("estimate",),
     "shoal.estimates.outlook": ("Outlook",),
     "shoal.certificate.verification": ("Verification",),
-    "shoal.models.km": (
-        "build_hierarchy",
-        "learn_hierarchy",
-    ),
-    "shoal.plan.draft": (
-        "Draft",
-        "draft",
-    ),
+    "shoal.models.km": ("build_hierarchy", "learn_hierarchy"),
+    "shoal.plan.draft": ("Draft", "draft"),
     "shoal.records.knowledge": ("Rules",),
-    "shoal.studies.attack": (
-        "Attack",
-        "attack",
-    ),
-    "shoal.studies.compare.side_by_side": (
-        "SideBySide",
-        "compare",
-    ),
+    "shoal.studies.attack": ("Attack", "attack"),
+    "shoal.studies.compare.side_by_side": ("SideBySide", "compare"),
     "shoal.studies.rule_study": ("rules",),
-    "shoal.studies.series_attack": (
-        "SeriesAttack",
-        "attack_series",
-    ),
+    "shoal.studies.series_attack": ("SeriesAttack", "attack_series"),
     "shoal.analysis.reconstruction": ("reconstruct",),
     "shoal.analysis.counts": (
         "CountEstimate",

@@ -136,11 +136,7 @@ def run(
 
 
 def anonymize(
-    data: Any,
-    guarantee: Guarantee,
-    *,
-    progress: Progress | bool | None = None,
-    **keywords: Unpack[Keywords],
+    data: Any, guarantee: Guarantee, *, progress: Progress | bool | None = None, **keywords: Unpack[Keywords]
 ) -> Release:
     """The release of `data` (a path, `-`, an address of a database, Baskets, Records, a data frame, rows) that keeps the guarantee.
 

@@ -64,9 +64,7 @@ ALGORITHMS: dict[str, dict[str, Entry]] = {
         "coat": Entry("shoal.algorithms.constraints.coat", ("suppress",)),
         "pcta": Entry("shoal.algorithms.constraints.pcta", ("suppress",)),
     },
-    "chunks": {
-        "disassociation": Entry("shoal.algorithms.chunks.disassociation", ("cluster_size",)),
-    },
+    "chunks": {"disassociation": Entry("shoal.algorithms.chunks.disassociation", ("cluster_size",))},
     "table": {
         "better-of-two": Entry("shoal.algorithms.rt.clusters", ("seed", *_ROWS)),
         "cluster": Entry("shoal.algorithms.rt.clusters", ("seed", *_ROWS)),

@@ -43,8 +43,7 @@ def chunk_worth(original: Baskets, chunks: Chunks, k: int | None = None) -> Wort
     )
     kept = share_kept(pairs, estimates)
     return Worth(
-        {"info": min(1.0, info)},
-        {"exact": subs.occurrences / total} | ({} if kept is None else {"pairs": kept}),
+        {"info": min(1.0, info)}, {"exact": subs.occurrences / total} | ({} if kept is None else {"pairs": kept})
     )
 
 

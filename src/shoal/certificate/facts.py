@@ -105,11 +105,7 @@ PARTS = (
         owners=("knowledge.min_exp", "knowledge.min_conf"),
         worded=("name",),
     ),
-    Part(
-        "output",
-        dict,
-        taken=("format", "separator", "id", "items", "columns.*", "numeric.*", "sensitive_items"),
-    ),
+    Part("output", dict, taken=("format", "separator", "id", "items", "columns.*", "numeric.*", "sensitive_items")),
     Part("columns", taken=("*",)),
     Part(
         "risk",

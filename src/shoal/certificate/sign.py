@@ -139,10 +139,7 @@ def new_key(path: Path, passphrase: str | None = None) -> tuple[str, str]:
     secret = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, lock)
     raw = key.public_key().public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw)
     for file, data, rights in ((private, secret, 0o600), (public, public_pem(raw.hex()), 0o644)):
-        with (
-            writing_errors(file),
-            open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, rights), "wb") as opened,
-        ):
+        with writing_errors(file), open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, rights), "wb") as opened:
             opened.write(data)
             opened.flush()
             os.fsync(opened.fileno())

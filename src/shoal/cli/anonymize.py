@@ -9,15 +9,7 @@ import typer
 
 from shoal.cli import options
 from shoal.cli.first_use import prepare
-from shoal.cli.terminal import (
-    console,
-    print_json,
-    printable,
-    progress,
-    say,
-    table,
-    values_shown,
-)
+from shoal.cli.terminal import console, print_json, printable, progress, say, table, values_shown
 from shoal.errors import InputError, number_of
 from shoal.options import WRITING
 

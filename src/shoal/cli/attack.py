@@ -12,14 +12,7 @@ from shoal.cli import options
 from shoal.cli.evaluate import show_risk
 from shoal.cli.first_use import prepare
 from shoal.cli.plots import Plot, check_plot, write_plot
-from shoal.cli.terminal import (
-    console,
-    print_json,
-    printable,
-    progress,
-    table,
-    values_shown,
-)
+from shoal.cli.terminal import console, print_json, printable, progress, table, values_shown
 from shoal.errors import InputError, number_of
 from shoal.options import KNOWLEDGE
 
@@ -52,8 +45,7 @@ def attack(
         ),
     ],
     series: Annotated[
-        bool,
-        options.flag("--series", "Put releases of the same people together, the oldest first.", KNOWLEDGE),
+        bool, options.flag("--series", "Put releases of the same people together, the oldest first.", KNOWLEDGE)
     ] = False,
     originals: Annotated[
         list[str] | None,

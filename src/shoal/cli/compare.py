@@ -10,16 +10,7 @@ import typer
 
 from shoal.cli import options
 from shoal.cli.first_use import prepare
-from shoal.cli.terminal import (
-    console,
-    duration,
-    on_command_line,
-    print_json,
-    printable,
-    say,
-    study_progress,
-    table,
-)
+from shoal.cli.terminal import console, duration, on_command_line, print_json, printable, say, study_progress, table
 from shoal.errors import InputError, number_of
 
 if TYPE_CHECKING:
@@ -57,8 +48,7 @@ def compare(
         typer.Option(min=1, help="Cells to compute at a time; 1 for clean times.", show_default="the number of cores"),
     ] = None,
     limit: Annotated[
-        float | None,
-        typer.Option(metavar="SECONDS", help="Stop a cell that takes longer.", show_default="none"),
+        float | None, typer.Option(metavar="SECONDS", help="Stop a cell that takes longer.", show_default="none")
     ] = None,
     repeats: Annotated[int, typer.Option(min=1, help="How often each cell is computed, for times.")] = 1,
     field: Annotated[

@@ -82,11 +82,7 @@ def make(
     output: Annotated[
         str,
         typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="The file to write, in the format of its name.",
-            show_default=False,
+            "--output", "-o", metavar="FILE", help="The file to write, in the format of its name.", show_default=False
         ),
     ],
     transactions: Annotated[int, typer.Option(help="Rows.")] = 100_000,

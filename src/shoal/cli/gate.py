@@ -34,12 +34,10 @@ def gate(
         ),
     ] = None,
     junit: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Write a JUnit report as well.", rich_help_panel=_REPORTS),
+        str | None, typer.Option(metavar="FILE", help="Write a JUnit report as well.", rich_help_panel=_REPORTS)
     ] = None,
     sarif: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Write a SARIF report as well.", rich_help_panel=_REPORTS),
+        str | None, typer.Option(metavar="FILE", help="Write a SARIF report as well.", rich_help_panel=_REPORTS)
     ] = None,
     json: options.Json = False,
     **given: Any,

@@ -8,15 +8,7 @@ from typing import TYPE_CHECKING, Any
 from shoal.cli import options
 from shoal.cli.first_use import prepare
 from shoal.cli.plots import Plot, check_plot, write_plot
-from shoal.cli.terminal import (
-    console,
-    print_json,
-    printable,
-    progress,
-    share,
-    table,
-    values_shown,
-)
+from shoal.cli.terminal import console, print_json, printable, progress, share, table, values_shown
 from shoal.options import SPECS, Text
 
 if TYPE_CHECKING:
@@ -95,10 +87,7 @@ def show_profile(found: Profile, out: Console, *, examples: bool = True) -> None
     out.print(
         f"  {found.rows:,} transactions, {found.items:,} items, {found.average:.1f} a transaction, {found.longest:,} in the longest"
     )
-    for count, text in (
-        (found.empty, "empty transactions"),
-        (found.duplicates, "repeated items, folded into one"),
-    ):
+    for count, text in ((found.empty, "empty transactions"), (found.duplicates, "repeated items, folded into one")):
         if count:
             out.print(f"note: {text}: {count:,}", style="yellow")
     risk = table(

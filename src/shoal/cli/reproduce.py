@@ -9,15 +9,7 @@ import typer
 
 from shoal.cli import options
 from shoal.cli.first_use import prepare
-from shoal.cli.terminal import (
-    console,
-    duration,
-    print_json,
-    printable,
-    say,
-    study_progress,
-    table,
-)
+from shoal.cli.terminal import console, duration, print_json, printable, say, study_progress, table
 from shoal.errors import InputError, number_of
 
 if TYPE_CHECKING:

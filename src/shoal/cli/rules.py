@@ -9,14 +9,7 @@ import typer
 
 from shoal.cli import options
 from shoal.cli.first_use import prepare
-from shoal.cli.terminal import (
-    console,
-    print_json,
-    printable,
-    progress,
-    table,
-    values_shown,
-)
+from shoal.cli.terminal import console, print_json, printable, progress, table, values_shown
 from shoal.errors import number_of
 
 

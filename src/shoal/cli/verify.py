@@ -81,8 +81,7 @@ def verify(
     original: Annotated[
         str | None,
         typer.Option(
-            metavar="RAW",
-            help="The raw file that the release was made from. Needs the key that the owner keeps.",
+            metavar="RAW", help="The raw file that the release was made from. Needs the key that the owner keeps."
         ),
     ] = None,
     show_values: options.ShowValues = False,

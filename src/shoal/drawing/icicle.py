@@ -100,13 +100,7 @@ class Widths:
 
 
 def icicle(
-    widths: Widths,
-    top: int,
-    first: int = 0,
-    *,
-    width: float = 1000.0,
-    levels: int = LEVELS,
-    least: float = LEAST,
+    widths: Widths, top: int, first: int = 0, *, width: float = 1000.0, levels: int = LEVELS, least: float = LEAST
 ) -> list[Cell]:
     """The cells of a window of so many pixels, row by row from the top and from left to right.
 

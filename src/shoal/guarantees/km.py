@@ -207,13 +207,7 @@ class _Walk:
     Where rows say whose they are, those of a person stand together here, and all supports are numbers of people.
     """
 
-    def __init__(
-        self,
-        baskets: Baskets,
-        k: int,
-        threads: int | None,
-        progress: Callable[[float], None] | None,
-    ) -> None:
+    def __init__(self, baskets: Baskets, k: int, threads: int | None, progress: Callable[[float], None] | None) -> None:
         from shoal.kernels.audit.itemset_counts import count_items
         from shoal.kernels.audit.threads import blocks_of_places, in_threads
 

@@ -154,11 +154,7 @@ def column_hierarchy(column: Column, spec: Spec | None = None, *, unknown: str |
 
 
 def resolve(
-    spec: Spec | None,
-    values: Values,
-    *,
-    unknown: str | None = None,
-    learn: Callable[[int], Hierarchy] | None = None,
+    spec: Spec | None, values: Values, *, unknown: str | None = None, learn: Callable[[int], Hierarchy] | None = None
 ) -> Hierarchy:
     """The hierarchy that `spec` stands for, with a leaf for every value.
 

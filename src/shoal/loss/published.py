@@ -40,12 +40,7 @@ class ItemsLoss:
     estimated: bool
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "ncp": self.ncp,
-            "generalized": self.generalized,
-            "deleted": self.deleted,
-            "estimated": self.estimated,
-        }
+        return {"ncp": self.ncp, "generalized": self.generalized, "deleted": self.deleted, "estimated": self.estimated}
 
 
 def items_loss(
@@ -168,10 +163,7 @@ def _breadths_in_rows(original: Baskets, published: Baskets, meanings: TokenMean
 
 
 def columns_loss(
-    original: Records,
-    published: Records,
-    cells: Mapping[str, CellMeanings],
-    weights: Mapping[str, float] | None = None,
+    original: Records, published: Records, cells: Mapping[str, CellMeanings], weights: Mapping[str, float] | None = None
 ) -> dict[str, Any]:
     """NCP of the quasi-identifier columns: the mean over all columns by their weights, and each; a row that was left out costs 1."""
     rows, gone = len(published), max(0, len(original) - len(published))

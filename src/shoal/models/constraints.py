@@ -75,13 +75,7 @@ def proposal(source: Source, guarantee: ConstraintAnonymity, request: Mapping[st
             "sets": {"count": len(joined), "items": int(joined.sum()), "largest": int(joined.max(initial=0))},
             "facts": dict(recoding.facts),
         },
-        certified=partial(
-            certified_facts,
-            tree,
-            published,
-            guarantee,
-            loss["deleted"] if options.suppress else None,
-        ),
+        certified=partial(certified_facts, tree, published, guarantee, loss["deleted"] if options.suppress else None),
         warnings=tuple(_warnings(name, options.suppress)),
         notes=basket_notes(baskets, empty_stay=True)
         + notes_of(guarantee.policy, baskets)
@@ -127,11 +121,7 @@ def certified_facts(
         loss["deleted"] = Figure(deleted, int(occurrences.sum()))
     disclosed = disclose(int(guarantee.k), kept={name: Figure(share) for name, share in kept.items()}, loss=loss)
     disclosed["kept"]["items"] = {"width": weighted_median(leaves, occurrences)}
-    return {
-        **disclosed,
-        "changes": {"tokens": int(np.count_nonzero(occurrences))},
-        **policy_facts(guarantee.policy),
-    }
+    return {**disclosed, "changes": {"tokens": int(np.count_nonzero(occurrences))}, **policy_facts(guarantee.policy)}
 
 
 def policy_facts(policy: Policy) -> dict[str, Any]:

@@ -436,11 +436,7 @@ def certified_facts(
     )
     if secret is None:
         disclosed["kept"]["items"] = {"width": weighted_median(leaves, occurrences)}
-    return {
-        **disclosed,
-        "changes": {"tokens": int(np.count_nonzero(occurrences))},
-        "hierarchy": hierarchy_facts(tree),
-    }
+    return {**disclosed, "changes": {"tokens": int(np.count_nonzero(occurrences))}, "hierarchy": hierarchy_facts(tree)}
 
 
 BY_CATEGORY = "by whole categories:"

@@ -651,11 +651,7 @@ def _promise_lines(found: Draft) -> list[str]:
             "",
         ]
     elif trees:
-        lines += [
-            "hierarchies:",
-            *(f"  {_scalar(name)}: {spec}  # {_TREES[spec]}" for name, spec in trees.items()),
-            "",
-        ]
+        lines += ["hierarchies:", *(f"  {_scalar(name)}: {spec}  # {_TREES[spec]}" for name, spec in trees.items()), ""]
     sensitive = found.model == "k" and any(guess.role == "sensitive" for guess in found.guesses)
     lines += ["guarantee:", f"  model: {found.model}  # {found.reason}"]
     lines.append(f"  k: {K}  # nobody is narrowed down to fewer rows")

@@ -223,12 +223,7 @@ def cut_of(tree: Hierarchy, names: list[str]) -> Cut:
 
 
 def tree_facts(tree: Hierarchy) -> dict[str, Any]:
-    return {
-        "parent": tree.parent.tolist(),
-        "labels": list(tree.labels),
-        "leaves": tree.n_leaves,
-        "source": tree.source,
-    }
+    return {"parent": tree.parent.tolist(), "labels": list(tree.labels), "leaves": tree.n_leaves, "source": tree.source}
 
 
 def _tree_of(facts: Mapping[str, Any]) -> Hierarchy:

@@ -97,17 +97,11 @@ def rule_edits(
             nodes[list(hierarchies).index(name)] = node
         figures = (_figure(rule, "support", math.nan, where), _figure(rule, "exceptions", 0.0, where))
         found[strike].append((nodes, value_of[never], *figures))
-    return RuleEdits(
-        *(_rules(found[strike], hierarchies, sensitive) for strike in (False, True)),
-    )
+    return RuleEdits(*(_rules(found[strike], hierarchies, sensitive) for strike in (False, True)))
 
 
 def apply_edits(
-    rules: Rules,
-    edits: RuleEdits,
-    records: Records | None = None,
-    *,
-    count: Callable[[Rules], Rules] | None = None,
+    rules: Rules, edits: RuleEdits, records: Records | None = None, *, count: Callable[[Rules], Rules] | None = None
 ) -> Rules:
     """The rules with the owner's added and without the struck ones. With `records`, or by `count`, the rows of added rules are counted.
 

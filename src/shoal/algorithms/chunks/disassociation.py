@@ -128,11 +128,7 @@ def disassociation(baskets: Baskets, guarantee: ChunkAnonymity, hierarchies: Non
     rows = horizontal_parts(baskets, k, most)
     clusters = list(_partitions(baskets, rows, (k, m), options))
     nodes = joined_clusters(clusters, k, m, lambda rounds, left: options.tell("joining clusters", 1 - left / len(rows)))
-    facts: dict[str, Any] = {
-        "clusters": len(clusters),
-        "joined": len(clusters) - len(nodes),
-        "cluster_size": most,
-    }
+    facts: dict[str, Any] = {"clusters": len(clusters), "joined": len(clusters) - len(nodes), "cluster_size": most}
     return Chunked(baskets=baskets, nodes=tuple(nodes), algorithm="disassociation", facts=facts)
 
 

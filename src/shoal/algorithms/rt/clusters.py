@@ -38,33 +38,21 @@ MOST_TUPLES = 100_000
 
 
 def better_of_two(
-    records: Records,
-    guarantee: TableAnonymity,
-    hierarchies: Hierarchies,
-    options: Options,
-    rt: RTOptions | None = None,
+    records: Records, guarantee: TableAnonymity, hierarchies: Hierarchies, options: Options, rt: RTOptions | None = None
 ) -> ClusterRecoding:
     """Relational k-anonymity by CLUSTER and by Mondrian, also with rows that have k equals sent home: what keeps most information."""
     return replace(relational(WAYS, records, guarantee, hierarchies, options, rt), algorithm="better-of-two")
 
 
 def cluster(
-    records: Records,
-    guarantee: TableAnonymity,
-    hierarchies: Hierarchies,
-    options: Options,
-    rt: RTOptions | None = None,
+    records: Records, guarantee: TableAnonymity, hierarchies: Hierarchies, options: Options, rt: RTOptions | None = None
 ) -> ClusterRecoding:
     """Relational k-anonymity by CLUSTER; with l or t, of near rows that keep to it together."""
     return relational(("cluster",), records, guarantee, hierarchies, options, rt)
 
 
 def mondrian(
-    records: Records,
-    guarantee: TableAnonymity,
-    hierarchies: Hierarchies,
-    options: Options,
-    rt: RTOptions | None = None,
+    records: Records, guarantee: TableAnonymity, hierarchies: Hierarchies, options: Options, rt: RTOptions | None = None
 ) -> ClusterRecoding:
     """Relational k-anonymity by Mondrian; with l or t, it cuts only where all pieces keep to it."""
     return relational(("mondrian",), records, guarantee, hierarchies, options, rt)

@@ -22,11 +22,7 @@ from shoal.records.records import Records
 
 
 def bottom_up(
-    records: Records,
-    guarantee: TableAnonymity,
-    hierarchies: Hierarchies,
-    options: Options,
-    rt: RTOptions | None = None,
+    records: Records, guarantee: TableAnonymity, hierarchies: Hierarchies, options: Options, rt: RTOptions | None = None
 ) -> ClusterRecoding:
     """A cut through the tree of each column, from below."""
     table = uniform(records, guarantee, hierarchies, options, rt or RTOptions())

@@ -39,11 +39,7 @@ _TOLD = 64
 
 
 def full_domain(
-    records: Records,
-    guarantee: TableAnonymity,
-    hierarchies: Hierarchies,
-    options: Options,
-    rt: RTOptions | None = None,
+    records: Records, guarantee: TableAnonymity, hierarchies: Hierarchies, options: Options, rt: RTOptions | None = None
 ) -> ClusterRecoding:
     """The choice of a level for each column that loses least."""
     rt = rt or RTOptions()

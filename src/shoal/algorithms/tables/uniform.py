@@ -188,11 +188,7 @@ class Uniform:
 
 
 def uniform(
-    records: Records,
-    guarantee: TableAnonymity,
-    hierarchies: Hierarchies,
-    options: Options,
-    rt: RTOptions,
+    records: Records, guarantee: TableAnonymity, hierarchies: Hierarchies, options: Options, rt: RTOptions
 ) -> Uniform:
     """The table laid out; raises where nothing can keep the promise."""
     n, k = len(records), int(guarantee.k)

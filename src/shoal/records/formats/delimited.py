@@ -179,9 +179,7 @@ def _parsed(feed: _Feed, source: str, delimiter: str, header: list[str], wanted:
                 invalid_row_handler=refuse,
             ),
             arrow_csv.ConvertOptions(
-                column_types=dict.fromkeys(header, pa.large_string()),
-                include_columns=wanted,
-                strings_can_be_null=False,
+                column_types=dict.fromkeys(header, pa.large_string()), include_columns=wanted, strings_can_be_null=False
             ),
         )
         yield from reader

@@ -38,12 +38,7 @@ def row_digest(rows: Baskets | Records) -> str:
     coded = [column for column in rows.columns if column.role != "keep"]
     kept = [column for column in rows.columns if column.role == "keep"]
     columns = [[column.name, column.role, *column.values] for column in coded]
-    names = [
-        *(column.name for column in kept),
-        rows.items_name,
-        rows.sensitive_name,
-        *sorted(rows.sensitive_items),
-    ]
+    names = [*(column.name for column in kept), rows.items_name, rows.sensitive_name, *sorted(rows.sensitive_items)]
     vocabulary = () if rows.items is None else rows.items.vocabulary
     return _digest(len(rows), [columns, names, *vocabulary], _packed(_hashes_of(rows), len(rows)))
 

@@ -67,11 +67,7 @@ def writing_errors(target: Target) -> Iterator[None]:
 
 
 def check_targets(
-    targets: Iterable[Target],
-    *,
-    force: bool = False,
-    database: str | None = None,
-    revised: Collection[Target] = (),
+    targets: Iterable[Target], *, force: bool = False, database: str | None = None, revised: Collection[Target] = ()
 ) -> None:
     """Raises if a file could not be published: said before the work, not after it. `database` is where its table goes, if it has one;
     `revised` are those that are written anew each time."""

@@ -154,7 +154,7 @@ ALGORITHM_WORDS: dict[str, dict[str, str]] = {
         "pcta": "Clusters of items, merged by the least loss until every constraint holds; of 2011.",
     },
     "chunks": {
-        "disassociation": "Clusters of similar records, their items in chunks, and what is rare in several clusters counted in all.",
+        "disassociation": "Clusters of similar records, their items in chunks, and what is rare in several clusters counted in all."
     },
 }
 """Per kind and algorithm, one line."""
