@@ -12,7 +12,6 @@ import json
 import os
 import shutil
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -47,6 +46,7 @@ from shoal.records.storage.publication import (
     check_apart,
     check_targets,
     display_name,
+    passing_folder,
     writing_errors,
 )
 from shoal.records.stores.remote import has_scheme, is_remote, remote_of
@@ -503,12 +503,7 @@ def _passing_through() -> Iterator[StagedFile]:
 
     Where the system lets an open file be read without a name, it has none, and goes away with the process, however that ends.
     """
-    try:
-        folder = tempfile.mkdtemp(prefix="shoal-")
-    except OSError as error:
-        raise InputError(
-            f"there is no temporary folder to check the data in ({error.strerror}); name one in TMPDIR"
-        ) from None
+    folder = passing_folder()
     with contextlib.ExitStack() as stack:
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
         file = StagedFile(os.path.join(folder, "data"), os.path.join(folder, "data"))

@@ -236,6 +236,12 @@ class LocalRecoding(Outcome):
         for item, node, rows in zip(*(column.tolist() for column in self.counts(baskets)), strict=True):
             yield self.vocabulary[item], names[node] if node >= 0 else "", rows
 
+    def rule_lines(self, baskets: Baskets, written: Callable[[str], str]) -> Iterator[tuple[str, ...]]:
+        """The same as the rules file has it; `written` says what a token is called in the published file."""
+        yield "item", "published", "rows"
+        for item, token, rows in self.rules(baskets):
+            yield item, written(token), str(rows)
+
     def _check(self, baskets: Baskets) -> None:
         if len(baskets.items) != len(self.node) or baskets.vocabulary != self.vocabulary:
             raise InputError("a local recoding speaks of the rows that it was made for; it cannot be applied to others")

@@ -37,11 +37,10 @@ PEOPLE = 1000
 def attack(
     data: Annotated[
         list[str],
-        typer.Argument(
-            metavar="DATA...",
-            help="The release; with --series, several in their order. A file of sets or a table, - for standard input, or a table of a "
+        options.argument(
+            "DATA...",
+            "The release; with --series, several in their order. A file of sets or a table, - for standard input, or a table of a "
             "database, as for shoal anonymize.",
-            show_default=False,
         ),
     ],
     series: Annotated[
@@ -49,18 +48,18 @@ def attack(
     ] = False,
     originals: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="FILE",
-            help="Series: what a release was made from; once for each, in the same order. With --person, people are counted.",
-            rich_help_panel=KNOWLEDGE,
+        options.value(
+            "FILE",
+            "Series: what a release was made from; once for each, in the same order. With --person, people are counted.",
+            KNOWLEDGE,
         ),
     ] = None,
     raw: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE",
-            help="The raw data: whom the attacker looks for or, for buckets, whose rules the attacker knows.",
-            rich_help_panel=KNOWLEDGE,
+        options.value(
+            "FILE",
+            "The raw data: whom the attacker looks for or, for buckets, whose rules the attacker knows.",
+            KNOWLEDGE,
         ),
     ] = None,
     sample: Annotated[
@@ -71,11 +70,7 @@ def attack(
     ] = 0,
     rules: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE",
-            help="Linkage: the file that anonymize --rules wrote with the release.",
-            rich_help_panel=KNOWLEDGE,
-        ),
+        options.value("FILE", "Linkage: the file that anonymize --rules wrote with the release.", KNOWLEDGE),
     ] = None,
     examples: Annotated[int, typer.Option(min=0, help="Buckets: rows to show; series: sets, of each two.")] = 5,
     plot: Plot = None,

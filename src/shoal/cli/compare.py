@@ -10,7 +10,17 @@ import typer
 
 from shoal.cli import options
 from shoal.cli.first_use import prepare
-from shoal.cli.terminal import console, duration, on_command_line, print_json, printable, say, study_progress, table
+from shoal.cli.terminal import (
+    console,
+    duration,
+    on_command_line,
+    print_json,
+    printable,
+    say,
+    show_notes,
+    study_progress,
+    table,
+)
 from shoal.errors import InputError, number_of
 
 if TYPE_CHECKING:
@@ -27,20 +37,17 @@ SECONDS_BETWEEN_LINES = 15.0
 def compare(
     plan: Annotated[
         str,
-        typer.Argument(
-            metavar="PLAN",
-            help="A plan, YAML or .json, with a grid under the key compare; without one, all algorithms of its model are compared.",
-            show_default=False,
+        options.argument(
+            "PLAN",
+            "A plan, YAML or .json, with a grid under the key compare; without one, all algorithms of its model are compared.",
         ),
     ],
     output: Annotated[
         str | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="DIR",
-            help="The folder of the comparison. Cells that are already there are kept.",
-            show_default="PLAN-comparison, beside PLAN",
+        options.output(
+            "DIR",
+            "The folder of the comparison. Cells that are already there are kept.",
+            "PLAN-comparison, beside PLAN",
         ),
     ] = None,
     jobs: Annotated[
@@ -126,8 +133,7 @@ def show(results: Results, rows: Sequence[Row], out: Console) -> None:
         out.print(made)
     for reason in reasons_of(rows):
         out.print(printable(reason), soft_wrap=True)
-    for note in notes_of(results, rows):
-        out.print(f"note: {printable(note)}", style="yellow", soft_wrap=True)
+    show_notes(notes_of(results, rows), out)
     counts = [number_of(results.done, "audited release")]
     counts += [f"{results.failed:,} failed"] if results.failed else []
     counts += [f"{results.missing:,} not computed"] if results.missing else []
@@ -216,8 +222,7 @@ def _check(wanted: Comparison, folder: str, repeats: int, json: bool) -> None:
         settings = [printable(str(task.cell.settings.get(name, ""))) for name in names]
         made.add_row(str(i), *settings, *([state] if any(states) else []))
     out.print(made)
-    for note in wanted.notes:
-        out.print(f"note: {printable(note)}", style="yellow", soft_wrap=True)
+    show_notes(wanted.notes, out)
     out.print(f"{number_of(len(tasks), 'cell')}, {sum(known):,} there already; nothing was computed", style="bold")
 
 

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 from shoal.cli import options
 from shoal.cli.first_use import prepare
 from shoal.cli.plots import Plot, check_plot, write_plot
-from shoal.cli.terminal import console, print_json, printable, progress, share, table, values_shown
+from shoal.cli.terminal import (
+    console,
+    print_json,
+    printable,
+    progress,
+    share,
+    show_notes,
+    table,
+    values_shown,
+)
 from shoal.options import SPECS, Text
 
 if TYPE_CHECKING:
@@ -116,8 +125,7 @@ def show_profile(found: Profile, out: Console, *, examples: bool = True) -> None
             out.print(f"for example: {shown}", soft_wrap=True)
     if found.outlook is not None:
         show_outlook(found.outlook, out)
-    for note in found.notes:
-        out.print(f"note: {printable(note)}", style="yellow", soft_wrap=True)
+    show_notes(found.notes, out)
 
 
 def show_outlook(outlook: Outlook, out: Console) -> None:

@@ -21,11 +21,9 @@ def rules(
     data: options.Data,
     output: Annotated[
         str | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="Write them here, one JSON object per line, to read, extend and strike from. For you, not for publication.",
+        options.output(
+            "FILE",
+            "Write them here, one JSON object per line, to read, extend and strike from. For you, not for publication.",
         ),
     ] = None,
     redundant: Annotated[

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from shoal.errors import Unreachable, number_of
 from shoal.showing import Plotted
@@ -89,6 +92,21 @@ class Audit(Plotted):
             self.witnesses,
         )
 
+    def with_breaches(self, bad: Sequence[int], shown: Sequence[Witness], wanted: int) -> Audit:
+        """The verdict with further breaches, by the number of known items, and some witnesses of each kind: neither hides the other."""
+        by_size = dict(self.by_size)
+        for size, more in enumerate(bad):
+            checked, broken = by_size.get(size, (0, 0))
+            by_size[size] = (checked, broken + more)
+        first = self.witnesses[: max(wanted - len(shown), wanted // 2)]
+        return replace(
+            self,
+            holds=self.holds and not any(bad),
+            violations=self.violations + sum(bad),
+            by_size=by_size,
+            witnesses=(*first, *shown[: wanted - len(first)]),
+        )
+
     def to_dict(self) -> dict[str, Any]:
         return {
             "guarantee": dict(self.guarantee),
@@ -100,6 +118,16 @@ class Audit(Plotted):
             "witnesses": [w.to_dict() for w in self.witnesses],
             "notes": list(self.notes),
         } | dict(self.facts)
+
+
+def class_facts(sizes: npt.NDArray[np.int64], people: npt.NDArray[np.int64] | None = None) -> dict[str, Any]:
+    """How many classes and how large; `people` are those of each, where they were counted."""
+    return ({} if people is None else {"fewest_people": int(people.min(initial=int(sizes.sum())))}) | {
+        "classes": len(sizes),
+        "smallest_class": int(sizes.min()) if len(sizes) else 0,
+        "largest_class": int(sizes.max(initial=0)),
+        "average_class": float(sizes.mean()) if len(sizes) else 0.0,
+    }
 
 
 def empty_sets(number: int) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InputError, Message, option
-from shoal.guarantees.audit import Audit, Witness
+from shoal.guarantees.audit import Audit, Witness, class_facts
 from shoal.guarantees.people import (
     RECORDS_APART,
     ROWS_NOT_PEOPLE,
@@ -168,12 +168,7 @@ class KAnonymity:
                 for c in worst.tolist()
             ),
             notes=homogeneity_notes(len(sizes), int(np.count_nonzero(alike)), int(sizes[alike].sum()), int(self.l)),
-            facts={
-                "classes": len(sizes),
-                "smallest_class": int(sizes.min()) if len(sizes) else 0,
-                "largest_class": int(sizes.max(initial=0)),
-                "average_class": float(sizes.mean()) if len(sizes) else 0.0,
-            }
+            facts=class_facts(sizes)
             | people_facts(rows.people)
             | ({} if rows.people is None else {"fewest_people": int(crowds.min(initial=len(rows)))})
             | (

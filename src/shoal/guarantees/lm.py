@@ -195,22 +195,5 @@ def with_inferences(
     guarantee: LmDiversity, hidden: Audit, bad: npt.NDArray[np.int64], sure: tuple[Witness, ...], witnesses: int
 ) -> Audit:
     """The audit of (k,k^m)-anonymity, and the sensitive items that are too likely: `bad` per size of what is known, `sure` the worst."""
-    by_size = dict(hidden.by_size)
-    for size, more in enumerate(bad.tolist()):
-        checked, rare = by_size.get(size, (0, 0))
-        by_size[size] = (checked, rare + more)
-    return replace(
-        hidden,
-        guarantee=guarantee.to_dict(),
-        holds=hidden.holds and not bad.any(),
-        violations=hidden.violations + int(bad.sum()),
-        by_size=by_size,
-        witnesses=(*hidden.witnesses, *sure)[:witnesses] if not bad.any() else _both(hidden.witnesses, sure, witnesses),
-        facts={**hidden.facts, "rare": hidden.violations, "inferences": int(bad.sum())},
-    )
-
-
-def _both(rare: tuple[Witness, ...], sure: tuple[Witness, ...], wanted: int) -> tuple[Witness, ...]:
-    """Some of each kind, rare sets first: neither kind of breach hides the other."""
-    first = rare[: max(wanted - len(sure), wanted // 2)]
-    return (*first, *sure[: wanted - len(first)])
+    facts = {**hidden.facts, "rare": hidden.violations, "inferences": int(bad.sum())}
+    return replace(hidden.with_breaches(bad.tolist(), sure, witnesses), guarantee=guarantee.to_dict(), facts=facts)

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InputError, number_of, option
-from shoal.guarantees.audit import Audit, Witness, empty_rows
+from shoal.guarantees.audit import Audit, Witness, class_facts, empty_rows
 from shoal.guarantees.k import open_and_sensitive
 from shoal.guarantees.km import KmAnonymity
 from shoal.guarantees.people import (
@@ -29,7 +29,7 @@ from shoal.guarantees.people import (
     people_facts,
 )
 from shoal.guarantees.soundness import check_table
-from shoal.guarantees.table import class_facts, classes, group_of, rows_of
+from shoal.guarantees.table import classes, group_of, rows_of
 from shoal.guarantees.values.closeness import Distance, Values, named_distances, with_crowds
 from shoal.guarantees.values.missing import UNKNOWN, Missing
 from shoal.numbers import warn_of_one, whole_number

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InputError, option
-from shoal.guarantees.audit import Audit, Witness
+from shoal.guarantees.audit import Audit, Witness, class_facts
 from shoal.guarantees.people import (
     RECORDS_APART,
     ROWS_NOT_PEOPLE,
@@ -320,13 +320,3 @@ def rows_of(of_row: npt.NDArray[np.int64], c: int) -> tuple[int, ...]:
 def group_of(published: Records, rows: tuple[int, ...]) -> tuple[str, ...]:
     """The quasi-identifier values of these rows, which all share them."""
     return tuple(column.values[int(column.codes[rows[0] - 1])] for column in published.of_role("quasi"))
-
-
-def class_facts(sizes: npt.NDArray[np.int64], people: npt.NDArray[np.int64] | None = None) -> dict[str, Any]:
-    """How many classes and how large; `people` are those of each, where they were counted."""
-    return ({} if people is None else {"fewest_people": int(people.min(initial=int(sizes.sum())))}) | {
-        "classes": len(sizes),
-        "smallest_class": int(sizes.min()) if len(sizes) else 0,
-        "largest_class": int(sizes.max(initial=0)),
-        "average_class": float(sizes.mean()) if len(sizes) else 0.0,
-    }

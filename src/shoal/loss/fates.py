@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import InputError
 from shoal.hierarchy.meanings import TokenMeanings, number_in
 from shoal.hierarchy.tree import Hierarchy
 from shoal.kernels.measures.row_fates import count_fates
+from shoal.price.edits import check_correspond
 from shoal.price.information import Fates
 from shoal.records.baskets import Baskets
 
@@ -69,10 +69,7 @@ class Coverage:
 
 def row_fates(original: Baskets, published: Baskets, coverage: Coverage) -> Fates:
     """What became of the items, row by row; items and tokens are numbered as in the two vocabularies."""
-    if len(original) != len(published):
-        raise InputError(
-            f"the original has {len(original):,} rows, the release {len(published):,}; rows must correspond"
-        )
+    check_correspond(len(original), len(published))
     narrow = np.argsort(coverage.breadth, kind="stable")
     rank = np.empty(len(narrow), np.int64)
     rank[narrow] = np.arange(len(narrow))
@@ -106,10 +103,7 @@ def item_fates(node: npt.NDArray[np.integer], own: npt.NDArray[np.integer], time
 
 def column_fates(original: Column, published: Column, tree: Hierarchy | None = None) -> Fates:
     """What became of the values of a column, row by row. A number is as it was however it is spelled, unless its tree rounds it."""
-    if len(original.codes) != len(published.codes):
-        raise InputError(
-            f"the original has {len(original.codes):,} rows, the release {len(published.codes):,}; rows must correspond"
-        )
+    check_correspond(len(original.codes), len(published.codes))
     width = max(1, len(published.values))
     pairs, times = np.unique(original.codes.astype(np.int64) * width + published.codes, return_counts=True)
     value, cell = np.divmod(pairs, width)

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import InputError
 from shoal.hierarchy.meanings import CellMeanings, TokenMeanings
 from shoal.kernels.itemsets.prefixes import laid_out
 from shoal.loss.relational import column_shares
+from shoal.price.edits import check_correspond
 from shoal.price.information import Fates
 from shoal.records.baskets import Baskets
 from shoal.records.records import Records
@@ -131,10 +131,7 @@ def _by_shares(
 
 def _breadths_in_rows(original: Baskets, published: Baskets, meanings: TokenMeanings) -> tuple[Ints, int]:
     """Per original occurrence, the leaves under the narrowest token of its row that covers it, 0 for none; and tokens that cover none."""
-    if len(original) != len(published):
-        raise InputError(
-            f"the original has {len(original):,} rows, the release {len(published):,}; rows must correspond"
-        )
+    check_correspond(len(original), len(published))
     offsets, holders = meanings.holders
     n = max(1, len(meanings.tokens))
     many = np.diff(offsets)[original.items]

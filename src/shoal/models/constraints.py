@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -81,15 +81,9 @@ def proposal(source: Source, guarantee: ConstraintAnonymity, request: Mapping[st
         + notes_of(guarantee.policy, baskets)
         + recoding.notes
         + worth_notes(loss, worth.kept),
-        rules=partial(_rules, recoding, baskets),
+        rules=partial(recoding.rule_lines, baskets),
         rules_note="names every original item, rare ones too",
     )
-
-
-def _rules(recoding: LocalRecoding, baskets: Baskets, written: Callable[[str], str]) -> Iterator[tuple[str, ...]]:
-    yield "item", "published", "rows"
-    for item, token, rows in recoding.rules(baskets):
-        yield item, written(token), str(rows)
 
 
 def _warnings(name: str, suppress: float) -> Iterator[str]:

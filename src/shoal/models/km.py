@@ -250,15 +250,9 @@ def _local_proposal(
         + worth_notes(loss, worth.kept)
         + ((f"one cut for all rows would lose {local['loss_of_cut']:.2%}",) if "loss_of_cut" in local else ()),
         idle_trees=idle_tree_of_items(tree, nodes, times),
-        rules=partial(_local_rules, recoding, baskets),
+        rules=partial(recoding.rule_lines, baskets),
         rules_note="names every original item, rare ones too",
     )
-
-
-def _local_rules(recoding: LocalRecoding, baskets: Baskets, written: Callable[[str], str]) -> Iterator[tuple[str, ...]]:
-    yield "item", "published", "rows"
-    for item, token, rows in recoding.rules(baskets):
-        yield item, written(token), str(rows)
 
 
 def resolve_hierarchy(

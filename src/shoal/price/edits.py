@@ -33,12 +33,15 @@ class Edits:
         return {"il": (added + removed) / total, "added": added / total, "removed": removed / total}
 
 
+def check_correspond(original: int, published: int) -> None:
+    """Raises unless there are as many rows in both."""
+    if original != published:
+        raise InputError(f"the original has {original:,} rows, the release {published:,}; rows must correspond")
+
+
 def edits(original: Baskets, published: Baskets) -> Edits:
     """What has to be added to and removed from each row of the original to get the published row of the same number."""
-    if len(original) != len(published):
-        raise InputError(
-            f"the original has {len(original):,} rows, the release {len(published):,}; rows must correspond"
-        )
+    check_correspond(len(original), len(published))
     n = len(original.vocabulary)
     number = {name: i for i, name in enumerate(original.vocabulary)}
     unknown = [name for name in published.vocabulary if name not in number]

@@ -25,7 +25,7 @@ from shoal.algorithms.rt.demand import Demand, demand_of
 from shoal.algorithms.rt.mondrian import mondrian_parts
 from shoal.algorithms.rt.task import Hierarchies
 from shoal.algorithms.rt.weighing.column_price import ColumnPrice
-from shoal.errors import Unreachable, only_so_many
+from shoal.errors import check_rows
 from shoal.guarantees.table import TableAnonymity
 from shoal.kernels.tables.boxes import boxes_around, nearest_groups, place_leftovers
 from shoal.loss.relational import Space, relational_ncp, space
@@ -166,10 +166,7 @@ def relational(
 ) -> ClusterRecoding:
     """A table without items: clusters in the best of these ways, such as the promise demands of sensitive values."""
     n, k = len(records), int(guarantee.k)
-    if n < k:
-        raise Unreachable(
-            f"{guarantee} cannot be reached: k = {k:,}, but there {only_so_many(n, 'row')}; choose a smaller k"
-        )
+    check_rows(n, guarantee)
     laid = space(records, hierarchies, (rt or RTOptions()).weights)
     demand = demand_of(records, guarantee)
     ways, notes = tuple(ways), tuple[str, ...]()

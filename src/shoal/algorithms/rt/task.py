@@ -12,7 +12,7 @@ import numpy.typing as npt
 from shoal.algorithms.recoding import Options
 from shoal.algorithms.rt.cluster_recoding import RTOptions
 from shoal.algorithms.rt.demand import Demand, check_all_people, check_people, column_blocks, item_blocks, people_blocks
-from shoal.errors import InputError, Unreachable, number_of, only_so_many, option
+from shoal.errors import InputError, Unreachable, check_rows, number_of, option
 from shoal.guarantees.lm import LmDiversity
 from shoal.guarantees.rt import RTAnonymity
 from shoal.hierarchy.build import flat_tree
@@ -95,10 +95,7 @@ def task_of(
         )
     items, sensitive = records.items.split_off(records.sensitive_items)
     n, k, l = len(records), int(guarantee.k), int(getattr(guarantee, "l", 1))  # noqa: E741
-    if n < k:
-        raise Unreachable(
-            f"{guarantee} cannot be reached: k = {k:,}, but there {only_so_many(n, 'row')}; choose a smaller k"
-        )
+    check_rows(n, guarantee)
     check_people(items.people, guarantee)
     filled = n - items.empty
     with_items = np.flatnonzero(items.lengths > 0)

@@ -22,7 +22,7 @@ from shoal.algorithms.rt.cluster_recoding import ClusterRecoding, RTOptions
 from shoal.algorithms.rt.clusters import cluster_facts, number_groups
 from shoal.algorithms.rt.demand import Demand, demand_of
 from shoal.algorithms.tables.fields import Field, Floats, Hierarchies, Ints, fields_of
-from shoal.errors import InputError, Message, Unreachable, only_so_many, option
+from shoal.errors import InputError, Message, Unreachable, check_rows, option
 from shoal.guarantees.table import TableAnonymity
 from shoal.kernels.tables.demands import DISTINCT, ORDERED, ORDERED_OR_MISSING, PEOPLE
 from shoal.kernels.tables.roll_up import lacking_classes, roll_up
@@ -191,11 +191,8 @@ def uniform(
     records: Records, guarantee: TableAnonymity, hierarchies: Hierarchies, options: Options, rt: RTOptions
 ) -> Uniform:
     """The table laid out; raises where nothing can keep the promise."""
-    n, k = len(records), int(guarantee.k)
-    if n < k:
-        raise Unreachable(
-            f"{guarantee} cannot be reached: k = {k:,}, but there {only_so_many(n, 'row')}; choose a smaller k"
-        )
+    n = len(records)
+    check_rows(n, guarantee)
     strange = [name for name in rt.limits if name not in {column.name for column in records.of_role("quasi")}]
     if strange:
         known = ", ".join(column.name for column in records.of_role("quasi"))

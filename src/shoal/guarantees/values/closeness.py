@@ -342,23 +342,10 @@ def with_crowds(
         group = tuple(column.values[int(column.codes[rows[0]])] for column in published.of_role("quasi"))
         known = tuple(items.vocabulary[i] for i in held.tolist())
         telling.append(Witness(known, int(support), tuple(np.sort(rows[fits] + 1).tolist()), reason, group))
-    by_size = dict(verdict.by_size)
-    for size, more in enumerate(bad.tolist()):
-        checked, before = by_size.get(size, (0, 0))
-        by_size[size] = (checked, before + more)
-    # Some of each kind: neither kind of breach hides the other.
-    first = verdict.witnesses[: max(witnesses - len(telling), witnesses // 2)]
     facts = {**verdict.facts, "telling_crowds": int(bad.sum())}
     if values.l > 1:
         facts["likeliest_sensitive"] = round(max((part[2] for part in parts), default=0.0), 6)
     if values.t is not None:
         facts["farthest_crowd"] = round(max((part[3] for part in parts), default=0.0), 6)
-    return replace(
-        verdict,
-        holds=verdict.holds and not bad.any(),
-        violations=verdict.violations + int(bad.sum()),
-        by_size=by_size,
-        complete=verdict.complete and not (yes_or_no and bad.any()),
-        witnesses=(*first, *telling[: witnesses - len(first)]),
-        facts=facts,
-    )
+    complete = verdict.complete and not (yes_or_no and bad.any())
+    return replace(verdict.with_breaches(bad.tolist(), telling, witnesses), complete=complete, facts=facts)

@@ -178,3 +178,5 @@ DISTANCES = {
     "ordered": "As far as their ranks: numbers by size, others by name",
 }
 """How far two values of a sensitive column are from each other, for t."""
+MISSING = {"unknown": "Unknown: it may be any value, and counts for none", "value": "A value of its own"}
+UNLESS_KNOWN = "A cell without a sensitive value. Unless you know that nothing was to be said there, take it for unknown: that is safe."
