@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.guarantees.diversity import counted_in, kinds_of_rows
 from shoal.guarantees.values.missing import UNKNOWN, Missing
 from shoal.kernels.audit.assignments import keep_open, open_values
-from shoal.numbers import whole_number
+from shoal.numbers import Bools, Codes, Ints, whole_number
 from shoal.records.buckets import Buckets
 from shoal.records.knowledge import Rules, covers
 
@@ -129,13 +128,7 @@ def background_attack(
     )
 
 
-def _open(
-    published: Buckets,
-    bucket: npt.NDArray[np.int64],
-    kind_of: npt.NDArray[np.int64],
-    excluded: npt.NDArray[np.bool_],
-    counted: npt.NDArray[np.bool_],
-) -> npt.NDArray[np.int64]:
+def _open(published: Buckets, bucket: Ints, kind_of: Ints, excluded: Bools, counted: Bools) -> Ints:
     """Per group of rows, the values of its bucket that count and that the rules do not exclude for it."""
     lengths = np.diff(published.offsets)[bucket]
     owner = np.repeat(np.arange(len(bucket)), lengths)
@@ -145,14 +138,7 @@ def _open(
     return np.bincount(owner, open_to, minlength=len(bucket)).astype(np.int64)
 
 
-def _example(
-    published: Buckets,
-    rules: Rules,
-    kind: npt.NDArray[np.int32],
-    excluded: npt.NDArray[np.bool_],
-    counted: npt.NDArray[np.bool_],
-    row: int,
-) -> Narrowed:
+def _example(published: Buckets, rules: Rules, kind: Codes, excluded: Bools, counted: Bools, row: int) -> Narrowed:
     b = int(published.of_row[row])
     part = slice(published.offsets[b], published.offsets[b + 1])
     values = published.values[part]

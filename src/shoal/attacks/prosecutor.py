@@ -12,15 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.guarantees.k import twins
 from shoal.kernels.audit.least_supports import least_supports
-from shoal.numbers import whole_number
+from shoal.numbers import Floats, Ints, whole_number
 from shoal.records.baskets import Baskets
 from shoal.records.records import Records, row_classes
-
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -73,14 +70,14 @@ def _sizes(of_row: Ints, records: Records) -> Ints:
     return np.bincount(np.unique(of_row * width + records.people) // width).astype(np.int64)
 
 
-def risks(data: Records | Baskets, m: int | None = None, *, threads: int | None = None) -> npt.NDArray[np.float64]:
+def risks(data: Records | Baskets, m: int | None = None, *, threads: int | None = None) -> Floats:
     """The risk of each record; `m` limits the items that the attacker knows."""
     records = Records.of(data)
     if m is not None:
         whole_number("m", m, 0)
     if m is None or records.items is None:
         of_row, sizes = crowds(records)
-        of_crowds: npt.NDArray[np.float64] = 1.0 / sizes[of_row]
+        of_crowds: Floats = 1.0 / sizes[of_row]
         return of_crowds
     places: Any = slice(None)
     if records.people is not None:  # those of a person together, as supports of people are counted

@@ -6,10 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from shoal.errors import Unreachable, number_of
+from shoal.numbers import Ints
 from shoal.showing import Plotted
 
 
@@ -120,7 +118,7 @@ class Audit(Plotted):
         } | dict(self.facts)
 
 
-def class_facts(sizes: npt.NDArray[np.int64], people: npt.NDArray[np.int64] | None = None) -> dict[str, Any]:
+def class_facts(sizes: Ints, people: Ints | None = None) -> dict[str, Any]:
     """How many classes and how large; `people` are those of each, where they were counted."""
     return ({} if people is None else {"fewest_people": int(people.min(initial=int(sizes.sum())))}) | {
         "classes": len(sizes),

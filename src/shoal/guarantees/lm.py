@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.errors import number_of
 from shoal.guarantees.audit import Audit, Witness
@@ -22,7 +21,7 @@ from shoal.guarantees.rt import NO_MORE_THAN_NEEDED, RTAnonymity, known_items
 from shoal.guarantees.table import classes, group_of
 from shoal.guarantees.values.closeness import Distance, Values, named_distances, with_crowds
 from shoal.guarantees.values.missing import UNKNOWN, Missing, reading_of
-from shoal.numbers import whole_number
+from shoal.numbers import Ints, whole_number
 from shoal.records.records import Records
 
 
@@ -136,11 +135,11 @@ class LmDiversity:
         # More than there are rows changes nothing, and need not be a number that machines have.
         m, l = min(int(self.m), items.longest), min(int(self.l), len(published) + 1)  # noqa: E741
         # The share of a sensitive item is bounded among rows, as whoever has the file can count, and among the people whose they are.
-        whose: dict[str, npt.NDArray[np.int64] | None] = {"rows": None}
+        whose: dict[str, Ints | None] = {"rows": None}
         if published.people is not None:
             whose["people"] = published.people.astype(np.int64)
 
-        def count(who: npt.NDArray[np.int64] | None) -> Any:
+        def count(who: Ints | None) -> Any:
             return lambda a, b: count_inferences(
                 items.offsets,
                 items.items,
@@ -192,7 +191,7 @@ class LmDiversity:
 
 
 def with_inferences(
-    guarantee: LmDiversity, hidden: Audit, bad: npt.NDArray[np.int64], sure: tuple[Witness, ...], witnesses: int
+    guarantee: LmDiversity, hidden: Audit, bad: Ints, sure: tuple[Witness, ...], witnesses: int
 ) -> Audit:
     """The audit of (k,k^m)-anonymity, and the sensitive items that are too likely: `bad` per size of what is known, `sure` the worst."""
     facts = {**hidden.facts, "rare": hidden.violations, "inferences": int(bad.sum())}

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from shoal.hierarchy.meanings import TokenMeanings, number_in
 from shoal.hierarchy.tree import Hierarchy
 from shoal.kernels.measures.row_fates import count_fates
+from shoal.numbers import Bools, Ints
 from shoal.price.edits import check_correspond
 from shoal.price.information import Fates
 from shoal.records.baskets import Baskets
@@ -23,8 +24,6 @@ from shoal.records.baskets import Baskets
 if TYPE_CHECKING:
     from shoal.records.buckets import Buckets
     from shoal.records.records import Column
-
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +34,7 @@ class Coverage:
     token: Ints
     breadth: Ints
     """Per token, how much it covers: of two tokens, the one that covers less is the more specific."""
-    as_it_is: npt.NDArray[np.bool_]
+    as_it_is: Bools
     """Per pair, whether the token is the item itself."""
     n_items: int
 

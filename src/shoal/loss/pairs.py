@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from shoal.hierarchy.meanings import TokenMeanings
+from shoal.numbers import Bools, Floats, Ints
 from shoal.records.baskets import Baskets
 
 TOP = 100
@@ -29,9 +29,6 @@ LEAST = 2
 _BLOCK = 64
 _CLOSE = 1e-9
 """Estimates are sums of fractions: what differs by less is equal."""
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,9 +48,9 @@ class Pairs:
         return len(self.one)
 
     @property
-    def survives(self) -> npt.NDArray[np.bool_]:
+    def survives(self) -> Bools:
         """Per pair, whether it is among as many most frequent pairs of the release; those on the bar are."""
-        survives: npt.NDArray[np.bool_] = (self.after > 0) & (self.after >= self.bar * (1 - _CLOSE))
+        survives: Bools = (self.after > 0) & (self.after >= self.bar * (1 - _CLOSE))
         return survives
 
     def to_dict(self) -> dict[str, Any]:
@@ -155,8 +152,8 @@ def rule_errors(
     )
 
 
-def _reaches(estimate: Floats, least: float) -> npt.NDArray[np.bool_]:
-    reached: npt.NDArray[np.bool_] = estimate >= least * (1 - _CLOSE)
+def _reaches(estimate: Floats, least: float) -> Bools:
+    reached: Bools = estimate >= least * (1 - _CLOSE)
     return reached
 
 
@@ -249,13 +246,7 @@ def _of_tokens(published: Baskets, meanings: TokenMeanings, sensitive: Collectio
 
 
 def _atoms(
-    rows: Baskets,
-    token: Ints,
-    atom_of_token: Ints,
-    sizes: Ints,
-    atom: Ints,
-    n_atoms: int,
-    hidden: npt.NDArray[np.bool_],
+    rows: Baskets, token: Ints, atom_of_token: Ints, sizes: Ints, atom: Ints, n_atoms: int, hidden: Bools
 ) -> _Atoms:
     """From (token, atom) pairs, the size of each token and the atom of each item; hidden tokens say nothing."""
     n_tokens = len(sizes)

@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.algorithms import algorithm, entry
 from shoal.algorithms.km.learning import learner
@@ -29,7 +28,7 @@ from shoal.loss.readers_view import exact_pairs, exact_share, most_information_l
 from shoal.loss.worth import Names, Worth, items_worth, worth_notes
 from shoal.models import Proposal, Roles, basket_details, basket_notes, basket_source
 from shoal.models.empty_words import IdleTree, idle_tree_of_items
-from shoal.numbers import whole_number
+from shoal.numbers import Ints, whole_number
 from shoal.options import check_keywords
 from shoal.price.information import weighted_median
 from shoal.price.ncp import leaf_occurrences, local_ncp, ncp, published_ncp
@@ -398,7 +397,7 @@ def certified_rows(tree: Hierarchy, published: Baskets, k: int, **how: Any) -> d
 def certified_facts(
     tree: Hierarchy,
     tokens: Sequence[str],
-    occurrences: npt.NDArray[np.int64],
+    occurrences: Ints,
     k: int,
     *,
     rows: Baskets | None = None,

@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.algorithms import OF_SERIES, algorithm
 from shoal.algorithms.km.problem import crowd_of
@@ -27,10 +26,9 @@ from shoal.hierarchy.cut import Cut
 from shoal.hierarchy.spec import is_made
 from shoal.hierarchy.tree import Hierarchy
 from shoal.models.km import HIERARCHY, resolve_hierarchy, with_defaults
+from shoal.numbers import Ints
 from shoal.records.baskets import Baskets
 from shoal.series.holding import Going, going_out
-
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.algorithms.recoding import Options
 from shoal.algorithms.rt.cluster_recoding import ClusterRecoding, RTOptions
@@ -28,6 +27,7 @@ from shoal.algorithms.rt.task import Guarantee, Hierarchies, Task, task_of
 from shoal.algorithms.rt.transaction import Piece, class_rows, generalize, generalize_all, item_tokens
 from shoal.errors import Unreachable
 from shoal.loss.relational import relational_ncp
+from shoal.numbers import Codes, Ints
 from shoal.price.ul import items_ncp
 from shoal.records.records import Records
 
@@ -177,7 +177,7 @@ def initial_clusters(task: Task) -> tuple[Merging, int]:
     return merging, merging.merges
 
 
-def publishable(task: Task, rows: npt.NDArray[np.int64]) -> bool:
+def publishable(task: Task, rows: Ints) -> bool:
     """Whether these rows keep the promise as a class of their own once all their items are one generalized item."""
     holds = task.items.lengths[rows] > 0
     filled = int(np.count_nonzero(holds))
@@ -196,7 +196,7 @@ def publishable(task: Task, rows: npt.NDArray[np.int64]) -> bool:
     return bool(every * task.l <= len(rows) and among * task.l <= filled)
 
 
-def publishable_alike(task: Task, of_row: npt.NDArray[np.int32], n: int) -> tuple[npt.NDArray[np.int32], int]:
+def publishable_alike(task: Task, of_row: Codes, n: int) -> tuple[Codes, int]:
     """The classes with those joined that are published alike, and then those that cannot be published so with their nearest."""
     while True:
         of_row, n = joined_alike(task.space, of_row, n)
@@ -211,7 +211,7 @@ def publishable_alike(task: Task, of_row: npt.NDArray[np.int32], n: int) -> tupl
 def recoding_of(
     algorithm: str,
     task: Task,
-    of_row: npt.NDArray[np.int32],
+    of_row: Codes,
     n: int,
     pieces: list[Piece] | None = None,
     *,

@@ -32,15 +32,13 @@ from shoal.errors import InputError, number_of, option
 from shoal.guarantees.audit import Audit, Witness
 from shoal.guarantees.km import KmAnonymity
 from shoal.guarantees.soundness import check_table
-from shoal.numbers import warn_of_one, whole_number
+from shoal.numbers import Bools, Ints, warn_of_one, whole_number
 from shoal.records.baskets import Baskets
 from shoal.records.records import Records
 
 CLUSTER, RECORDS, CHUNK, REST = "cluster", "records", "chunk", "rest"
 COLUMNS = (CLUSTER, RECORDS, CHUNK)
 """The columns beside the items."""
-
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -275,7 +273,7 @@ class Chunks:
         return sorted(found)
 
     @cached_property
-    def covered(self) -> npt.NDArray[np.bool_]:
+    def covered(self) -> Bools:
         """Per leaf, whether an item of its chunks stands in all of its records."""
         place, _ = self.domain
         cluster = self.cluster_of_place[place]

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shoal.numbers import Codes, Ints
 from shoal.records.baskets import Baskets
 from shoal.records.records import Records
 
@@ -43,7 +44,7 @@ def row_digest(rows: Baskets | Records) -> str:
     return _digest(len(rows), [columns, names, *vocabulary], _packed(_hashes_of(rows), len(rows)))
 
 
-def set_hashes(offsets: npt.NDArray[np.int64], ids: npt.NDArray[np.int32]) -> Iterable[bytes]:
+def set_hashes(offsets: Ints, ids: Codes) -> Iterable[bytes]:
     """The hash of each set of ids."""
     little = np.ascontiguousarray(ids, "<i4").data.cast("B")
     return (hashlib.sha256(little[start:stop]).digest() for start, stop in pairwise((4 * offsets).tolist()))
