@@ -27,6 +27,7 @@ from shoal.errors import InputError, Message, near_miss, option
 from shoal.guarantees.registry import roles_for
 from shoal.hierarchy.spec import is_made, near_form
 from shoal.limits import limited_inputs
+from shoal.options import File as Path
 from shoal.options import Place
 from shoal.plan.model import Plan
 from shoal.plan.places import short_form
@@ -57,7 +58,6 @@ from shoal.series.ledger import write_ledger
 if TYPE_CHECKING:
     from shoal.release import Release
 
-Path = str | os.PathLike[str]
 
 _ENDINGS = {"long": "csv"}
 """How names of formats end that are not called by their ending."""

@@ -34,6 +34,7 @@ from shoal.models import Outcome, Proposal, Roles, model_of, with_knowledge
 from shoal.models.km import resolve_hierarchy
 from shoal.numbers import whole_number
 from shoal.options import KEYWORDS, Auditing, Keywords, Reading, check_keywords, signature_of
+from shoal.options import File as Path
 from shoal.plan.ask import plan_from
 from shoal.plan.model import Plan
 from shoal.plan.parse import read_plan
@@ -70,7 +71,6 @@ __all__ = [
     "verify",
 ]
 
-Path = str | os.PathLike[str]
 
 SECRET_SHOWN = (
     "the address holds a password, which the list of processes and the history of the shell may show; "

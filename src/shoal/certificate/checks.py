@@ -23,11 +23,10 @@ from shoal.certificate.terms import roles_in
 from shoal.errors import InputError, Message, option
 from shoal.hierarchy.files import read_hierarchy
 from shoal.hierarchy.spec import is_made
+from shoal.options import File as Path
 from shoal.plan.model import Plan
 from shoal.records.database.address import file_of
 from shoal.records.source import fingerprint
-
-Path = str | os.PathLike[str]
 
 
 @dataclass(frozen=True)

@@ -26,11 +26,10 @@ from shoal.certificate.sections import plain_text
 from shoal.certificate.sign import Signer
 from shoal.errors import InputError, number_of
 from shoal.limits import read_fixed, unique_keys
+from shoal.options import File as Path
 from shoal.records.storage.journal import settle
 from shoal.records.storage.streams import Input, display_name, reading_errors
 from shoal.records.stores.remote import is_remote
-
-Path = str | os.PathLike[str]
 
 SUFFIXES = (".json", ".html", ".pdf")
 _LARGEST = 16 * 10**6

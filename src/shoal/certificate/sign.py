@@ -16,11 +16,10 @@ from typing import Any
 
 from shoal.errors import InputError, option
 from shoal.limits import read_fixed
+from shoal.options import File as Path
 from shoal.records.storage.publication import display_name, writing_errors
 from shoal.records.storage.streams import reading_errors
 from shoal.records.stores.remote import is_elsewhere
-
-Path = str | os.PathLike[str]
 
 _LARGEST = 1 << 16  # a PEM key has a few hundred bytes
 _HEX = {length: re.compile(f"[0-9a-f]{{{2 * length}}}") for length in (32, 64)}

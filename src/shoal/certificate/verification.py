@@ -26,6 +26,7 @@ from shoal.certificate.terms import (
 )
 from shoal.errors import InputError, Message, Unreachable, number_of, option
 from shoal.guarantees.audit import Audit
+from shoal.options import File as Path
 from shoal.records.database.address import is_address
 from shoal.records.formats.folders import Entry, beside, entries_of
 from shoal.records.formats.peek import column_names, source_name
@@ -34,8 +35,6 @@ from shoal.records.source import fingerprint
 from shoal.records.storage.journal import settle
 from shoal.records.storage.streams import Input, display_name
 from shoal.showing import Shown
-
-Path = str | os.PathLike[str]
 
 _SHOWN = 3
 """Names of files that a sentence has room for."""

@@ -15,6 +15,7 @@ from shoal.algorithms.recoding import Progress
 from shoal.errors import InputError, ShoalError, Unreachable, number_of
 from shoal.gates.rulebook import Check, Policy, read_policy
 from shoal.options import Auditing
+from shoal.options import File as Path
 from shoal.plan.model import Plan
 from shoal.records.foreign.workbooks import workbook_of
 from shoal.records.formats.folders import beside, entries_of, export_files
@@ -22,8 +23,6 @@ from shoal.records.storage.streams import display_name, reading_errors
 from shoal.records.stores.remote import is_elsewhere
 from shoal.release import audit, verify
 from shoal.showing import watching
-
-Path = str | os.PathLike[str]
 
 BROKEN, UNUSABLE = 3, 2
 FORMS = (".json", ".html", ".pdf")

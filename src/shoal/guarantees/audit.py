@@ -90,21 +90,6 @@ class Audit(Plotted):
             self.witnesses,
         )
 
-    def with_breaches(self, bad: Sequence[int], shown: Sequence[Witness], wanted: int) -> Audit:
-        """The verdict with further breaches, by the number of known items, and some witnesses of each kind: neither hides the other."""
-        by_size = dict(self.by_size)
-        for size, more in enumerate(bad):
-            checked, broken = by_size.get(size, (0, 0))
-            by_size[size] = (checked, broken + more)
-        first = self.witnesses[: max(wanted - len(shown), wanted // 2)]
-        return replace(
-            self,
-            holds=self.holds and not any(bad),
-            violations=self.violations + sum(bad),
-            by_size=by_size,
-            witnesses=(*first, *shown[: wanted - len(first)]),
-        )
-
     def to_dict(self) -> dict[str, Any]:
         return {
             "guarantee": dict(self.guarantee),
@@ -116,6 +101,22 @@ class Audit(Plotted):
             "witnesses": [w.to_dict() for w in self.witnesses],
             "notes": list(self.notes),
         } | dict(self.facts)
+
+
+def with_breaches(verdict: Audit, bad: Sequence[int], shown: Sequence[Witness], wanted: int) -> Audit:
+    """The verdict with further breaches, by the number of known items, and some witnesses of each kind: neither hides the other."""
+    by_size = dict(verdict.by_size)
+    for size, more in enumerate(bad):
+        checked, broken = by_size.get(size, (0, 0))
+        by_size[size] = (checked, broken + more)
+    first = verdict.witnesses[: max(wanted - len(shown), wanted // 2)]
+    return replace(
+        verdict,
+        holds=verdict.holds and not any(bad),
+        violations=verdict.violations + sum(bad),
+        by_size=by_size,
+        witnesses=(*first, *shown[: wanted - len(first)]),
+    )
 
 
 def class_facts(sizes: Ints, people: Ints | None = None) -> dict[str, Any]:

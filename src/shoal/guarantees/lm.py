@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import number_of
-from shoal.guarantees.audit import Audit, Witness
+from shoal.guarantees.audit import Audit, Witness, with_breaches
 from shoal.guarantees.people import RECORDS_APART, ROWS_NOT_PEOPLE, counted_facts, rows_by_class
 from shoal.guarantees.rt import NO_MORE_THAN_NEEDED, RTAnonymity, known_items
 from shoal.guarantees.table import classes, group_of
@@ -195,4 +195,4 @@ def with_inferences(
 ) -> Audit:
     """The audit of (k,k^m)-anonymity, and the sensitive items that are too likely: `bad` per size of what is known, `sure` the worst."""
     facts = {**hidden.facts, "rare": hidden.violations, "inferences": int(bad.sum())}
-    return replace(hidden.with_breaches(bad.tolist(), sure, witnesses), guarantee=guarantee.to_dict(), facts=facts)
+    return replace(with_breaches(hidden, bad.tolist(), sure, witnesses), guarantee=guarantee.to_dict(), facts=facts)

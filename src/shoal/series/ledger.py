@@ -33,6 +33,7 @@ from typing import Any
 from shoal.certificate.owner import hmac_of, key_id, key_path, owner_key
 from shoal.errors import InputError
 from shoal.limits import read_fixed
+from shoal.options import File as Path
 from shoal.records.storage.journal import settle
 from shoal.records.storage.publication import Publication, display_name
 from shoal.records.storage.streams import reading_errors
@@ -42,7 +43,6 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-Path = str | os.PathLike[str]
 
 FORMAT = "shoal ledger 1"
 KINDS = ("batches", "snapshots")

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import InputError, option
-from shoal.guarantees.audit import Audit, Witness
+from shoal.guarantees.audit import Audit, Witness, with_breaches
 from shoal.guarantees.people import rows_by_class
 from shoal.guarantees.values.missing import UNKNOWN, Missing, check_named, checked_missing, counted_values, words_of
 from shoal.numbers import Floats, Ints
@@ -336,4 +336,4 @@ def with_crowds(
     if values.t is not None:
         facts["farthest_crowd"] = round(max((part[3] for part in parts), default=0.0), 6)
     complete = verdict.complete and not (yes_or_no and bad.any())
-    return replace(verdict.with_breaches(bad.tolist(), telling, witnesses), complete=complete, facts=facts)
+    return replace(with_breaches(verdict, bad.tolist(), telling, witnesses), complete=complete, facts=facts)
