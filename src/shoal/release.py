@@ -79,19 +79,8 @@ SECRET_SHOWN = (
 KEPT_ORDER = "the rows keep the order of the input, which can give people away; the certificate says so"
 _READING = ("format", "items", "id", "person", "separator", "drop", "numeric", "spelling")
 _WAY = (
-    "quasi",
-    "items",
-    "one_hot",
-    "sensitive",
-    "keep",
-    "drop",
-    "id",
-    "person",
-    "separator",
-    "numeric",
-    "spelling",
-    "hierarchy",
-    "unknown",
+    *("quasi", "items", "one_hot", "sensitive", "keep", "drop", "id", "person"),
+    *("separator", "numeric", "spelling", "hierarchy", "unknown"),
 )
 
 Read = tuple[Source, Any]

@@ -36,18 +36,8 @@ from shoal.passwords import holds_password
 SETS = ("items", "id", "drop", "separator", "format")
 """How a file of sets is read."""
 TABLES = (
-    "quasi",
-    "items",
-    "one_hot",
-    "keep",
-    "numeric",
-    "spelling",
-    "id",
-    "person",
-    "drop",
-    "separator",
-    "format",
-    "query",
+    *("quasi", "items", "one_hot", "keep", "numeric", "spelling"),
+    *("id", "person", "drop", "separator", "format", "query"),
 )
 """How sets and tables are read."""
 PROMISE = ("model", "k", "m", "l", "policy", "sensitive", "missing", "l_kind", "t", "distance")

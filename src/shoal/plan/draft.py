@@ -405,34 +405,12 @@ _IDENTITY = {
 _NAMED = {"name", "names", "first", "last", "full", "given", "family", "middle", "maiden", "nick", "patient", "person", "customer",
           "client", "employee", "user", "member", "student", "my"}  # fmt: skip
 _PEOPLE = {
-    "patient",
-    "person",
-    "customer",
-    "client",
-    "employee",
-    "user",
-    "member",
-    "student",
-    "subject",
-    "participant",
-    "household",
+    *("patient", "person", "customer", "client", "employee", "user"),
+    *("member", "student", "subject", "participant", "household"),
 }
 _NUMBERED = {
-    "id",
-    "ids",
-    "nr",
-    "no",
-    "nbr",
-    "num",
-    "number",
-    "key",
-    "uuid",
-    "guid",
-    "identifier",
-    "identity",
-    "account",
-    "record",
-    "index",
+    *("id", "ids", "nr", "no", "nbr", "num", "number", "key", "uuid"),
+    *("guid", "identifier", "identity", "account", "record", "index"),
 }
 _QUASI = {
     "age": "an age", "birth": "a birth date", "birthday": "a birth date", "birthdate": "a birth date", "dob": "a birth date",
