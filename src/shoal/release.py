@@ -59,17 +59,8 @@ from shoal.series.turns import Turn, turn_of
 from shoal.showing import Plotted, log, watching
 
 __all__ = [
-    "Release",
-    "Targets",
-    "Written",
-    "anonymize",
-    "audit",
-    "resolve_hierarchy",
-    "run",
-    "shuffle",
-    "stack",
-    "verify",
-]
+    "Release", "Targets", "Written", "anonymize", "audit", "resolve_hierarchy", "run", "shuffle", "stack", "verify",
+]  # fmt: skip
 
 
 SECRET_SHOWN = (

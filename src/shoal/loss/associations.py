@@ -26,18 +26,6 @@ from shoal.records.buckets import Buckets, sensitive_column
 from shoal.records.knowledge import covers
 from shoal.records.records import Records
 
-__all__ = [
-    "Association",
-    "Associations",
-    "IdentificationError",
-    "associations",
-    "confidence_error",
-    "expected_counts",
-    "identification_error",
-    "recount",
-]
-
-
 BLOCKS = 24
 """Parts into which the nodes of each attribute, or the rules to count, are cut."""
 

@@ -641,34 +641,29 @@ def _promise_lines(found: Draft) -> list[str]:
 
 
 def _output_lines(path: str, found: Draft) -> list[str]:
+    shuffled = "# The rows are shuffled: their order can give people away."
     if is_address(path):
         address = address_of(path)
         named = address.name if address.kind in LAKES else None if address.table is None else address.parts[-1]
         name = "release" if named is None else f"{named}_public"
-        parts = [*(() if address.table is None else address.parts[:-1]), name]
-        plain = all(re.fullmatch(r"[a-z_][a-z0-9_]*", part) for part in parts)
-        if address.kind in ONLY_READ:
+        if address.kind not in ONLY_READ:
+            parts = [*(() if address.table is None else address.parts[:-1]), name]
+            plain = all(re.fullmatch(r"[a-z_][a-z0-9_]*", part) for part in parts)
+            table = ".".join(parts if plain else ('"' + part.replace('"', '""') + '"' for part in parts))
             return [
                 "outputs:",
-                f"  data: {_scalar(f'{name}.parquet')}  # and its certificate beside it",
-                "# The rows are shuffled: their order can give people away.",
+                f"  data: {_scalar(replace(address, table=table, query=None).shown)}  # a new table; or a file, such as {name}.parquet",
+                f"  certificate: {_scalar(f'{name}.certificate.json')}",
+                shuffled,
             ]
-        table = ".".join(parts if plain else ('"' + part.replace('"', '""') + '"' for part in parts))
-        return [
-            "outputs:",
-            f"  data: {_scalar(replace(address, table=table, query=None).shown)}  # a new table; or a file, such as {name}.parquet",
-            f"  certificate: {_scalar(f'{name}.certificate.json')}",
-            "# The rows are shuffled: their order can give people away.",
-        ]
-    stem = os.path.basename(file_of(path).rstrip("/"))
-    while format_of(stem)[0] or format_of(stem)[1] or stem.endswith((".gz", ".zst", *WORKBOOKS)):
-        stem = os.path.splitext(stem)[0]
-    ending = {"long": "csv", "dat": "dat", FHIR: "jsonl"}.get(found.format, found.format)
-    return [
-        "outputs:",
-        f"  data: {_scalar(f'{stem}-public.{ending}')}  # and its certificate beside it",
-        "# The rows are shuffled: their order can give people away.",
-    ]
+        file = f"{name}.parquet"
+    else:
+        stem = os.path.basename(file_of(path).rstrip("/"))
+        while format_of(stem)[0] or format_of(stem)[1] or stem.endswith((".gz", ".zst", *WORKBOOKS)):
+            stem = os.path.splitext(stem)[0]
+        ending = {"long": "csv", "dat": "dat", FHIR: "jsonl"}.get(found.format, found.format)
+        file = f"{stem}-public.{ending}"
+    return ["outputs:", f"  data: {_scalar(file)}  # and its certificate beside it", shuffled]
 
 
 def _scalar(text: str) -> str:

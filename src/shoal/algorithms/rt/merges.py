@@ -107,14 +107,7 @@ def tum_bound(
         options.tell(f"{len(groups):,} clusters, UL {loss:.4f}", 0.1 + 0.6 * (1 - len(groups) / len(alive)))
         if order is None and way != "r":
             order = ItemOrder(task, merging)
-        c = merging.seed()
-        if order is None:
-            other = merging.join_nearest(c)
-        else:
-            joint = merging.beside(c)
-            other, apart = nearest_candidate(way, order, c, joint, np.isfinite(joint))
-            merging.merge(c, other, float(joint[other]))
-            order.merge(c, other, apart)
+        c, other = merge_next(way, merging, order)
         gone = groups.pop(c).ul + groups.pop(other).ul
         groups[c] = generalize(task, merging.rows(c))
         total += groups[c].ul - gone
@@ -130,6 +123,18 @@ def tum_bound(
     of_row, count = number_groups(merging.of_row())
     pieces = list(groups.values())
     return recoding_of(f"tmerge-{way}", task, of_row, count, pieces, facts=facts, notes=joining_notes(joined))
+
+
+def merge_next(way: str, merging: Merging, order: ItemOrder | None) -> tuple[int, int]:
+    """Merges the next seed with its nearest cluster; (the seed, the cluster that is gone)."""
+    c = merging.seed()
+    if order is None:
+        return c, merging.join_nearest(c)
+    joint = merging.beside(c)
+    other, apart = nearest_candidate(way, order, c, joint, np.isfinite(joint))
+    merging.merge(c, other, float(joint[other]))
+    order.merge(c, other, apart)
+    return c, other
 
 
 _LOST = {

@@ -279,10 +279,7 @@ def _close(task: Task, columns: Demand, rows: Rows, part: Baskets, node: Nodes) 
     rare."""
     tree, parent = task.tree, task.tree.parent
     while True:
-        nodes, group = np.unique(node[node >= 0], return_inverse=True)
-        grouped = np.full(len(node), -1, np.int32)
-        grouped[node >= 0] = group.reshape(-1)
-        sets = _grouped(part, grouped, len(nodes))
+        nodes, sets = _sets_of(part, node)
         alone = lacking_tokens(sets.offsets, sets.items, len(nodes), rows, columns.demands)
         movable = alone & (nodes != tree.root)
         if movable.any():  # each of them has to go somewhere
@@ -294,27 +291,35 @@ def _close(task: Task, columns: Demand, rows: Rows, part: Baskets, node: Nodes) 
         choice = [v for v in bad if v != tree.root]
         if not choice:  # the root must stand in every row that holds anything
             return np.full_like(node, tree.root)
-        times = {v: int(np.count_nonzero(node == v)) for v in choice}
-        rises = min(choice, key=lambda v: (times[v] * int(tree.leaf_count[parent[v]]), v))
-        node = np.where(node == rises, parent[rises], node).astype(np.int32)
+        node = _with_cheapest_up(tree, node, choice)
+
+
+def _sets_of(part: Baskets, node: Nodes) -> tuple[Nodes, Baskets]:
+    """The nodes that occur, and the rows as sets of their numbers."""
+    nodes, group = np.unique(node[node >= 0], return_inverse=True)
+    grouped = np.full(len(node), -1, np.int32)
+    grouped[node >= 0] = group.reshape(-1)
+    return nodes, _grouped(part, grouped, len(nodes))
+
+
+def _with_cheapest_up(tree: Hierarchy, node: Nodes, choice: list[int]) -> Nodes:
+    """Of these nodes, the one that costs least to be published as its parent is."""
+    times = {v: int(np.count_nonzero(node == v)) for v in choice}
+    rises = min(choice, key=lambda v: (times[v] * int(tree.leaf_count[tree.parent[v]]), v))
+    return np.where(node == rises, tree.parent[rises], node).astype(np.int32)
 
 
 def _diverse(task: Task, rows: Rows, part: Baskets, node: Nodes) -> Nodes:
     """With tokens moved up until no set of them tells too much of a sensitive item: whole ones, so that no set becomes rare."""
-    tree, parent = task.tree, task.tree.parent
+    tree = task.tree
     s = task.sensitive.take(rows)
     promise = Promise(task.k, task.m, task.l, s.offsets, s.items, len(s.vocabulary))
     while True:
-        nodes, group = np.unique(node[node >= 0], return_inverse=True)
-        grouped = np.full(len(node), -1, np.int32)
-        grouped[node >= 0] = group.reshape(-1)
-        sets = _grouped(part, grouped, len(nodes))
+        nodes, sets = _sets_of(part, node)
         bad = first_bad_set(sets.offsets, sets.items, len(nodes), promise)
         if not len(bad):
             return node
         movable = [v for v in nodes[bad].tolist() if v != tree.root] or [v for v in nodes.tolist() if v != tree.root]
         if not movable:  # the root must stand in every row that holds anything
             return np.full_like(node, tree.root)
-        times = {v: int(np.count_nonzero(node == v)) for v in movable}
-        rises = min(movable, key=lambda v: (times[v] * int(tree.leaf_count[parent[v]]), v))
-        node = np.where(node == rises, parent[rises], node).astype(np.int32)
+        node = _with_cheapest_up(tree, node, movable)

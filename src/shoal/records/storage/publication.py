@@ -33,15 +33,9 @@ if TYPE_CHECKING:
 _CHANGED = "{name}: it was changed while the release was made; look at it, and try again"
 
 __all__ = [
-    "Publication",
-    "StagedFile",
-    "Target",
-    "check_apart",
-    "check_targets",
-    "display_name",
-    "passing_folder",
+    "Publication", "StagedFile", "Target", "check_apart", "check_targets", "display_name", "passing_folder",
     "writing_errors",
-]
+]  # fmt: skip
 
 
 def display_name(target: Target) -> str:
