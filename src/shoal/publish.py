@@ -428,7 +428,7 @@ def _read_again(release: Release, path: Any, layout: Layout) -> tuple[dict[str, 
     """What each published token is called in the written file or table, and what a reader of it must be told, if anything.
 
     Raises unless the file holds exactly the rows that passed the audit. A token of which every occurrence was deleted is not
-    among them. What was written here is no stranger's: it may be as large as it is.
+    among them. What was written here is not a stranger's: it may be as large as it is.
     """
     sets = Records.of(release.published).items
     names = () if sets is None else sets.vocabulary

@@ -317,7 +317,7 @@ def stack(
         **reading: How they are read, as for `shoal.read`.
 
     Raises:
-        InputError: The ledger, or a file, is not usable, or a file is no batch of the series.
+        InputError: The ledger, or a file, is not usable, or a file is not a batch of the series.
 
     >>> import shoal
     >>> rows = [["milk", "bread"], ["milk", "bread"], ["milk", "gin"], ["milk", "gin"]]
@@ -372,7 +372,7 @@ def audit(
         yes_or_no: Stop at the first breach, which is all that a pipeline needs.
 
     Raises:
-        InputError: The data or an option is not usable. That a promise does not hold is no error: see `Audit.require`.
+        InputError: The data or an option is not usable. That a promise does not hold is not an error: see `Audit.require`.
 
     >>> import shoal
     >>> verdict = shoal.audit([["milk"], ["milk"], ["gin"]], shoal.KmAnonymity(k=2, m=1))
@@ -472,7 +472,7 @@ def verify(
         original: The raw input, which the owner alone has.
 
     Raises:
-        InputError: A file is not there, or is no certificate. That something is not as stated is no error: the result says so.
+        InputError: A file is not there, or is not a certificate. That something is not as stated is not an error: the result says so.
 
     >>> import shoal
     >>> rows = [["milk", "bread"], ["milk", "bread"], ["milk"], ["milk"]]

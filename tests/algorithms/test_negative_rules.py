@@ -287,7 +287,7 @@ def test_striking_a_rule_leaves_the_more_special_ones():
         ('{"if": {"sex": 1}, "never": "Flu"}', '"if" must give'),
         ('{"if": {"sex": "M"}}', '"never" must give'),
         ('{"if": {"sex": "M"}, "never": "Cold"}', "no value of 'disease'"),
-        ('{"if": {"sexx": "M"}, "never": "Flu"}', "what is no quasi column"),
+        ('{"if": {"sexx": "M"}, "never": "Flu"}', "what is not a quasi column"),
         ('{"if": {"sex": "X"}, "never": "Flu"}', "no value or category of it"),
         ('{"if": {"sex": "*"}, "never": "Flu"}', "is the root of its hierarchy"),
         ('{"if": {"sex": "M"}, "never": "Flu", "strike": "yes"}', "true or false"),

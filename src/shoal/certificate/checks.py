@@ -130,7 +130,7 @@ def original_check(content: Mapping[str, Any], original: Path) -> Check:
     same = compare_digest(hmac_of(fingerprint(original), key).encode(), str(stated).encode("utf-8", "replace"))
     if same:
         return Check("original", True, "the release was made from this very input")
-    return Check("original", False, "the release was made from another input, or from one that was no file")
+    return Check("original", False, "the release was made from another input, or from one that was not a file")
 
 
 # Whether a plan is the one that a release was made with.

@@ -84,7 +84,7 @@ def acknowledge(content: Mapping[str, Any], sentences: Sequence[str] | None = No
     limits = limits_of(content)
     if strange := [sentence for sentence in sentences or () if sentence not in limits]:
         raise InputError(
-            f"{number_of(len(strange), 'sentence to acknowledge is no limit', 'sentences to acknowledge are no limits')} "
+            f"{number_of(len(strange), 'sentence to acknowledge is not a limit', 'sentences to acknowledge are not limits')} "
             f"of this certificate; take {'it' if len(strange) == 1 else 'them'} from it"
         )
     chosen = limits if sentences is None else [limit for limit in limits if limit in sentences]

@@ -117,7 +117,7 @@ def signature_holds(content: bytes, signature: str, key: str) -> bool:
         return False
     try:
         ed25519.Ed25519PublicKey.from_public_bytes(bytes.fromhex(key)).verify(bytes.fromhex(signature), content)
-    except (InvalidSignature, ValueError):  # ValueError: what is no hex, or of another length
+    except (InvalidSignature, ValueError):  # ValueError: what is not hex, or of another length
         return False
     return True
 

@@ -212,7 +212,7 @@ def folder_check(entries: Iterable[Entry]) -> Check:
     found = beside(entries)
     if found.strange:
         return Check(
-            "folder", False, f"it also holds what is no part of the release: {_some(found.strange)}; remove it"
+            "folder", False, f"it also holds what is not part of the release: {_some(found.strange)}; remove it"
         )
     if found.marks:
         return Check("folder", None, f"what Spark left beside the data was not read: {_some(found.marks)}")

@@ -188,7 +188,7 @@ def _print_plan(wanted: Comparison, row: int, repeats: int, json: bool) -> None:
         raise InputError(f"there is no row {row:,}; the comparison has {len(wanted.cells) * repeats:,}")
     cell = wanted.cells[(row - 1) // repeats]
     if cell.refused is not None:
-        raise InputError(f"row {row:,} is no plan that could be run: {cell.refused}")
+        raise InputError(f"row {row:,} is not a plan that could be run: {cell.refused}")
     if json:
         print_json(dict(cell.document))
     else:

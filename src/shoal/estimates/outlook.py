@@ -3,7 +3,7 @@
 A crowd of k is harder to find among some of the rows than among all of them. So the release keeps at least what a sample keeps under the
 same k. From above it is met three ways: the share of k that falls to the sample; what a quarter of the sample kept, carried on in the
 logarithm of the rows; and for what neither sees, the gap to everything shrinks with the fourth root of the share that was tried. What was
-tried on all rows is no range, unless the search had less time than that of a release has: then it is one around what was found.
+tried on all rows is not a range, unless the search had less time than that of a release has: then it is one around what was found.
 """
 
 from __future__ import annotations

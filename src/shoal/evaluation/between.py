@@ -64,7 +64,7 @@ def rules_file(path: Path) -> RulesFile:
         model = _HEADERS.get(header)
         if model is None:
             raise InputError(
-                f"{name}: line 1 is no header of a rules file; give the file of rules that came with the release, or leave out "
+                f"{name}: line 1 is not the header of a rules file; give the file of rules that came with the release, or leave out "
                 + option("rules")
             )
         found: dict[str, dict[str, None]] = {}

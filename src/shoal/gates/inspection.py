@@ -174,7 +174,7 @@ def gate(
         files: Files to look at; without them, all below the policy's folder that a check is about.
 
     Raises:
-        InputError: The policy is not usable. What is wrong with a file is no error: see `Inspection.require`.
+        InputError: The policy is not usable. What is wrong with a file is not an error: see `Inspection.require`.
 
     >>> import shoal
     >>> used = shoal.write(shoal.read([["milk", "bread"], ["milk"]]), "public.csv")
@@ -279,7 +279,7 @@ def _unseen(path: str) -> Problem | None:
     if others := beside(entries).strange:
         held = number_of(len(others), "entry", "entries")
         return Problem(
-            "uncovered", f"it also holds {held} that no reader of the data set looks at; remove what is no part of it"
+            "uncovered", f"it also holds {held} that no reader of the data set looks at; remove what is not part of it"
         )
     return None
 

@@ -65,7 +65,7 @@ class MatchingDiversity:
         l: How many values stay possible, 2 or more.
 
     Raises:
-        InputError: l is out of range, or `missing` is no reading of missing values.
+        InputError: l is out of range, or `missing` is not a reading of missing values.
 
     >>> import polars, shoal
     >>> table = polars.DataFrame({"age": [34, 35, 51, 52], "illness": ["flu", "HIV", "flu", "gout"]})

@@ -46,7 +46,7 @@ class KmAnonymity:
         m: How many items of a person an attacker may know.
 
     Raises:
-        InputError: k or m is no whole number of at least 1.
+        InputError: k or m is not a whole number of at least 1.
 
     >>> import shoal
     >>> promise = shoal.KmAnonymity(k=5, m=2)

@@ -44,7 +44,7 @@ class LocalKmAnonymity(KmAnonymity):
         m: How many items of a person an attacker may know.
 
     Raises:
-        InputError: k or m is no whole number of at least 1.
+        InputError: k or m is not a whole number of at least 1.
 
     >>> import shoal
     >>> tree = shoal.Hierarchy.from_parents([2, 2, -1], ["milk", "cheese", "dairy"])

@@ -78,7 +78,7 @@ class Fit:
     counts: Ints
     """Per node, how often the data hold what is below it."""
     missing: Mapping[str, int]
-    """Values of the data that are no leaf, and how often each occurs."""
+    """Values of the data that are not leaves, and how often each occurs."""
     known: int
     """Values of the data that are leaves."""
 

@@ -168,7 +168,7 @@ def associations(
     given = hierarchies or {}
     unknown = [name for name in given if all(column.name != name for column in quasi)]
     if unknown:
-        raise InputError(f"a hierarchy is given for {unknown[0]!r}, which is no quasi column of the table")
+        raise InputError(f"a hierarchy is given for {unknown[0]!r}, which is not a quasi column of the table")
     trees = {column.name: given.get(column.name) or flat_tree(column.values) for column in quasi if column.values}
     n = len(buckets.rows)
     frequency = buckets.totals / max(1, n)

@@ -515,7 +515,7 @@ def _remains(
 
 
 def _kept(cells: float, recoding: ClusterRecoding, published: Records) -> dict[str, float]:
-    """What a reader sees to be kept: cells with a single value, items (but sensitive ones) that are no sets or categories, and pairs."""
+    """What a reader sees to be kept: cells with a single value, items (but sensitive ones) that are not sets or categories, and pairs."""
     if recoding.tokens is None or published.items is None:
         return {"cells": cells}
     items, known = published.items.split_off(published.sensitive_items)[0], set(recoding.tokens.vocabulary)

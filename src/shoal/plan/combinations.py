@@ -169,7 +169,7 @@ def _check_columns(plan: Plan) -> None:
     for i, name in enumerate(plan.input.numeric or ()) if _knows_columns(plan) else ():
         if columns.get(name) not in ("quasi", "sensitive", "keep"):
             raise plan.refusal(
-                ("input", "numeric", i), f"{name!r} is no column of single values; name those with such a role"
+                ("input", "numeric", i), f"{name!r} is not a column of single values; name those with such a role"
             )
     for name, way in (plan.input.spelling or {}).items():
         _check_spelling(plan, name, way)
@@ -184,7 +184,7 @@ def _check_spelling(plan: Plan, name: str, way: str) -> None:
     if plan.columns.get(name, "quasi" if not _knows_columns(plan) else None) not in roles:
         raise plan.refusal(
             place,
-            f"{name!r} is no column that is {' or '.join(roles)}; others are published as they stand, so leave it out",
+            f"{name!r} is not a column that is {' or '.join(roles)}; others are published as they stand, so leave it out",
         )
     tree = plan.hierarchy.get(name) if isinstance(plan.hierarchy, Mapping) else None
     if tree is not None and not (isinstance(tree, str) and is_made(tree)):

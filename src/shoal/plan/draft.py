@@ -1,7 +1,7 @@
 """Drafting: what `shoal init` guesses about a file, with a reason for every guess.
 
 A guess is made from the name of a column and from counts over its first rows: how many values differ, how many cells hold a mark
-that parts items, how often the parts return. Where neither is clear a column is left without a role, and a run of the plan stops
+that separates items, how often the parts return. Where neither is clear a column is left without a role, and a run of the plan stops
 there: what nobody decided about is not published. Reasons hold names of columns, marks and counts, never a value of the data.
 """
 
@@ -290,7 +290,7 @@ class Look:
 
 @dataclass(frozen=True)
 class Cells:
-    """The cells of a column, parted by a mark."""
+    """The cells of a column, split at a mark."""
 
     share: float
     """Of the cells that hold the mark."""
@@ -536,7 +536,7 @@ def _as_sets(look: Look, said: set[str]) -> Guess | None:
 
 
 def _one_separator(guesses: tuple[Guess, ...]) -> tuple[str | None, tuple[Guess, ...]]:
-    """What separates the items of all set columns; a column that another mark would part is left open."""
+    """What separates the items of all set columns; a column that another mark would split is left open."""
     marks = [guess.separator for guess in guesses if guess.separator is not None]
     if not marks:
         return None, guesses

@@ -89,7 +89,7 @@ def next_snapshot(
     if recoding is not None:
         cut, (deletions, kept) = recoding.cut, _deletions(recoding, baskets, made.published)
         recoding = replace(recoding, deletions=deletions)
-    if not made.published.occurrences:  # rows of which nothing is told are no release
+    if not made.published.occurrences:  # rows of which nothing is told are not a release
         recoding, made, kept = None, nobody_of(baskets), 0.0
     _check_limits(made, past, wait, 1 - kept, limit)
     if recoding is None:

@@ -104,7 +104,7 @@ def _under(cut: Cut, source: Source) -> Baskets:
     for token in source.baskets.vocabulary:
         known = meant.get(token, set())
         if not known:
-            raise InputError(f"{source.name}: it holds what is no token of this series; name its newest ledger")
+            raise InputError(f"{source.name}: it holds what is not a token of this series; name its newest ledger")
         if len(known - {-1}) > 1:
             raise InputError(
                 f"{source.name}: two items of the series are written as the same text in {source.layout.format}, so that it cannot be told "

@@ -167,7 +167,7 @@ def bucketize(
     of_row = np.empty(n, np.int32)
     of_row[cells.rows] = group
     if records.people is not None:
-        options.tell("parting the rows of each person", 0.9)
+        options.tell("keeping the rows of each person apart", 0.9)
         promise = l, excluded, counted
         strangers = Strangers(records.people, of_row, (column.codes, kind), promise, options.seed)
         if not strangers.part():

@@ -221,7 +221,7 @@ def value_hierarchies(records: Records, given: Mapping[str, Hierarchy]) -> dict[
     unknown = [name for name in given if name not in quasi]
     if unknown:
         raise InputError(
-            f"a hierarchy is given for {unknown[0]!r}, which is no quasi column; those are {', '.join(quasi)}"
+            f"a hierarchy is given for {unknown[0]!r}, which is not a quasi column; those are {', '.join(quasi)}"
         )
     found = {}
     for name, column in quasi.items():
@@ -313,5 +313,5 @@ def _check_fuzzy(fuzzy: Mapping[str, float] | None, trees: Mapping[str, Hierarch
     unknown = [name for name in fuzzy or {} if name not in trees]
     if unknown:
         raise InputError(
-            f"fuzzy nodes are asked for {unknown[0]!r}, which is no quasi column; those are {', '.join(trees)}"
+            f"fuzzy nodes are asked for {unknown[0]!r}, which is not a quasi column; those are {', '.join(trees)}"
         )

@@ -82,12 +82,12 @@ def rule_edits(
         for name, label in conditions.items():
             if name not in hierarchies:
                 raise InputError(
-                    f"{where}: it has a condition on what is no quasi column; there are {short_list(list(hierarchies))}"
+                    f"{where}: it has a condition on what is not a quasi column; there are {short_list(list(hierarchies))}"
                 )
             node = nodes_of[name].get(label)
             if node is None:
                 raise InputError(
-                    f"{where}: the condition on {name!r} is no value or category of it{VALUES}; see its hierarchy",
+                    f"{where}: the condition on {name!r} is not a value or category of it{VALUES}; see its hierarchy",
                     values=[label],
                 )
             if node == hierarchies[name].root:

@@ -135,5 +135,5 @@ def disassociation(baskets: Baskets, guarantee: ChunkAnonymity, hierarchies: Non
 def _partitions(baskets: Baskets, parts: list[Ints], promise: tuple[int, int], options: Options) -> Iterator[Cluster]:
     for done, rows in enumerate(parts):
         if done % 256 == 0:
-            options.tell("parting items", done / len(parts))
+            options.tell("dividing items into chunks", done / len(parts))
         yield vertical_parts(rows, masks_of(baskets, rows), *promise)

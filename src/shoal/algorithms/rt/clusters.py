@@ -74,10 +74,10 @@ def form_clusters(space: Space, k: int, way: str, options: Options, demand: Dema
     """Clusters of at least k rows by CLUSTER or Mondrian, which keep to what is demanded of sensitive values as far as they can."""
     options.tell("clusters of rows", 0.0)
     plain = clusters(space, k, options.seed) if way == "cluster" else joined_alike(space, *mondrian_parts(space, k))
-    if demand is None or (mended := demand.repair(space, *plain, k))[1] == plain[1]:  # nothing was lacking
+    if demand is None or (repaired := demand.repair(space, *plain, k))[1] == plain[1]:  # nothing was lacking
         return plain
     aware = demand.clusters(space, k, options.seed) if way == "cluster" else mondrian_parts(space, k, demand.holds)
-    formed = [_settled(space, mended, k, demand), _settled(space, demand.repair(space, *aware, k), k, demand)]
+    formed = [_settled(space, repaired, k, demand), _settled(space, demand.repair(space, *aware, k), k, demand)]
     return min(formed, key=lambda one: relational_ncp(space, *one)["ncp"])
 
 
@@ -85,10 +85,10 @@ def _settled(space: Space, formed: tuple[Codes, int], k: int, demand: Demand) ->
     """Clusters that are published alike as one, which then still lack nothing."""
     group, n = joined_alike(space, *formed)
     while not demand.is_closed:
-        mended, left = joined_alike(space, *demand.repair(space, group, n, k))
+        repaired, left = joined_alike(space, *demand.repair(space, group, n, k))
         if left == n:
             break
-        group, n = mended, left
+        group, n = repaired, left
     return group, n
 
 

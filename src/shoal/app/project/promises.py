@@ -131,7 +131,7 @@ def choose_model(document: Document, kind: str, aside: Mapping[str, Any]) -> dic
     document["algorithm"] = next(iter(ALGORITHMS[kind]))
     put_trees(document, kind, trees)
     if kind in ("table", "diversity"):
-        document.get("input", {}).pop("separator", None)  # there are no cells to part
+        document.get("input", {}).pop("separator", None)  # there are no cells to split
     fit_options(document)
     return dict(aside) | taken | {"hierarchies": trees}
 

@@ -52,7 +52,7 @@ class ChunkAnonymity:
         m: How many items of a person an attacker may know.
 
     Raises:
-        InputError: k or m is no whole number of at least 1.
+        InputError: k or m is not a whole number of at least 1.
 
     >>> import shoal
     >>> release = shoal.anonymize([["milk", "bread"]] * 3 + [["milk", "gin"]], shoal.ChunkAnonymity(k=2, m=2))
@@ -331,7 +331,7 @@ def _chunks_of(published: Baskets | Records) -> Chunks:
     places = tuple((labels[key // n], columns[CHUNK].values[key % n]) for key in keys.tolist())
     chunks = Chunks(labels, sizes, parent, leaves, items, row, place, places, keys // n, rest_row, cluster)
     if (np.bincount(place, minlength=len(places)) > sizes[chunks.cluster_of_place]).any():
-        raise InputError("a chunk has more sub-records than its cluster has records; this is no release in chunks")
+        raise InputError("a chunk has more sub-records than its cluster has records; this is not a release in chunks")
     _check_places(chunks)
     return chunks
 

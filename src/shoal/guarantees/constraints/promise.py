@@ -43,7 +43,7 @@ class ConstraintAnonymity:
         policy: What is protected, and what may be put together; a mapping with `protect` and `generalize` is taken as well.
 
     Raises:
-        InputError: k is no whole number of at least 2, or there is no policy.
+        InputError: k is not a whole number of at least 2, or there is no policy.
 
     >>> import shoal
     >>> promise = shoal.ConstraintAnonymity(k=2, policy={"protect": [["gin", "rum"]], "generalize": [["gin", "ale"]]})

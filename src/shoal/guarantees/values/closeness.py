@@ -54,7 +54,7 @@ def check_columns(distance: Distance, sensitive: Collection[str]) -> None:
     """Raises if a column is named that is not sensitive."""
     strange = [column for column in distance if column not in sensitive] if isinstance(distance, Mapping) else []
     if strange:
-        raise InputError(f"{strange[0]!r} is no sensitive column; leave it out of {option('distance')}")
+        raise InputError(f"{strange[0]!r} is not a sensitive column; leave it out of {option('distance')}")
 
 
 def check_rows_are_people(records: Records) -> None:

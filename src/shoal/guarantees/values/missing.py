@@ -22,7 +22,7 @@ Missing = str | Mapping[str, str]
 
 
 def checked_missing(missing: Any) -> Missing:
-    """The same as plain texts; raises if it is no reading."""
+    """The same as plain texts; raises if it is not a reading."""
     for column, reading in missing.items() if isinstance(missing, Mapping) else [("", missing)]:
         if reading in (UNKNOWN, VALUE):
             continue

@@ -1,6 +1,6 @@
 """Limits: how coarse the values of a column may be published at the most.
 
-A limit parts the values of a column into blocks: the highest nodes of its tree that it allows, or, for numbers without a tree, stretches
+A limit cuts the values of a column into blocks: the highest nodes of its tree that it allows, or, for numbers without a tree, stretches
 of its width that begin at multiples of it. Rows of different blocks are never published alike, so an algorithm that sees one block at a
 time keeps every limit without knowing of it.
 """

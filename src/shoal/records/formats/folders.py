@@ -38,7 +38,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Beside:
-    """What lies in a folder and is no part of its table."""
+    """What lies in a folder and is not part of its table."""
 
     strange: tuple[str, ...] = ()
     """Names that neither the table nor Spark's bookkeeping accounts for."""
@@ -65,7 +65,7 @@ def export_files(entries: Iterable[Entry], source: str) -> tuple[str, ...]:
         (one for one in entries if _NDJSON.fullmatch(one.name) and not _ignored(one.name)), key=lambda e: e.name
     )
     if strange := [one.name for one in found if one.kind != "file"]:
-        raise InputError(f"{source}: {strange[0]!r} in it is no plain file; put the file itself there")
+        raise InputError(f"{source}: {strange[0]!r} in it is not a plain file; put the file itself there")
     return tuple(one.name for one in found)
 
 
