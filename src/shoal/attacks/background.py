@@ -20,6 +20,7 @@ from shoal.kernels.audit.assignments import keep_open, open_values
 from shoal.numbers import Bools, Codes, Ints, whole_number
 from shoal.records.buckets import Buckets
 from shoal.records.knowledge import Rules, covers
+from shoal.showing import fields_of
 
 
 @dataclass(frozen=True)
@@ -75,15 +76,9 @@ class BackgroundAttack:
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            "l": self.l,
-            "rows": self.rows,
-            "buckets": self.buckets,
-            "rules": self.rules,
-            "crossed_out": self.crossed_out,
-            "narrowed": self.narrowed,
+            **fields_of(self, "l", "rows", "buckets", "rules", "crossed_out", "narrowed"),
             "narrowed_share": self.share,
-            "certain": self.certain,
-            "contradicted": self.contradicted,
+            **fields_of(self, "certain", "contradicted"),
             "by_values": list(self.by_values),
             "examples": [str(example) for example in self.examples],
         }

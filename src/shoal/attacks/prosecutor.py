@@ -18,6 +18,7 @@ from shoal.kernels.audit.least_supports import least_supports
 from shoal.numbers import Floats, Ints, whole_number
 from shoal.records.baskets import Baskets
 from shoal.records.records import Records, row_classes
+from shoal.showing import fields_of
 
 
 @dataclass(frozen=True)
@@ -40,14 +41,7 @@ class ProsecutorRisk:
         return self.over / self.rows if self.rows else 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "rows": self.rows,
-            "over": self.over,
-            "share_over": self.share_over,
-            "unique": self.unique,
-            "highest": self.highest,
-            "average": self.average,
-        }
+        return fields_of(self, "rows", "over", "share_over", "unique", "highest", "average")
 
 
 def crowds(data: Records | Baskets, *, items: bool = True) -> tuple[Ints, Ints]:

@@ -22,7 +22,7 @@ from shoal.records.formats.folders import beside, entries_of, export_files
 from shoal.records.storage.streams import display_name, reading_errors
 from shoal.records.stores.remote import is_elsewhere
 from shoal.release import audit, verify
-from shoal.showing import watching
+from shoal.showing import fields_of, watching
 
 BROKEN, UNUSABLE = 3, 2
 FORMS = (".json", ".html", ".pdf")
@@ -83,16 +83,8 @@ class Inspected:
         return not self.problems
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "file": self.file,
-            "check": self.check,
-            "passes": self.passes,
-            "guarantee": self.guarantee,
-            "checked": self.checked,
-            "violations": self.violations,
-            "certificate": self.certificate,
-            "problems": [{"kind": problem.kind, "says": problem.says} for problem in self.problems],
-        }
+        facts = fields_of(self, "file", "check", "passes", "guarantee", "checked", "violations", "certificate")
+        return facts | {"problems": [{"kind": problem.kind, "says": problem.says} for problem in self.problems]}
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from scipy import sparse
 from shoal.hierarchy.meanings import TokenMeanings
 from shoal.numbers import Bools, Floats, Ints
 from shoal.records.baskets import Baskets
+from shoal.showing import fields_of
 
 TOP = 100
 MIN_CONFIDENCE = 0.2
@@ -84,11 +85,7 @@ class RuleErrors:
     def to_dict(self) -> dict[str, Any]:
         """The two identification errors are shares of the original's rules; None where it has no rule to compare with."""
         return {
-            "min_support": self.min_support,
-            "min_confidence": self.min_confidence,
-            "rules": self.rules,
-            "confidence_error": self.confidence_error,
-            "shown": self.shown,
+            **fields_of(self, "min_support", "min_confidence", "rules", "confidence_error", "shown"),
             "missed": self.missed / self.rules if self.rules else 0.0,
             "extra": self.extra / self.rules if self.rules else (None if self.extra else 0.0),
         }
