@@ -115,8 +115,10 @@ def known_spot(
 def still_to_try(spots: Sequence[Spot], kept: Sequence[Mapping[str, Any] | None]) -> list[tuple[str, int]]:
     """(how far, which point), in the order in which they are tried; `kept` are the estimates that there are."""
     open_ones = [i for i, spot in enumerate(spots) if spot.how != "run" and not spot.why]
-    more = [i for i in open_ones if not (kept[i] or {"final": True}).get("final") and spots[i].how == "unknown"]
-    return [*(("first", i) for i in open_ones if kept[i] is None), *(("all", i) for i in more)]
+    unsure = [
+        i for i in open_ones if (had := kept[i]) is not None and not had.get("final") and spots[i].how == "unknown"
+    ]
+    return [*(("first", i) for i in open_ones if kept[i] is None), *(("all", i) for i in unsure)]
 
 
 class MapCard:
