@@ -22,7 +22,7 @@ def reconstruct(
         int | None,
         typer.Option(
             min=1,
-            help="The k of the promise: an item of a rest then stands in 1 to k - 1 records of its cluster, rather in few.",
+            help="The k of the promise: an item of a rest then stands in 1 to k - 1 records of its cluster, more likely in few.",
             show_default="in one record each",
         ),
     ] = None,

@@ -281,7 +281,7 @@ def _rules_lines(errors: RuleErrors) -> Iterator[Line]:
 def _rule_lines(name: str, form: str, figures: Mapping[str, Any]) -> Iterator[Line]:
     if figures["rules"]:
         yield name, f"{figures['missed']:.1%}", f"of {figures['rules']:,} rules {form} are missed"
-        yield "", f"{figures['extra']:.1%}", "as many are shown that are none"
+        yield "", f"{figures['extra']:.1%}", "as many are shown that the original does not have"
         yield "", f"{figures['confidence_error']:.2%}", "off, their confidence on average"
 
 

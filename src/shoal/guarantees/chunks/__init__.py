@@ -348,7 +348,7 @@ def _check_rests(labels: tuple[str, ...], rests: npt.NDArray[np.intp], leaves: I
     if (rests != wanted).any():
         cluster = labels[int(np.argmax(rests != wanted))]
         raise InputError(
-            f"cluster {cluster}: every cluster without parts has one row {REST!r}, be it empty, and a joined one none; correct it"
+            f"cluster {cluster}: every cluster without parts has one row {REST!r}, even an empty one, and a joined one has none; correct it"
         )
 
 
