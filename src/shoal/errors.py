@@ -214,6 +214,11 @@ def number_of(count: int, one: str, many: str | None = None) -> str:
     return f"{count:,} {one if count == 1 else many or f'{one}s'}"
 
 
+def visible(text: str) -> str:
+    """The text on one line, with characters that would steer a terminal or a page spelled out."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
 def check_rows(rows: int, guarantee: Any) -> None:
     """Raises where there are fewer rows than have to be alike."""
     if rows < guarantee.k:

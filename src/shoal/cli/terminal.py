@@ -19,7 +19,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TextIO
 
-from shoal.errors import Message, PromiseWarning, render
+from shoal.errors import Message, PromiseWarning, render, visible
 from shoal.options import OPTIONS
 from shoal.passwords import without_passwords
 
@@ -41,8 +41,7 @@ _NOT_ASCII = re.compile(r"[^\x00-\x7e]")
 
 def printable(text: str) -> str:
     """The text on one line, with control characters spelled out; a note in words of the command line."""
-    text = render(text, on_command_line, show_values=values_shown(sys.stdout))
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return visible(render(text, on_command_line, show_values=values_shown(sys.stdout)))
 
 
 def show_notes(notes: Iterable[str], out: Console) -> None:

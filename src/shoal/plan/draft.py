@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 import yaml
 
 from shoal.algorithms import ALGORITHMS
-from shoal.errors import InputError, option
+from shoal.errors import InputError, number_of, option, visible
 from shoal.hierarchy.kinds.recognition import recognise, recognised_kind
 from shoal.plan import relative_path
 from shoal.records.assemble import is_list
@@ -449,7 +449,7 @@ def _guess(look: Look) -> Guess:
     if look.lists:
         return Guess(look.name, "items", "its cells are lists")
     if not look.filled:
-        return Guess(look.name, None, f"nothing in the first {_rows(look.rows)} tells what it holds")
+        return Guess(look.name, None, f"nothing in the first {number_of(look.rows, 'row')} tells what it holds")
     if is_number(look.name) or _DATE.fullmatch(look.name):
         return Guess(look.name, None, "its name reads like a value: is the first line of the file a header?")
     if (found := _as_sets(look, said)) is not None:
@@ -491,11 +491,7 @@ def _guess(look: Look) -> Guess:
 
 
 def _counted(look: Look) -> str:
-    return f" ({look.distinct:,} different values in {_rows(look.filled)})"
-
-
-def _rows(count: int) -> str:
-    return "1 row" if count == 1 else f"{count:,} rows"
+    return f" ({look.distinct:,} different values in {number_of(look.filled, 'row')})"
 
 
 def _as_sets(look: Look, said: set[str]) -> Guess | None:
@@ -574,7 +570,7 @@ def draft_yaml(found: Draft, *, folder: str = "") -> str:
     unsaved = f"  # {found.path} has none: save it, and name the file here" if found.is_in_memory else ""
     looked = f"all {found.rows:,}" if found.complete else f"the first {found.rows:,}"
     lines = [
-        f"# A draft for {_comment(display_name(found.path if found.is_in_memory else path))}. Read it, decide what is left open, then:",
+        f"# A draft for {visible(display_name(found.path if found.is_in_memory else path))}. Read it, decide what is left open, then:",
         "#   shoal run PLAN --check    reads the data and checks the plan; writes nothing",
         "#   shoal run PLAN            writes the release and its certificate",
         "version: 1",
@@ -602,7 +598,7 @@ def _column_line(guess: Guess) -> str:
     role = f" {guess.role}" if guess.role else ""
     question = "" if guess.role else "OPEN: "
     kind = f"; read as {guess.kind}" if guess.kind is not None and guess.role in ("quasi", None) else ""
-    return f"  {_scalar(guess.name)}:{role}  # {question}{_comment(guess.reason)}{kind}"
+    return f"  {_scalar(guess.name)}:{role}  # {question}{visible(guess.reason)}{kind}"
 
 
 def _kind(guess: Guess) -> dict[str, Any]:
@@ -671,7 +667,3 @@ def _scalar(text: str) -> str:
     if not text.isprintable():
         return yaml.safe_dump(text, default_style='"', width=10**9).strip()
     return yaml.safe_dump(text, allow_unicode=True, width=10**9).removesuffix("...\n").strip()
-
-
-def _comment(text: str) -> str:
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
