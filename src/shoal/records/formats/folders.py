@@ -85,7 +85,7 @@ def data_files(entries: Iterable[Entry], source: str) -> tuple[str, ...]:
                 f"{source}: there is a folder in it, {entry.name!r}; give a folder that holds nothing but Parquet files"
             )
         if entry.kind != "file":
-            what = "a link" if entry.kind == "link" else "no plain file"
+            what = "a link" if entry.kind == "link" else "not a plain file"
             raise InputError(f"{source}: {entry.name!r} in it is {what}; put the file itself there")
     if not seen:
         raise InputError(f"{source}: it is a folder without Parquet files; name a file, or a folder that has some")
