@@ -325,6 +325,10 @@ def _value(default: Any) -> str:
     return shown if len(shown) < 40 else "..."
 
 
+_ARRAYS = {"Ints": "int64", "Codes": "int32", "Floats": "float64", "Bools": "bool_"}
+"""What `shoal.numbers` calls arrays."""
+
+
 def _type(annotation: Any) -> str:
     if annotation is inspect.Parameter.empty:
         return ""
@@ -333,6 +337,8 @@ def _type(annotation: Any) -> str:
         return ""
     text = re.sub(r"\b(?:collections\.abc|typing|npt|np|numpy\.typing|os|shoal(?:\.\w+)*)\.(?=[A-Z])", "", text)
     text = re.sub(r"\bForwardRef\('([^']*)'[^)]*\)", r"\1", text)
+    for name, kind in _ARRAYS.items():
+        text = re.sub(rf"\b{name}\b", f"NDArray[np.{kind}]", text)
     text = text.replace("PathLike[str]", "Path").replace("str | Path", "path")
     return "" if text in ("Any", "dict[str, Any]") else text.replace(" | ", " or ")
 

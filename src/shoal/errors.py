@@ -214,6 +214,19 @@ def number_of(count: int, one: str, many: str | None = None) -> str:
     return f"{count:,} {one if count == 1 else many or f'{one}s'}"
 
 
+def visible(text: str) -> str:
+    """The text on one line, with characters that would steer a terminal or a page spelled out."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def check_rows(rows: int, guarantee: Any) -> None:
+    """Raises where there are fewer rows than have to be alike."""
+    if rows < guarantee.k:
+        raise Unreachable(
+            f"{guarantee} cannot be reached: k = {guarantee.k:,}, but there {only_so_many(rows, 'row')}; choose a smaller k"
+        )
+
+
 def only_so_many(count: int, one: str) -> str:
     """What goes on after `there`: `is only 1 row`, `are only 12 rows`."""
     return f"{'is' if count == 1 else 'are'} only {number_of(count, one)}"

@@ -1,4 +1,4 @@
-"""Numbers that a user gives: which are possible, and how large they may be.
+"""Numbers: which a user may give, and how large they may be; and what arrays of them are called.
 
 k, l and m may be of any size: more than there are rows, or items in a row, asks for as much as there is. What is done so many times, or
 takes room for each, has a largest value, so that a slip of the keyboard is a sentence and not an hour.
@@ -11,9 +11,16 @@ import warnings
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from shoal.errors import InputError, PromiseWarning
 from shoal.options import LONGEST, OPTIONS, Seconds, Share, Whole
+
+Ints = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.int32]
+"""Items, nodes, values or classes, by their numbers."""
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
 
 MOST = {name: row.kind.most for name, row in OPTIONS.items() if isinstance(row.kind, Whole)} | {
     "queries": 1_000_000,

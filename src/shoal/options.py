@@ -183,11 +183,7 @@ class Reading(TypedDict, total=False):
     keep: Annotated[
         Columns | None,
         Option(
-            READING,
-            Texts(),
-            "Columns to publish as they are; may be repeated.",
-            "COL,COL",
-            place=("the role keep",),
+            READING, Texts(), "Columns to publish as they are; may be repeated.", "COL,COL", place=("the role keep",)
         ),
     ]
     numeric: Annotated[
@@ -335,8 +331,7 @@ class Keywords(Auditing, total=False):
     """The keywords of `shoal.anonymize`: all options but those of the promise, which a guarantee holds."""
 
     unknown: Annotated[
-        str | None,
-        Option(TREE, Choice(("root",)), "root: hang items that the hierarchy lacks under its root.", "root"),
+        str | None, Option(TREE, Choice(("root",)), "root: hang items that the hierarchy lacks under its root.", "root")
     ]
     algorithm: Annotated[
         str | None,
@@ -626,12 +621,7 @@ class Keywords(Auditing, total=False):
     ]
     keep_order: Annotated[
         bool,
-        Option(
-            WRITING,
-            Switch(),
-            "Do not shuffle the rows. Their order can give people away.",
-            place=("keep_order",),
-        ),
+        Option(WRITING, Switch(), "Do not shuffle the rows. Their order can give people away.", place=("keep_order",)),
     ]
 
 

@@ -66,7 +66,7 @@ class Answer:
     error: ShoalError | Crash | None = None
 
 
-class GivenUp(Exception):  # noqa: N818 - it is no error
+class GivenUp(Exception):  # noqa: N818 - it is not an error
     """Nobody waits for this request any more."""
 
 

@@ -12,7 +12,6 @@ import json
 import os
 import shutil
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -28,6 +27,7 @@ from shoal.errors import InputError, Message, near_miss, option
 from shoal.guarantees.registry import roles_for
 from shoal.hierarchy.spec import is_made, near_form
 from shoal.limits import limited_inputs
+from shoal.options import File as Path
 from shoal.options import Place
 from shoal.plan.model import Plan
 from shoal.plan.places import short_form
@@ -47,6 +47,7 @@ from shoal.records.storage.publication import (
     check_apart,
     check_targets,
     display_name,
+    passing_folder,
     writing_errors,
 )
 from shoal.records.stores.remote import has_scheme, is_remote, remote_of
@@ -57,7 +58,6 @@ from shoal.series.ledger import write_ledger
 if TYPE_CHECKING:
     from shoal.release import Release
 
-Path = str | os.PathLike[str]
 
 _ENDINGS = {"long": "csv"}
 """How names of formats end that are not called by their ending."""
@@ -428,7 +428,7 @@ def _read_again(release: Release, path: Any, layout: Layout) -> tuple[dict[str, 
     """What each published token is called in the written file or table, and what a reader of it must be told, if anything.
 
     Raises unless the file holds exactly the rows that passed the audit. A token of which every occurrence was deleted is not
-    among them. What was written here is no stranger's: it may be as large as it is.
+    among them. What was written here is not a stranger's: it may be as large as it is.
     """
     sets = Records.of(release.published).items
     names = () if sets is None else sets.vocabulary
@@ -503,12 +503,7 @@ def _passing_through() -> Iterator[StagedFile]:
 
     Where the system lets an open file be read without a name, it has none, and goes away with the process, however that ends.
     """
-    try:
-        folder = tempfile.mkdtemp(prefix="shoal-")
-    except OSError as error:
-        raise InputError(
-            f"there is no temporary folder to check the data in ({error.strerror}); name one in TMPDIR"
-        ) from None
+    folder = passing_folder()
     with contextlib.ExitStack() as stack:
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
         file = StagedFile(os.path.join(folder, "data"), os.path.join(folder, "data"))

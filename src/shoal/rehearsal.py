@@ -25,6 +25,7 @@ from shoal.plan.model import Plan
 from shoal.plan.places import sentence
 from shoal.publish import check_files, check_hash
 from shoal.release import Read, read_for
+from shoal.showing import fields_of
 
 if TYPE_CHECKING:
     from shoal.algorithms.recoding import Progress
@@ -80,12 +81,7 @@ class Checked:
             "plan": self.plan.origin.name,
             "plan_sha256": self.plan.origin.sha256,
             "input": self.plan.input.path,
-            "input_sha256": self.input_sha256,
-            "guarantee": self.guarantee,
-            "algorithm": self.algorithm,
-            "rows": self.rows,
-            "items": self.items,
-            "occurrences": self.occurrences,
+            **fields_of(self, "input_sha256", "guarantee", "algorithm", "rows", "items", "occurrences"),
             "columns": dict(self.columns),
             "hierarchies": dict(self.hierarchies),
             "estimate": self.estimate.to_dict(),

@@ -32,6 +32,7 @@ from shoal.models import Outcome, Proposal, Roles, model_of, with_knowledge
 from shoal.models.km import resolve_hierarchy
 from shoal.numbers import whole_number
 from shoal.options import KEYWORDS, Auditing, Keywords, Reading, check_keywords, signature_of
+from shoal.options import File as Path
 from shoal.plan.ask import plan_from
 from shoal.plan.model import Plan
 from shoal.plan.parse import read_plan
@@ -59,19 +60,9 @@ if TYPE_CHECKING:
     from shoal.series.turns import Turn
 
 __all__ = [
-    "Release",
-    "Targets",
-    "Written",
-    "anonymize",
-    "audit",
-    "resolve_hierarchy",
-    "run",
-    "shuffle",
-    "stack",
-    "verify",
-]
+    "Release", "Targets", "Written", "anonymize", "audit", "resolve_hierarchy", "run", "shuffle", "stack", "verify",
+]  # fmt: skip
 
-Path = str | os.PathLike[str]
 
 SECRET_SHOWN = (
     "the address holds a password, which the list of processes and the history of the shell may show; "
@@ -126,11 +117,7 @@ def run(
 
 
 def anonymize(
-    data: Any,
-    guarantee: Guarantee,
-    *,
-    progress: Progress | bool | None = None,
-    **keywords: Unpack[Keywords],
+    data: Any, guarantee: Guarantee, *, progress: Progress | bool | None = None, **keywords: Unpack[Keywords]
 ) -> Release:
     """The release of `data` (a path, `-`, an address of a database, Baskets, Records, a data frame, rows) that keeps the guarantee.
 
@@ -334,7 +321,7 @@ def stack(
         **reading: How they are read, as for `shoal.read`.
 
     Raises:
-        InputError: The ledger, or a file, is not usable, or a file is no batch of the series.
+        InputError: The ledger, or a file, is not usable, or a file is not a batch of the series.
 
     >>> import shoal
     >>> rows = [["milk", "bread"], ["milk", "bread"], ["milk", "gin"], ["milk", "gin"]]
@@ -391,7 +378,7 @@ def audit(
         yes_or_no: Stop at the first breach, which is all that a pipeline needs.
 
     Raises:
-        InputError: The data or an option is not usable. That a promise does not hold is no error: see `Audit.require`.
+        InputError: The data or an option is not usable. That a promise does not hold is not an error: see `Audit.require`.
 
     >>> import shoal
     >>> verdict = shoal.audit([["milk"], ["milk"], ["gin"]], shoal.KmAnonymity(k=2, m=1))
@@ -491,7 +478,7 @@ def verify(
         original: The raw input, which the owner alone has.
 
     Raises:
-        InputError: A file is not there, or is no certificate. That something is not as stated is no error: the result says so.
+        InputError: A file is not there, or is not a certificate. That something is not as stated is not an error: the result says so.
 
     >>> import shoal
     >>> rows = [["milk", "bread"], ["milk", "bread"], ["milk"], ["milk"]]

@@ -1,4 +1,4 @@
-"""How results show themselves: as HTML in notebooks, as plots, as a line of progress. Drawn by whoever is above (`shoal.drawing`).
+"""How results show themselves: in JSON, as HTML in notebooks, as plots, as a line of progress. Drawn by whoever is above (`shoal.drawing`).
 
 Nouns of every room are shown, and the audit must import none that draws: so the drawing is looked up by name, when somebody looks.
 """
@@ -20,6 +20,11 @@ log.addHandler(logging.NullHandler())
 
 _EVERY = 0.2
 """Seconds between two lines of progress."""
+
+
+def fields_of(thing: object, *names: str) -> dict[str, Any]:
+    """These of its fields, as JSON has them."""
+    return {name: getattr(thing, name) for name in names}
 
 
 class Shown:

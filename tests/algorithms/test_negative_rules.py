@@ -220,7 +220,7 @@ def test_many_values_and_more_words_of_bits_than_one():
         ({"min_exp": 0.5, "max_length": 0}, "max_length"),
         ({"min_exp": 0.5, "fuzzy": {"sex": 2.0}}, "not numeric"),
         ({"min_exp": 0.5, "fuzzy": {"age": -1.0}}, "greater than 0"),
-        ({"min_exp": 0.5, "fuzzy": {"disease": 1.0}}, "no quasi column"),
+        ({"min_exp": 0.5, "fuzzy": {"disease": 1.0}}, "not a quasi column"),
     ],
 )
 def test_wrong_parameters_are_refused(options, words):
@@ -287,8 +287,8 @@ def test_striking_a_rule_leaves_the_more_special_ones():
         ('{"if": {"sex": 1}, "never": "Flu"}', '"if" must give'),
         ('{"if": {"sex": "M"}}', '"never" must give'),
         ('{"if": {"sex": "M"}, "never": "Cold"}', "no value of 'disease'"),
-        ('{"if": {"sexx": "M"}, "never": "Flu"}', "what is no quasi column"),
-        ('{"if": {"sex": "X"}, "never": "Flu"}', "no value or category of it"),
+        ('{"if": {"sexx": "M"}, "never": "Flu"}', "what is not a quasi column"),
+        ('{"if": {"sex": "X"}, "never": "Flu"}', "not a value or category of it"),
         ('{"if": {"sex": "*"}, "never": "Flu"}', "is the root of its hierarchy"),
         ('{"if": {"sex": "M"}, "never": "Flu", "strike": "yes"}', "true or false"),
         ('{"if": {"sex": "M"}, "never": "Flu", "support": "many"}', "number of rows"),

@@ -126,9 +126,9 @@ def test_what_a_missing_sensitive_value_is_can_be_said_where_it_counts():
     promises.choose_model(document, "table", {})
     promises.turn(document, "l", 2)
     assert promises.counts_missing(document)
-    assert promises.guarantee_of(document).missing == promises.missing_of(document) == "unknown"
+    assert promises.guarantee_of(document).missing == "unknown"
     assert "missing ones not counted" in promises.guarantee_of(document).promise()[1]
-    promises.read_missing(document, "value")
+    promises.set_word(document, "missing", "value")
     assert plan_of(document).guarantee.missing == promises.guarantee_of(document).missing == "value"
     assert "a missing value counted as one of them" in promises.guarantee_of(document).promise()[1]
     promises.turn(document, "l", 1)
@@ -136,12 +136,12 @@ def test_what_a_missing_sensitive_value_is_can_be_said_where_it_counts():
     assert "missing" not in document["guarantee"]
     plan_of(document)
     promises.choose_model(document, "diversity", {})
-    promises.read_missing(document, "value")
+    promises.set_word(document, "missing", "value")
     assert promises.guarantee_of(document).missing == "value"
-    promises.read_missing(document, "unknown")
+    promises.set_word(document, "missing", "")
     assert "missing" not in document["guarantee"]
     promises.choose_model(document, "table", {})
-    assert promises.missing_of(document) == "unknown"
+    assert promises.guarantee_of(document).missing == "unknown"
 
 
 def test_knobs_stay_within_what_plans_allow():

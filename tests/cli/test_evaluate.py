@@ -103,7 +103,7 @@ def test_a_table_without_items_has_no_words_about_items(tmp_path, monkeypatch, r
     [
         (["raw.csv", "public.csv"], "give the hierarchy or the rules"),
         (["nowhere.csv", "public.csv"], "no such file"),
-        (["raw.csv", "public.csv", "--hierarchy", "tree.csv", "--rules", "tree.csv"], "no header of a rules file"),
+        (["raw.csv", "public.csv", "--hierarchy", "tree.csv", "--rules", "tree.csv"], "not the header of a rules file"),
         (["raw.csv", "public.csv", "--hierarchy", "tree.csv", "--workload", "raw.csv"], "line 1 is not JSON"),
         (["raw.csv", "public.csv", "--quasi", "age"], "no column 'age' for --quasi"),
         (["raw.csv", "public.csv", "--m", "0"], "m must be a whole number"),

@@ -81,7 +81,7 @@ def test_a_part_of_the_limits_is_named_on_the_page(shop):
     assert ["What the owner acknowledges" in page for page in pages] == [False, True, True]
     assert "has read these of the limits" in pages[1]
     assert "has read all of these limits" in pages[2]
-    with pytest.raises(InputError, match="no limit of this certificate"):
+    with pytest.raises(InputError, match="not a limit of this certificate"):
         acknowledge(content, ["All is well."])
 
 

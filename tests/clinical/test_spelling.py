@@ -203,7 +203,7 @@ def test_numbers_are_no_formulas_however_they_are_spelled(form):
     ("asked", "says"),
     [
         ({"spelling": {"preis": "dot"}}, "preis"),
-        ({"spelling": {"ort": "comma"}, "drop": ("ort",), "quasi": ("preis", "tag")}, "no column that is quasi"),
+        ({"spelling": {"ort": "comma"}, "drop": ("ort",), "quasi": ("preis", "tag")}, "not a column that is quasi"),
         ({"spelling": {"preis": "comma"}, "hierarchy": {"preis": "tree.csv"}}, "names values as they stand"),
     ],
 )

@@ -210,7 +210,7 @@ def test_a_table_needs_a_certificate_with_a_name(server, visits):
     [
         ("nowhere.public", "there is no schema 'nowhere'"),
         ("v" * 64, "longer than 63 bytes"),
-        ("{0}_view", "no ordinary table"),
+        ("{0}_view", "not an ordinary table"),
     ],
 )
 def test_targets_that_cannot_be_are_refused_before_the_work(server, visits, ask, table, says):

@@ -370,7 +370,7 @@ def test_files_that_are_no_workload_and_no_rules(tmp_path):
     path.write_bytes(b"\n")
     with pytest.raises(InputError, match="holds no query"):
         workload_file(path)
-    with pytest.raises(InputError, match="line 1 is no header of a rules file"):
+    with pytest.raises(InputError, match="line 1 is not the header of a rules file"):
         rules_file(path)
     path.write_bytes(b"ok\n\xff\xfe\n")
     with pytest.raises(InputError, match="line 2 is not UTF-8"):

@@ -175,5 +175,5 @@ def test_what_has_no_meaning_is_refused(facts, said):
 def test_columns_that_are_not_there_are_refused():
     with pytest.raises(InputError, match=r"t = 0\.1, but no column is sensitive"):
         TableAnonymity(2, t=0.1).audit(table([0, 0]))
-    with pytest.raises(InputError, match="'pay' is no sensitive column"):
+    with pytest.raises(InputError, match="'pay' is not a sensitive column"):
         TableAnonymity(2, t=0.1, distance={"pay": "equal"}).audit(table([0, 0], ill=["a", "b"]))

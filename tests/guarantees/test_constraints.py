@@ -132,8 +132,8 @@ def test_a_policy_is_what_it_says_in_any_order():
         ({"protect": [{"all": "two", "of": ["a"]}]}, "all is a whole number"),
         ({"protect": [{"any": 2}]}, "what stands in braces"),
         ({"protect": [[str(n) for n in range(61)]]}, "it protects a set of 61 items"),
-        ({"protects": [["a"]]}, "'protects' is no key of a policy"),
-        ([["a"]], "it is no policy"),
+        ({"protects": [["a"]]}, "'protects' is not a key of a policy"),
+        ([["a"]], "it is not a policy"),
     ],
 )
 def test_what_is_no_policy_is_refused_without_its_items(given, says):

@@ -176,7 +176,7 @@ def test_several_systems_in_one_column_by_prefix(folder, run):
     [
         ("build icd10cm -o t.csv", "name icd10cm_order_YEAR.txt"),
         ("build icd10cm nowhere.txt -o t.csv", "cannot be read"),
-        ("build icd10cm atc.csv -o t.csv", "line 1: it is no line of an order file"),
+        ("build icd10cm atc.csv -o t.csv", "line 1: it is not a line of an order file"),
         ("build icd9cm atc.csv -o t.csv", "line 1: it does not begin with a code"),
         ("build atc order.txt -o t.csv", "it holds no ATC codes"),
         ("build icd10cm order.txt tabular.xml -o t.csv", "built from one file"),

@@ -228,7 +228,7 @@ def test_nothing_to_mine_is_nothing_found():
         ({"min_support": 1.5}, "min_support"),
         ({"min_conviction": -1.0}, "min_conviction"),
         ({"max_length": 0}, "max_length"),
-        ({"hierarchies": {"disease": flat_tree(["x"])}}, "no quasi column"),
+        ({"hierarchies": {"disease": flat_tree(["x"])}}, "not a quasi column"),
         ({"hierarchies": {"sex": flat_tree(["x", "y"])}}, "column 'sex'"),
     ],
 )

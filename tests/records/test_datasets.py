@@ -230,7 +230,7 @@ def test_folder_that_cannot_be_written_is_no_traceback(
 ) -> None:
     published_at(publisher + "tiny_set.dat", monkeypatch, tiny)
     (tmp_path / "file").write_text("not a folder")
-    with pytest.raises(InputError, match="is no folder that tiny-set can be downloaded into"):
+    with pytest.raises(InputError, match="is not a folder that tiny-set can be downloaded into"):
         get("tiny-set", tmp_path / "file")
 
 

@@ -110,7 +110,7 @@ def test_a_link_is_refused_wherever_it_leads(folder, tmp_path):
 
 def test_what_is_no_plain_file_is_refused(folder):
     os.mkfifo(folder / "pipe")
-    assert "is no plain file" in refusal(folder)
+    assert "is not a plain file" in refusal(folder)
 
 
 @pytest.mark.parametrize("name", ["year=2020", "more"])

@@ -73,7 +73,7 @@ def test_groups_can_be_the_nodes_of_a_level():
         ("protect: [[gin]]\ngeneralize: {hierarchy: tree.csv}\n", "a list of groups, or hierarchy: FILE and level"),
         ("protect: [[gin]]\ngeneralize: {hierarchy: none.csv, level: 1}\n", "none.csv cannot be read"),
         ("protect: [[gin]]\nprotect: [[rum]]\n", "stands there twice"),
-        ("gin", "it is no policy"),
+        ("gin", "it is not a policy"),
         ("protect: 5\n", "protect is a list"),
     ],
 )

@@ -328,7 +328,7 @@ def test_a_release_is_audited_as_it_is(release):
 def test_what_is_no_data_is_refused_in_a_sentence():
     with pytest.raises(shoal.InputError, match="None"):
         shoal.anonymize(None, shoal.KmAnonymity(2, 2))
-    with pytest.raises(shoal.InputError, match="no columns of one length"):
+    with pytest.raises(shoal.InputError, match="not columns of one length"):
         shoal.anonymize({"items": [["a"], 5]}, shoal.KmAnonymity(2, 2))
     release, closed = shoal.anonymize(SETS, shoal.KmAnonymity(2, 2)), io.BytesIO()
     closed.close()

@@ -86,7 +86,7 @@ def test_the_certificate_says_so_and_verifies(stays):
 @pytest.mark.parametrize(
     ("shift", "why"),
     [
-        ({"sex": 3}, "no dates in figures"),
+        ({"sex": 3}, "not dates in figures"),
         ({"ward": 3}, "no such quasi or kept column"),
         ({"came": 0.5}, "whole number"),
         ({"came": -1}, "shift"),

@@ -71,7 +71,7 @@ def test_every_flipped_byte_is_noticed(ledger):
 def test_other_files_are_no_ledgers(content):
     with open("ledger.json", "wb") as file:
         file.write(content)
-    with pytest.raises(InputError, match="it is no ledger"):
+    with pytest.raises(InputError, match="it is not the ledger of a series"):
         read_ledger("ledger.json")
 
 

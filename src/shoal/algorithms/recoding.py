@@ -14,13 +14,12 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.errors import InputError, option
 from shoal.hierarchy.cut import Cut
 from shoal.hierarchy.tree import Hierarchy
 from shoal.kernels.itemsets.prefixes import laid_out, moved_together
-from shoal.numbers import seconds, share, whole_number
+from shoal.numbers import Codes, Ints, seconds, share, whole_number
 from shoal.ordering import natural_order
 from shoal.price.levels import PRICES
 from shoal.records.baskets import Baskets
@@ -98,8 +97,8 @@ class Options:
 class Deletions:
     """Single occurrences that are left out: in row `row[i]`, what would be published as node `node[i]`."""
 
-    row: npt.NDArray[np.int64]
-    node: npt.NDArray[np.int32]
+    row: Ints
+    node: Codes
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -130,7 +129,7 @@ class Recoding(Outcome):
     """Single occurrences that are left out besides; they speak of the rows of the baskets that were recoded."""
 
     @cached_property
-    def node(self) -> npt.NDArray[np.int32]:
+    def node(self) -> Codes:
         """The node each original item is published as, -1 for a dropped one."""
         return self.cut.lowest().node[self.cut.hierarchy.leaves_of(self.vocabulary)]
 
@@ -148,7 +147,7 @@ class Recoding(Outcome):
             return published
         return _without(published, self.deletions.row, token_of[self.deletions.node])
 
-    def deletions_by_leaf(self, baskets: Baskets) -> npt.NDArray[np.int64]:
+    def deletions_by_leaf(self, baskets: Baskets) -> Ints:
         """Per leaf, the original occurrences whose token does not stand in their transaction because of single deletions."""
         leaf = self.cut.hierarchy.leaves_of(self.vocabulary)
         gone = np.zeros(0, np.int64)
@@ -190,7 +189,7 @@ class LocalRecoding(Outcome):
     """
 
     hierarchy: Hierarchy
-    node: npt.NDArray[np.int32]
+    node: Codes
     vocabulary: tuple[str, ...]
     """The original items it recodes."""
 
@@ -223,7 +222,7 @@ class LocalRecoding(Outcome):
         share = gone / np.maximum(1, baskets.supports())
         return {self.vocabulary[i]: float(share[i]) for i in stands[gone[stands] > 0].tolist()}
 
-    def counts(self, baskets: Baskets) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def counts(self, baskets: Baskets) -> tuple[Ints, Ints, Ints]:
         """(items, nodes, occurrences): how often each item is published as each node, by item, -1 (left out) and the lowest first."""
         self._check(baskets)
         n = self.hierarchy.n_nodes + 1
@@ -236,12 +235,18 @@ class LocalRecoding(Outcome):
         for item, node, rows in zip(*(column.tolist() for column in self.counts(baskets)), strict=True):
             yield self.vocabulary[item], names[node] if node >= 0 else "", rows
 
+    def rule_lines(self, baskets: Baskets, written: Callable[[str], str]) -> Iterator[tuple[str, ...]]:
+        """The same as the rules file has it; `written` says what a token is called in the published file."""
+        yield "item", "published", "rows"
+        for item, token, rows in self.rules(baskets):
+            yield item, written(token), str(rows)
+
     def _check(self, baskets: Baskets) -> None:
         if len(baskets.items) != len(self.node) or baskets.vocabulary != self.vocabulary:
             raise InputError("a local recoding speaks of the rows that it was made for; it cannot be applied to others")
 
 
-def _without(baskets: Baskets, row: npt.NDArray[np.int64], token: npt.NDArray[np.int32]) -> Baskets:
+def _without(baskets: Baskets, row: Ints, token: Codes) -> Baskets:
     """The baskets without these occurrences, and without names that no longer occur."""
     n = len(baskets.vocabulary)
     rows = np.repeat(np.arange(len(baskets), dtype=np.int64), baskets.lengths)

@@ -16,17 +16,15 @@ from collections.abc import Collection, Sequence
 from functools import cached_property, lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.analysis.evidence import FLATTEN
 from shoal.analysis.gaps import Losses, gaps_of_share
 from shoal.hierarchy.meanings import TokenMeanings, token_meanings
 from shoal.kernels.measures.query_answers import likely_rows
 from shoal.loss.queries import Query, Trees, each_query, estimates, read_columns
+from shoal.numbers import Floats, Ints
 from shoal.records.baskets import Baskets
 from shoal.records.records import Records
-
-Floats = npt.NDArray[np.float64]
 
 ROUNDS = 20
 """Of expectation maximization."""
@@ -94,11 +92,11 @@ class _Reader:
         return np.where(self.single[token] | (share == 0), 1.0, guess)
 
     @cached_property
-    def _entries(self) -> npt.NDArray[np.int64]:
+    def _entries(self) -> Ints:
         """The entries of `meanings.members`, item by item, as `meanings.holders` has them."""
         return np.argsort(self.meanings.members, kind="stable")
 
-    def rows(self, items: Collection[str], group: npt.NDArray[np.int64], weight: Floats) -> float:
+    def rows(self, items: Collection[str], group: Ints, weight: Floats) -> float:
         """The sum over rows of the weight of their group times the chance that they hold these items."""
         alone = [self._alone(item) for item in sorted(items)]
         # As in `counts`: a row loses two items often by the same, and no set is in more rows than its items.
@@ -110,7 +108,7 @@ class _Reader:
         rows = self._likely((item,), self._everywhere, np.ones(1))
         return rows, 1.0 if item in self.sensitive else self.losses.times(rows)[0]
 
-    def _likely(self, items: Collection[str], group: npt.NDArray[np.int64], weight: Floats) -> float:
+    def _likely(self, items: Collection[str], group: Ints, weight: Floats) -> float:
         offsets, holders = self.meanings.holders
         covers = np.zeros(len(self.support), np.int64)
         chance = np.zeros((len(items), len(self.support)))
@@ -126,7 +124,7 @@ class _Reader:
         )
 
 
-def item_weights(meanings: TokenMeanings, support: npt.NDArray[np.int64]) -> Floats:
+def item_weights(meanings: TokenMeanings, support: Ints) -> Floats:
     """Per item, how much of the rows of a wider token it is likely to take."""
     item, token = meanings.members, meanings.owner
     wide = meanings.breadth[token] > 1

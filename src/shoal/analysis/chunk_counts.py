@@ -18,12 +18,9 @@ from functools import cached_property
 from math import sqrt
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.guarantees.chunks import Chunks
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from shoal.numbers import Floats, Ints
 
 LISTED, BESIDE = 2.0, 1.0
 """An item of a rest is taken to stand in x records with a chance of 1 / x to this power, by itself and beside other items: items that are

@@ -14,12 +14,12 @@ So a cluster with a single chunk and no rest loses nothing, and one whose chunks
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.analysis.chunk_counts import ChunkCounts
 from shoal.guarantees.chunks import Chunks
 from shoal.loss.common_pairs import common_pairs, share_kept
 from shoal.loss.worth import Worth
+from shoal.numbers import Floats
 from shoal.price.information import entropy_bits
 from shoal.records.baskets import Baskets
 
@@ -43,8 +43,7 @@ def chunk_worth(original: Baskets, chunks: Chunks, k: int | None = None) -> Wort
     )
     kept = share_kept(pairs, estimates)
     return Worth(
-        {"info": min(1.0, info)},
-        {"exact": subs.occurrences / total} | ({} if kept is None else {"pairs": kept}),
+        {"info": min(1.0, info)}, {"exact": subs.occurrences / total} | ({} if kept is None else {"pairs": kept})
     )
 
 
@@ -73,7 +72,7 @@ def _lost_bits(original: Baskets, chunks: Chunks) -> tuple[float, int]:
     return lost - float(largest.sum()), int(rest.sum())
 
 
-def _link_bits(chunks: Chunks) -> npt.NDArray[np.float64]:
+def _link_bits(chunks: Chunks) -> Floats:
     """Per chunk, what it would take to say whose each of its sub-records is."""
     subs = chunks.by_chunk
     kinds: dict[tuple[int, bytes], int] = {}
@@ -85,9 +84,7 @@ def _link_bits(chunks: Chunks) -> npt.NDArray[np.float64]:
     of_kind = np.array([place for place, _ in kinds], np.int64)
     times = np.array(list(kinds.values()), np.float64)
     none = sizes - np.bincount(chunks.place, minlength=len(sizes))
-    found: npt.NDArray[np.float64] = np.bincount(of_kind, times * np.log2(sizes[of_kind] / times), len(sizes)).astype(
-        float
-    )
+    found: Floats = np.bincount(of_kind, times * np.log2(sizes[of_kind] / times), len(sizes)).astype(float)
     with np.errstate(divide="ignore", invalid="ignore"):
         found += np.where(none > 0, none * np.log2(sizes / np.maximum(none, 1)), 0.0)
     return found

@@ -31,6 +31,7 @@ from shoal.hierarchy.files import read_hierarchy
 from shoal.hierarchy.tree import Hierarchy
 from shoal.loss.common_pairs import common_pairs
 from shoal.numbers import whole_number
+from shoal.options import File as Path
 from shoal.records.baskets import Baskets
 from shoal.records.source import load_sets
 
@@ -39,7 +40,6 @@ LESS, MORE = 0.5, 2.0
 """By how much an estimate of what stands in different chunks may be too high or too low."""
 MOST_ITEMS = 62
 """Of a set: each has a bit."""
-Path = str | os.PathLike[str]
 
 
 @dataclass(frozen=True)

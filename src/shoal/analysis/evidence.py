@@ -26,10 +26,8 @@ from shoal.errors import VALUES, InputError
 from shoal.hierarchy.tree import Hierarchy, count_of
 from shoal.kernels.measures.pair_counts import count_pairs
 from shoal.kernels.measures.ways_together import ways_together
+from shoal.numbers import Bools, Floats, Ints
 from shoal.records.baskets import Baskets
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 FLATTEN = 0.25
 """How much the weights of items follow how often they stand as themselves: 0 not at all, 1 in proportion."""
@@ -62,7 +60,7 @@ class Ways:
     """The lowest first."""
     of_row: npt.NDArray[np.unsignedinteger]
     """The number of its way; 0 for rows that have none of the tokens."""
-    held: npt.NDArray[np.bool_]
+    held: Bools
     """Per way, which of the tokens it is made of."""
 
 
@@ -113,7 +111,7 @@ class Evidence:
         return running[span[:, 1]] - running[span[:, 0]]
 
     @cached_property
-    def tells_apart(self) -> npt.NDArray[np.bool_]:
+    def tells_apart(self) -> Bools:
         """Per node, whether an item below it stands as itself anywhere: if none does, nothing says how its rows divide."""
         return self.tree.sums(self.support[: self.tree.n_leaves]) > 0
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.certificate.document import given_certificate
 from shoal.errors import InputError
+from shoal.numbers import Ints
 from shoal.numbers import share as checked_share
 
 BESIDES = 2
@@ -75,7 +75,7 @@ class Losses:
     """Gaps, over tokens that stand so often."""
 
     gaps: Gaps
-    support: npt.NDArray[np.int64]
+    support: Ints
     """Rows of each published token."""
 
     def times(self, q: float, token: str | None = None) -> tuple[float, float]:
@@ -90,7 +90,7 @@ class Losses:
         followed = float((self.support.astype(np.float64) ** gaps.share).sum())
         return 1 + total * q**gaps.share / followed / q, 1 + _odds(gaps.most) + BESIDES * most / len(self.support) / q
 
-    def occurrences(self, leaf_count: npt.NDArray[np.int64]) -> float:
+    def occurrences(self, leaf_count: Ints) -> float:
         """The most occurrences that can have been deleted. `leaf_count` is, per token, how many items it may stand for at once."""
         if self.gaps.occurrences is not None:
             return self.gaps.occurrences

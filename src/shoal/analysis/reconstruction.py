@@ -14,19 +14,16 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.analysis.chunk_counts import LISTED
 from shoal.analysis.gaps import k_of_certificate
 from shoal.errors import InputError, option
 from shoal.guarantees.chunks import COLUMNS, Chunks
-from shoal.numbers import whole_number
+from shoal.numbers import Ints, whole_number
 from shoal.records.baskets import Baskets
 from shoal.records.formats.peek import column_names
 from shoal.records.records import Records
 from shoal.records.source import Source, load_records
-
-Ints = npt.NDArray[np.int64]
 
 
 def is_in_chunks(data: Any, form: str | None = None) -> bool:

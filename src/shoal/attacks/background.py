@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.guarantees.diversity import counted_in, kinds_of_rows
 from shoal.guarantees.values.missing import UNKNOWN, Missing
 from shoal.kernels.audit.assignments import keep_open, open_values
-from shoal.numbers import whole_number
+from shoal.numbers import Bools, Codes, Ints, whole_number
 from shoal.records.buckets import Buckets
 from shoal.records.knowledge import Rules, covers
+from shoal.showing import fields_of
 
 
 @dataclass(frozen=True)
@@ -76,15 +76,9 @@ class BackgroundAttack:
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            "l": self.l,
-            "rows": self.rows,
-            "buckets": self.buckets,
-            "rules": self.rules,
-            "crossed_out": self.crossed_out,
-            "narrowed": self.narrowed,
+            **fields_of(self, "l", "rows", "buckets", "rules", "crossed_out", "narrowed"),
             "narrowed_share": self.share,
-            "certain": self.certain,
-            "contradicted": self.contradicted,
+            **fields_of(self, "certain", "contradicted"),
             "by_values": list(self.by_values),
             "examples": [str(example) for example in self.examples],
         }
@@ -129,13 +123,7 @@ def background_attack(
     )
 
 
-def _open(
-    published: Buckets,
-    bucket: npt.NDArray[np.int64],
-    kind_of: npt.NDArray[np.int64],
-    excluded: npt.NDArray[np.bool_],
-    counted: npt.NDArray[np.bool_],
-) -> npt.NDArray[np.int64]:
+def _open(published: Buckets, bucket: Ints, kind_of: Ints, excluded: Bools, counted: Bools) -> Ints:
     """Per group of rows, the values of its bucket that count and that the rules do not exclude for it."""
     lengths = np.diff(published.offsets)[bucket]
     owner = np.repeat(np.arange(len(bucket)), lengths)
@@ -145,14 +133,7 @@ def _open(
     return np.bincount(owner, open_to, minlength=len(bucket)).astype(np.int64)
 
 
-def _example(
-    published: Buckets,
-    rules: Rules,
-    kind: npt.NDArray[np.int32],
-    excluded: npt.NDArray[np.bool_],
-    counted: npt.NDArray[np.bool_],
-    row: int,
-) -> Narrowed:
+def _example(published: Buckets, rules: Rules, kind: Codes, excluded: Bools, counted: Bools, row: int) -> Narrowed:
     b = int(published.of_row[row])
     part = slice(published.offsets[b], published.offsets[b + 1])
     values = published.values[part]

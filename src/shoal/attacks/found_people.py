@@ -21,9 +21,8 @@ from shoal.attacks.known_sets import sets_of
 from shoal.attacks.row_owners import lines_above
 from shoal.errors import InputError
 from shoal.hierarchy.tree import Hierarchy
+from shoal.numbers import Bools, Ints
 from shoal.records.baskets import Baskets
-
-Ints = npt.NDArray[np.int64]
 
 MOST_BYTES = 4 << 30
 """Of the bitmaps of all facts."""
@@ -66,7 +65,7 @@ def _people_of_rows(
     return whose, n
 
 
-def _told_apart(marks: Sequence[npt.NDArray[np.bool_]], n: int) -> Ints:
+def _told_apart(marks: Sequence[Bools], n: int) -> Ints:
     """A number for each combination of marks."""
     code = np.zeros(n, np.int64)
     for marked in marks:

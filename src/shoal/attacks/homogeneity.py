@@ -12,16 +12,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.attacks.prosecutor import crowds
 from shoal.errors import InputError, option
 from shoal.guarantees.values.missing import UNKNOWN, Missing, check_named, checked_missing, counted_values
-from shoal.numbers import whole_number
+from shoal.numbers import Ints, whole_number
 from shoal.records.records import Column, Records
 from shoal.records.spelling.set_cells import cell_items, parting_mark
-
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.errors import InputError
+from shoal.numbers import Ints
 from shoal.records.baskets import Baskets
-
-Ints = npt.NDArray[np.int64]
 
 MOST_SETS = 100_000_000
 """Sets of items, of all rows together, that are compared at most."""

@@ -13,15 +13,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.hierarchy.meanings import CellMeanings, TokenMeanings, cell_meanings, token_meanings
 from shoal.hierarchy.tree import Hierarchy
-from shoal.numbers import whole_number
+from shoal.numbers import Bools, Ints, whole_number
 from shoal.records.baskets import Baskets
 from shoal.records.records import Records, row_classes
 
-Ints = npt.NDArray[np.int64]
 Trees = Mapping[str, Hierarchy | None] | Hierarchy | None
 """A tree per column, the items' one under the name of their column; for baskets, that tree alone."""
 
@@ -114,7 +112,7 @@ class _Search:
         self.of_row, first = row_classes(self.columns, len(records))
         self.sizes = np.bincount(self.of_row, minlength=len(first))
         self.codes = [column.codes[first] for column in self.columns]
-        self.seen: dict[tuple[str, str], npt.NDArray[np.bool_]] = {}
+        self.seen: dict[tuple[str, str], Bools] = {}
         if records.items is not None:
             sets = records.items
             order = np.argsort(sets.items, kind="stable")
@@ -134,7 +132,7 @@ class _Search:
             matches[number] = np.count_nonzero(fits[self.of_row[rows]]) if self.columns else len(rows)
         return matches
 
-    def _classes(self, original: Records, row: int) -> npt.NDArray[np.bool_]:
+    def _classes(self, original: Records, row: int) -> Bools:
         """Which classes may stand for the person's values."""
         fits = np.ones(len(self.sizes), np.bool_)
         for (name, meaning), codes in zip(self.cells.items(), self.codes, strict=True):
@@ -158,11 +156,11 @@ class _Search:
         return np.unique(np.concatenate([np.zeros(0, np.int64), *parts]))
 
 
-def _holds(rows: Ints, wanted: Ints) -> npt.NDArray[np.bool_]:
+def _holds(rows: Ints, wanted: Ints) -> Bools:
     """Whether ascending rows hold each of the wanted ones."""
     if not len(rows):
         return np.zeros(len(wanted), np.bool_)
-    held: npt.NDArray[np.bool_] = rows[np.minimum(np.searchsorted(rows, wanted), len(rows) - 1)] == wanted
+    held: Bools = rows[np.minimum(np.searchsorted(rows, wanted), len(rows) - 1)] == wanted
     return held
 
 

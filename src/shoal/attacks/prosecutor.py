@@ -12,15 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.guarantees.k import twins
 from shoal.kernels.audit.least_supports import least_supports
-from shoal.numbers import whole_number
+from shoal.numbers import Floats, Ints, whole_number
 from shoal.records.baskets import Baskets
 from shoal.records.records import Records, row_classes
-
-Ints = npt.NDArray[np.int64]
+from shoal.showing import fields_of
 
 
 @dataclass(frozen=True)
@@ -43,14 +41,7 @@ class ProsecutorRisk:
         return self.over / self.rows if self.rows else 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "rows": self.rows,
-            "over": self.over,
-            "share_over": self.share_over,
-            "unique": self.unique,
-            "highest": self.highest,
-            "average": self.average,
-        }
+        return fields_of(self, "rows", "over", "share_over", "unique", "highest", "average")
 
 
 def crowds(data: Records | Baskets, *, items: bool = True) -> tuple[Ints, Ints]:
@@ -73,14 +64,14 @@ def _sizes(of_row: Ints, records: Records) -> Ints:
     return np.bincount(np.unique(of_row * width + records.people) // width).astype(np.int64)
 
 
-def risks(data: Records | Baskets, m: int | None = None, *, threads: int | None = None) -> npt.NDArray[np.float64]:
+def risks(data: Records | Baskets, m: int | None = None, *, threads: int | None = None) -> Floats:
     """The risk of each record; `m` limits the items that the attacker knows."""
     records = Records.of(data)
     if m is not None:
         whole_number("m", m, 0)
     if m is None or records.items is None:
         of_row, sizes = crowds(records)
-        of_crowds: npt.NDArray[np.float64] = 1.0 / sizes[of_row]
+        of_crowds: Floats = 1.0 / sizes[of_row]
         return of_crowds
     places: Any = slice(None)
     if records.people is not None:  # those of a person together, as supports of people are counted

@@ -18,7 +18,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.attacks.found_people import found_people
 from shoal.attacks.known_sets import sets_of
@@ -26,8 +25,7 @@ from shoal.attacks.row_owners import lines_above, owners_of_rows
 from shoal.errors import InputError, number_of
 from shoal.hierarchy.tree import Hierarchy
 from shoal.records.baskets import Baskets
-
-Ints = npt.NDArray[np.int64]
+from shoal.showing import fields_of
 
 MOSTLY = 0.5
 """The share of what is published that has to be compared as it is before it is said that nobody is found."""
@@ -66,7 +64,7 @@ class Step:
 
     def to_dict(self) -> dict[str, Any]:
         """Counts only, never which."""
-        return {name: getattr(self, name) for name in ("checked", "changed", "mixed", "linked", "rows", "compared")}
+        return fields_of(self, "checked", "changed", "mixed", "linked", "rows", "compared")
 
 
 @dataclass(frozen=True)

@@ -23,11 +23,10 @@ from shoal.certificate.terms import roles_in
 from shoal.errors import InputError, Message, option
 from shoal.hierarchy.files import read_hierarchy
 from shoal.hierarchy.spec import is_made
+from shoal.options import File as Path
 from shoal.plan.model import Plan
 from shoal.records.database.address import file_of
 from shoal.records.source import fingerprint
-
-Path = str | os.PathLike[str]
 
 
 @dataclass(frozen=True)
@@ -131,7 +130,7 @@ def original_check(content: Mapping[str, Any], original: Path) -> Check:
     same = compare_digest(hmac_of(fingerprint(original), key).encode(), str(stated).encode("utf-8", "replace"))
     if same:
         return Check("original", True, "the release was made from this very input")
-    return Check("original", False, "the release was made from another input, or from one that was no file")
+    return Check("original", False, "the release was made from another input, or from one that was not a file")
 
 
 # Whether a plan is the one that a release was made with.

@@ -26,11 +26,10 @@ from shoal.certificate.sections import plain_text
 from shoal.certificate.sign import Signer
 from shoal.errors import InputError, number_of
 from shoal.limits import read_fixed, unique_keys
+from shoal.options import File as Path
 from shoal.records.storage.journal import settle
 from shoal.records.storage.streams import Input, display_name, reading_errors
 from shoal.records.stores.remote import is_remote
-
-Path = str | os.PathLike[str]
 
 SUFFIXES = (".json", ".html", ".pdf")
 _LARGEST = 16 * 10**6
@@ -85,7 +84,7 @@ def acknowledge(content: Mapping[str, Any], sentences: Sequence[str] | None = No
     limits = limits_of(content)
     if strange := [sentence for sentence in sentences or () if sentence not in limits]:
         raise InputError(
-            f"{number_of(len(strange), 'sentence to acknowledge is no limit', 'sentences to acknowledge are no limits')} "
+            f"{number_of(len(strange), 'sentence to acknowledge is not a limit', 'sentences to acknowledge are not limits')} "
             f"of this certificate; take {'it' if len(strange) == 1 else 'them'} from it"
         )
     chosen = limits if sentences is None else [limit for limit in limits if limit in sentences]

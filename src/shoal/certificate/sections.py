@@ -13,6 +13,7 @@ from typing import Any
 from shoal.certificate.disclosure import KEPT, LOSSES, at_least
 from shoal.certificate.facts import limits_of
 from shoal.drawing.bars import Bar, bars
+from shoal.errors import visible
 from shoal.loss.worth import width_words
 
 
@@ -89,7 +90,7 @@ def plain_text(value: object) -> str:
         return ", ".join(f"{plain_text(name)}: {plain_text(one)}" for name, one in value.items())
     if isinstance(value, list | tuple):
         return ", ".join(map(plain_text, value))
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in str(value))
+    return visible(str(value))
 
 
 def _points(part: str) -> Callable[[Mapping[str, Any]], Iterator[Block]]:

@@ -16,11 +16,10 @@ from typing import Any
 
 from shoal.errors import InputError, option
 from shoal.limits import read_fixed
+from shoal.options import File as Path
 from shoal.records.storage.publication import display_name, writing_errors
 from shoal.records.storage.streams import reading_errors
 from shoal.records.stores.remote import is_elsewhere
-
-Path = str | os.PathLike[str]
 
 _LARGEST = 1 << 16  # a PEM key has a few hundred bytes
 _HEX = {length: re.compile(f"[0-9a-f]{{{2 * length}}}") for length in (32, 64)}
@@ -118,7 +117,7 @@ def signature_holds(content: bytes, signature: str, key: str) -> bool:
         return False
     try:
         ed25519.Ed25519PublicKey.from_public_bytes(bytes.fromhex(key)).verify(bytes.fromhex(signature), content)
-    except (InvalidSignature, ValueError):  # ValueError: what is no hex, or of another length
+    except (InvalidSignature, ValueError):  # ValueError: what is not hex, or of another length
         return False
     return True
 
@@ -139,10 +138,7 @@ def new_key(path: Path, passphrase: str | None = None) -> tuple[str, str]:
     secret = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, lock)
     raw = key.public_key().public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw)
     for file, data, rights in ((private, secret, 0o600), (public, public_pem(raw.hex()), 0o644)):
-        with (
-            writing_errors(file),
-            open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, rights), "wb") as opened,
-        ):
+        with writing_errors(file), open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, rights), "wb") as opened:
             opened.write(data)
             opened.flush()
             os.fsync(opened.fileno())

@@ -26,6 +26,7 @@ from shoal.certificate.terms import (
 )
 from shoal.errors import InputError, Message, Unreachable, number_of, option
 from shoal.guarantees.audit import Audit
+from shoal.options import File as Path
 from shoal.records.database.address import is_address
 from shoal.records.formats.folders import Entry, beside, entries_of
 from shoal.records.formats.peek import column_names, source_name
@@ -34,8 +35,6 @@ from shoal.records.source import fingerprint
 from shoal.records.storage.journal import settle
 from shoal.records.storage.streams import Input, display_name
 from shoal.showing import Shown
-
-Path = str | os.PathLike[str]
 
 _SHOWN = 3
 """Names of files that a sentence has room for."""
@@ -213,7 +212,7 @@ def folder_check(entries: Iterable[Entry]) -> Check:
     found = beside(entries)
     if found.strange:
         return Check(
-            "folder", False, f"it also holds what is no part of the release: {_some(found.strange)}; remove it"
+            "folder", False, f"it also holds what is not part of the release: {_some(found.strange)}; remove it"
         )
     if found.marks:
         return Check("folder", None, f"what Spark left beside the data was not read: {_some(found.marks)}")

@@ -9,15 +9,7 @@ import typer
 
 from shoal.cli import options
 from shoal.cli.first_use import prepare
-from shoal.cli.terminal import (
-    console,
-    print_json,
-    printable,
-    progress,
-    say,
-    table,
-    values_shown,
-)
+from shoal.cli.terminal import console, print_json, printable, progress, say, show_notes, table, values_shown
 from shoal.errors import InputError, number_of
 from shoal.options import WRITING
 
@@ -25,25 +17,14 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from shoal.release import Release
+    from shoal.spark import SparkRelease
 
 
 @options.takes(
     *("output", "certificate", "rules", "report", "sign", "keep_order"),
     *options.PROMISE,
-    *(
-        "hierarchy",
-        "unknown",
-        "algorithm",
-        "price",
-        "suppress",
-        "suppress_rows",
-        "time_limit",
-        "segments",
-        "population",
-        "generations",
-        "cluster_size",
-        "seed",
-    ),
+    *("hierarchy", "unknown", "algorithm", "price", "suppress", "suppress_rows", "time_limit"),
+    *("segments", "population", "generations", "cluster_size", "seed"),
     *("balance", "delta", "formation", "transaction", "ordering", "rum", "weights", "limits", "shift", "item_weights"),
     *options.KNOWN,
     *("threads", "memory_limit"),
@@ -112,15 +93,8 @@ def show_release(release: Release, out: Console) -> None:
     from shoal.guarantees.registry import kind_of
 
     facts = release.to_dict()
-    if not release.is_published:
-        for note in facts["notes"]:
-            out.print(printable(note), soft_wrap=True)
+    if not show_promise(release, facts, _counted(release), out):
         return
-    out.print()
-    out.print(f"{release.guarantee} holds", style="bold green", end="")
-    out.print(f"  {_counted(release)}")
-    out.print(release.guarantee.promise()[0])
-    out.print(worth_lines(facts))
     if facts["kept"].get("columns"):
         out.print(width_table(facts["kept"]))
     if commonest := facts["kept"].get("items", {}).get("commonest"):
@@ -133,11 +107,24 @@ def show_release(release: Release, out: Console) -> None:
                 _step(step["levels_up"]), f"{step['items']:,}", f"{step['occurrences']:,}", f"{step['share']:.1%}"
             )
         out.print(moves)
-    for note in [*facts["notes"], *release.audit.notes]:
-        out.print(f"note: {printable(note)}", style="yellow", soft_wrap=True)
+    show_notes([*facts["notes"], *release.audit.notes], out)
     for what in ("output", "certificate", "rules", "report"):
         if facts[what] not in (None, "-"):
             out.print(f"{what:<12} {printable(facts[what])}", soft_wrap=True)
+
+
+def show_promise(release: Release | SparkRelease, facts: dict[str, Any], counted: str, out: Console) -> bool:
+    """The promise and what is kept; False where nothing is published, and the notes say why."""
+    if not release.is_published:
+        for note in facts["notes"]:
+            out.print(printable(note), soft_wrap=True)
+        return False
+    out.print()
+    out.print(f"{release.guarantee} holds", style="bold green", end="")
+    out.print(f"  {counted}")
+    out.print(release.guarantee.promise()[0])
+    out.print(worth_lines(facts))
+    return True
 
 
 def _counted(release: Release) -> str:
@@ -252,13 +239,14 @@ def _grouped(facts: dict[str, Any]) -> Any:
     lines.add_row("lost", f"{loss['il']:.2%}", told or "of the item occurrences, added and removed together")
     lines.add_row("  added", f"{loss['added']:.2%}")
     lines.add_row("  removed", f"{loss['removed']:.2%}")
-    lines.add_row(
-        "classes",
-        f"{classes['count']:,}",
-        f"of {classes['smallest']:,} to {classes['largest']:,} rows, {classes['average']:.1f} on average",
-    )
+    lines.add_row("classes", *_sizes(classes))
     lines.add_row("algorithm", facts["algorithm"], _parameters(facts))
     return _ended(lines, facts)
+
+
+def _sizes(classes: dict[str, Any]) -> tuple[str, str]:
+    rows = f"of {classes['smallest']:,} to {classes['largest']:,} rows, {classes['average']:.1f} on average"
+    return f"{classes['count']:,}", rows
 
 
 def _parameters(facts: dict[str, Any]) -> str:
@@ -289,11 +277,7 @@ def _clustered(facts: dict[str, Any]) -> Any:
         lines.add_row("columns lost", f"{loss['ncp']:.2%}", f"NCP ({by_column})")
     if "ul" in loss:
         lines.add_row("items lost", f"{loss['items_ncp']:.2%}", f"NCP; UL {loss['ul']:.4f}")
-    lines.add_row(
-        "classes",
-        f"{classes['count']:,}",
-        f"of {classes['smallest']:,} to {classes['largest']:,} rows, {classes['average']:.1f} on average",
-    )
+    lines.add_row("classes", *_sizes(classes))
     lines.add_row("algorithm", facts["algorithm"], _way(facts))
     return _ended(lines, facts)
 

@@ -12,14 +12,7 @@ from shoal.cli import options
 from shoal.cli.evaluate import show_risk
 from shoal.cli.first_use import prepare
 from shoal.cli.plots import Plot, check_plot, write_plot
-from shoal.cli.terminal import (
-    console,
-    print_json,
-    printable,
-    progress,
-    table,
-    values_shown,
-)
+from shoal.cli.terminal import console, print_json, printable, progress, table, values_shown
 from shoal.errors import InputError, number_of
 from shoal.options import KNOWLEDGE
 
@@ -44,31 +37,29 @@ PEOPLE = 1000
 def attack(
     data: Annotated[
         list[str],
-        typer.Argument(
-            metavar="DATA...",
-            help="The release; with --series, several in their order. A file of sets or a table, - for standard input, or a table of a "
+        options.argument(
+            "DATA...",
+            "The release; with --series, several in their order. A file of sets or a table, - for standard input, or a table of a "
             "database, as for shoal anonymize.",
-            show_default=False,
         ),
     ],
     series: Annotated[
-        bool,
-        options.flag("--series", "Put releases of the same people together, the oldest first.", KNOWLEDGE),
+        bool, options.flag("--series", "Put releases of the same people together, the oldest first.", KNOWLEDGE)
     ] = False,
     originals: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="FILE",
-            help="Series: what a release was made from; once for each, in the same order. With --person, people are counted.",
-            rich_help_panel=KNOWLEDGE,
+        options.value(
+            "FILE",
+            "Series: what a release was made from; once for each, in the same order. With --person, people are counted.",
+            KNOWLEDGE,
         ),
     ] = None,
     raw: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE",
-            help="The raw data: whom the attacker looks for or, for buckets, whose rules the attacker knows.",
-            rich_help_panel=KNOWLEDGE,
+        options.value(
+            "FILE",
+            "The raw data: whom the attacker looks for or, for buckets, whose rules the attacker knows.",
+            KNOWLEDGE,
         ),
     ] = None,
     sample: Annotated[
@@ -79,11 +70,7 @@ def attack(
     ] = 0,
     rules: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE",
-            help="Linkage: the file that anonymize --rules wrote with the release.",
-            rich_help_panel=KNOWLEDGE,
-        ),
+        options.value("FILE", "Linkage: the file that anonymize --rules wrote with the release.", KNOWLEDGE),
     ] = None,
     examples: Annotated[int, typer.Option(min=0, help="Buckets: rows to show; series: sets, of each two.")] = 5,
     plot: Plot = None,

@@ -9,14 +9,7 @@ import typer
 
 from shoal.cli import options
 from shoal.cli.first_use import prepare
-from shoal.cli.terminal import (
-    console,
-    print_json,
-    printable,
-    progress,
-    table,
-    values_shown,
-)
+from shoal.cli.terminal import console, print_json, printable, progress, show_notes, table, values_shown
 from shoal.errors import number_of
 from shoal.options import PROMISE
 
@@ -106,23 +99,7 @@ def show_audit(verdict: Audit, rows: int | None, out: Console) -> None:
     else:
         out.print(f"{name} does not hold", style="bold red", end="")
         at_least = "" if verdict.complete else "at least "
-        broken = f"{number_of(verdict.violations, 'itemset')} in fewer than {k} {crowd}"
-        if verdict.guarantee["model"] not in ("km", "constraints"):
-            broken = (
-                f"{verdict.violations:,} of {number_of(verdict.checked, 'class and itemset', 'classes and itemsets')}"
-            )
-        if verdict.guarantee["model"] == "diversity":
-            broken = f"{verdict.violations:,} of {verdict.checked:,} " + (
-                "buckets" if "kind" in verdict.guarantee else "rows"
-            )
-        if verdict.guarantee["model"] == "constraints":
-            broken = f"{number_of(verdict.violations, 'part')} of protected sets in fewer than {k} rows, or sets outside a group"
-        if verdict.guarantee["model"] == "chunks":
-            what = number_of(verdict.checked, "itemset, chunk and cluster", "itemsets, chunks and clusters")
-            broken = f"{verdict.violations:,} of {what}"
-        if verdict.guarantee["model"] == "k":
-            broken = f"{verdict.violations:,} of {number_of(verdict.checked, 'class', 'classes')} of equal rows"
-        out.print(f": {at_least}{broken}")
+        out.print(f": {at_least}{_breaches(verdict, k, crowd)}")
     tells = verdict.guarantee["model"] == "lm" or "telling_crowds" in verdict.facts
     broken = "that break the promise" if tells else f"in fewer than {k} {crowd}"
     sizes = table("items known", ">itemsets that occur", f">{broken}")
@@ -160,5 +137,20 @@ def show_audit(verdict: Audit, rows: int | None, out: Console) -> None:
         out.print(witnesses)
         if not values_shown(sys.stdout):
             out.print("--show-values names them here, and --json has them", soft_wrap=True)
-    for note in verdict.notes:
-        out.print(f"note: {printable(note)}", style="yellow", soft_wrap=True)
+    show_notes(verdict.notes, out)
+
+
+def _breaches(verdict: Audit, k: int, crowd: str) -> str:
+    """How much of what was counted breaks the promise."""
+    model, broken, checked = verdict.guarantee["model"], verdict.violations, verdict.checked
+    if model == "km":
+        return f"{number_of(broken, 'itemset')} in fewer than {k} {crowd}"
+    if model == "constraints":
+        return f"{number_of(broken, 'part')} of protected sets in fewer than {k} rows, or sets outside a group"
+    if model == "diversity":
+        return f"{broken:,} of {checked:,} {'buckets' if 'kind' in verdict.guarantee else 'rows'}"
+    if model == "k":
+        return f"{broken:,} of {number_of(checked, 'class', 'classes')} of equal rows"
+    if model == "chunks":
+        return f"{broken:,} of {number_of(checked, 'itemset, chunk and cluster', 'itemsets, chunks and clusters')}"
+    return f"{broken:,} of {number_of(checked, 'class and itemset', 'classes and itemsets')}"

@@ -11,17 +11,15 @@ import typer
 
 from shoal.cli import options
 from shoal.cli.first_use import prepare
-from shoal.cli.terminal import console, print_json, printable, progress, say
-from shoal.cli.verify import BROKEN, show_verification
+from shoal.cli.terminal import print_json, printable, progress, say
+from shoal.cli.verify import answer
 
 
 def bundle(
     plan: Annotated[str, typer.Argument(metavar="PLAN", help="The plan that the release was made with.")],
     certificate: Annotated[str, typer.Argument(metavar="CERTIFICATE", help="Its certificate, signed or not.")],
     data: Annotated[str, typer.Argument(metavar="DATA", help="The released file, which is verified first.")],
-    output: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE.zip", help="Where the bundle goes.", show_default=False)
-    ],
+    output: Annotated[str, options.output("FILE.zip", "Where the bundle goes.")],
     force: options.Force = False,
     show_values: options.ShowValues = False,
     json: options.Json = False,
@@ -43,11 +41,7 @@ def bundle(
         known: Any = {"sensitive": made.sensitive} if made.sensitive_items or made.sensitive_file else {}
         found = verify(certificate, data, progress=tell, **known)
     if found.verdict == "not verified":
-        if json:
-            print_json(found.to_dict() | {"certificate": certificate, "data": data})
-        else:
-            show_verification(found, console())
-        return BROKEN
+        return answer(found, certificate, data, json)
     check_plan(made, found.certificate, plan)
     options.check_apart_from(output, plan, certificate, data)
     papers: dict[str, str | bytes] = {os.path.basename(path): path for path in (data, certificate)}

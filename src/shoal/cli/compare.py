@@ -17,6 +17,7 @@ from shoal.cli.terminal import (
     print_json,
     printable,
     say,
+    show_notes,
     study_progress,
     table,
 )
@@ -36,20 +37,17 @@ SECONDS_BETWEEN_LINES = 15.0
 def compare(
     plan: Annotated[
         str,
-        typer.Argument(
-            metavar="PLAN",
-            help="A plan, YAML or .json, with a grid under the key compare; without one, all algorithms of its model are compared.",
-            show_default=False,
+        options.argument(
+            "PLAN",
+            "A plan, YAML or .json, with a grid under the key compare; without one, all algorithms of its model are compared.",
         ),
     ],
     output: Annotated[
         str | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="DIR",
-            help="The folder of the comparison. Cells that are already there are kept.",
-            show_default="PLAN-comparison, beside PLAN",
+        options.output(
+            "DIR",
+            "The folder of the comparison. Cells that are already there are kept.",
+            "PLAN-comparison, beside PLAN",
         ),
     ] = None,
     jobs: Annotated[
@@ -57,8 +55,7 @@ def compare(
         typer.Option(min=1, help="Cells to compute at a time; 1 for clean times.", show_default="the number of cores"),
     ] = None,
     limit: Annotated[
-        float | None,
-        typer.Option(metavar="SECONDS", help="Stop a cell that takes longer.", show_default="none"),
+        float | None, typer.Option(metavar="SECONDS", help="Stop a cell that takes longer.", show_default="none")
     ] = None,
     repeats: Annotated[int, typer.Option(min=1, help="How often each cell is computed, for times.")] = 1,
     field: Annotated[
@@ -136,8 +133,7 @@ def show(results: Results, rows: Sequence[Row], out: Console) -> None:
         out.print(made)
     for reason in reasons_of(rows):
         out.print(printable(reason), soft_wrap=True)
-    for note in notes_of(results, rows):
-        out.print(f"note: {printable(note)}", style="yellow", soft_wrap=True)
+    show_notes(notes_of(results, rows), out)
     counts = [number_of(results.done, "audited release")]
     counts += [f"{results.failed:,} failed"] if results.failed else []
     counts += [f"{results.missing:,} not computed"] if results.missing else []
@@ -192,7 +188,7 @@ def _print_plan(wanted: Comparison, row: int, repeats: int, json: bool) -> None:
         raise InputError(f"there is no row {row:,}; the comparison has {len(wanted.cells) * repeats:,}")
     cell = wanted.cells[(row - 1) // repeats]
     if cell.refused is not None:
-        raise InputError(f"row {row:,} is no plan that could be run: {cell.refused}")
+        raise InputError(f"row {row:,} is not a plan that could be run: {cell.refused}")
     if json:
         print_json(dict(cell.document))
     else:
@@ -226,8 +222,7 @@ def _check(wanted: Comparison, folder: str, repeats: int, json: bool) -> None:
         settings = [printable(str(task.cell.settings.get(name, ""))) for name in names]
         made.add_row(str(i), *settings, *([state] if any(states) else []))
     out.print(made)
-    for note in wanted.notes:
-        out.print(f"note: {printable(note)}", style="yellow", soft_wrap=True)
+    show_notes(wanted.notes, out)
     out.print(f"{number_of(len(tasks), 'cell')}, {sum(known):,} there already; nothing was computed", style="bold")
 
 

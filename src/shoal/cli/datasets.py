@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from shoal.cli import options
-from shoal.cli.terminal import console, print_json, printable, progress, say, table
+from shoal.cli.terminal import console, print_json, printable, progress, say, show_rows, table
 from shoal.errors import InputError
 
 app = typer.Typer(rich_markup_mode="rich", invoke_without_command=True)
@@ -45,16 +45,10 @@ def list_(json: options.Json = False) -> None:
 
 @app.command(cls=options.Command)
 def get(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A name from shoal datasets list.", show_default=False)],
+    name: Annotated[str, options.argument("NAME", "A name from shoal datasets list.")],
     output: Annotated[
         str | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FOLDER",
-            help="Where to look first, and where to download to.",
-            show_default="the user's cache",
-        ),
+        options.output("FOLDER", "Where to look first, and where to download to.", "the user's cache"),
     ] = None,
     json: options.Json = False,
 ) -> None:
@@ -81,13 +75,7 @@ def get(
 def make(
     output: Annotated[
         str,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="The file to write, in the format of its name.",
-            show_default=False,
-        ),
+        options.output("FILE", "The file to write, in the format of its name."),
     ],
     transactions: Annotated[int, typer.Option(help="Rows.")] = 100_000,
     length: Annotated[float, typer.Option(help="Items in a row, on average.")] = 10,
@@ -128,10 +116,4 @@ def make(
         "longest": baskets.longest,
         "seed": seed,
     }
-    if json:
-        print_json(facts)
-    else:
-        console(stderr=output == "-").print(
-            f"{printable(output)}: {len(baskets):,} rows, {len(baskets.vocabulary):,} items, {baskets.occurrences:,} occurrences",
-            soft_wrap=True,
-        )
+    show_rows(baskets, output, facts, json)

@@ -150,7 +150,7 @@ def _show_before_and_after(out: Console, baskets: Baskets, release: Release, tel
         out.print(f"basket {row + 1:,}", style="dim")
         out.print(f"  before  {before}", soft_wrap=True)
         out.print(f"  after   {after}", style="green", soft_wrap=True)
-    out.print("In the published file the rows are shuffled: which one was whose is gone for good.", style="dim")
+    out.print("In the published file the rows are shuffled: nobody can tell any more which one was whose.", style="dim")
     out.print()
 
 

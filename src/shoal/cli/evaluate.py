@@ -12,7 +12,7 @@ from shoal.cli import options
 from shoal.cli.anonymize import fate_table
 from shoal.cli.first_use import prepare
 from shoal.cli.plots import Plot, check_plot, write_plot
-from shoal.cli.terminal import console, print_json, printable, progress, share, table
+from shoal.cli.terminal import console, print_json, printable, progress, share, show_notes, table
 from shoal.errors import InputError
 
 if TYPE_CHECKING:
@@ -41,24 +41,20 @@ _OF_PLAN = ("hierarchy", "unknown", "sensitive", "quasi", "keep", "weights")
 def evaluate(
     original: Annotated[
         str,
-        typer.Argument(metavar="ORIGINAL", help="The original file, as DATA of other commands.", show_default=False),
+        options.argument("ORIGINAL", "The original file, as DATA of other commands."),
     ],
-    published: Annotated[
-        str, typer.Argument(metavar="PUBLISHED", help="What was made of it, by any tool.", show_default=False)
-    ],
+    published: Annotated[str, options.argument("PUBLISHED", "What was made of it, by any tool.")],
     plan: Annotated[
         str | None,
-        typer.Option(
-            metavar="PLAN",
-            help="The plan of the release: it says how to read both files, what names stand for, k and m. Flags override it.",
-            rich_help_panel=_BETWEEN,
+        options.value(
+            "PLAN",
+            "The plan of the release: it says how to read both files, what names stand for, k and m. Flags override it.",
+            _BETWEEN,
         ),
     ] = None,
     rules: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE", help="The file that anonymize --rules wrote with the release.", rich_help_panel=_BETWEEN
-        ),
+        options.value("FILE", "The file that anonymize --rules wrote with the release.", _BETWEEN),
     ] = None,
     same_order: Annotated[
         bool,
@@ -72,10 +68,10 @@ def evaluate(
     queries: Annotated[int, typer.Option(min=0, help="Random queries of each kind.", rich_help_panel=_MEASURES)] = 100,
     workload: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE",
-            help='Your own queries, one JSON object per line: {"items": ["milk"], "between": {"age": [20, 30]}, "among": {"sex": ["F"]}}.',
-            rich_help_panel=_MEASURES,
+        options.value(
+            "FILE",
+            'Your own queries, one JSON object per line: {"items": ["milk"], "between": {"age": [20, 30]}, "among": {"sex": ["F"]}}.',
+            _MEASURES,
         ),
     ] = None,
     pairs: Annotated[
@@ -186,8 +182,7 @@ def show_evaluation(found: Evaluation, out: Console) -> None:
         out.print(classes)
     if found["risk.uniqueness"] is not None:
         show_risk(found, out)
-    for note in found.notes:
-        out.print(f"note: {printable(note)}", style="yellow", soft_wrap=True)
+    show_notes(found.notes, out)
     for title, reason in found.surprises():
         out.print(f"{title}: {printable(reason)}", style="dim", soft_wrap=True)
 

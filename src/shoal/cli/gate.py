@@ -27,20 +27,12 @@ def gate(
     ],
     files: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="[FILE]...",
-            help="The files to look at; all below the policy's folder that a check is about unless given.",
-            show_default=False,
+        options.argument(
+            "[FILE]...", "The files to look at; all below the policy's folder that a check is about unless given."
         ),
     ] = None,
-    junit: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Write a JUnit report as well.", rich_help_panel=_REPORTS),
-    ] = None,
-    sarif: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Write a SARIF report as well.", rich_help_panel=_REPORTS),
-    ] = None,
+    junit: Annotated[str | None, options.value("FILE", "Write a JUnit report as well.", _REPORTS)] = None,
+    sarif: Annotated[str | None, options.value("FILE", "Write a SARIF report as well.", _REPORTS)] = None,
     json: options.Json = False,
     **given: Any,
 ) -> int:

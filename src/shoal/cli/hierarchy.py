@@ -28,21 +28,13 @@ app = typer.Typer(rich_markup_mode="rich", invoke_without_command=True)
 
 Tree = Annotated[
     str,
-    typer.Argument(
-        metavar="HIERARCHY", help="A hierarchy file, or a spec such as prefix together with data.", show_default=False
-    ),
+    options.argument("HIERARCHY", "A hierarchy file, or a spec such as prefix together with data."),
 ]
 Out = Annotated[
     str,
-    typer.Option(
-        "--output",
-        "-o",
-        metavar="FILE",
-        help="Where to write it (.csv, .txt, .json, also .gz or .zst).",
-        show_default=False,
-    ),
+    options.output("FILE", "Where to write it (.csv, .txt, .json, also .gz or .zst)."),
 ]
-To = Annotated[str | None, typer.Option(metavar="FORMAT", help=f"{FORMATS}; by default taken from the file's name.")]
+To = Annotated[str | None, options.value("FORMAT", f"{FORMATS}; by default taken from the file's name.")]
 
 
 @app.callback()
@@ -64,10 +56,9 @@ def build(
     output: Out,
     files: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="[FILE]...",
-            help="Where DATA is the name of a code system (icd10cm, icd9cm, atc): its publisher's file, for a tree of all its codes.",
-            show_default=False,
+        options.argument(
+            "[FILE]...",
+            "Where DATA is the name of a code system (icd10cm, icd9cm, atc): its publisher's file, for a tree of all its codes.",
         ),
     ] = None,
     codes: Annotated[
@@ -191,7 +182,7 @@ def show(
     hierarchy: Tree,
     depth: Annotated[int | None, typer.Option(min=0, help="Levels to show below the root.", show_default="all")] = None,
     data: Annotated[
-        str | None, typer.Option(metavar="DATA", help="The file whose items a spec such as balanced:5 is built over.")
+        str | None, options.value("DATA", "The file whose items a spec such as balanced:5 is built over.")
     ] = None,
     show_values: options.ShowValues = False,
     json: options.Json = False,
@@ -223,9 +214,7 @@ def show(
 )
 def check(
     hierarchy: Tree,
-    data: Annotated[
-        str | None, typer.Argument(metavar="DATA", help="The file that it is meant for.", show_default=False)
-    ] = None,
+    data: Annotated[str | None, options.argument("DATA", "The file that it is meant for.")] = None,
     show_values: options.ShowValues = False,
     json: options.Json = False,
     **given: Any,
@@ -255,17 +244,17 @@ def check(
 @app.command(cls=options.Command)
 @options.takes()
 def convert(
-    file: Annotated[str, typer.Argument(metavar="IN", help="A hierarchy file.", show_default=False)],
+    file: Annotated[str, options.argument("IN", "A hierarchy file.")],
     output: Out,
     source_format: Annotated[
         str | None, typer.Option("--from", metavar="FORMAT", help=f"{FORMATS}; by default guessed.")
     ] = None,
     to: To = None,
     levels: Annotated[
-        str | None, typer.Option(metavar="COL,COL", help="The columns of an ARX file to use, leaf first, root last.")
+        str | None, options.value("COL,COL", "The columns of an ARX file to use, leaf first, root last.")
     ] = None,
     add_root: Annotated[
-        str | None, typer.Option(metavar="LABEL", help="If there are several roots, put one of this name above them.")
+        str | None, options.value("LABEL", "If there are several roots, put one of this name above them.")
     ] = None,
     force: options.Force = False,
     show_values: options.ShowValues = False,

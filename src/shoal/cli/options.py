@@ -70,13 +70,27 @@ def flag(name: str, help: str, panel: str | None = None) -> Any:
     return typer.Option(name, metavar="", help=help, rich_help_panel=panel)
 
 
+def argument(metavar: str, help: str, default: str | bool = False) -> Any:
+    """What a command is about; `default` says in words what it is unless given."""
+    return typer.Argument(metavar=metavar, help=help, show_default=default)
+
+
+def value(metavar: str, help: str, panel: str | None = None) -> Any:
+    """An option with a value of one command alone."""
+    return typer.Option(metavar=metavar, help=help, rich_help_panel=panel)
+
+
+def output(metavar: str, help: str, default: str | bool = False) -> Any:
+    """Where a command writes."""
+    return typer.Option("--output", "-o", metavar=metavar, help=help, show_default=default)
+
+
 Data = Annotated[
     str,
-    typer.Argument(
-        metavar="DATA",
-        help="A file of sets: .dat, .csv, .tsv, .jsonl, .parquet or .arrow (text also .gz or .zst); - for standard input; "
+    argument(
+        "DATA",
+        "A file of sets: .dat, .csv, .tsv, .jsonl, .parquet or .arrow (text also .gz or .zst); - for standard input; "
         "postgresql://USER@HOST/DB?table=NAME or sqlite:FILE?table=NAME for a table of a database.",
-        show_default=False,
     ),
 ]
 Force = Annotated[bool, flag("--force", "Overwrite files that exist.")]

@@ -9,7 +9,7 @@ import typer
 
 from shoal.cli import options
 from shoal.cli.first_use import prepare
-from shoal.cli.terminal import console, print_json, printable, progress, say
+from shoal.cli.terminal import console, print_json, printable, progress, say, show_notes
 from shoal.errors import InputError, near_miss, number_of
 
 if TYPE_CHECKING:
@@ -25,16 +25,15 @@ PLAN = "plan"
 def init(
     data: Annotated[
         str,
-        typer.Argument(
-            metavar="DATA",
-            help="A file of sets or a table: .dat, .csv, .tsv, .jsonl, .parquet or .arrow (text also .gz or .zst); "
+        options.argument(
+            "DATA",
+            "A file of sets or a table: .dat, .csv, .tsv, .jsonl, .parquet or .arrow (text also .gz or .zst); "
             "postgresql://... or sqlite:... for a database.",
-            show_default=False,
         ),
     ],
     output: Annotated[
         str | None,
-        typer.Option("--output", "-o", metavar="PLAN", help="Where the plan goes.", show_default="standard output"),
+        options.output("PLAN", "Where the plan goes.", "standard output"),
     ] = None,
     bind: Annotated[
         bool, options.flag("--bind", "Write the hash of DATA into the plan, so that a run refuses any other file.")
@@ -75,9 +74,7 @@ def init(
 
 @options.takes()
 def run(
-    plan: Annotated[
-        str, typer.Argument(metavar="PLAN", help="A plan, YAML or .json; shoal init drafts one.", show_default=False)
-    ],
+    plan: Annotated[str, options.argument("PLAN", "A plan, YAML or .json; shoal init drafts one.")],
     check: Annotated[
         bool, options.flag("--check", "Read the plan and the data, check all, estimate the cost; write nothing.")
     ] = False,
@@ -131,9 +128,7 @@ def run(
 def schema(
     command: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="[COMMAND]", help="Of what this command prints with --json; plan for plans.", show_default="plan"
-        ),
+        options.argument("[COMMAND]", "Of what this command prints with --json; plan for plans.", "plan"),
     ] = None,
     compare: Annotated[bool, options.flag("--compare", "Of plans with a grid, for shoal compare.")] = False,
     list_: Annotated[bool, options.flag("--list", "Name everything that has a schema.")] = False,
@@ -197,8 +192,7 @@ def show_check(found: Checked, out: Console) -> None:
             lines.add_row(f"  {printable(name)}", "items", f"under {printable(tree)}")
     lines.add_row("estimate", _duration(found.estimate.seconds), _work(found))
     out.print(lines)
-    for note in found.notes:
-        out.print(f"note: {printable(note)}", style="yellow", soft_wrap=True)
+    show_notes(found.notes, out)
 
 
 def _duration(seconds: float) -> str:

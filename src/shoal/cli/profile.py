@@ -14,6 +14,7 @@ from shoal.cli.terminal import (
     printable,
     progress,
     share,
+    show_notes,
     table,
     values_shown,
 )
@@ -95,10 +96,7 @@ def show_profile(found: Profile, out: Console, *, examples: bool = True) -> None
     out.print(
         f"  {found.rows:,} transactions, {found.items:,} items, {found.average:.1f} a transaction, {found.longest:,} in the longest"
     )
-    for count, text in (
-        (found.empty, "empty transactions"),
-        (found.duplicates, "repeated items, folded into one"),
-    ):
+    for count, text in ((found.empty, "empty transactions"), (found.duplicates, "repeated items, folded into one")):
         if count:
             out.print(f"note: {text}: {count:,}", style="yellow")
     risk = table(
@@ -127,8 +125,7 @@ def show_profile(found: Profile, out: Console, *, examples: bool = True) -> None
             out.print(f"for example: {shown}", soft_wrap=True)
     if found.outlook is not None:
         show_outlook(found.outlook, out)
-    for note in found.notes:
-        out.print(f"note: {printable(note)}", style="yellow", soft_wrap=True)
+    show_notes(found.notes, out)
 
 
 def show_outlook(outlook: Outlook, out: Console) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from shoal.cli import options
-from shoal.cli.terminal import console, print_json, printable
+from shoal.cli.terminal import show_rows
 from shoal.errors import InputError
 
 
@@ -16,25 +16,17 @@ def reconstruct(
     data: options.Data,
     output: Annotated[
         str,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="The file to write, in the format of its name; - for standard output.",
-            show_default=False,
-        ),
+        options.output("FILE", "The file to write, in the format of its name; - for standard output."),
     ],
     k: Annotated[
         int | None,
         typer.Option(
             min=1,
-            help="The k of the promise: an item of a rest then stands in 1 to k - 1 records of its cluster, rather in few.",
+            help="The k of the promise: an item of a rest then stands in 1 to k - 1 records of its cluster, more likely in few.",
             show_default="in one record each",
         ),
     ] = None,
-    certificate: Annotated[
-        str | None, typer.Option(metavar="FILE", help="The certificate of the release, which says k.")
-    ] = None,
+    certificate: Annotated[str | None, options.value("FILE", "The certificate of the release, which says k.")] = None,
     force: options.Force = False,
     json: options.Json = False,
     **given: Any,
@@ -72,11 +64,4 @@ def reconstruct(
         "k": known,
         "seed": seed,
     }
-    if json:
-        print_json(facts)
-    else:
-        console(stderr=output == "-").print(
-            f"{printable(output)}: {len(baskets):,} rows, {len(baskets.vocabulary):,} items, {baskets.occurrences:,} occurrences; one of "
-            "many sets of records that the release may have come from",
-            soft_wrap=True,
-        )
+    show_rows(baskets, output, facts, json, "; one of many sets of records that the release may have come from")

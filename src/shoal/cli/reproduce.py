@@ -9,15 +9,7 @@ import typer
 
 from shoal.cli import options
 from shoal.cli.first_use import prepare
-from shoal.cli.terminal import (
-    console,
-    duration,
-    print_json,
-    printable,
-    say,
-    study_progress,
-    table,
-)
+from shoal.cli.terminal import console, duration, print_json, printable, say, show_notes, study_progress, table
 from shoal.errors import InputError, number_of
 
 if TYPE_CHECKING:
@@ -28,19 +20,15 @@ SECONDS_BETWEEN_LINES = 30.0
 
 
 def reproduce(
-    paper: Annotated[str, typer.Argument(metavar="PAPER", help="km, pta, injector, rt, or all.", show_default=False)],
+    paper: Annotated[str, options.argument("PAPER", "km, pta, injector, rt, or all.")],
     full: Annotated[
         bool,
         typer.Option("--full/--quick", help="Whole sweeps, in tens of minutes, or the ends of each, in a few minutes."),
     ] = False,
     output: Annotated[
         str | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FOLDER",
-            help="For page.html, a CSV and plots for each figure, and figures.json.",
-            show_default="reproduced-PAPER",
+        options.output(
+            "FOLDER", "For page.html, a CSV and plots for each figure, and figures.json.", "reproduced-PAPER"
         ),
     ] = None,
     jobs: Annotated[
@@ -100,8 +88,7 @@ def reproduce(
         words = ", ".join(outcome.words()) + (f"; {gap}" if (gap := outcome.gap()) else "")
         shown.add_row(outcome.figure.name, printable(outcome.figure.title), words)
     out.print(shown)
-    for note in dict.fromkeys(note for outcome in outcomes for note in outcome.stand_ins):
-        out.print(f"note: {printable(note)}", style="yellow", soft_wrap=True)
+    show_notes(dict.fromkeys(note for outcome in outcomes for note in outcome.stand_ins), out)
     if most_rows is not None:
         note = f"no data set has more than {most_rows:,} rows: for a first look, not for results"
         out.print(f"note: {note}", style="yellow", soft_wrap=True)

@@ -9,14 +9,7 @@ import typer
 
 from shoal.cli import options
 from shoal.cli.first_use import prepare
-from shoal.cli.terminal import (
-    console,
-    print_json,
-    printable,
-    progress,
-    table,
-    values_shown,
-)
+from shoal.cli.terminal import console, print_json, printable, progress, table, values_shown
 from shoal.errors import number_of
 
 
@@ -28,11 +21,9 @@ def rules(
     data: options.Data,
     output: Annotated[
         str | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="Write them here, one JSON object per line, to read, extend and strike from. For you, not for publication.",
+        options.output(
+            "FILE",
+            "Write them here, one JSON object per line, to read, extend and strike from. For you, not for publication.",
         ),
     ] = None,
     redundant: Annotated[

@@ -10,10 +10,8 @@ import typer
 
 from shoal.cli import options
 from shoal.cli.first_use import prepare
-from shoal.cli.terminal import console, print_json, printable, progress, say
+from shoal.cli.terminal import print_json, printable, progress, say
 from shoal.errors import InputError
-
-BROKEN = 3
 
 
 @options.takes(
@@ -39,13 +37,7 @@ def sign(
     ],
     output: Annotated[
         str | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="Where the signed one goes; over the old one unless given.",
-            show_default=False,
-        ),
+        options.output("FILE", "Where the signed one goes; over the old one unless given."),
     ] = None,
     acknowledge: Annotated[
         bool,
@@ -66,7 +58,7 @@ def sign(
     from shoal.certificate.document import acknowledge as acknowledged
     from shoal.certificate.document import certificate_file, check_certificate_name, read_certificate, without_signature
     from shoal.certificate.facts import limits_of
-    from shoal.cli.verify import show_verification
+    from shoal.cli.verify import answer
     from shoal.records.storage.publication import Publication, check_apart
     from shoal.release import verify
 
@@ -80,11 +72,7 @@ def sign(
             certificate, data, progress=tell, **{name: given[name] for name in ("sensitive",) if name in given}
         )
     if found.verdict == "not verified":
-        if json:
-            print_json(found.to_dict() | {"certificate": certificate, "data": data})
-        else:
-            show_verification(found, console())
-        return BROKEN
+        return answer(found, certificate, data, json)
     content = read_certificate(certificate).content
     facts = acknowledged(content) if acknowledge else without_signature(content)
     with Publication((target,), force=True) as publication, publication.file(target) as file:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from shoal.cli.anonymize import words_of_series, worth_lines
+from shoal.cli.anonymize import show_promise, words_of_series
 from shoal.cli.audit import BROKEN, show_audit
-from shoal.cli.terminal import console, print_json, printable, progress, say
+from shoal.cli.terminal import console, print_json, printable, progress, say, show_notes
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -47,15 +47,9 @@ def audit_on_spark(engine: str, data: str, guarantee: Any, asked: Mapping[str, A
 def show_on_spark(release: SparkRelease, out: Console) -> None:
     """The promise, what it cost, and where it went."""
     facts = release.to_dict()
-    if not release.is_published:
-        for note in facts["notes"]:
-            out.print(printable(note), soft_wrap=True)
+    counted = f"{release.audit.checked:,} counted in the published rows on {printable(release.engine)}"
+    if not show_promise(release, facts, counted, out):
         return
-    out.print()
-    out.print(f"{release.guarantee} holds", style="bold green", end="")
-    out.print(f"  {release.audit.checked:,} counted in the published rows on {printable(release.engine)}")
-    out.print(release.guarantee.promise()[0])
-    out.print(worth_lines(facts))
     for name, share in release.loss.items():
         if name.startswith("info"):
             continue
@@ -66,8 +60,7 @@ def show_on_spark(release: SparkRelease, out: Console) -> None:
     if (series := facts.get("series")) is not None:
         out.print("series      " + ", ".join(words_of_series(series)))
     out.print(f"time        {release.seconds:.1f} s")
-    for note in release.notes:
-        out.print(f"note: {printable(note)}", style="yellow", soft_wrap=True)
+    show_notes(release.notes, out)
     for what in ("output", "certificate"):
         if facts[what] is not None:
             out.print(f"{what:<12} {printable(str(facts[what]))}", soft_wrap=True)

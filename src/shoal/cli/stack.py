@@ -4,21 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-import typer
-
 from shoal.cli import options
-from shoal.cli.terminal import console, print_json, printable, progress
+from shoal.cli.terminal import console, print_json, printable, progress, show_notes
 from shoal.errors import InputError, number_of
 
 
 @options.takes(*options.SETS, "output", "certificate", "sign", "threads")
 def stack(
-    ledger: Annotated[
-        str, typer.Argument(metavar="LEDGER", help="The ledger of the series, yours alone.", show_default=False)
-    ],
-    files: Annotated[
-        list[str], typer.Argument(metavar="FILES...", help="Batches, as they were published.", show_default=False)
-    ],
+    ledger: Annotated[str, options.argument("LEDGER", "The ledger of the series, yours alone.")],
+    files: Annotated[list[str], options.argument("FILES...", "Batches, as they were published.")],
     force: options.Force = False,
     json: options.Json = False,
     **given: Any,
@@ -48,8 +42,7 @@ def stack(
     out, facts = console(stderr=output == "-"), release.to_dict()
     batches = number_of(len(files), "batch", "batches")
     out.print(f"{release.guarantee} holds for {number_of(release.rows, 'row')} of {batches}, under the cut of today")
-    for note in facts["notes"]:
-        out.print(f"note: {printable(note)}", style="yellow", soft_wrap=True)
+    show_notes(facts["notes"], out)
     for what in ("output", "certificate"):
         if facts[what] not in (None, "-"):
             out.print(f"{what:<12} {printable(facts[what])}", soft_wrap=True)

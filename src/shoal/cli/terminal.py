@@ -16,10 +16,10 @@ import shutil
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TextIO
 
-from shoal.errors import Message, PromiseWarning, render
+from shoal.errors import Message, PromiseWarning, render, visible
 from shoal.options import OPTIONS
 from shoal.passwords import without_passwords
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from shoal.algorithms.recoding import Progress
+    from shoal.records.baskets import Baskets
     from shoal.studies.study import Tally
 
 show_values = False
@@ -40,8 +41,12 @@ _NOT_ASCII = re.compile(r"[^\x00-\x7e]")
 
 def printable(text: str) -> str:
     """The text on one line, with control characters spelled out; a note in words of the command line."""
-    text = render(text, on_command_line, show_values=values_shown(sys.stdout))
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return visible(render(text, on_command_line, show_values=values_shown(sys.stdout)))
+
+
+def show_notes(notes: Iterable[str], out: Console) -> None:
+    for note in notes:
+        out.print(f"note: {printable(note)}", style="yellow", soft_wrap=True)
 
 
 def share(count: int, rows: int) -> str:
@@ -144,6 +149,15 @@ def table(*columns: str, title: str | None = None) -> Table:
     for name in columns:
         made.add_column(name.removeprefix(">"), justify="right" if name.startswith(">") else "left", overflow="fold")
     return made
+
+
+def show_rows(baskets: Baskets, output: str, facts: Mapping[str, Any], as_json: bool, remark: str = "") -> None:
+    """What a command drew and wrote; `facts` say how."""
+    if as_json:
+        print_json(facts)
+        return
+    figures = f"{len(baskets):,} rows, {len(baskets.vocabulary):,} items, {baskets.occurrences:,} occurrences"
+    console(stderr=output == "-").print(f"{printable(output)}: {figures}{remark}", soft_wrap=True)
 
 
 @contextlib.contextmanager

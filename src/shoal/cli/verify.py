@@ -46,24 +46,18 @@ _SIGNATURE = "The signature"
 def verify(
     certificate: Annotated[
         str | None,
-        typer.Argument(
-            metavar="CERTIFICATE", help="The certificate: a .json, .html or .pdf that shoal wrote.", show_default=False
-        ),
+        options.argument("CERTIFICATE", "The certificate: a .json, .html or .pdf that shoal wrote."),
     ] = None,
     data: Annotated[
         str | None,
-        typer.Argument(
-            metavar="DATA",
-            help="The released data: a file, or the folder of Parquet files that Spark wrote.",
-            show_default=False,
-        ),
+        options.argument("DATA", "The released data: a file, or the folder of Parquet files that Spark wrote."),
     ] = None,
     key: Annotated[
         str | None,
-        typer.Option(
-            metavar="PUBLIC",
-            help="The public key (ed25519, PEM) of whoever should have signed it. Get it from them, not from the certificate.",
-            rich_help_panel=_SIGNATURE,
+        options.value(
+            "PUBLIC",
+            "The public key (ed25519, PEM) of whoever should have signed it. Get it from them, not from the certificate.",
+            _SIGNATURE,
         ),
     ] = None,
     new_key: Annotated[
@@ -80,10 +74,7 @@ def verify(
     ] = False,
     original: Annotated[
         str | None,
-        typer.Option(
-            metavar="RAW",
-            help="The raw file that the release was made from. Needs the key that the owner keeps.",
-        ),
+        options.value("RAW", "The raw file that the release was made from. Needs the key that the owner keeps."),
     ] = None,
     show_values: options.ShowValues = False,
     json: options.Json = False,
@@ -118,14 +109,15 @@ def verify(
         raise InputError("--hierarchy is for the rules of --knowledge, a column each: --hierarchy COL=SPEC")
     if options.is_spark(engine):
         found = _verified_on_spark(engine, certificate, data, given | {"key": key, "original": original})
-        return _told(found, certificate, data, json)
+        return answer(found, certificate, data, json)
     prepare()
     with progress() as tell:
         found = verified(certificate, data, key=key, original=original, progress=tell, **given)
-    return _told(found, certificate, data, json)
+    return answer(found, certificate, data, json)
 
 
-def _told(found: Verification, certificate: str, data: str, as_json: bool) -> int:
+def answer(found: Verification, certificate: str, data: str, as_json: bool) -> int:
+    """Shows what was found; returns the exit code."""
     from shoal.records.database.address import without_password
 
     if as_json:

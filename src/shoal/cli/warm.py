@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-import typer
-
 from shoal.cli import options
 from shoal.cli.terminal import print_json, say
 from shoal.errors import InputError
@@ -15,7 +13,7 @@ from shoal.errors import InputError
 def warm(
     models: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[MODEL]...", help="km, k, rt, lm, diversity, constraints.", show_default="all of them"),
+        options.argument("[MODEL]...", "km, k, rt, lm, diversity, constraints.", "all of them"),
     ] = None,
     json: options.Json = False,
     **given: Any,

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from shoal.cli.options import flag, takes
+from shoal.cli.options import flag, takes, value
 from shoal.errors import InputError
 
 WORKSPACE = "shoal-workspace"
@@ -23,38 +23,35 @@ def app(
     no_browser: Annotated[bool, flag("--no-browser", "Do not open a browser; print the address.")] = False,
     workspace: Annotated[
         str,
-        typer.Option(
-            metavar="DIR",
-            help="The folder for uploads, plans and releases. Data files in it are used without a copy; nothing outside of "
+        value(
+            "DIR",
+            "The folder for uploads, plans and releases. Data files in it are used without a copy; nothing outside of "
             "it is read.",
         ),
     ] = WORKSPACE,
     behind: Annotated[
         str | None,
-        typer.Option(
-            metavar="URL",
-            help="The public address of this app, such as https://shoal.example/anna, where a reverse proxy ends TLS and passes "
+        value(
+            "URL",
+            "The public address of this app, such as https://shoal.example/anna, where a reverse proxy ends TLS and passes "
             "requests on as they came. One app serves one person.",
         ),
     ] = None,
     listen: Annotated[
         str | None,
-        typer.Option(
-            metavar="ADDRESS:PORT|unix:FILE",
-            help="With --behind: where it waits for the proxy, if not at a port of this machine.",
+        value(
+            "ADDRESS:PORT|unix:FILE", "With --behind: where it waits for the proxy, if not at a port of this machine."
         ),
     ] = None,
     token_file: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="With --behind: the file that keeps the token, for its owner alone; made where there is none. Without it, the token is "
+        value(
+            "FILE",
+            "With --behind: the file that keeps the token, for its owner alone; made where there is none. Without it, the token is "
             "new at every start, and printed.",
         ),
     ] = None,
-    upload_limit: Annotated[
-        str, typer.Option(metavar="SIZE", help="The largest file that a browser may bring, such as 500MB.")
-    ] = "4GB",
+    upload_limit: Annotated[str, value("SIZE", "The largest file that a browser may bring, such as 500MB.")] = "4GB",
     **given: Any,
 ) -> None:
     """Walk through a release in a browser: data, risk, hierarchies, promise, run, result, certificate.

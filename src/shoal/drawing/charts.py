@@ -25,7 +25,7 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True)
 class Series:
-    """Points of one name. A point with a value that is no number is left out, and the line is broken there."""
+    """Points of one name. A point with a value that is not a number is left out, and the line is broken there."""
 
     name: str
     points: Sequence[Point]
@@ -84,7 +84,7 @@ def line_chart(
     percent: bool = False,
     steps: Sequence[str] | None = None,
 ) -> str:
-    """Lines with a marker at every point. `steps` names the places 0, 1, 2, ... where x is no number; `percent` shows shares."""
+    """Lines with a marker at every point. `steps` names the places 0, 1, 2, ... where x is not a number; `percent` shows shares."""
     paper = _Paper(series, log_x and steps is None, log_y, percent)
     used = sorted({at for at, _ in paper.points})
     parts = paper.frame(title, x, y, paper.marks(steps, used), is_empty=not used)

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.hierarchy.tree import Hierarchy
+from shoal.numbers import Floats, Ints
 
 LEVELS = 6
 """Rows of a window, the node at which it opens included."""
@@ -25,8 +25,6 @@ MORE = 0.25
 """The most of the width that goes to children of the window's node that are not shown, however many they are."""
 HANDLE = 28.0
 """Pixels that a cell for these has at least, so that it can be clicked."""
-
-Ints = npt.NDArray[np.int64]
 
 
 class Cell(NamedTuple):
@@ -46,13 +44,13 @@ class Widths:
     """A tree whose siblings are in order of their weight, and these weights, added up."""
 
     tree: Hierarchy
-    weight: npt.NDArray[np.float64]
+    weight: Floats
     """Per node; that of a node is the sum of its children's."""
     order: Ints
     """All nodes but the root, siblings side by side."""
     starts: Ints
     """Where the children of each node begin in `order`."""
-    reached: npt.NDArray[np.float64]
+    reached: Floats
     """The weights in this order, added up from the beginning."""
 
     @classmethod
@@ -100,13 +98,7 @@ class Widths:
 
 
 def icicle(
-    widths: Widths,
-    top: int,
-    first: int = 0,
-    *,
-    width: float = 1000.0,
-    levels: int = LEVELS,
-    least: float = LEAST,
+    widths: Widths, top: int, first: int = 0, *, width: float = 1000.0, levels: int = LEVELS, least: float = LEAST
 ) -> list[Cell]:
     """The cells of a window of so many pixels, row by row from the top and from left to right.
 

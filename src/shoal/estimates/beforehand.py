@@ -11,17 +11,7 @@ from shoal.algorithms import kind_of
 from shoal.algorithms.recoding import Progress, listener
 from shoal.errors import ShoalError
 from shoal.estimates.decision_map import MOMENT, At, DecisionMap, Spot, filling, grid_of, narrow, risk_left
-from shoal.estimates.outlook import (
-    WARM_UP,
-    Outlook,
-    Trial,
-    growing,
-    outlook,
-    propose,
-    sample,
-    sides_kept,
-    try_promise,
-)
+from shoal.estimates.outlook import WARM_UP, Outlook, Trial, growing, outlook, propose, sample, sides_kept, try_promise
 from shoal.models.km import HIERARCHY, resolve_hierarchy
 from shoal.options import KEYWORDS, Keywords, check_keywords, signature_of
 from shoal.plan.ask import plan_from
@@ -30,11 +20,7 @@ from shoal.showing import watching
 
 
 def estimate(
-    data: Any,
-    guarantee: Any,
-    *,
-    progress: Progress | bool | None = None,
-    **keywords: Unpack[Keywords],
+    data: Any, guarantee: Any, *, progress: Progress | bool | None = None, **keywords: Unpack[Keywords]
 ) -> Outlook:
     """What a release of `data` would keep, tried on a sample for a moment: a range for each figure, or one figure if all rows were tried.
 

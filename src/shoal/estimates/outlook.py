@@ -3,7 +3,7 @@
 A crowd of k is harder to find among some of the rows than among all of them. So the release keeps at least what a sample keeps under the
 same k. From above it is met three ways: the share of k that falls to the sample; what a quarter of the sample kept, carried on in the
 logarithm of the rows; and for what neither sees, the gap to everything shrinks with the fourth root of the share that was tried. What was
-tried on all rows is no range, unless the search had less time than that of a release has: then it is one around what was found.
+tried on all rows is not a range, unless the search had less time than that of a release has: then it is one around what was found.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from shoal.models import Proposal, model_of
 from shoal.options import KEYWORDS
 from shoal.records.baskets import Baskets
 from shoal.records.source import Source
-from shoal.showing import Plotted
+from shoal.showing import Plotted, fields_of
 
 ROWS = 2_000
 """The first sample, and the least."""
@@ -136,8 +136,7 @@ class Outlook(Plotted):
         """Ranges as [low, high]; as of a release, information is told as what is lost."""
         kept = {name: [one.low, one.high] for name, one in self.kept.items()}
         lost = {"info": [1 - share for share in reversed(kept.pop("info"))]} if "info" in kept else {}
-        told = {name: getattr(self, name) for name in ("guarantee", "algorithm", "sample", "rows")}
-        return {**told, "loss": lost, "kept": kept}
+        return {**fields_of(self, "guarantee", "algorithm", "sample", "rows"), "loss": lost, "kept": kept}
 
 
 def outlook(whole: Source, promise: Any, asked: Mapping[str, Any], progress: Progress | None = None) -> Outlook:

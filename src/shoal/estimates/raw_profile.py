@@ -33,7 +33,7 @@ from shoal.records.formats.peek import column_names
 from shoal.records.roles import OR_QUASI, NoRoleError
 from shoal.records.source import Source, load_records, load_sets
 from shoal.records.values import Kind, kind_of
-from shoal.showing import Plotted, watching
+from shoal.showing import Plotted, fields_of, watching
 
 UP_TO, M = 3, 2
 """Known items that are looked at, and those of the release that is tried, unless somebody asks for others."""
@@ -94,14 +94,7 @@ class Profile(Plotted):
         return {
             "source": self.source,
             "input_sha256": self.sha256,
-            "k": self.k,
-            "rows": self.rows,
-            "items": self.items,
-            "occurrences": self.occurrences,
-            "longest": self.longest,
-            "average": self.average,
-            "empty": self.empty,
-            "duplicates": self.duplicates,
+            **fields_of(self, "k", "rows", "items", "occurrences", "longest", "average", "empty", "duplicates"),
             "exposures": [asdict(exposure) for exposure in self.exposures],
             "columns": list(self.columns),
             "kinds": {name: asdict(kind) for name, kind in self.columns.items()},

@@ -17,7 +17,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.algorithms.km.exact import exact_on
 from shoal.algorithms.km.problem import Problem
@@ -27,6 +26,7 @@ from shoal.guarantees.km import KmAnonymity
 from shoal.hierarchy.cut import Cut
 from shoal.hierarchy.edit import merge, set_apart
 from shoal.hierarchy.tree import Hierarchy
+from shoal.numbers import Codes, Ints
 from shoal.price.information import Fates
 from shoal.records.baskets import Baskets
 
@@ -37,7 +37,7 @@ MOST_BLAMED = 80
 APART = "left out"
 """What nodes are put under that a cut may drop."""
 
-Sets = npt.NDArray[np.int32]
+Sets = Codes
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,9 +138,7 @@ def smallest_rare_sets(problem: Problem, node: Sets) -> Sets:
     return np.empty((0, 1), np.int32)
 
 
-def name_culprits(
-    rare: Sets, occurrences: npt.NDArray[np.int64], most: int = MOST_BLAMED
-) -> tuple[list[tuple[int, int]], int]:
+def name_culprits(rare: Sets, occurrences: Ints, most: int = MOST_BLAMED) -> tuple[list[tuple[int, int]], int]:
     """(node, sets held against it) until each set is held against somebody, or enough are named; and the sets that are left."""
     left, named = rare, list[tuple[int, int]]()
     while len(left) and len(named) < most:
@@ -203,5 +201,5 @@ def free_label(tree: Hierarchy, wanted: str) -> str:
     return label
 
 
-def _leaves(tree: Hierarchy, nodes: list[int]) -> npt.NDArray[np.int32]:
+def _leaves(tree: Hierarchy, nodes: list[int]) -> Codes:
     return np.concatenate([tree.leaf_order[slice(*tree.span[v])] for v in nodes])

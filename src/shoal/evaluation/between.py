@@ -11,7 +11,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 import re
 import sys
 from collections.abc import Iterable, Mapping
@@ -21,13 +20,12 @@ from typing import Any
 from shoal.errors import InputError, option
 from shoal.limits import unique_keys
 from shoal.loss.queries import Among, Between, Query
+from shoal.options import File as Path
 from shoal.records.baskets import Baskets
 from shoal.records.formats.text import without_guard
 from shoal.records.records import Column, Records
 from shoal.records.storage.streams import display_name, list_lines, list_text
 from shoal.records.writing import without_blanks
-
-Path = str | os.PathLike[str]
 
 _HEADERS = {
     ("item", "published"): "km",
@@ -66,7 +64,7 @@ def rules_file(path: Path) -> RulesFile:
         model = _HEADERS.get(header)
         if model is None:
             raise InputError(
-                f"{name}: line 1 is no header of a rules file; give the file of rules that came with the release, or leave out "
+                f"{name}: line 1 is not the header of a rules file; give the file of rules that came with the release, or leave out "
                 + option("rules")
             )
         found: dict[str, dict[str, None]] = {}

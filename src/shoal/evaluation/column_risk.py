@@ -12,12 +12,12 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.guarantees.table import canonical
+from shoal.numbers import Ints
 from shoal.records.records import Column, Records
 
-Codes = npt.NDArray[np.int64]
+Codes = Ints
 MOST_COLUMNS = 12
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Unpack
 
 from shoal.analysis.reconstruction import is_in_chunks
+from shoal.errors import number_of
 from shoal.evaluation.measures import MEASURES, Line, Undefined
 from shoal.evaluation.pair import Pair, Side, read_chunked_pair, read_pair
 from shoal.evaluation.request import Request, with_own_words, with_standards
@@ -168,7 +169,7 @@ def _notes(pair: Pair) -> Iterator[str]:
         )
     difference = len(pair.original) - len(pair.published)
     if difference:
-        rows = "1 row" if abs(difference) == 1 else f"{abs(difference):,} rows"
+        rows = number_of(abs(difference), "row")
         yield f"the release has {rows} {'fewer' if difference > 0 else 'more'} than the original"
 
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.analysis.answers import reader_estimates
 from shoal.attacks.linkage import Linkage, linkage
@@ -28,6 +27,7 @@ from shoal.loss.published import ItemsLoss, columns_loss, items_loss
 from shoal.loss.queries import Query, answers, estimates
 from shoal.loss.workloads import random_workload
 from shoal.loss.worth import ColumnRemains, ItemsRemains, width_words
+from shoal.numbers import Floats, Ints
 from shoal.price.edits import edits
 from shoal.price.ul import ul
 from shoal.records.buckets import Buckets, sensitive_column, sensitive_views
@@ -281,7 +281,7 @@ def _rules_lines(errors: RuleErrors) -> Iterator[Line]:
 def _rule_lines(name: str, form: str, figures: Mapping[str, Any]) -> Iterator[Line]:
     if figures["rules"]:
         yield name, f"{figures['missed']:.1%}", f"of {figures['rules']:,} rules {form} are missed"
-        yield "", f"{figures['extra']:.1%}", "as many are shown that are none"
+        yield "", f"{figures['extra']:.1%}", "as many are shown that the original does not have"
         yield "", f"{figures['confidence_error']:.2%}", "off, their confidence on average"
 
 
@@ -359,7 +359,7 @@ def _answers(pair: Pair, workload: tuple[Query, ...]) -> dict[str, Any]:
     return figures
 
 
-def _errors(told: npt.NDArray[np.float64], truth: npt.NDArray[np.int64]) -> dict[str, Any]:
+def _errors(told: Floats, truth: Ints) -> dict[str, Any]:
     errors = np.abs(told - truth) / np.maximum(truth, 1)
     return {
         "queries": len(errors),

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.algorithms import kind_of
 from shoal.guarantees.k import open_and_sensitive, twins
@@ -19,6 +18,7 @@ from shoal.guarantees.km import exposures
 from shoal.guarantees.registry import OF_SETS
 from shoal.guarantees.rt import known_items, told_apart
 from shoal.guarantees.table import canonical, classes
+from shoal.numbers import Ints
 from shoal.records.baskets import Baskets
 from shoal.records.records import Records
 from shoal.records.source import Source
@@ -100,13 +100,11 @@ def _of_baskets(baskets: Baskets, guarantee: Any, threads: int | None) -> tuple[
     return (_by_crowd(np.repeat(sizes, sizes), guarantee.k, whole=known),)
 
 
-def _by_crowd(crowd: npt.NDArray[np.int64], k: int, **known: Any) -> Exposed:
+def _by_crowd(crowd: Ints, k: int, **known: Any) -> Exposed:
     return Exposed(int(np.count_nonzero(crowd < k)), int(np.count_nonzero(crowd < min(k, 2))), **known)
 
 
-def _by_items(
-    baskets: Baskets, guarantee: Any, threads: int | None, known: npt.NDArray[np.int64] | None = None
-) -> list[Exposed]:
+def _by_items(baskets: Baskets, guarantee: Any, threads: int | None, known: Ints | None = None) -> list[Exposed]:
     """For 1, 2, ... known items, as far as a second goes."""
     up_to = affordable(baskets.lengths, int(guarantee.m))
     return [
@@ -115,7 +113,7 @@ def _by_items(
     ]
 
 
-def affordable(lengths: npt.NDArray[np.int64], m: int, most: float | None = None) -> int:
+def affordable(lengths: Ints, m: int, most: float | None = None) -> int:
     """The largest size, at least 1, up to which all subsets of all rows are few enough to be counted at once."""
     rows = np.bincount(lengths)  # of each length: a row's subsets depend on nothing else
     lengths = np.flatnonzero(rows)
@@ -130,7 +128,7 @@ def affordable(lengths: npt.NDArray[np.int64], m: int, most: float | None = None
     return m
 
 
-def _certain(records: Records, of_row: npt.NDArray[np.int64], n: int) -> int:
+def _certain(records: Records, of_row: Ints, n: int) -> int:
     """Rows of which all rows with the same quasi-identifiers share a sensitive value."""
     certain = np.zeros(n, np.bool_)
     for column in records.of_role("sensitive"):

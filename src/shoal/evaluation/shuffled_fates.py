@@ -9,20 +9,17 @@ that its rows hold, as many in each as in the rows of the original that hold any
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.hierarchy.meanings import CellMeanings, TokenMeanings, number_in
 from shoal.kernels.itemsets.prefixes import laid_out
 from shoal.kernels.measures.row_fates import rows_covered
+from shoal.numbers import Floats, Ints
 from shoal.price.information import Fates
 from shoal.records.baskets import Baskets
 from shoal.records.records import Column
 
 ROUNDS = 60
 """Of scaling; the shares hardly move after."""
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 def shuffled_item_fates(

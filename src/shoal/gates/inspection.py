@@ -15,15 +15,14 @@ from shoal.algorithms.recoding import Progress
 from shoal.errors import InputError, ShoalError, Unreachable, number_of
 from shoal.gates.rulebook import Check, Policy, read_policy
 from shoal.options import Auditing
+from shoal.options import File as Path
 from shoal.plan.model import Plan
 from shoal.records.foreign.workbooks import workbook_of
 from shoal.records.formats.folders import beside, entries_of, export_files
 from shoal.records.storage.streams import display_name, reading_errors
 from shoal.records.stores.remote import is_elsewhere
 from shoal.release import audit, verify
-from shoal.showing import watching
-
-Path = str | os.PathLike[str]
+from shoal.showing import fields_of, watching
 
 BROKEN, UNUSABLE = 3, 2
 FORMS = (".json", ".html", ".pdf")
@@ -84,16 +83,8 @@ class Inspected:
         return not self.problems
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "file": self.file,
-            "check": self.check,
-            "passes": self.passes,
-            "guarantee": self.guarantee,
-            "checked": self.checked,
-            "violations": self.violations,
-            "certificate": self.certificate,
-            "problems": [{"kind": problem.kind, "says": problem.says} for problem in self.problems],
-        }
+        facts = fields_of(self, "file", "check", "passes", "guarantee", "checked", "violations", "certificate")
+        return facts | {"problems": [{"kind": problem.kind, "says": problem.says} for problem in self.problems]}
 
 
 @dataclass(frozen=True)
@@ -175,7 +166,7 @@ def gate(
         files: Files to look at; without them, all below the policy's folder that a check is about.
 
     Raises:
-        InputError: The policy is not usable. What is wrong with a file is no error: see `Inspection.require`.
+        InputError: The policy is not usable. What is wrong with a file is not an error: see `Inspection.require`.
 
     >>> import shoal
     >>> used = shoal.write(shoal.read([["milk", "bread"], ["milk"]]), "public.csv")
@@ -280,7 +271,7 @@ def _unseen(path: str) -> Problem | None:
     if others := beside(entries).strange:
         held = number_of(len(others), "entry", "entries")
         return Problem(
-            "uncovered", f"it also holds {held} that no reader of the data set looks at; remove what is no part of it"
+            "uncovered", f"it also holds {held} that no reader of the data set looks at; remove what is not part of it"
         )
     return None
 

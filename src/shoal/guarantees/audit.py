@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from shoal.errors import Unreachable, number_of
+from shoal.numbers import Ints
 from shoal.showing import Plotted
 
 
@@ -100,6 +101,32 @@ class Audit(Plotted):
             "witnesses": [w.to_dict() for w in self.witnesses],
             "notes": list(self.notes),
         } | dict(self.facts)
+
+
+def with_breaches(verdict: Audit, bad: Sequence[int], shown: Sequence[Witness], wanted: int) -> Audit:
+    """The verdict with further breaches, by the number of known items, and some witnesses of each kind: neither hides the other."""
+    by_size = dict(verdict.by_size)
+    for size, more in enumerate(bad):
+        checked, broken = by_size.get(size, (0, 0))
+        by_size[size] = (checked, broken + more)
+    first = verdict.witnesses[: max(wanted - len(shown), wanted // 2)]
+    return replace(
+        verdict,
+        holds=verdict.holds and not any(bad),
+        violations=verdict.violations + sum(bad),
+        by_size=by_size,
+        witnesses=(*first, *shown[: wanted - len(first)]),
+    )
+
+
+def class_facts(sizes: Ints, people: Ints | None = None) -> dict[str, Any]:
+    """How many classes and how large; `people` are those of each, where they were counted."""
+    return ({} if people is None else {"fewest_people": int(people.min(initial=int(sizes.sum())))}) | {
+        "classes": len(sizes),
+        "smallest_class": int(sizes.min()) if len(sizes) else 0,
+        "largest_class": int(sizes.max(initial=0)),
+        "average_class": float(sizes.mean()) if len(sizes) else 0.0,
+    }
 
 
 def empty_sets(number: int) -> tuple[str, ...]:

@@ -16,7 +16,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.errors import InputError, number_of, option
 from shoal.guarantees.audit import Audit, Witness
@@ -33,7 +32,7 @@ from shoal.guarantees.values.missing import (
     words_of,
 )
 from shoal.hierarchy.tree import Hierarchy
-from shoal.numbers import whole_number
+from shoal.numbers import Bools, Codes, Floats, Ints, whole_number
 from shoal.records.buckets import Buckets, sensitive_column, sensitive_views
 from shoal.records.knowledge import Rules
 from shoal.records.records import Column, Records
@@ -52,7 +51,7 @@ NAMED = 100
 class _Look(NamedTuple):
     """What the audit finds in one sensitive column."""
 
-    per_row: npt.NDArray[np.int64]
+    per_row: Ints
     """How many values are possible for each row; -1 where the rules contradict its bucket."""
     witnesses: tuple[Witness, ...]
     largest_share: float
@@ -66,7 +65,7 @@ class MatchingDiversity:
         l: How many values stay possible, 2 or more.
 
     Raises:
-        InputError: l is out of range, or `missing` is no reading of missing values.
+        InputError: l is out of range, or `missing` is not a reading of missing values.
 
     >>> import polars, shoal
     >>> table = polars.DataFrame({"age": [34, 35, 51, 52], "illness": ["flu", "HIV", "flu", "gout"]})
@@ -220,14 +219,7 @@ class MatchingDiversity:
         return _Look(number[group], tuple(found), float(share))
 
     def _witness(
-        self,
-        published: Buckets,
-        bucket: int,
-        kind: npt.NDArray[np.int32],
-        this_kind: int,
-        excluded: npt.NDArray[np.bool_],
-        counted: npt.NDArray[np.bool_],
-        rows: npt.NDArray[np.int64],
+        self, published: Buckets, bucket: int, kind: Codes, this_kind: int, excluded: Bools, counted: Bools, rows: Ints
     ) -> Witness:
         left = values_left(published, bucket, kind, excluded, counted)
         numbers = tuple((rows[:NAMED] + 1).tolist())
@@ -286,7 +278,7 @@ def buckets_of(published: Buckets | Records) -> Buckets:
     )
 
 
-def rows_beside_their_own(published: Buckets, witnesses: int) -> tuple[npt.NDArray[np.bool_], tuple[Witness, ...]]:
+def rows_beside_their_own(published: Buckets, witnesses: int) -> tuple[Bools, tuple[Witness, ...]]:
     """Which rows share a bucket with another row of the same person, so that fewer people than rows stand behind it; and some of them."""
     people = published.rows.people
     if people is None:
@@ -317,7 +309,7 @@ def contradiction_notes(rows: int) -> tuple[str, ...]:
     )
 
 
-def counted_in(published: Buckets, missing: Missing) -> npt.NDArray[np.bool_]:
+def counted_in(published: Buckets, missing: Missing) -> Bools:
     """Which values of buckets count towards l."""
     check_named(missing, [published.sensitive])
     return counted_values(published.vocabulary, published.sensitive, missing)
@@ -328,8 +320,8 @@ def kinds_of_rows(
     rules: Rules | None,
     vocabulary: tuple[str, ...],
     threads: int | None = None,
-    counted: npt.NDArray[np.bool_] | None = None,
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]:
+    counted: Bools | None = None,
+) -> tuple[Codes, Bools]:
     """(kind, excluded): the kind of each row, and per kind which sensitive values the rules exclude, of those that count (None: all):
     what does not count may be any value."""
     from shoal.kernels.audit.exclusions import excluded_kinds
@@ -353,7 +345,7 @@ def kinds_of_rows(
     )
 
 
-def _leaves(column: Column, tree: Hierarchy) -> npt.NDArray[np.int32]:
+def _leaves(column: Column, tree: Hierarchy) -> Codes:
     try:
         return tree.leaves_of(column.values)
     except InputError as error:
@@ -361,11 +353,7 @@ def _leaves(column: Column, tree: Hierarchy) -> npt.NDArray[np.int32]:
 
 
 def values_left(
-    published: Buckets,
-    bucket: int,
-    kind: npt.NDArray[np.int32],
-    excluded: npt.NDArray[np.bool_],
-    counted: npt.NDArray[np.bool_],
+    published: Buckets, bucket: int, kind: Codes, excluded: Bools, counted: Bools
 ) -> dict[int, tuple[str, ...]] | None:
     """Per kind of row in a bucket, the values that are valid for it and count; None if no assignment obeys the rules."""
     from shoal.kernels.audit.assignments import keep_open
@@ -479,7 +467,7 @@ def diversities(
     published: Buckets,
     l: int,  # noqa: E741
     missing: Missing = UNKNOWN,
-) -> dict[str, npt.NDArray[np.float64]]:
+) -> dict[str, Floats]:
     """Per bucket: its different values (`distinct`), the l its entropy stands for (`entropy`, the exponential of it), and how many times
     as frequent its first value is as the l-th and all rarer ones together (`recursive`, infinite with fewer than l values).
 
@@ -505,7 +493,7 @@ def diversities(
     }
 
 
-def likeliest(published: Buckets, counted: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+def likeliest(published: Buckets, counted: Bools) -> Ints:
     """Per bucket, how many rows the most frequent value can have: its own, and those whose value is unknown."""
     owner, known = _owner(published), counted[published.values]
     most = np.zeros(len(published), np.int64)
@@ -513,7 +501,7 @@ def likeliest(published: Buckets, counted: npt.NDArray[np.bool_]) -> npt.NDArray
     return most + np.bincount(owner, np.where(known, 0, published.counts), minlength=len(published)).astype(np.int64)
 
 
-def _owner(published: Buckets) -> npt.NDArray[np.int64]:
+def _owner(published: Buckets) -> Ints:
     """The bucket of each of the listed values."""
     return np.repeat(np.arange(len(published), dtype=np.int64), np.diff(published.offsets))
 

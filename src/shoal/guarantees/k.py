@@ -13,10 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.errors import InputError, Message, option
-from shoal.guarantees.audit import Audit, Witness
+from shoal.guarantees.audit import Audit, Witness, class_facts
 from shoal.guarantees.people import (
     RECORDS_APART,
     ROWS_NOT_PEOPLE,
@@ -28,7 +27,7 @@ from shoal.guarantees.people import (
     people_facts,
 )
 from shoal.guarantees.soundness import check_sets
-from shoal.numbers import whole_number
+from shoal.numbers import Bools, Ints, whole_number
 from shoal.records.baskets import Baskets
 from shoal.records.records import Records
 
@@ -168,12 +167,7 @@ class KAnonymity:
                 for c in worst.tolist()
             ),
             notes=homogeneity_notes(len(sizes), int(np.count_nonzero(alike)), int(sizes[alike].sum()), int(self.l)),
-            facts={
-                "classes": len(sizes),
-                "smallest_class": int(sizes.min()) if len(sizes) else 0,
-                "largest_class": int(sizes.max(initial=0)),
-                "average_class": float(sizes.mean()) if len(sizes) else 0.0,
-            }
+            facts=class_facts(sizes)
             | people_facts(rows.people)
             | ({} if rows.people is None else {"fewest_people": int(crowds.min(initial=len(rows)))})
             | (
@@ -188,7 +182,7 @@ class KAnonymity:
         )
 
 
-def twins(baskets: Baskets) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def twins(baskets: Baskets) -> tuple[Ints, Ints]:
     """(order, bounds): class c of equal rows is `order[bounds[c]:bounds[c + 1]]`, ascending; classes come as their first rows do."""
     from shoal.kernels.audit.row_sets import equal_rows
 
@@ -201,7 +195,7 @@ def open_and_sensitive(baskets: Baskets, sensitive: Collection[str]) -> tuple[Ba
     return _with(baskets, ~marked), _with(baskets, marked)
 
 
-def _with(baskets: Baskets, wanted: npt.NDArray[np.bool_]) -> Baskets:
+def _with(baskets: Baskets, wanted: Bools) -> Baskets:
     kept = wanted[baskets.items]
     offsets = np.concatenate(([0], np.cumsum(kept)))[baskets.offsets]
     rank = np.cumsum(wanted, dtype=np.int32) - np.int32(1)

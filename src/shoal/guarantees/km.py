@@ -22,7 +22,7 @@ from shoal.errors import number_of
 from shoal.guarantees.audit import Audit, Witness, empty_sets
 from shoal.guarantees.people import RECORDS_APART, ROWS_NOT_PEOPLE, counted_facts, of_people_words, people_facts
 from shoal.guarantees.soundness import check_sets
-from shoal.numbers import warn_of_one, whole_number
+from shoal.numbers import Codes, Ints, warn_of_one, whole_number
 from shoal.records.baskets import Baskets
 
 COUNTED = 2e10
@@ -33,7 +33,7 @@ LITTLE = 1 << 20
 """... and however few do."""
 FEW_TO_SORT = 1 << 18
 """Pairs in all rows up to which they are sorted, which takes some hundredths of a second more than a walk, and no walk to be compiled."""
-Counted: TypeAlias = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], tuple[Witness, ...]]
+Counted: TypeAlias = tuple[Ints, Ints, tuple[Witness, ...]]
 """Per size, how many sets occur and how many of them are rare; and the rarest."""
 
 
@@ -46,7 +46,7 @@ class KmAnonymity:
         m: How many items of a person an attacker may know.
 
     Raises:
-        InputError: k or m is no whole number of at least 1.
+        InputError: k or m is not a whole number of at least 1.
 
     >>> import shoal
     >>> promise = shoal.KmAnonymity(k=5, m=2)
@@ -169,7 +169,7 @@ def exposures(
     *,
     examples: int = 3,
     threads: int | None = None,
-    known: npt.NDArray[np.int64] | None = None,
+    known: Ints | None = None,
     marks: tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]] | None = None,
 ) -> list[Exposure]:
     """For m = 1, 2, ..., `up_to`: rare itemsets, and transactions that they give away.
@@ -207,13 +207,7 @@ class _Walk:
     Where rows say whose they are, those of a person stand together here, and all supports are numbers of people.
     """
 
-    def __init__(
-        self,
-        baskets: Baskets,
-        k: int,
-        threads: int | None,
-        progress: Callable[[float], None] | None,
-    ) -> None:
+    def __init__(self, baskets: Baskets, k: int, threads: int | None, progress: Callable[[float], None] | None) -> None:
         from shoal.kernels.audit.itemset_counts import count_items
         from shoal.kernels.audit.threads import blocks_of_places, in_threads
 
@@ -227,7 +221,7 @@ class _Walk:
         items, n = baskets.items, len(baskets.vocabulary)
         if self.people is None:
             counts = in_threads(lambda a, b: count_items(items, n, a, b), blocks_of_places(len(items)), threads)
-            self.support: npt.NDArray[np.int64] = np.sum(counts, axis=0)
+            self.support: Ints = np.sum(counts, axis=0)
         else:
             self.support = np.bincount(_people_of(items, np.repeat(self.people, baskets.lengths)), minlength=n)
         self.by_rank = np.argsort(self.support, kind="stable")
@@ -375,9 +369,7 @@ class _Walk:
             places, counts = np.append(places, rare_items * (n + 1)), np.append(counts, support[rare_items])
         return checked, rare, self._rarest_of(places, counts, keep, size)
 
-    def _rarest_of(
-        self, places: npt.NDArray[np.int64], counts: npt.NDArray[Any], keep: int, size: int
-    ) -> tuple[Witness, ...]:
+    def _rarest_of(self, places: Ints, counts: npt.NDArray[Any], keep: int, size: int) -> tuple[Witness, ...]:
         """The rarest pairs and items among those at these places, where a <= b is at a * n + b: then the smallest, then lower numbers."""
         n = max(1, len(self.rank))
         some = np.flatnonzero(counts <= np.partition(counts, keep)[keep]) if len(counts) > keep else slice(None)
@@ -385,7 +377,7 @@ class _Walk:
         order = np.lexsort((places, places % (n + 1) > 0, counts))[:keep]
         return self._rarest_with(np.unique(places[order] // n), keep, size)
 
-    def _rarest_with(self, first_items: npt.NDArray[np.int64], keep: int, size: int) -> tuple[Witness, ...]:
+    def _rarest_with(self, first_items: Ints, keep: int, size: int) -> tuple[Witness, ...]:
         """The rarest pairs and items whose rarest item is one of these, as a walk meets them: as their rows come, then by number."""
         wanted = np.zeros(len(self.rank), np.bool_)
         wanted[self.by_rank[first_items]] = True
@@ -415,7 +407,7 @@ class _Walk:
             for support, ranks in found[:keep]
         )
 
-    def _witness(self, ranks: Any, support: int, holding: npt.NDArray[np.int64]) -> Witness:
+    def _witness(self, ranks: Any, support: int, holding: Ints) -> Witness:
         """Items by name, and where in the data they stand together, from 1."""
         names = tuple(self.baskets.vocabulary[i] for i in sorted(self.by_rank[ranks].tolist()))
         if self.people is not None:
@@ -438,26 +430,26 @@ class _Walk:
         )
 
 
-def _people_of(things: npt.NDArray[Any], people: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+def _people_of(things: npt.NDArray[Any], people: npt.NDArray[Any]) -> Ints:
     """Each thing once for each person who has it, ascending."""
     n = int(people.max(initial=0)) + 1
     return np.unique(things.astype(np.int64) * n + people) // n
 
 
-def _whole_people(blocks: list[tuple[int, int]], people: npt.NDArray[np.int32]) -> list[tuple[int, int]]:
+def _whole_people(blocks: list[tuple[int, int]], people: Codes) -> list[tuple[int, int]]:
     """The blocks of rows with all rows of a person in one of them."""
     cuts = {int(np.searchsorted(people, people[first])) for first, _ in blocks}
     return list(pairwise(sorted({*cuts, len(people)})))
 
 
-def affordable(lengths: npt.NDArray[np.int64], m: int) -> int:
+def affordable(lengths: Ints, m: int) -> int:
     """The largest size, at least 2, up to which all subsets of all rows are few enough to be counted."""
     rows = np.bincount(lengths)  # of each length: a row's subsets depend on nothing else
     lengths = np.flatnonzero(rows)
     return affordable_size(lengths, rows[lengths], m)
 
 
-def affordable_size(lengths: npt.NDArray[np.int64], rows: npt.NDArray[np.int64], m: int) -> int:
+def affordable_size(lengths: Ints, rows: Ints, m: int) -> int:
     """The same from the different lengths and how many rows have each."""
     ways = (rows * lengths).astype(np.float64)
     total = ways.sum()

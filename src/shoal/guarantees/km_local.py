@@ -20,13 +20,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.errors import VALUES, InputError
 from shoal.guarantees.audit import Audit, Witness
 from shoal.guarantees.km import KmAnonymity, affordable
 from shoal.guarantees.people import people_facts
 from shoal.hierarchy.tree import Hierarchy, count_of
+from shoal.numbers import Codes, Ints
 from shoal.records.baskets import Baskets
 
 SPELLED_OUT = 30_000_000
@@ -44,7 +44,7 @@ class LocalKmAnonymity(KmAnonymity):
         m: How many items of a person an attacker may know.
 
     Raises:
-        InputError: k or m is no whole number of at least 1.
+        InputError: k or m is not a whole number of at least 1.
 
     >>> import shoal
     >>> tree = shoal.Hierarchy.from_parents([2, 2, -1], ["milk", "cheese", "dairy"])
@@ -147,7 +147,7 @@ class _Published:
         self.row = row[outer]
 
     @cached_property
-    def _lengths(self) -> npt.NDArray[np.int64]:
+    def _lengths(self) -> Ints:
         """Per row, the leaves it would be spelled out in."""
         width = self.atoms_before[self.end] - self.atoms_before[:-1]
         held = width[self.tokens].astype(np.float64)
@@ -229,7 +229,7 @@ class _Published:
             facts=people_facts(self.people),
         )
 
-    def _witness(self, members: npt.NDArray[np.int32]) -> Witness:
+    def _witness(self, members: Codes) -> Witness:
         matched = np.ones(len(self.offsets) - 1, np.bool_)
         for v in members.tolist():
             covers = (self.tokens <= v) & (self.end[self.tokens] > v)
@@ -241,7 +241,7 @@ class _Published:
         )
 
 
-def nodes_of(vocabulary: Sequence[str], hierarchy: Hierarchy) -> npt.NDArray[np.int64]:
+def nodes_of(vocabulary: Sequence[str], hierarchy: Hierarchy) -> Ints:
     """The node of each published token, the lowest that covers the same leaves; raises for tokens that the tree does not know.
 
     Text has its own ways with blanks (around a name in cells, within one in FIMI files) and with what spreadsheets would run: a token read
@@ -282,7 +282,7 @@ def _without_blanks(name: str) -> str:
     return re.sub(r"[ \t\n\v\f\r]", "_", name)
 
 
-def _nearest_above(end: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _nearest_above(end: Ints) -> Ints:
     """Per token in depth-first order, the nearest one that it lies below, else -1."""
     above = np.full(len(end), -1, np.int64)
     around: list[int] = []

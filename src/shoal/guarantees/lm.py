@@ -13,16 +13,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.errors import number_of
-from shoal.guarantees.audit import Audit, Witness
+from shoal.guarantees.audit import Audit, Witness, with_breaches
 from shoal.guarantees.people import RECORDS_APART, ROWS_NOT_PEOPLE, counted_facts, rows_by_class
 from shoal.guarantees.rt import NO_MORE_THAN_NEEDED, RTAnonymity, known_items
 from shoal.guarantees.table import classes, group_of
 from shoal.guarantees.values.closeness import Distance, Values, named_distances, with_crowds
 from shoal.guarantees.values.missing import UNKNOWN, Missing, reading_of
-from shoal.numbers import whole_number
+from shoal.numbers import Ints, whole_number
 from shoal.records.records import Records
 
 
@@ -136,11 +135,11 @@ class LmDiversity:
         # More than there are rows changes nothing, and need not be a number that machines have.
         m, l = min(int(self.m), items.longest), min(int(self.l), len(published) + 1)  # noqa: E741
         # The share of a sensitive item is bounded among rows, as whoever has the file can count, and among the people whose they are.
-        whose: dict[str, npt.NDArray[np.int64] | None] = {"rows": None}
+        whose: dict[str, Ints | None] = {"rows": None}
         if published.people is not None:
             whose["people"] = published.people.astype(np.int64)
 
-        def count(who: npt.NDArray[np.int64] | None) -> Any:
+        def count(who: Ints | None) -> Any:
             return lambda a, b: count_inferences(
                 items.offsets,
                 items.items,
@@ -192,25 +191,8 @@ class LmDiversity:
 
 
 def with_inferences(
-    guarantee: LmDiversity, hidden: Audit, bad: npt.NDArray[np.int64], sure: tuple[Witness, ...], witnesses: int
+    guarantee: LmDiversity, hidden: Audit, bad: Ints, sure: tuple[Witness, ...], witnesses: int
 ) -> Audit:
     """The audit of (k,k^m)-anonymity, and the sensitive items that are too likely: `bad` per size of what is known, `sure` the worst."""
-    by_size = dict(hidden.by_size)
-    for size, more in enumerate(bad.tolist()):
-        checked, rare = by_size.get(size, (0, 0))
-        by_size[size] = (checked, rare + more)
-    return replace(
-        hidden,
-        guarantee=guarantee.to_dict(),
-        holds=hidden.holds and not bad.any(),
-        violations=hidden.violations + int(bad.sum()),
-        by_size=by_size,
-        witnesses=(*hidden.witnesses, *sure)[:witnesses] if not bad.any() else _both(hidden.witnesses, sure, witnesses),
-        facts={**hidden.facts, "rare": hidden.violations, "inferences": int(bad.sum())},
-    )
-
-
-def _both(rare: tuple[Witness, ...], sure: tuple[Witness, ...], wanted: int) -> tuple[Witness, ...]:
-    """Some of each kind, rare sets first: neither kind of breach hides the other."""
-    first = rare[: max(wanted - len(sure), wanted // 2)]
-    return (*first, *sure[: wanted - len(first)])
+    facts = {**hidden.facts, "rare": hidden.violations, "inferences": int(bad.sum())}
+    return replace(with_breaches(hidden, bad.tolist(), sure, witnesses), guarantee=guarantee.to_dict(), facts=facts)

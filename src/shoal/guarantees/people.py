@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shoal.numbers import Codes, Ints
+
 ROWS_NOT_PEOPLE = (
     "Rows are counted, not people: if one person has several rows, a crowd of rows can be a smaller crowd of people."
 )
@@ -37,20 +39,15 @@ def of_people_words(k: int, what: str) -> str:
     )
 
 
-def members_of(
-    of_row: npt.NDArray[np.integer[Any]], n_classes: int, people: npt.NDArray[np.int32] | None
-) -> npt.NDArray[np.int64]:
+def members_of(of_row: npt.NDArray[np.integer[Any]], n_classes: int, people: Codes | None) -> Ints:
     """Per class of rows how many different people are in it; how many rows, where nobody says whose these are."""
     of_member = of_row if people is None else _members(of_row, people)[0]
     return np.bincount(of_member, minlength=n_classes).astype(np.int64)
 
 
 def most_with_a_value(
-    of_row: npt.NDArray[np.integer[Any]],
-    value: npt.NDArray[np.integer[Any]],
-    people: npt.NDArray[np.int32],
-    n_classes: int,
-) -> npt.NDArray[np.int64]:
+    of_row: npt.NDArray[np.integer[Any]], value: npt.NDArray[np.integer[Any]], people: Codes, n_classes: int
+) -> Ints:
     """Per class, the most people who have the same value, each in some row of it, or may have it: a value below 0 may be any."""
     of_member, member = _members(of_row, people)
     may_be_any = np.zeros(len(of_member), np.bool_)
@@ -64,21 +61,19 @@ def most_with_a_value(
     return most + np.bincount(of_member[may_be_any], minlength=n_classes)
 
 
-def rows_by_class(of_row: npt.NDArray[np.integer[Any]], people: npt.NDArray[np.int32] | None) -> npt.NDArray[np.int64]:
+def rows_by_class(of_row: npt.NDArray[np.integer[Any]], people: Codes | None) -> Ints:
     """The rows class by class, in each those of a person together."""
     order = np.argsort(of_row, kind="stable") if people is None else np.lexsort((people, of_row))
     return order.astype(np.int64)
 
 
-def _members(
-    of_row: npt.NDArray[np.integer[Any]], people: npt.NDArray[np.int32]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _members(of_row: npt.NDArray[np.integer[Any]], people: Codes) -> tuple[Ints, Ints]:
     """(class of each member, member of each row): a person once in each class where they have rows."""
     width = int(people.max(initial=0)) + 1
     keys, member = np.unique(of_row.astype(np.int64) * width + people, return_inverse=True)
     return keys // width, member.reshape(-1)
 
 
-def people_facts(people: npt.NDArray[np.int32] | None) -> dict[str, Any]:
+def people_facts(people: Codes | None) -> dict[str, Any]:
     """What an audit says where it counted people: how many there are. Nothing where every row is a person."""
     return {} if people is None else {"counted": "people", "people": len(np.unique(people))}

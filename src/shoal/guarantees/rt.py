@@ -14,10 +14,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.errors import InputError, number_of, option
-from shoal.guarantees.audit import Audit, Witness, empty_rows
+from shoal.guarantees.audit import Audit, Witness, class_facts, empty_rows
 from shoal.guarantees.k import open_and_sensitive
 from shoal.guarantees.km import KmAnonymity
 from shoal.guarantees.people import (
@@ -29,10 +28,10 @@ from shoal.guarantees.people import (
     people_facts,
 )
 from shoal.guarantees.soundness import check_table
-from shoal.guarantees.table import class_facts, classes, group_of, rows_of
+from shoal.guarantees.table import classes, group_of, rows_of
 from shoal.guarantees.values.closeness import Distance, Values, named_distances, with_crowds
 from shoal.guarantees.values.missing import UNKNOWN, Missing
-from shoal.numbers import warn_of_one, whole_number
+from shoal.numbers import Ints, warn_of_one, whole_number
 from shoal.records.baskets import Baskets
 from shoal.records.records import Records
 
@@ -192,7 +191,7 @@ def known_items(published: Records) -> tuple[Baskets, Baskets]:
     return open_and_sensitive(published.items, published.sensitive_items)
 
 
-def told_apart(items: Baskets, of_row: npt.NDArray[np.int64]) -> tuple[Baskets, npt.NDArray[np.int64]]:
+def told_apart(items: Baskets, of_row: Ints) -> tuple[Baskets, Ints]:
     """The rows with items of different classes told apart, called by their numbers, and which original item each number is."""
     n = max(1, len(items.vocabulary))
     key = np.repeat(of_row, items.lengths) * n + items.items

@@ -8,9 +8,9 @@ nobody can tell apart in the file. So the audit does not take their word for it.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.errors import InputError
+from shoal.numbers import Codes
 from shoal.records.baskets import Baskets
 from shoal.records.buckets import Buckets
 from shoal.records.records import Records
@@ -34,7 +34,7 @@ def check_sets(sets: Baskets, threads: int | None = None) -> None:
         raise InputError("the sets are not sound: two items have the same name; give each name once")
 
 
-def check_whose(people: npt.NDArray[np.int32] | None) -> None:
+def check_whose(people: Codes | None) -> None:
     """Raises unless people have numbers from 0 on."""
     if people is not None and len(people) and people.min() < 0:
         raise InputError("the people are not sound: a row has none; number them from 0 on")

@@ -13,10 +13,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.errors import InputError, option
-from shoal.guarantees.audit import Audit, Witness
+from shoal.guarantees.audit import Audit, Witness, class_facts
 from shoal.guarantees.people import (
     RECORDS_APART,
     ROWS_NOT_PEOPLE,
@@ -40,7 +39,7 @@ from shoal.guarantees.values.closeness import (
     words_of_distance,
 )
 from shoal.guarantees.values.missing import UNKNOWN, Missing, check_named, checked_missing, counted_values, words_of
-from shoal.numbers import share, whole_number
+from shoal.numbers import Codes, Ints, share, whole_number
 from shoal.records.records import Records
 
 DISTINCT, FREQUENCY = "distinct", "frequency"
@@ -264,7 +263,7 @@ class TableAnonymity:
         )
 
 
-def classes(published: Records) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def classes(published: Records) -> tuple[Ints, Ints]:
     """(class of each row, rows of each class): rows that are equal in the text of all quasi-identifier columns."""
     of_row = np.zeros(len(published), np.int64)
     for column in published.of_role("quasi"):
@@ -273,9 +272,7 @@ def classes(published: Records) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.i
     return of_row, np.bincount(of_row).astype(np.int64)
 
 
-def fewest_values(
-    published: Records, of_row: npt.NDArray[np.int64], n_classes: int, missing: Missing
-) -> npt.NDArray[np.int64]:
+def fewest_values(published: Records, of_row: Ints, n_classes: int, missing: Missing) -> Ints:
     """Per class, the different values of the sensitive column that has fewest there; very many where no column is sensitive."""
     fewest = np.full(n_classes, np.iinfo(np.int64).max)
     for column in published.of_role("sensitive"):
@@ -287,14 +284,8 @@ def fewest_values(
 
 
 def likeliest_for_people(
-    published: Records,
-    people: npt.NDArray[np.int32],
-    of_row: npt.NDArray[np.int64],
-    n_classes: int,
-    missing: Missing,
-    *,
-    may_be_any: bool,
-) -> npt.NDArray[np.int64]:
+    published: Records, people: Codes, of_row: Ints, n_classes: int, missing: Missing, *, may_be_any: bool
+) -> Ints:
     """Per class, the most people who have one value of a sensitive column, or may: an uncounted one is any value, or else none."""
     likeliest = np.zeros(n_classes, np.int64)
     for column in published.of_role("sensitive"):
@@ -306,13 +297,13 @@ def likeliest_for_people(
     return likeliest
 
 
-def canonical(values: tuple[str, ...]) -> npt.NDArray[np.int64]:
+def canonical(values: tuple[str, ...]) -> Ints:
     """The first place of each value: what reads the same is the same."""
     first: dict[str, int] = {}
     return np.array([first.setdefault(value, i) for i, value in enumerate(values)], np.int64)
 
 
-def rows_of(of_row: npt.NDArray[np.int64], c: int) -> tuple[int, ...]:
+def rows_of(of_row: Ints, c: int) -> tuple[int, ...]:
     """The rows of a class, counted from 1."""
     return tuple((np.flatnonzero(of_row == c) + 1).tolist())
 
@@ -320,13 +311,3 @@ def rows_of(of_row: npt.NDArray[np.int64], c: int) -> tuple[int, ...]:
 def group_of(published: Records, rows: tuple[int, ...]) -> tuple[str, ...]:
     """The quasi-identifier values of these rows, which all share them."""
     return tuple(column.values[int(column.codes[rows[0] - 1])] for column in published.of_role("quasi"))
-
-
-def class_facts(sizes: npt.NDArray[np.int64], people: npt.NDArray[np.int64] | None = None) -> dict[str, Any]:
-    """How many classes and how large; `people` are those of each, where they were counted."""
-    return ({} if people is None else {"fewest_people": int(people.min(initial=int(sizes.sum())))}) | {
-        "classes": len(sizes),
-        "smallest_class": int(sizes.min()) if len(sizes) else 0,
-        "largest_class": int(sizes.max(initial=0)),
-        "average_class": float(sizes.mean()) if len(sizes) else 0.0,
-    }

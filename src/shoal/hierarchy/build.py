@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.errors import VALUES, InputError
 from shoal.hierarchy.tree import Hierarchy
+from shoal.numbers import Ints
 from shoal.ordering import natural_order
 
 ROOT = "*"
@@ -37,7 +37,7 @@ def balanced_tree(vocabulary: Sequence[str], n: int) -> Hierarchy:
     return group_neighbours(items, n, f"balanced:{n}", lambda first, last: f"items[{first + 1}:{last + 1}]")
 
 
-def frequency_tree(vocabulary: Sequence[str], supports: npt.NDArray[np.int64], n: int) -> Hierarchy:
+def frequency_tree(vocabulary: Sequence[str], supports: Ints, n: int) -> Hierarchy:
     """As `balanced_tree`, over items in descending order of support (ties in natural order), with parents such as `rank[6:10]`."""
     source = f"frequency:{n}"
     items = [vocabulary[i] for i in support_order(vocabulary, supports, source)]
@@ -106,7 +106,7 @@ def _tree_of_beginnings(
     return Hierarchy.from_parents(parent, labels, source)
 
 
-def support_order(vocabulary: Sequence[str], supports: npt.NDArray[np.int64], source: str) -> list[int]:
+def support_order(vocabulary: Sequence[str], supports: Ints, source: str) -> list[int]:
     """Places of the items by descending support, ties in natural order."""
     order = np.array(natural_order(distinct(vocabulary)), np.int64)
     if len(supports) != len(vocabulary):
@@ -133,7 +133,7 @@ def group_neighbours(items: Sequence[str], n: int, source: str, label: Callable[
     if n < 2:
         raise InputError(f"hierarchy {source}: groups need at least 2 members; use for example balanced:5")
     labels = list(items)
-    parents: list[npt.NDArray[np.int64]] = []
+    parents: list[Ints] = []
     width, covers = len(items), 1  # nodes on the current level, and the items under each of them but the last
     while width > 1 or not parents:
         parents.append(len(labels) + np.arange(width) // n)

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.errors import VALUES, InputError, short_list
 from shoal.hierarchy.tree import Hierarchy
+from shoal.numbers import Codes
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +22,7 @@ class Cut:
     """`node[leaf]` is the node that the leaf is published as, or -1 where its whole top-level category is dropped."""
 
     hierarchy: Hierarchy
-    node: npt.NDArray[np.int32]
+    node: Codes
 
     def __post_init__(self) -> None:
         self.node.setflags(write=False)
@@ -38,7 +38,7 @@ class Cut:
         return f"Cut({short_list([h.names[v] for v in self.nodes])}{dropped})"
 
     @cached_property
-    def nodes(self) -> npt.NDArray[np.int32]:
+    def nodes(self) -> Codes:
         """The nodes of the cut, ascending, without the dropped ones."""
         nodes = np.unique(self.node)
         return nodes[nodes >= 0]

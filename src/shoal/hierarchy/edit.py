@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from itertools import compress
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.errors import InputError, short_list
 from shoal.hierarchy.tree import Hierarchy, count_of
+from shoal.numbers import Ints
 
 
 def rename(tree: Hierarchy, node: int, label: str) -> Hierarchy:
@@ -131,7 +131,7 @@ def unambiguous(tree: Hierarchy) -> Hierarchy:
     return tree if tree.names == tree.labels else Hierarchy(tree.parent, tree.names, tree.n_leaves, tree.source)
 
 
-def _rebuilt(tree: Hierarchy, links: npt.NDArray[np.int64], labels: Sequence[str], gone: Sequence[int]) -> Hierarchy:
+def _rebuilt(tree: Hierarchy, links: Ints, labels: Sequence[str], gone: Sequence[int]) -> Hierarchy:
     """The tree of these links without the nodes that are gone, and without inner nodes that have no child left."""
     n = len(links)
     dead = np.zeros(n, bool)

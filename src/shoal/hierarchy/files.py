@@ -75,7 +75,7 @@ def read_hierarchy(
         root: The label of a root to put above several.
 
     Raises:
-        InputError: The file cannot be read, or is no tree.
+        InputError: The file cannot be read, or is not a tree.
 
     >>> import shoal
     >>> tree = shoal.Hierarchy.from_parents([2, 2, -1], ["brie", "feta", "cheese"])

@@ -14,15 +14,15 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.errors import InputError
 from shoal.hierarchy.build import ROOT, support_order
 from shoal.hierarchy.tree import Hierarchy
+from shoal.numbers import Ints
 from shoal.ordering import natural_order
 
 
-def mass_tree(vocabulary: Sequence[str], supports: npt.NDArray[np.int64], n: int) -> Hierarchy:
+def mass_tree(vocabulary: Sequence[str], supports: Ints, n: int) -> Hierarchy:
     """Items by descending support (ties in natural order), cut into n stretches of about equal mass, again and again."""
     items = _ranked(vocabulary, supports, n)
     mass = np.concatenate(([0], np.cumsum(np.asarray(supports, np.int64)[items])))
@@ -41,11 +41,7 @@ def mass_tree(vocabulary: Sequence[str], supports: npt.NDArray[np.int64], n: int
 
 
 def tree_of_groups(
-    vocabulary: Sequence[str],
-    supports: npt.NDArray[np.int64],
-    partitions: Sequence[npt.NDArray[np.int64]],
-    n: int,
-    source: str,
+    vocabulary: Sequence[str], supports: Ints, partitions: Sequence[Ints], n: int, source: str
 ) -> Hierarchy:
     """A tree of at most n children per node in which every group of every partition is a node.
 
@@ -89,7 +85,7 @@ def tree_of_groups(
     return _labelled(vocabulary, supports, parent, source)
 
 
-def relabel(tree: Hierarchy, supports: npt.NDArray[np.int64], source: str) -> Hierarchy:
+def relabel(tree: Hierarchy, supports: Ints, source: str) -> Hierarchy:
     """The same tree with the labels of a learned one; `supports` in the order of the items given to whoever built it.
 
     Nodes with a single child are left out.
@@ -106,13 +102,13 @@ def relabel(tree: Hierarchy, supports: npt.NDArray[np.int64], source: str) -> Hi
     )
 
 
-def _ranked(vocabulary: Sequence[str], supports: npt.NDArray[np.int64], n: int) -> list[int]:
+def _ranked(vocabulary: Sequence[str], supports: Ints, n: int) -> list[int]:
     if n < 2:
         raise InputError(f"hierarchy learned:{n}: nodes need room for at least 2 children; use for example learned:5")
     return support_order(vocabulary, supports, f"learned:{n}")
 
 
-def _stretches(mass: npt.NDArray[np.int64], first: int, last: int, n: int) -> list[tuple[int, int]]:
+def _stretches(mass: Ints, first: int, last: int, n: int) -> list[tuple[int, int]]:
     """[first, last) in at most n stretches of about equal mass, none of them empty."""
     if last - first <= n:
         return [(i, i + 1) for i in range(first, last)]
@@ -131,7 +127,7 @@ def _stretches(mass: npt.NDArray[np.int64], first: int, last: int, n: int) -> li
     return list(pairwise(cuts))
 
 
-def _labelled(vocabulary: Sequence[str], supports: npt.NDArray[np.int64], parent: list[int], source: str) -> Hierarchy:
+def _labelled(vocabulary: Sequence[str], supports: Ints, parent: list[int], source: str) -> Hierarchy:
     """The tree over the items in the given order, its inner nodes called by the places of their leaves."""
     tree = Hierarchy.from_parents(parent, [*vocabulary, *([ROOT] * (len(parent) - len(vocabulary)))], source)
     n, above = tree.n_leaves, tree.parent.tolist()

@@ -15,13 +15,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.errors import VALUES, InputError
 from shoal.hierarchy.build import ROOT, flat_tree
 from shoal.hierarchy.kinds.stretches import stretches_of
 from shoal.hierarchy.kinds.widths import DIGITS, node_widths, whole_step
 from shoal.hierarchy.tree import Hierarchy, count_of
+from shoal.numbers import Bools, Codes, Floats, Ints
 
 if TYPE_CHECKING:
     from shoal.records.records import Column
@@ -40,25 +40,25 @@ class TokenMeanings:
     """The original items, and those that only the hierarchy knows."""
     n_items: int
     """The first of the domain: those of the original data, in its order."""
-    offsets: npt.NDArray[np.int64]
-    members: npt.NDArray[np.int32]
-    breadth: npt.NDArray[np.int64]
+    offsets: Ints
+    members: Codes
+    breadth: Ints
     """Per token, how many leaves of the hierarchy it covers, sensitive ones among them; 1 for an item that is published as itself."""
     size_of_domain: int
     """What NCP divides by: the leaves of the hierarchy, or the items that may be generalized."""
 
     @cached_property
-    def sizes(self) -> npt.NDArray[np.int64]:
+    def sizes(self) -> Ints:
         """Per token, how many items it may stand for."""
         return np.diff(self.offsets)
 
     @cached_property
-    def owner(self) -> npt.NDArray[np.int64]:
+    def owner(self) -> Ints:
         """The token of each entry of `members`."""
         return np.repeat(np.arange(len(self.tokens), dtype=np.int64), self.sizes)
 
     @cached_property
-    def holders(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+    def holders(self) -> tuple[Ints, Codes]:
         """(offsets, tokens): the tokens that may stand for item i are `tokens[offsets[i]:offsets[i + 1]]`, ascending."""
         order = np.argsort(self.members, kind="stable")
         many = np.bincount(self.members, minlength=len(self.domain))
@@ -153,24 +153,24 @@ class CellMeanings:
 
     column: str
     values: tuple[str, ...]
-    cost: npt.NDArray[np.float64]
+    cost: Floats
     """NCP of each published value: 0 for an original one, 1 for `*`."""
-    low: npt.NDArray[np.float64]
+    low: Floats
     """Of each range; for a tree, of each stretch of its leaf order."""
-    high: npt.NDArray[np.float64]
+    high: Floats
     """Included."""
-    value: npt.NDArray[np.int64]
+    value: Ints
     """The published value that each stretch belongs to."""
     place: Mapping[str, float]
     """Where an original value lies among the stretches; NaN for a missing number."""
-    missing: npt.NDArray[np.bool_]
+    missing: Bools
     """Per published value, whether it may stand for a missing number."""
-    width: npt.NDArray[np.float64]
+    width: Floats
     """How wide each published value is, in units: 10 for `[50:59]` among whole numbers, 2.5 for `[2.5:5)`, 3 for a node with 3 values."""
     unit: str = ""
     """What a width counts: `values`, `days`, `months`, or, if it is empty, whatever the numbers of the column count."""
 
-    def fitting(self, original: str) -> npt.NDArray[np.bool_]:
+    def fitting(self, original: str) -> Bools:
         """Per published value, whether it may stand for this original one."""
         at = self.place.get(original)
         if at is None:
@@ -211,9 +211,7 @@ def cell_meanings(published: Column, original: Column, tree: Hierarchy | None = 
     )
 
 
-def node_meanings(
-    published: Column, original: Column, tree: Hierarchy | None
-) -> tuple[Hierarchy, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def node_meanings(published: Column, original: Column, tree: Hierarchy | None) -> tuple[Hierarchy, Ints, Ints]:
     """(tree over the original values, nodes, the published value, ascending, that each belongs to); raises on the first unknown value.
 
     A set of values has several nodes. Without a tree there is a flat one.

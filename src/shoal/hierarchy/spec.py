@@ -29,7 +29,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.errors import InputError, near_miss, option
 from shoal.hierarchy.build import (
@@ -51,6 +50,7 @@ from shoal.hierarchy.kinds.durations import duration_tree
 from shoal.hierarchy.kinds.recognition import recognise
 from shoal.hierarchy.kinds.stretches import WORD
 from shoal.hierarchy.tree import Hierarchy
+from shoal.numbers import Ints
 from shoal.records.stores.remote import is_elsewhere
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class Values:
     """What a tree stands over: the items of the data, or the values of one column but the missing one."""
 
     names: Sequence[str]
-    counts: npt.NDArray[np.int64]
+    counts: Ints
     """Rows that hold each."""
     numeric: bool = False
     column: str | None = None
@@ -154,11 +154,7 @@ def column_hierarchy(column: Column, spec: Spec | None = None, *, unknown: str |
 
 
 def resolve(
-    spec: Spec | None,
-    values: Values,
-    *,
-    unknown: str | None = None,
-    learn: Callable[[int], Hierarchy] | None = None,
+    spec: Spec | None, values: Values, *, unknown: str | None = None, learn: Callable[[int], Hierarchy] | None = None
 ) -> Hierarchy:
     """The hierarchy that `spec` stands for, with a leaf for every value.
 

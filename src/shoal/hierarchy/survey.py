@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.errors import VALUES, Message, option
 from shoal.hierarchy.spec import Values
 from shoal.hierarchy.tree import Hierarchy, count_of, them
+from shoal.numbers import Ints
 
 
 class Line(NamedTuple):
@@ -75,10 +75,10 @@ class Fit:
     """A hierarchy, held against the values that it is meant for."""
 
     tree: Hierarchy
-    counts: npt.NDArray[np.int64]
+    counts: Ints
     """Per node, how often the data hold what is below it."""
     missing: Mapping[str, int]
-    """Values of the data that are no leaf, and how often each occurs."""
+    """Values of the data that are not leaves, and how often each occurs."""
     known: int
     """Values of the data that are leaves."""
 
@@ -125,7 +125,7 @@ def shape_findings(hierarchy: Hierarchy) -> list[Finding]:
     return [finding for finding in (_chains(hierarchy), _repeated(hierarchy)) if finding]
 
 
-def _rare(h: Hierarchy, occurrences: npt.NDArray[np.int64], k: int) -> Finding | None:
+def _rare(h: Hierarchy, occurrences: Ints, k: int) -> Finding | None:
     """A top-level category that fewer than k occurrences fall into has a support below k: only the root can hide it."""
     rare = sorted((v for v in h.top if 0 < occurrences[v] < k), key=lambda v: int(occurrences[v]))
     labels = tuple(h.labels[v] for v in rare)

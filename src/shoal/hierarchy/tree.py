@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import VALUES, InputError, option
+from shoal.numbers import Codes, Ints
 from shoal.showing import Plotted
 
 _Number = TypeVar("_Number", bound=np.integer)
@@ -44,12 +45,12 @@ class Hierarchy(Plotted):
     ['rye', 'cheese']
     """
 
-    parent: npt.NDArray[np.int32]
+    parent: Codes
     labels: tuple[str, ...]
     n_leaves: int
     source: str = "given"
     """Where it came from: `balanced:5`, `frequency:5`, `prefix`, or a file's name."""
-    floor: npt.NDArray[np.int32] | None = None
+    floor: Codes | None = None
     """Per leaf, the lowest node that it may be published as, such as that of a rounded number; None where each may be itself."""
 
     def __post_init__(self) -> None:
@@ -108,7 +109,7 @@ class Hierarchy(Plotted):
         return len(self.parent) - 1
 
     @cached_property
-    def leaf_count(self) -> npt.NDArray[np.int64]:
+    def leaf_count(self) -> Ints:
         """Leaves under each node: all leaves are taken to their parents at once, then each inner node to its own."""
         n = self.n_leaves
         count = np.ones(self.n_nodes, np.int64)
@@ -119,7 +120,7 @@ class Hierarchy(Plotted):
         return _frozen(count)
 
     @cached_property
-    def depth(self) -> npt.NDArray[np.int32]:
+    def depth(self) -> Codes:
         """Edges from the root to each node."""
         return _frozen(_path_sums(self.parent, np.where(self.parent >= 0, 1, 0)).astype(np.int32))
 
@@ -136,7 +137,7 @@ class Hierarchy(Plotted):
         return tuple(map(tuple, children))
 
     @cached_property
-    def only_child(self) -> npt.NDArray[np.int32]:
+    def only_child(self) -> Codes:
         """The child of each node that has just one, else -1: such a node covers the same leaves as its child."""
         only = np.full(self.n_nodes, -1, np.int32)
         only[self.parent[:-1]] = np.arange(self.n_nodes - 1)
@@ -149,7 +150,7 @@ class Hierarchy(Plotted):
         return tuple(np.flatnonzero(self.parent == self.root).tolist())
 
     @cached_property
-    def span(self) -> npt.NDArray[np.int64]:
+    def span(self) -> Ints:
         """(n_nodes, 2): the leaves under node v are `leaf_order[span[v, 0]:span[v, 1]]`."""
         siblings = np.argsort(self.parent[:-1], kind="stable")
         width = self.leaf_count[siblings]
@@ -163,7 +164,7 @@ class Hierarchy(Plotted):
         return _frozen(np.column_stack((start, start + self.leaf_count)))
 
     @cached_property
-    def leaf_order(self) -> npt.NDArray[np.int32]:
+    def leaf_order(self) -> Codes:
         """Leaves in depth-first order, so that every node covers a contiguous range of them."""
         order = np.empty(self.n_leaves, np.int32)
         order[self.span[: self.n_leaves, 0]] = np.arange(self.n_leaves)
@@ -207,7 +208,7 @@ class Hierarchy(Plotted):
             known.add(name)
         return tuple(names)
 
-    def sums(self, per_leaf: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def sums(self, per_leaf: Ints) -> Ints:
         """Per node, the sum of a figure given per leaf over the leaves below it."""
         running = np.zeros(self.n_leaves + 1, np.int64)
         np.cumsum(np.asarray(per_leaf, np.int64)[self.leaf_order], out=running[1:])
@@ -217,7 +218,7 @@ class Hierarchy(Plotted):
     def leaf_called(self) -> dict[str, int]:
         return {name: v for v, name in enumerate(self.labels[: self.n_leaves])}
 
-    def leaves_of(self, vocabulary: Sequence[str]) -> npt.NDArray[np.int32]:
+    def leaves_of(self, vocabulary: Sequence[str]) -> Codes:
         """The leaf of each item name; raises with the list of items that the hierarchy does not know."""
         position = self.leaf_called
         missing = [name for name in vocabulary if name not in position]
@@ -240,7 +241,7 @@ class Hierarchy(Plotted):
             )
         return np.array([position[name] for name in vocabulary], np.int32)
 
-    def lowest_of(self, vocabulary: Sequence[str]) -> npt.NDArray[np.int32]:
+    def lowest_of(self, vocabulary: Sequence[str]) -> Codes:
         """The lowest node that each item may be published as; raises as `leaves_of` does."""
         leaves = self.leaves_of(vocabulary)
         return leaves if self.floor is None else self.floor[leaves]
@@ -280,7 +281,7 @@ def them(names: Sequence[str]) -> str:
     return "it" if len(names) == 1 else "them"
 
 
-def _path_sums(parent: npt.NDArray[np.integer], values: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
+def _path_sums(parent: npt.NDArray[np.integer], values: npt.NDArray[np.integer]) -> Ints:
     """Per node, the sum of `values` from it up to its root. Each round doubles the stretch of path that is summed."""
     n = len(parent)
     above = np.append(np.where(parent >= 0, parent, n), n)  # one more node stands above every root

@@ -15,29 +15,16 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.errors import InputError
 from shoal.hierarchy.build import flat_tree
 from shoal.hierarchy.tree import Hierarchy
 from shoal.kernels.measures.positive_rules import counted_associations, mined_associations
 from shoal.kernels.parallel import even_blocks, over_blocks
+from shoal.numbers import Codes, Floats, Ints
 from shoal.records.buckets import Buckets, sensitive_column
 from shoal.records.knowledge import covers
 from shoal.records.records import Records
-
-__all__ = [
-    "Association",
-    "Associations",
-    "IdentificationError",
-    "associations",
-    "confidence_error",
-    "expected_counts",
-    "identification_error",
-    "recount",
-]
-
-Floats = npt.NDArray[np.float64]
 
 BLOCKS = 24
 """Parts into which the nodes of each attribute, or the rules to count, are cut."""
@@ -74,10 +61,10 @@ class Associations:
     frequency: Floats
     """Per value, its share of all rows."""
     rows: int
-    nodes: npt.NDArray[np.int32]
+    nodes: Codes
     """(rules, attributes): the node of each attribute, -1 where the rule says nothing about it."""
-    value: npt.NDArray[np.int32]
-    covered: npt.NDArray[np.int64]
+    value: Codes
+    covered: Ints
     together: Floats
 
     def __post_init__(self) -> None:
@@ -181,7 +168,7 @@ def associations(
     given = hierarchies or {}
     unknown = [name for name in given if all(column.name != name for column in quasi)]
     if unknown:
-        raise InputError(f"a hierarchy is given for {unknown[0]!r}, which is no quasi column of the table")
+        raise InputError(f"a hierarchy is given for {unknown[0]!r}, which is not a quasi column of the table")
     trees = {column.name: given.get(column.name) or flat_tree(column.values) for column in quasi if column.values}
     n = len(buckets.rows)
     frequency = buckets.totals / max(1, n)
@@ -300,7 +287,7 @@ def _as_buckets(data: Records | Buckets) -> Buckets:
     return data if isinstance(data, Buckets) else Buckets.of(data, sensitive_column(data).codes)
 
 
-def _positions(rows: Records, name: str, tree: Hierarchy) -> npt.NDArray[np.int64]:
+def _positions(rows: Records, name: str, tree: Hierarchy) -> Ints:
     """Per row, the place of its value among the leaves of a tree, in the order that spans speak of."""
     column = rows[name]
     try:

@@ -9,10 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+
+from shoal.numbers import Ints
 
 
-def class_figures(sizes: npt.NDArray[np.int64], k: int, suppressed: int = 0) -> dict[str, Any]:
+def class_figures(sizes: Ints, k: int, suppressed: int = 0) -> dict[str, Any]:
     """Figures about classes of these sizes; `suppressed` rows of the original are in none of them."""
     rows, classes = int(sizes.sum()), len(sizes)
     return {
@@ -26,13 +27,13 @@ def class_figures(sizes: npt.NDArray[np.int64], k: int, suppressed: int = 0) -> 
     }
 
 
-def discernibility(sizes: npt.NDArray[np.int64], suppressed: int = 0) -> int:
+def discernibility(sizes: Ints, suppressed: int = 0) -> int:
     """The sum of the squares of the classes, and all rows for each suppressed one."""
     total = int(sizes.sum()) + suppressed
     return sum(size * size * many for size, many in _counted(sizes)) + suppressed * total
 
 
-def _counted(sizes: npt.NDArray[np.int64]) -> list[tuple[int, int]]:
+def _counted(sizes: Ints) -> list[tuple[int, int]]:
     """How often each size occurs, as Python's numbers, which do not overflow."""
     distinct, many = np.unique(sizes, return_counts=True)
     return list(zip(distinct.tolist(), many.tolist(), strict=True))

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.kernels.measures.pair_counts import count_pairs
+from shoal.numbers import Floats, Ints
 from shoal.records.baskets import Baskets
 
 TOP = 100
@@ -22,8 +23,6 @@ LEAST = 2
 """A pair that occurs in a single row is nobody's pattern."""
 _FIRST, _MOST = 1 << 18, 1 << 24
 """Counters of the first block of items, and of any."""
-
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +108,7 @@ def pairs_kept(original: Baskets, published: Baskets, token: Ints | None = None)
     return share_kept(pairs, published_rows(pairs, published, token))
 
 
-def share_kept(pairs: CommonPairs, rows: Ints | npt.NDArray[np.float64]) -> float | None:
+def share_kept(pairs: CommonPairs, rows: Ints | Floats) -> float | None:
     """The share of pairs that are published in about as many rows, `rows` being those of each; None where there is no pair."""
     off = np.abs(rows - pairs.rows)
     return int(np.count_nonzero(off <= NEAR * pairs.rows)) / len(pairs) if len(pairs) else None

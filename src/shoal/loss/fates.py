@@ -13,18 +13,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import InputError
 from shoal.hierarchy.meanings import TokenMeanings, number_in
 from shoal.hierarchy.tree import Hierarchy
 from shoal.kernels.measures.row_fates import count_fates
+from shoal.numbers import Bools, Ints
+from shoal.price.edits import check_correspond
 from shoal.price.information import Fates
 from shoal.records.baskets import Baskets
 
 if TYPE_CHECKING:
     from shoal.records.buckets import Buckets
     from shoal.records.records import Column
-
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +34,7 @@ class Coverage:
     token: Ints
     breadth: Ints
     """Per token, how much it covers: of two tokens, the one that covers less is the more specific."""
-    as_it_is: npt.NDArray[np.bool_]
+    as_it_is: Bools
     """Per pair, whether the token is the item itself."""
     n_items: int
 
@@ -69,10 +68,7 @@ class Coverage:
 
 def row_fates(original: Baskets, published: Baskets, coverage: Coverage) -> Fates:
     """What became of the items, row by row; items and tokens are numbered as in the two vocabularies."""
-    if len(original) != len(published):
-        raise InputError(
-            f"the original has {len(original):,} rows, the release {len(published):,}; rows must correspond"
-        )
+    check_correspond(len(original), len(published))
     narrow = np.argsort(coverage.breadth, kind="stable")
     rank = np.empty(len(narrow), np.int64)
     rank[narrow] = np.arange(len(narrow))
@@ -106,10 +102,7 @@ def item_fates(node: npt.NDArray[np.integer], own: npt.NDArray[np.integer], time
 
 def column_fates(original: Column, published: Column, tree: Hierarchy | None = None) -> Fates:
     """What became of the values of a column, row by row. A number is as it was however it is spelled, unless its tree rounds it."""
-    if len(original.codes) != len(published.codes):
-        raise InputError(
-            f"the original has {len(original.codes):,} rows, the release {len(published.codes):,}; rows must correspond"
-        )
+    check_correspond(len(original.codes), len(published.codes))
     width = max(1, len(published.values))
     pairs, times = np.unique(original.codes.astype(np.int64) * width + published.codes, return_counts=True)
     value, cell = np.divmod(pairs, width)

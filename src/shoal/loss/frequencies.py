@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.hierarchy.meanings import TokenMeanings
+from shoal.numbers import Floats, Ints
 from shoal.records.baskets import Baskets
 
 
@@ -23,13 +23,13 @@ class FrequencyError:
     """The support of each original item, and what the release suggests."""
 
     items: tuple[str, ...]
-    before: npt.NDArray[np.int64]
-    after: npt.NDArray[np.float64]
+    before: Ints
+    after: Floats
 
     @property
-    def errors(self) -> npt.NDArray[np.float64]:
+    def errors(self) -> Floats:
         """Per item |after - before| / before."""
-        errors: npt.NDArray[np.float64] = np.abs(self.after - self.before) / np.maximum(self.before, 1)
+        errors: Floats = np.abs(self.after - self.before) / np.maximum(self.before, 1)
         return errors
 
     def to_dict(self) -> dict[str, Any]:
@@ -46,7 +46,7 @@ class FrequencyError:
         }
 
 
-def estimated_supports(published: Baskets, meanings: TokenMeanings) -> npt.NDArray[np.float64]:
+def estimated_supports(published: Baskets, meanings: TokenMeanings) -> Floats:
     """Per item of the domain, the number of rows that the release suggests."""
     share = published.supports() / np.maximum(meanings.sizes, 1)
     return np.bincount(meanings.members, share[meanings.owner], minlength=len(meanings.domain)).astype(np.float64)

@@ -16,11 +16,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from shoal.hierarchy.meanings import TokenMeanings
+from shoal.numbers import Bools, Floats, Ints
 from shoal.records.baskets import Baskets
+from shoal.showing import fields_of
 
 TOP = 100
 MIN_CONFIDENCE = 0.2
@@ -29,9 +30,6 @@ LEAST = 2
 _BLOCK = 64
 _CLOSE = 1e-9
 """Estimates are sums of fractions: what differs by less is equal."""
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,9 +49,9 @@ class Pairs:
         return len(self.one)
 
     @property
-    def survives(self) -> npt.NDArray[np.bool_]:
+    def survives(self) -> Bools:
         """Per pair, whether it is among as many most frequent pairs of the release; those on the bar are."""
-        survives: npt.NDArray[np.bool_] = (self.after > 0) & (self.after >= self.bar * (1 - _CLOSE))
+        survives: Bools = (self.after > 0) & (self.after >= self.bar * (1 - _CLOSE))
         return survives
 
     def to_dict(self) -> dict[str, Any]:
@@ -87,11 +85,7 @@ class RuleErrors:
     def to_dict(self) -> dict[str, Any]:
         """The two identification errors are shares of the original's rules; None where it has no rule to compare with."""
         return {
-            "min_support": self.min_support,
-            "min_confidence": self.min_confidence,
-            "rules": self.rules,
-            "confidence_error": self.confidence_error,
-            "shown": self.shown,
+            **fields_of(self, "min_support", "min_confidence", "rules", "confidence_error", "shown"),
             "missed": self.missed / self.rules if self.rules else 0.0,
             "extra": self.extra / self.rules if self.rules else (None if self.extra else 0.0),
         }
@@ -155,8 +149,8 @@ def rule_errors(
     )
 
 
-def _reaches(estimate: Floats, least: float) -> npt.NDArray[np.bool_]:
-    reached: npt.NDArray[np.bool_] = estimate >= least * (1 - _CLOSE)
+def _reaches(estimate: Floats, least: float) -> Bools:
+    reached: Bools = estimate >= least * (1 - _CLOSE)
     return reached
 
 
@@ -249,13 +243,7 @@ def _of_tokens(published: Baskets, meanings: TokenMeanings, sensitive: Collectio
 
 
 def _atoms(
-    rows: Baskets,
-    token: Ints,
-    atom_of_token: Ints,
-    sizes: Ints,
-    atom: Ints,
-    n_atoms: int,
-    hidden: npt.NDArray[np.bool_],
+    rows: Baskets, token: Ints, atom_of_token: Ints, sizes: Ints, atom: Ints, n_atoms: int, hidden: Bools
 ) -> _Atoms:
     """From (token, atom) pairs, the size of each token and the atom of each item; hidden tokens say nothing."""
     n_tokens = len(sizes)

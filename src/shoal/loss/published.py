@@ -13,17 +13,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from shoal.errors import InputError
 from shoal.hierarchy.meanings import CellMeanings, TokenMeanings
 from shoal.kernels.itemsets.prefixes import laid_out
 from shoal.loss.relational import column_shares
+from shoal.numbers import Bools, Ints
+from shoal.price.edits import check_correspond
 from shoal.price.information import Fates
 from shoal.records.baskets import Baskets
 from shoal.records.records import Records
 
-Ints = npt.NDArray[np.int64]
 _BLOCK = 1 << 21
 """Pairs of occurrences and tokens that are looked at together."""
 
@@ -81,7 +80,7 @@ def items_loss(
 
 
 def _by_counts(
-    original: Baskets, published: Baskets, meanings: TokenMeanings, hidden: npt.NDArray[np.bool_]
+    original: Baskets, published: Baskets, meanings: TokenMeanings, hidden: Bools
 ) -> tuple[float, float, int, bool]:
     """(leaves times occurrences, deleted occurrences, rows too many, whether it is an estimate), each item having one token."""
     token_of = np.full(len(meanings.domain), -1, np.int32)
@@ -106,7 +105,7 @@ def _by_counts(
 
 
 def _by_shares(
-    original: Baskets, published: Baskets, meanings: TokenMeanings, hidden: npt.NDArray[np.bool_]
+    original: Baskets, published: Baskets, meanings: TokenMeanings, hidden: Bools
 ) -> tuple[float, float, int, bool]:
     """The same where an item may be published in several ways, as when each class of rows has its own recoding.
 
@@ -131,10 +130,7 @@ def _by_shares(
 
 def _breadths_in_rows(original: Baskets, published: Baskets, meanings: TokenMeanings) -> tuple[Ints, int]:
     """Per original occurrence, the leaves under the narrowest token of its row that covers it, 0 for none; and tokens that cover none."""
-    if len(original) != len(published):
-        raise InputError(
-            f"the original has {len(original):,} rows, the release {len(published):,}; rows must correspond"
-        )
+    check_correspond(len(original), len(published))
     offsets, holders = meanings.holders
     n = max(1, len(meanings.tokens))
     many = np.diff(offsets)[original.items]

@@ -19,7 +19,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.errors import InputError
 from shoal.hierarchy.meanings import TokenMeanings, bounds_in, node_meanings, number_in, token_meanings
@@ -27,11 +26,11 @@ from shoal.hierarchy.tree import Hierarchy
 from shoal.kernels.measures.query_answers import expected_rows
 from shoal.kernels.parallel import even_blocks, over_blocks
 from shoal.loss.relational import ANYTHING
+from shoal.numbers import Bools, Codes, Floats, Ints
 from shoal.records.baskets import Baskets
 from shoal.records.buckets import Buckets
 from shoal.records.records import MISSING, Column, Records, row_classes
 
-Floats = npt.NDArray[np.float64]
 Trees = Mapping[str, Hierarchy | None] | Hierarchy | None
 """A tree per column, the items' one under the name of their column; for baskets, that tree alone."""
 
@@ -76,9 +75,7 @@ class Query:
             raise InputError(f"a query asks for {len(self.items)} items; ask for at most {MOST_ITEMS}")
 
 
-def answers(
-    records: Records | Baskets, workload: Sequence[Query], *, threads: int | None = None
-) -> npt.NDArray[np.int64]:
+def answers(records: Records | Baskets, workload: Sequence[Query], *, threads: int | None = None) -> Ints:
     """The count that each query gives on original rows."""
     exact = estimates(records, workload, records, threads=threads)
     return np.rint(exact).astype(np.int64)
@@ -122,12 +119,12 @@ def estimates(
 class ColumnReadings:
     """What published columns mean, for each class of rows that are equal in those that are asked for."""
 
-    group: npt.NDArray[np.int64]
+    group: Ints
     """The class of each row."""
     sizes: Floats
     """Rows of each class."""
     readings: Mapping[str, _Labels | _Ranges]
-    codes: Mapping[str, npt.NDArray[np.int32]]
+    codes: Mapping[str, Codes]
     """Per column, the published value of each class."""
 
     def weights(self, query: Query) -> Floats:
@@ -236,8 +233,8 @@ class _Labels:
     tree: Hierarchy
     numbers: Floats | None
     """For a numeric column, the number of each leaf, NaN where it is none."""
-    node: npt.NDArray[np.int64]
-    value: npt.NDArray[np.int64]
+    node: Ints
+    value: Ints
     """The published value, ascending, that each node belongs to."""
 
     def chances(self, condition: Between | Among) -> Floats:
@@ -247,12 +244,12 @@ class _Labels:
         share: Floats = wanted / all_leaves
         return share
 
-    def _meeting(self, condition: Between | Among) -> npt.NDArray[np.bool_]:
+    def _meeting(self, condition: Between | Among) -> Bools:
         """Whether each leaf meets the condition; numbers are compared as numbers, however they are spelled."""
         if isinstance(condition, Between):
             if self.numbers is None:
                 raise InputError(f"column {condition.column!r} is not numeric; ask for values, not for a range")
-            inside: npt.NDArray[np.bool_] = (condition.low <= self.numbers) & (self.numbers <= condition.high)
+            inside: Bools = (condition.low <= self.numbers) & (self.numbers <= condition.high)
             return inside
         leaves = self.tree.labels[: self.tree.n_leaves]
         meeting = np.fromiter((leaf in condition.values for leaf in leaves), np.bool_, len(leaves))
@@ -302,7 +299,7 @@ class _Holding:
         self.void = np.exp2(-meanings.sizes.astype(np.float64))
         """Per token, how likely the empty set is: 2^-s for the s items that it stands for."""
 
-    def expected_rows(self, items: Collection[str], group: npt.NDArray[np.int64], weight: Floats) -> float:
+    def expected_rows(self, items: Collection[str], group: Ints, weight: Floats) -> float:
         """The sum over rows of the weight of their group times the chance that they hold these items."""
         sets, (offsets, holders) = self.published, self.meanings.holders
         mask = np.zeros(len(sets.vocabulary), np.int64)

@@ -10,15 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.hierarchy.tree import Hierarchy
 from shoal.loss.common_pairs import TOP, common_pairs
+from shoal.numbers import Bools, Ints
 from shoal.price.information import entropy_bits
 from shoal.records.baskets import Baskets
-
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 
 def published_nodes(tree: Hierarchy, tokens: Sequence[str]) -> Ints:

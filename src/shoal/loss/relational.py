@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.errors import InputError
 from shoal.hierarchy.build import flat_tree
 from shoal.hierarchy.kinds.stretches import Stretches, stretches_of
 from shoal.hierarchy.tree import Hierarchy
 from shoal.kernels.tables.boxes import Metric, boxes_around
+from shoal.numbers import Codes, Floats, Ints
 from shoal.records.records import MISSING, Column, Records
 
 ANYTHING = "*"
@@ -35,16 +35,16 @@ class Space:
     """Per column its tree; None for ranges of numbers."""
     texts: tuple[tuple[str, ...], ...]
     """Per column the text of each rank or node."""
-    kind: npt.NDArray[np.int32]
-    start: npt.NDArray[np.int64]
-    number: npt.NDArray[np.float64]
-    width: npt.NDArray[np.float64]
-    parent: npt.NDArray[np.int32]
-    cost: npt.NDArray[np.float64]
-    weight: npt.NDArray[np.float64]
-    points: npt.NDArray[np.int32]
+    kind: Codes
+    start: Ints
+    number: Floats
+    width: Floats
+    parent: Codes
+    cost: Floats
+    weight: Floats
+    points: Codes
     """The distinct tuples as boxes of one point each: (tuples, columns, 2)."""
-    tuple_of: npt.NDArray[np.int64]
+    tuple_of: Ints
     """The distinct tuple of each row."""
     stretches: tuple[Stretches | None, ...]
     """Per column, how ranges of it read that are not numbers."""
@@ -58,18 +58,18 @@ class Space:
         return Metric(self.kind, self.start, self.number, self.width, self.parent, self.cost, self.weight)
 
     @cached_property
-    def sizes(self) -> npt.NDArray[np.int64]:
+    def sizes(self) -> Ints:
         """Rows of each distinct tuple."""
         return np.bincount(self.tuple_of, minlength=len(self.points)).astype(np.int64)
 
-    def boxes(self, of_row: npt.NDArray[np.int32], n_classes: int) -> npt.NDArray[np.int32]:
+    def boxes(self, of_row: Codes, n_classes: int) -> Codes:
         """The smallest box around the rows of each class."""
         pairs = np.unique(of_row.astype(np.int64) * max(1, len(self.points)) + self.tuple_of)
         group, point = np.divmod(pairs, max(1, len(self.points)))
-        around: npt.NDArray[np.int32] = boxes_around(self.metric, self.points[point], group, n_classes)
+        around: Codes = boxes_around(self.metric, self.points[point], group, n_classes)
         return around
 
-    def legible(self, boxes: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+    def legible(self, boxes: Codes) -> Codes:
         """The boxes as they read: numbers with missing ones among them say the same, whatever the numbers are."""
         legible = boxes.copy()
         for j, (kind, start) in enumerate(zip(self.kind.tolist(), self.start.tolist(), strict=True)):
@@ -79,14 +79,12 @@ class Space:
                 legible[:, j, 1] = np.where(says_nothing, len(self.texts[j]), high)
         return legible
 
-    def boxes_of_tuples(self, tuples: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+    def boxes_of_tuples(self, tuples: Ints) -> Codes:
         """The smallest box around distinct tuples."""
-        around: npt.NDArray[np.int32] = boxes_around(
-            self.metric, self.points[tuples], np.zeros(len(tuples), np.int64), 1
-        )[0]
+        around: Codes = boxes_around(self.metric, self.points[tuples], np.zeros(len(tuples), np.int64), 1)[0]
         return around
 
-    def column_costs(self, boxes: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
+    def column_costs(self, boxes: Codes) -> Floats:
         """NCP of each box in each column, before weights: (boxes, columns)."""
         costs = np.zeros(boxes.shape[:2], np.float64)
         for j, (kind, start) in enumerate(zip(self.kind.tolist(), self.start.tolist(), strict=True)):
@@ -98,14 +96,14 @@ class Space:
                 costs[:, j] = np.where(low == high, 0.0, np.where(np.isnan(length), 1.0, length))
         return costs
 
-    def costs(self, boxes: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
+    def costs(self, boxes: Codes) -> Floats:
         """NCP of a record in each box."""
         total = np.zeros(len(boxes), np.float64)
         for j, costs in enumerate(self.column_costs(boxes).T):  # added in the order of the kernels, to the last bit
             total += self.weight[j] * costs
         return total
 
-    def text_of(self, j: int, box: npt.NDArray[np.int32]) -> str:
+    def text_of(self, j: int, box: Codes) -> str:
         """What column j of a record in this box reads."""
         texts, low, high = self.texts[j], int(box[j, 0]), int(box[j, 1])
         if low == high:
@@ -158,7 +156,7 @@ def _nothing(rows: int) -> Space:
     )
 
 
-def relational_ncp(space: Space, of_row: npt.NDArray[np.int32], n_classes: int) -> dict[str, float]:
+def relational_ncp(space: Space, of_row: Codes, n_classes: int) -> dict[str, float]:
     """The loss of a partition of the rows: `ncp`, and that of each column before its weight under the column's name."""
     boxes = space.boxes(of_row, n_classes)
     share = np.bincount(of_row, minlength=n_classes) / max(1, len(of_row))
@@ -173,12 +171,12 @@ class _Laid:
     """One column: the rank or leaf of each of its values, and the arrays of ranks or nodes."""
 
     tree: Hierarchy | None
-    place: npt.NDArray[np.int32]
+    place: Codes
     texts: tuple[str, ...]
-    number: npt.NDArray[np.float64]
+    number: Floats
     width: float
-    parent: npt.NDArray[np.int32]
-    cost: npt.NDArray[np.float64]
+    parent: Codes
+    cost: Floats
     stretches: Stretches | None = None
 
 
@@ -231,12 +229,12 @@ def _numbers(column: Column) -> _Laid:
     return _Laid(None, place, tuple(texts), ranks, width or 1.0, unused, np.zeros(len(texts)))
 
 
-def column_shares(names: list[str], weights: Mapping[str, float]) -> npt.NDArray[np.float64]:
+def column_shares(names: list[str], weights: Mapping[str, float]) -> Floats:
     unknown = [name for name in weights if name not in names]
     if unknown:
         raise InputError(f"weight of {unknown[0]!r}: there is no such quasi-identifier; there are {', '.join(names)}")
     given = np.array([weights.get(name, 1.0) for name in names], np.float64)
     if not np.all(np.isfinite(given)) or given.min() < 0 or given.sum() == 0:
         raise InputError("weights of columns are numbers of 0 or more, and one at least is more than 0")
-    shares: npt.NDArray[np.float64] = given / given.sum()
+    shares: Floats = given / given.sum()
     return shares

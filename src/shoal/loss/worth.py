@@ -16,11 +16,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from typing_extensions import TypedDict
 
 from shoal.hierarchy.meanings import CellMeanings
 from shoal.loss.relational import column_shares
+from shoal.numbers import Ints
 from shoal.price.information import Fates
 
 LITTLE = 0.1
@@ -105,7 +105,7 @@ class Names:
 
     items: Sequence[str]
     tokens: Sequence[str]
-    breadth: npt.NDArray[np.int64]
+    breadth: Ints
     """Per token, how many items it stands for."""
 
 

@@ -12,13 +12,11 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from shoal.algorithms import kind_of
 from shoal.certificate.owner import OWNER
 from shoal.errors import InputError, number_of, option
 from shoal.guarantees.audit import Audit
+from shoal.numbers import Ints
 from shoal.records.baskets import Baskets
 from shoal.records.records import Records
 from shoal.records.source import Source, load_sets
@@ -75,7 +73,7 @@ class Proposal:
     """The hierarchies that help little (`shoal.models.empty_words.IdleTree`). For the owner."""
     advice: Callable[[], tuple[str, ...]] = tuple
     """For the owner, once the release is made: what else there is to try. It may take seconds to find out."""
-    stay: npt.NDArray[np.int64] | None = None
+    stay: Ints | None = None
     """The rows of the input that are published, where some are left out."""
     together: tuple[str, ...] = ()
     """Columns by which rows that are alike in them stand together, in an order that is drawn."""

@@ -1,4 +1,4 @@
-"""Buckets: exact quasi-identifiers, and sensitive values parted from them, one bucket of rows at a time.
+"""Buckets: exact quasi-identifiers, and sensitive values separated from them, one bucket of rows at a time.
 
 The release is one table: every row with its bucket, and the values of each bucket dealt to its rows by randomness of the system that is
 not recorded. Nothing but the link between a row and its value is lost.

@@ -81,7 +81,7 @@ def proposal(source: Source, guarantee: ChunkAnonymity, request: Mapping[str, An
         notes=basket_notes(baskets, empty_stay=True) + found.notes,
         together=(CLUSTER, CHUNK),
         rules=partial(_rules, chunks),
-        rules_note="says how many records each cluster has, and how its items are parted",
+        rules_note="says how many records each cluster has, and how its items are divided",
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -75,27 +75,15 @@ def proposal(source: Source, guarantee: ConstraintAnonymity, request: Mapping[st
             "sets": {"count": len(joined), "items": int(joined.sum()), "largest": int(joined.max(initial=0))},
             "facts": dict(recoding.facts),
         },
-        certified=partial(
-            certified_facts,
-            tree,
-            published,
-            guarantee,
-            loss["deleted"] if options.suppress else None,
-        ),
+        certified=partial(certified_facts, tree, published, guarantee, loss["deleted"] if options.suppress else None),
         warnings=tuple(_warnings(name, options.suppress)),
         notes=basket_notes(baskets, empty_stay=True)
         + notes_of(guarantee.policy, baskets)
         + recoding.notes
         + worth_notes(loss, worth.kept),
-        rules=partial(_rules, recoding, baskets),
+        rules=partial(recoding.rule_lines, baskets),
         rules_note="names every original item, rare ones too",
     )
-
-
-def _rules(recoding: LocalRecoding, baskets: Baskets, written: Callable[[str], str]) -> Iterator[tuple[str, ...]]:
-    yield "item", "published", "rows"
-    for item, token, rows in recoding.rules(baskets):
-        yield item, written(token), str(rows)
 
 
 def _warnings(name: str, suppress: float) -> Iterator[str]:
@@ -127,11 +115,7 @@ def certified_facts(
         loss["deleted"] = Figure(deleted, int(occurrences.sum()))
     disclosed = disclose(int(guarantee.k), kept={name: Figure(share) for name, share in kept.items()}, loss=loss)
     disclosed["kept"]["items"] = {"width": weighted_median(leaves, occurrences)}
-    return {
-        **disclosed,
-        "changes": {"tokens": int(np.count_nonzero(occurrences))},
-        **policy_facts(guarantee.policy),
-    }
+    return {**disclosed, "changes": {"tokens": int(np.count_nonzero(occurrences))}, **policy_facts(guarantee.policy)}
 
 
 def policy_facts(policy: Policy) -> dict[str, Any]:

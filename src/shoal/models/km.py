@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.algorithms import algorithm, entry
 from shoal.algorithms.km.learning import learner
@@ -29,7 +28,7 @@ from shoal.loss.readers_view import exact_pairs, exact_share, most_information_l
 from shoal.loss.worth import Names, Worth, items_worth, worth_notes
 from shoal.models import Proposal, Roles, basket_details, basket_notes, basket_source
 from shoal.models.empty_words import IdleTree, idle_tree_of_items
-from shoal.numbers import whole_number
+from shoal.numbers import Ints, whole_number
 from shoal.options import check_keywords
 from shoal.price.information import weighted_median
 from shoal.price.ncp import leaf_occurrences, local_ncp, ncp, published_ncp
@@ -224,12 +223,12 @@ def _local_proposal(
         + worth_notes(loss, worth.kept)
         + ((f"one cut for all rows would lose {local['loss_of_cut']:.2%}",) if "loss_of_cut" in local else ()),
         idle_trees=idle_tree_of_items(tree, *counts[1:]),
-        rules=partial(_local_rules, recoding, baskets),
+        rules=partial(recoding.rule_lines, baskets),
         rules_note="names every original item, rare ones too",
     )
 
 
-Counts = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]
+Counts = tuple[Ints, Ints, Ints]
 """(items, nodes, occurrences): how often each item is published as each node, -1 for nothing."""
 
 
@@ -272,12 +271,6 @@ def local_warnings(tree: Hierarchy, suppress: float) -> tuple[str, ...]:
         "how often it was published, not how often it occurs: rows with a category above it may hold it too.",
         *(deletion_warnings(suppress, ONE_BY_ONE) if suppress else ()),
     )
-
-
-def _local_rules(recoding: LocalRecoding, baskets: Baskets, written: Callable[[str], str]) -> Iterator[tuple[str, ...]]:
-    yield "item", "published", "rows"
-    for item, token, rows in recoding.rules(baskets):
-        yield item, written(token), str(rows)
 
 
 def resolve_hierarchy(
@@ -423,7 +416,7 @@ def certified_rows(tree: Hierarchy, published: Baskets, k: int, **how: Any) -> d
 def certified_facts(
     tree: Hierarchy,
     tokens: Sequence[str],
-    occurrences: npt.NDArray[np.int64],
+    occurrences: Ints,
     k: int,
     *,
     rows: Baskets | None = None,
@@ -455,11 +448,7 @@ def certified_facts(
     )
     if secret is None:
         disclosed["kept"]["items"] = {"width": weighted_median(leaves, occurrences)}
-    return {
-        **disclosed,
-        "changes": {"tokens": int(np.count_nonzero(occurrences))},
-        "hierarchy": hierarchy_facts(tree),
-    }
+    return {**disclosed, "changes": {"tokens": int(np.count_nonzero(occurrences))}, "hierarchy": hierarchy_facts(tree)}
 
 
 BY_CATEGORY = "by whole categories:"

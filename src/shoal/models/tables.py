@@ -13,7 +13,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.algorithms import algorithm, entry, kind_of
 from shoal.algorithms.km.learning import learner
@@ -38,6 +37,7 @@ from shoal.loss.worth import Names, Worth, columns_worth, items_worth, table_wor
 from shoal.models import Proposal, Roles, basket_details, basket_notes
 from shoal.models.empty_words import empty_warnings, first_notes, idle_trees
 from shoal.models.km import BY_CATEGORY, ONE_BY_ONE, SUPPRESS_IN_TABLES, deletion_warnings, with_defaults
+from shoal.numbers import Ints
 from shoal.price.information import weighted_median
 from shoal.price.ncp import published_ncp
 from shoal.records.formats.peek import column_names
@@ -45,8 +45,6 @@ from shoal.records.records import Column, Records
 from shoal.records.roles import name_list, named_columns
 from shoal.records.source import Source, load_records, mark_sensitive
 from shoal.records.spelling.set_cells import check_single_values
-
-Ints = npt.NDArray[np.int64]
 
 WORTH_A_LOOK = 0.2
 """Columns that lose more than this by a bound that nobody asked for are worth a word."""
@@ -517,7 +515,7 @@ def _remains(
 
 
 def _kept(cells: float, recoding: ClusterRecoding, published: Records) -> dict[str, float]:
-    """What a reader sees to be kept: cells with a single value, items (but sensitive ones) that are no sets or categories, and pairs."""
+    """What a reader sees to be kept: cells with a single value, items (but sensitive ones) that are not sets or categories, and pairs."""
     if recoding.tokens is None or published.items is None:
         return {"cells": cells}
     items, known = published.items.split_off(published.sensitive_items)[0], set(recoding.tokens.vocabulary)

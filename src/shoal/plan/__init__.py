@@ -11,13 +11,4 @@ from shoal.plan.parse import plan_of, read_plan
 from shoal.plan.places import Origin
 from shoal.plan.save import plan_yaml, relative_path
 
-__all__ = [
-    "Origin",
-    "Plan",
-    "json_schema",
-    "plan_from",
-    "plan_of",
-    "plan_yaml",
-    "read_plan",
-    "relative_path",
-]
+__all__ = ["Origin", "Plan", "json_schema", "plan_from", "plan_of", "plan_yaml", "read_plan", "relative_path"]

@@ -29,13 +29,12 @@ def check_combinations(plan: Plan) -> None:
         _check_weights(plan)
     _check_algorithm(plan)
     _check_series(plan)
-    outputs = plan.outputs
-    if outputs is not None and outputs.rules == "-":
-        raise plan.refusal(("outputs", "rules"), "rules go to a file of their own, not to standard output; name one")
-    if outputs is not None and outputs.report == "-":
-        raise plan.refusal(
-            ("outputs", "report"), "the report goes to a file of its own, not to standard output; name one"
-        )
+    for name, what in (("rules", "rules go"), ("report", "the report goes")):
+        if getattr(plan.outputs, name, None) == "-":
+            raise plan.refusal(
+                ("outputs", name),
+                f"{what} to a file of {'their' if name == 'rules' else 'its'} own, not to standard output; name one",
+            )
 
 
 def _check_addresses(plan: Plan) -> None:
@@ -170,7 +169,7 @@ def _check_columns(plan: Plan) -> None:
     for i, name in enumerate(plan.input.numeric or ()) if _knows_columns(plan) else ():
         if columns.get(name) not in ("quasi", "sensitive", "keep"):
             raise plan.refusal(
-                ("input", "numeric", i), f"{name!r} is no column of single values; name those with such a role"
+                ("input", "numeric", i), f"{name!r} is not a column of single values; name those with such a role"
             )
     for name, way in (plan.input.spelling or {}).items():
         _check_spelling(plan, name, way)
@@ -185,7 +184,7 @@ def _check_spelling(plan: Plan, name: str, way: str) -> None:
     if plan.columns.get(name, "quasi" if not _knows_columns(plan) else None) not in roles:
         raise plan.refusal(
             place,
-            f"{name!r} is no column that is {' or '.join(roles)}; others are published as they stand, so leave it out",
+            f"{name!r} is not a column that is {' or '.join(roles)}; others are published as they stand, so leave it out",
         )
     tree = plan.hierarchy.get(name) if isinstance(plan.hierarchy, Mapping) else None
     if tree is not None and not (isinstance(tree, str) and is_made(tree)):
@@ -263,22 +262,18 @@ def _check_setting(plan: Plan, name: str, sensitive: tuple[str, ...]) -> None:
             raise plan.refusal((*asked, column), f"the column is not sensitive{why}; leave it out")
 
 
+_TREELESS = {
+    "k": "adds and removes items and",
+    "constraints": "goes by the groups of its policy, and",
+    "chunks": "publishes items as they are and",
+}
+
+
 def _check_hierarchies(plan: Plan) -> None:
     kind, given = plan.kind, plan.hierarchies
-    if kind == "k" and (given is not None or plan.options.unknown is not None):
+    if kind in _TREELESS and (given is not None or plan.options.unknown is not None):
         place = ("hierarchies",) if given is not None else ("options", "unknown")
-        raise plan.refusal(place, f"{option('model', 'k')} adds and removes items and has no use for it; leave it out")
-    if kind == "constraints" and (given is not None or plan.options.unknown is not None):
-        place = ("hierarchies",) if given is not None else ("options", "unknown")
-        raise plan.refusal(
-            place,
-            f"{option('model', 'constraints')} goes by the groups of its policy, and has no use for it; leave it out",
-        )
-    if kind == "chunks" and (given is not None or plan.options.unknown is not None):
-        place = ("hierarchies",) if given is not None else ("options", "unknown")
-        raise plan.refusal(
-            place, f"{option('model', 'chunks')} publishes items as they are and has no use for it; leave it out"
-        )
+        raise plan.refusal(place, f"{option('model', kind)} {_TREELESS[kind]} has no use for it; leave it out")
     if isinstance(given, str) and kind in ("table", "diversity"):
         raise plan.refusal(
             ("hierarchies",), f"a hierarchy needs its column here; give {option('hierarchy', 'COL=SPEC')}"

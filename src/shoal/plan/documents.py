@@ -114,7 +114,7 @@ def _node_value(loader: Any, node: Any, place: Place, name: str, lines: dict[Pla
     except yaml.YAMLError:
         raise
     except Exception:  # a date in month 13, a number of 5,000 digits: whatever the constructors stumble over
-        raise InputError(f"{name}: line {line} holds what is no value; put it in quotes") from None
+        raise InputError(f"{name}: line {line} holds what is not a value; put it in quotes") from None
 
 
 def _json_document(text: str, name: str) -> Any:
@@ -127,7 +127,7 @@ def _json_document(text: str, name: str) -> Any:
         return found
 
     def refuse(constant: str) -> Any:
-        raise InputError(f"{name}: it holds {constant}, which is no number; give one, or leave the key out")
+        raise InputError(f"{name}: it holds {constant}, which is not a number; give one, or leave the key out")
 
     try:
         return json.loads(text, object_pairs_hook=unique, parse_constant=refuse) if text.strip() else None

@@ -1,7 +1,7 @@
 """Drafting: what `shoal init` guesses about a file, with a reason for every guess.
 
 A guess is made from the name of a column and from counts over its first rows: how many values differ, how many cells hold a mark
-that parts items, how often the parts return. Where neither is clear a column is left without a role, and a run of the plan stops
+that separates items, how often the parts return. Where neither is clear a column is left without a role, and a run of the plan stops
 there: what nobody decided about is not published. Reasons hold names of columns, marks and counts, never a value of the data.
 """
 
@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 import yaml
 
 from shoal.algorithms import ALGORITHMS
-from shoal.errors import InputError, option
+from shoal.errors import InputError, number_of, option, visible
 from shoal.hierarchy.kinds.recognition import recognise, recognised_kind
 from shoal.plan import relative_path
 from shoal.records.assemble import is_list
@@ -290,7 +290,7 @@ class Look:
 
 @dataclass(frozen=True)
 class Cells:
-    """The cells of a column, parted by a mark."""
+    """The cells of a column, split at a mark."""
 
     share: float
     """Of the cells that hold the mark."""
@@ -405,34 +405,12 @@ _IDENTITY = {
 _NAMED = {"name", "names", "first", "last", "full", "given", "family", "middle", "maiden", "nick", "patient", "person", "customer",
           "client", "employee", "user", "member", "student", "my"}  # fmt: skip
 _PEOPLE = {
-    "patient",
-    "person",
-    "customer",
-    "client",
-    "employee",
-    "user",
-    "member",
-    "student",
-    "subject",
-    "participant",
-    "household",
+    *("patient", "person", "customer", "client", "employee", "user"),
+    *("member", "student", "subject", "participant", "household"),
 }
 _NUMBERED = {
-    "id",
-    "ids",
-    "nr",
-    "no",
-    "nbr",
-    "num",
-    "number",
-    "key",
-    "uuid",
-    "guid",
-    "identifier",
-    "identity",
-    "account",
-    "record",
-    "index",
+    *("id", "ids", "nr", "no", "nbr", "num", "number", "key", "uuid"),
+    *("guid", "identifier", "identity", "account", "record", "index"),
 }
 _QUASI = {
     "age": "an age", "birth": "a birth date", "birthday": "a birth date", "birthdate": "a birth date", "dob": "a birth date",
@@ -471,7 +449,7 @@ def _guess(look: Look) -> Guess:
     if look.lists:
         return Guess(look.name, "items", "its cells are lists")
     if not look.filled:
-        return Guess(look.name, None, f"nothing in the first {_rows(look.rows)} tells what it holds")
+        return Guess(look.name, None, f"nothing in the first {number_of(look.rows, 'row')} tells what it holds")
     if is_number(look.name) or _DATE.fullmatch(look.name):
         return Guess(look.name, None, "its name reads like a value: is the first line of the file a header?")
     if (found := _as_sets(look, said)) is not None:
@@ -513,11 +491,7 @@ def _guess(look: Look) -> Guess:
 
 
 def _counted(look: Look) -> str:
-    return f" ({look.distinct:,} different values in {_rows(look.filled)})"
-
-
-def _rows(count: int) -> str:
-    return "1 row" if count == 1 else f"{count:,} rows"
+    return f" ({look.distinct:,} different values in {number_of(look.filled, 'row')})"
 
 
 def _as_sets(look: Look, said: set[str]) -> Guess | None:
@@ -558,7 +532,7 @@ def _as_sets(look: Look, said: set[str]) -> Guess | None:
 
 
 def _one_separator(guesses: tuple[Guess, ...]) -> tuple[str | None, tuple[Guess, ...]]:
-    """What separates the items of all set columns; a column that another mark would part is left open."""
+    """What separates the items of all set columns; a column that another mark would split is left open."""
     marks = [guess.separator for guess in guesses if guess.separator is not None]
     if not marks:
         return None, guesses
@@ -596,7 +570,7 @@ def draft_yaml(found: Draft, *, folder: str = "") -> str:
     unsaved = f"  # {found.path} has none: save it, and name the file here" if found.is_in_memory else ""
     looked = f"all {found.rows:,}" if found.complete else f"the first {found.rows:,}"
     lines = [
-        f"# A draft for {_comment(display_name(found.path if found.is_in_memory else path))}. Read it, decide what is left open, then:",
+        f"# A draft for {visible(display_name(found.path if found.is_in_memory else path))}. Read it, decide what is left open, then:",
         "#   shoal run PLAN --check    reads the data and checks the plan; writes nothing",
         "#   shoal run PLAN            writes the release and its certificate",
         "version: 1",
@@ -624,7 +598,7 @@ def _column_line(guess: Guess) -> str:
     role = f" {guess.role}" if guess.role else ""
     question = "" if guess.role else "OPEN: "
     kind = f"; read as {guess.kind}" if guess.kind is not None and guess.role in ("quasi", None) else ""
-    return f"  {_scalar(guess.name)}:{role}  # {question}{_comment(guess.reason)}{kind}"
+    return f"  {_scalar(guess.name)}:{role}  # {question}{visible(guess.reason)}{kind}"
 
 
 def _kind(guess: Guess) -> dict[str, Any]:
@@ -651,11 +625,7 @@ def _promise_lines(found: Draft) -> list[str]:
             "",
         ]
     elif trees:
-        lines += [
-            "hierarchies:",
-            *(f"  {_scalar(name)}: {spec}  # {_TREES[spec]}" for name, spec in trees.items()),
-            "",
-        ]
+        lines += ["hierarchies:", *(f"  {_scalar(name)}: {spec}  # {_TREES[spec]}" for name, spec in trees.items()), ""]
     sensitive = found.model == "k" and any(guess.role == "sensitive" for guess in found.guesses)
     lines += ["guarantee:", f"  model: {found.model}  # {found.reason}"]
     lines.append(f"  k: {K}  # nobody is narrowed down to fewer rows")
@@ -667,34 +637,29 @@ def _promise_lines(found: Draft) -> list[str]:
 
 
 def _output_lines(path: str, found: Draft) -> list[str]:
+    shuffled = "# The rows are shuffled: their order can give people away."
     if is_address(path):
         address = address_of(path)
         named = address.name if address.kind in LAKES else None if address.table is None else address.parts[-1]
         name = "release" if named is None else f"{named}_public"
-        parts = [*(() if address.table is None else address.parts[:-1]), name]
-        plain = all(re.fullmatch(r"[a-z_][a-z0-9_]*", part) for part in parts)
-        if address.kind in ONLY_READ:
+        if address.kind not in ONLY_READ:
+            parts = [*(() if address.table is None else address.parts[:-1]), name]
+            plain = all(re.fullmatch(r"[a-z_][a-z0-9_]*", part) for part in parts)
+            table = ".".join(parts if plain else ('"' + part.replace('"', '""') + '"' for part in parts))
             return [
                 "outputs:",
-                f"  data: {_scalar(f'{name}.parquet')}  # and its certificate beside it",
-                "# The rows are shuffled: their order can give people away.",
+                f"  data: {_scalar(replace(address, table=table, query=None).shown)}  # a new table; or a file, such as {name}.parquet",
+                f"  certificate: {_scalar(f'{name}.certificate.json')}",
+                shuffled,
             ]
-        table = ".".join(parts if plain else ('"' + part.replace('"', '""') + '"' for part in parts))
-        return [
-            "outputs:",
-            f"  data: {_scalar(replace(address, table=table, query=None).shown)}  # a new table; or a file, such as {name}.parquet",
-            f"  certificate: {_scalar(f'{name}.certificate.json')}",
-            "# The rows are shuffled: their order can give people away.",
-        ]
-    stem = os.path.basename(file_of(path).rstrip("/"))
-    while format_of(stem)[0] or format_of(stem)[1] or stem.endswith((".gz", ".zst", *WORKBOOKS)):
-        stem = os.path.splitext(stem)[0]
-    ending = {"long": "csv", "dat": "dat", FHIR: "jsonl"}.get(found.format, found.format)
-    return [
-        "outputs:",
-        f"  data: {_scalar(f'{stem}-public.{ending}')}  # and its certificate beside it",
-        "# The rows are shuffled: their order can give people away.",
-    ]
+        file = f"{name}.parquet"
+    else:
+        stem = os.path.basename(file_of(path).rstrip("/"))
+        while format_of(stem)[0] or format_of(stem)[1] or stem.endswith((".gz", ".zst", *WORKBOOKS)):
+            stem = os.path.splitext(stem)[0]
+        ending = {"long": "csv", "dat": "dat", FHIR: "jsonl"}.get(found.format, found.format)
+        file = f"{stem}-public.{ending}"
+    return ["outputs:", f"  data: {_scalar(file)}  # and its certificate beside it", shuffled]
 
 
 def _scalar(text: str) -> str:
@@ -702,7 +667,3 @@ def _scalar(text: str) -> str:
     if not text.isprintable():
         return yaml.safe_dump(text, default_style='"', width=10**9).strip()
     return yaml.safe_dump(text, allow_unicode=True, width=10**9).removesuffix("...\n").strip()
-
-
-def _comment(text: str) -> str:
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

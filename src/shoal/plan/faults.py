@@ -38,7 +38,7 @@ _EXAMPLES = {
 
 
 def fault(found: Any, document: Mapping[str, Any]) -> tuple[Place, str]:
-    """Where and what is wrong, from what pydantic found. Its location also names branches of unions, which are no keys of a plan."""
+    """Where and what is wrong, from what pydantic found. Its location also names branches of unions, which are not keys of a plan."""
     place: list[str | int] = []
     value: Any = document
     rest = list(found["loc"])

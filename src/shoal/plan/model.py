@@ -417,7 +417,7 @@ class Plan(_Part):
         return {name: value for name, value in given.items() if value is not None}
 
     def path_of(self, path: str) -> str:
-        """A path of the plan as this process finds it. Standard streams and addresses of servers are no paths, but SQLite is a file."""
+        """A path of the plan as this process finds it. Standard streams and addresses of servers are not paths, but SQLite is a file."""
         if self.on_spark and path.startswith("table:"):
             return path
         if is_address(path):

@@ -30,7 +30,7 @@ def read_plan(path: str | os.PathLike[str]) -> Plan:
         path: The file.
 
     Raises:
-        InputError: It is no plan; the message names the key and the line.
+        InputError: It is not a plan; the message names the key and the line.
 
     >>> import shoal
     >>> with open("plan.yaml", "w") as file:

@@ -34,7 +34,7 @@ def read_policy(path: str | os.PathLike[str]) -> Policy:
         path: YAML or, by its name, `.json`.
 
     Raises:
-        InputError: It is no policy; the message says why, and names no item.
+        InputError: It is not a policy; the message says why, and names no item.
 
     >>> import shoal
     >>> with open("policy.yaml", "w") as file:

@@ -19,7 +19,7 @@ from shoal.plan.model import Plan
 from shoal.records.roles import NO_COLUMN
 
 
-class _Unsayable(Exception):  # noqa: N818 - it is no error of anybody
+class _Unsayable(Exception):  # noqa: N818 - it is not an error of anybody
     """Flags cannot say this."""
 
 

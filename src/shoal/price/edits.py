@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.errors import VALUES, InputError, number_of
+from shoal.numbers import Ints
 from shoal.records.baskets import Baskets
 
 
@@ -18,11 +18,11 @@ from shoal.records.baskets import Baskets
 class Edits:
     """Occurrences that a release adds and removes."""
 
-    added: npt.NDArray[np.int64]
+    added: Ints
     """Per item of the original vocabulary."""
-    removed: npt.NDArray[np.int64]
-    added_in_row: npt.NDArray[np.int64]
-    removed_in_row: npt.NDArray[np.int64]
+    removed: Ints
+    added_in_row: Ints
+    removed_in_row: Ints
     occurrences: int
     """Item occurrences of the original."""
 
@@ -33,12 +33,15 @@ class Edits:
         return {"il": (added + removed) / total, "added": added / total, "removed": removed / total}
 
 
+def check_correspond(original: int, published: int) -> None:
+    """Raises unless there are as many rows in both."""
+    if original != published:
+        raise InputError(f"the original has {original:,} rows, the release {published:,}; rows must correspond")
+
+
 def edits(original: Baskets, published: Baskets) -> Edits:
     """What has to be added to and removed from each row of the original to get the published row of the same number."""
-    if len(original) != len(published):
-        raise InputError(
-            f"the original has {len(original):,} rows, the release {len(published):,}; rows must correspond"
-        )
+    check_correspond(len(original), len(published))
     n = len(original.vocabulary)
     number = {name: i for i, name in enumerate(original.vocabulary)}
     unknown = [name for name in published.vocabulary if name not in number]
@@ -62,6 +65,6 @@ def edits(original: Baskets, published: Baskets) -> Edits:
     )
 
 
-def _keys(baskets: Baskets, item: npt.NDArray[np.int64], n: int) -> npt.NDArray[np.int64]:
+def _keys(baskets: Baskets, item: Ints, n: int) -> Ints:
     """One number for each occurrence."""
     return np.repeat(np.arange(len(baskets), dtype=np.int64) * n, baskets.lengths) + item[baskets.items]

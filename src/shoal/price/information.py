@@ -18,7 +18,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-Ints = npt.NDArray[np.int64]
+from shoal.numbers import Bools, Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,8 +30,8 @@ class Fates:
 
     item: Ints
     token: Ints
-    times: Ints | npt.NDArray[np.float64]
-    as_it_is: npt.NDArray[np.bool_]
+    times: Ints | Floats
+    as_it_is: Bools
     """Where the token is the item itself."""
 
     def with_deleted(self, times: Ints) -> Fates:
@@ -95,7 +95,7 @@ def weighted_median(
     return float(figures[order[np.searchsorted(reached, reached[-1] / 2)]])
 
 
-def _sums(group: Ints, times: Ints | npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _sums(group: Ints, times: Ints | Floats) -> Floats:
     """The occurrences of each group."""
     if not len(group):
         return np.zeros(0)

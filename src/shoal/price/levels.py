@@ -19,10 +19,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.errors import InputError, option
 from shoal.hierarchy.tree import Hierarchy
+from shoal.numbers import Codes, Ints
 
 PRICES = ("information", "ncp")
 """What a release can be made cheap in."""
@@ -35,22 +35,17 @@ class Price:
     """What every optimising search asks."""
 
     name: str
-    level: npt.NDArray[np.int64]
+    level: Ints
     """Per node; it never falls on the way to the root."""
     deletion: int
     """What a deleted occurrence costs."""
 
-    def of_nodes(self, hierarchy: Hierarchy, occurrences: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def of_nodes(self, hierarchy: Hierarchy, occurrences: Ints) -> Ints:
         """Per node, what all items below it cost when they are published as this node; occurrences are per leaf."""
         own = hierarchy.sums(occurrences * self.level[: hierarchy.n_leaves])
         return self.level * hierarchy.sums(occurrences) - own
 
-    def of_cut(
-        self,
-        node: npt.NDArray[np.int32],
-        occurrences: npt.NDArray[np.int64],
-        deleted: npt.NDArray[np.int64] | None = None,
-    ) -> int:
+    def of_cut(self, node: Codes, occurrences: Ints, deleted: Ints | None = None) -> int:
         """What it costs to publish every leaf as its node (-1: dropped); `deleted` of its occurrences are single deletions."""
         kept = np.where(node >= 0, occurrences - (0 if deleted is None else deleted), 0)
         each = self.level[np.maximum(node, 0)] - self.level[: len(node)]
@@ -65,7 +60,7 @@ def ncp_price(hierarchy: Hierarchy) -> Price:
     return Price("ncp", np.where(hierarchy.leaf_count > 1, hierarchy.leaf_count, 0), hierarchy.n_leaves)
 
 
-def information_price(hierarchy: Hierarchy, occurrences: npt.NDArray[np.int64]) -> Price:
+def information_price(hierarchy: Hierarchy, occurrences: Ints) -> Price:
     """`occurrences` is per leaf. Over a single item, which tells nothing, a deletion costs the least unit there is."""
     bits = np.log2(np.maximum(1, hierarchy.sums(occurrences)))
     level = np.rint(BIT * bits).astype(np.int64)
@@ -79,7 +74,7 @@ def information_price(hierarchy: Hierarchy, occurrences: npt.NDArray[np.int64]) 
     return Price("information", level, max(1, -(-whole // max(1, int(occurrences.sum())))))
 
 
-def price_for(name: str, hierarchy: Hierarchy, occurrences: npt.NDArray[np.int64]) -> Price:
+def price_for(name: str, hierarchy: Hierarchy, occurrences: Ints) -> Price:
     """The price of this name for items that occur so often."""
     if name not in PRICES:
         raise InputError(f"there is no price {name!r}; give {option('price')} one of {', '.join(PRICES)}")

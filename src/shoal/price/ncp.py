@@ -7,22 +7,22 @@ cost. The loss of a release weighs each item by its occurrences in the original 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.hierarchy.cut import Cut
 from shoal.hierarchy.tree import Hierarchy
+from shoal.numbers import Codes, Ints
 from shoal.price.levels import ncp_price
 from shoal.records.baskets import Baskets
 
 
-def leaf_occurrences(hierarchy: Hierarchy, baskets: Baskets) -> npt.NDArray[np.int64]:
+def leaf_occurrences(hierarchy: Hierarchy, baskets: Baskets) -> Ints:
     """Per leaf of the hierarchy, how often its item occurs in the baskets."""
     occurrences = np.zeros(hierarchy.n_leaves, np.int64)
     occurrences[hierarchy.leaves_of(baskets.vocabulary)] = baskets.supports()
     return occurrences
 
 
-def ncp(cut: Cut, occurrences: npt.NDArray[np.int64], deleted: npt.NDArray[np.int64] | None = None) -> dict[str, float]:
+def ncp(cut: Cut, occurrences: Ints, deleted: Ints | None = None) -> dict[str, float]:
     """The loss of a cut as fractions: `ncp` and its two parts, `generalized` and `deleted`.
 
     `occurrences` is per leaf, `deleted` the part of them that single deletions took besides what the cut drops.
@@ -38,9 +38,7 @@ def ncp(cut: Cut, occurrences: npt.NDArray[np.int64], deleted: npt.NDArray[np.in
     }
 
 
-def local_ncp(
-    hierarchy: Hierarchy, node: npt.NDArray[np.integer], times: npt.NDArray[np.int64] | int = 1
-) -> dict[str, float]:
+def local_ncp(hierarchy: Hierarchy, node: Codes | Ints, times: Ints | int = 1) -> dict[str, float]:
     """The same loss where `times[i]` occurrences have the node `node[i]`, -1 for none, as under local recoding."""
     price, stands, times = ncp_price(hierarchy), node >= 0, np.broadcast_to(times, node.shape)
     occurrences, gone = int(times.sum()), int(times[~stands].sum())
@@ -52,7 +50,7 @@ def local_ncp(
     }
 
 
-def published_ncp(occurrences: npt.NDArray[np.int64], leaves: npt.NDArray[np.int64], domain: int) -> float:
+def published_ncp(occurrences: Ints, leaves: Ints, domain: int) -> float:
     """The loss over published occurrences instead of original ones, which needs no original: per token, how often it stands in the
     release, and how many of the `domain` items it could be."""
     total = int(occurrences.sum())

@@ -10,22 +10,18 @@ mean sits in one place, and is to be read together with the NCP of the items.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from shoal.numbers import Floats, Ints
 from shoal.records.baskets import Baskets
 
 
-def ul(
-    published: Baskets, size: npt.NDArray[np.int64], weight: npt.NDArray[np.float64] | None = None
-) -> dict[str, float]:
+def ul(published: Baskets, size: Ints, weight: Floats | None = None) -> dict[str, float]:
     """UL of published rows; `size` is, per published token, how many items it stands for, `weight` is w(u) of each."""
     costs = record_costs(published, size, weight)
     return {"ul": float(costs.sum() / len(costs)) if len(costs) else 0.0}
 
 
-def record_costs(
-    published: Baskets, size: npt.NDArray[np.int64], weight: npt.NDArray[np.float64] | None = None
-) -> npt.NDArray[np.float64]:
+def record_costs(published: Baskets, size: Ints, weight: Floats | None = None) -> Floats:
     """UL of each record."""
     row = np.repeat(np.arange(len(published), dtype=np.int64), published.lengths)
     own = np.asarray(size, np.float64)[published.items]
@@ -36,7 +32,7 @@ def record_costs(
     return np.bincount(row, share, minlength=len(published)).astype(np.float64)
 
 
-def items_ncp(size: npt.NDArray[np.int64], domain: int) -> dict[str, float]:
+def items_ncp(size: Ints, domain: int) -> dict[str, float]:
     """NCP of items: `size` is, per original occurrence, how many of the `domain` items its published token stands for."""
     if not len(size):
         return {"items_ncp": 0.0}

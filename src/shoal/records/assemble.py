@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from shoal.errors import InputError, Message, number_of, option
 from shoal.limits import Room
+from shoal.numbers import Codes, Ints
 from shoal.records.baskets import Baskets
 from shoal.records.joining import join_rows, joined_note, numbered_by_first_row
 from shoal.records.records import Column, Records
@@ -297,7 +298,7 @@ class _OwnerColumn:
         self._codes.append(compact_codes(encoded))
         self._dictionaries.append(names)
 
-    def owners(self) -> tuple[npt.NDArray[np.int32], tuple[str, ...]]:
+    def owners(self) -> tuple[Codes, tuple[str, ...]]:
         """Per row, the number of its person or record, and these by their numbers. The column takes no more."""
         names, codes = joined_codes(self._codes, self._dictionaries, self._source)
         return np.concatenate(codes).astype(np.int32), tuple(names)
@@ -316,7 +317,7 @@ class _Owners:
         self._ids.add(ids)
         self._persons.add(cells)
 
-    def people(self) -> tuple[npt.NDArray[np.int32], tuple[str, ...]]:
+    def people(self) -> tuple[Codes, tuple[str, ...]]:
         """Per id, in the order of their first rows, the number of its person, and the people by their numbers."""
         (id_of_row, _), (of_row, names) = self._ids.owners(), self._persons.owners()
         _, first = np.unique(id_of_row, return_index=True)
@@ -459,7 +460,7 @@ def _empty_rows_note(records: Records) -> tuple[str, ...]:
     return (f"{said} like any other; unless {they} about people, take {them} out",)
 
 
-def number_notes(column: Column, counts: npt.NDArray[np.int64], said: bool) -> list[str]:
+def number_notes(column: Column, counts: Ints, said: bool) -> list[str]:
     """A word about a column that would be numeric but for its spelling or a few values, and about one number in several spellings.
 
     `counts` has the rows of each value; `said`: the caller says which columns are numeric.

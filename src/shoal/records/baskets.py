@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InputError
+from shoal.numbers import Bools, Codes, Ints
 from shoal.ordering import natural_order
 from shoal.records.formats.tabular import Tabular
 from shoal.records.storage.scratch import Scratch, scratch_of
@@ -43,12 +44,12 @@ class Baskets(Tabular):
     ([['bread', 'milk'], ['milk']], ('bread', 'milk'), [1, 2])
     """
 
-    offsets: npt.NDArray[np.int64]
-    items: npt.NDArray[np.int32]
+    offsets: Ints
+    items: Codes
     vocabulary: tuple[str, ...]
     duplicates: int = field(default=0, kw_only=True)
     """Repeated items that were folded into one while reading."""
-    people: npt.NDArray[np.int32] | None = field(default=None, kw_only=True)
+    people: Codes | None = field(default=None, kw_only=True)
     """Per row, whose it is, by a number from 0 on, where several rows may be one person's; None where every row is a person."""
 
     def __post_init__(self) -> None:
@@ -87,8 +88,8 @@ class Baskets(Tabular):
         return scratch_of(self.items)
 
     @property
-    def lengths(self) -> npt.NDArray[np.int64]:
-        lengths: npt.NDArray[np.int64] = _room(self.scratch, len(self), np.int64)
+    def lengths(self) -> Ints:
+        lengths: Ints = _room(self.scratch, len(self), np.int64)
         np.subtract(self.offsets[1:], self.offsets[:-1], out=lengths)
         return lengths
 
@@ -101,14 +102,14 @@ class Baskets(Tabular):
     def longest(self) -> int:
         return max((int(np.diff(stretch).max(initial=0)) for stretch in _stretches(self.offsets, 1)), default=0)
 
-    def supports(self) -> npt.NDArray[np.int64]:
+    def supports(self) -> Ints:
         """Number of transactions that hold each item, by item id."""
         support = np.zeros(len(self.vocabulary), np.int64)
         for stretch in _stretches(self.items):  # counting takes a copy of eight bytes an occurrence
             support += np.bincount(stretch, minlength=len(support))
         return support
 
-    def rows_with(self, wanted: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+    def rows_with(self, wanted: Bools) -> Ints:
         """The rows, ascending, that hold any of the wanted items (a mark for each item id)."""
         found, at = [np.empty(0, np.int64)], 0
         for stretch in _stretches(self.items):
@@ -127,7 +128,7 @@ class Baskets(Tabular):
         """Ranges of rows to work on at a time, as many as fit into memory with what is made of them on the way."""
         return row_blocks(self.offsets, _block(self.scratch))
 
-    def take(self, rows: npt.NDArray[np.int64]) -> Baskets:
+    def take(self, rows: Ints) -> Baskets:
         """The given rows, in the given order, over the same vocabulary."""
         scratch = self.scratch
         offsets = _ends(self.lengths[rows], scratch)
@@ -145,7 +146,7 @@ class Baskets(Tabular):
         apart = np.array([name in names for name in self.vocabulary], np.bool_)
         return self._with(~apart), self._with(apart)
 
-    def _with(self, wanted: npt.NDArray[np.bool_]) -> Baskets:
+    def _with(self, wanted: Bools) -> Baskets:
         kept = wanted[self.items]
         offsets = np.concatenate(([0], np.cumsum(kept)))[self.offsets]
         rank = np.cumsum(wanted, dtype=np.int32) - np.int32(1)
@@ -172,9 +173,7 @@ class Baskets(Tabular):
         return cls.from_codes(np.array(lengths, np.int64), np.array(flat, np.int64), list(codes))
 
     @classmethod
-    def from_codes(
-        cls, lengths: npt.NDArray[np.int64], codes: npt.NDArray[np.integer], names: Sequence[str]
-    ) -> Baskets:
+    def from_codes(cls, lengths: Ints, codes: npt.NDArray[np.integer], names: Sequence[str]) -> Baskets:
         """From row lengths, item codes row after row, and the name of each code. Folds duplicates, sorts, drops unused names."""
         scratch = scratch_of(codes)
         offsets = _ends(lengths, scratch)
@@ -185,10 +184,7 @@ class Baskets(Tabular):
 
     @classmethod
     def from_blocks(
-        cls,
-        blocks: list[tuple[npt.NDArray[np.int64], npt.NDArray[np.integer]]],
-        names: Sequence[str],
-        scratch: Scratch | None = None,
+        cls, blocks: list[tuple[Ints, npt.NDArray[np.integer]]], names: Sequence[str], scratch: Scratch | None = None
     ) -> Baskets:
         """As `from_codes`, from the lengths and codes of one block of rows after another. Empties the list, to hold nothing twice."""
         seen = np.zeros(len(names), bool)
@@ -217,14 +213,14 @@ class Baskets(Tabular):
         return cls(offsets, items[:size], vocabulary, duplicates=folded)
 
 
-def check_people(people: npt.NDArray[np.int32], rows: int) -> None:
+def check_people(people: Codes, rows: int) -> None:
     """Raises unless there is a person for every row; nobody may change whose it is afterwards."""
     if len(people) != rows:
         raise InputError(f"there are people for {len(people):,} rows, not for {rows:,}; give every row its person")
     people.setflags(write=False)
 
 
-def row_blocks(offsets: npt.NDArray[np.int64], size: int, rows: int | None = None) -> list[tuple[int, int]]:
+def row_blocks(offsets: Ints, size: int, rows: int | None = None) -> list[tuple[int, int]]:
     """Ranges of up to `rows` rows, or `size`, that hold up to `size` occurrences (a longer row stands alone), all rows together."""
     blocks, start, n_rows = [], 0, len(offsets) - 1
     while start < n_rows:
@@ -253,7 +249,7 @@ def _equal(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> bool:
     return all(np.array_equal(one[at : at + step], other[at : at + step]) for at in range(0, len(one), step))
 
 
-def _ends(lengths: npt.NDArray[np.integer], scratch: Scratch | None) -> npt.NDArray[np.int64]:
+def _ends(lengths: npt.NDArray[np.integer], scratch: Scratch | None) -> Ints:
     """The offsets of rows of these lengths."""
     offsets = _kept(scratch, len(lengths) + 1, np.int64)
     offsets[0] = 0
@@ -271,9 +267,7 @@ def _room(scratch: Scratch | None, size: int, dtype: npt.DTypeLike) -> npt.NDArr
     return np.empty(size, dtype) if scratch is None else scratch.empty(size, dtype)
 
 
-def _sorted_rows(
-    offsets: npt.NDArray[np.int64], items: npt.NDArray[np.int32]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+def _sorted_rows(offsets: Ints, items: Codes) -> tuple[Ints, Codes]:
     """Each row ascending and without repeats. Rows that already are (the common case) cost one look."""
     if len(items) == 0:
         return offsets, items

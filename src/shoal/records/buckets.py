@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InputError, number_of
+from shoal.numbers import Codes, Floats, Ints
 from shoal.records.records import Column, Records
 
 
@@ -24,16 +25,16 @@ class Buckets:
 
     rows: Records
     """All columns but the sensitive one."""
-    of_row: npt.NDArray[np.int32]
+    of_row: Codes
     """The bucket of each row, numbered from 0 without gaps."""
     sensitive: str
     """The name of the sensitive column."""
     vocabulary: tuple[str, ...]
     """Its values, in natural order."""
-    offsets: npt.NDArray[np.int64]
+    offsets: Ints
     """The values of bucket b are `values[offsets[b]:offsets[b + 1]]`, ascending."""
-    values: npt.NDArray[np.int32]
-    counts: npt.NDArray[np.int64]
+    values: Codes
+    counts: Ints
     """How often each of them stands in its bucket."""
     labels: tuple[str, ...] | None = None
     """What each bucket is called in the release; buckets are counted from 1 where it has no names for them."""
@@ -95,22 +96,22 @@ class Buckets:
         return f"Buckets({len(self.rows):,} rows in {len(self):,} buckets, {self.sensitive} apart)"
 
     @cached_property
-    def sizes(self) -> npt.NDArray[np.int64]:
+    def sizes(self) -> Ints:
         """Rows of each bucket."""
         return np.bincount(self.of_row, minlength=len(self)).astype(np.int64)
 
     @cached_property
-    def totals(self) -> npt.NDArray[np.int64]:
+    def totals(self) -> Ints:
         """How often each sensitive value stands in the release."""
         return np.bincount(self.values, self.counts, minlength=len(self.vocabulary)).astype(np.int64)
 
     @cached_property
-    def owner(self) -> npt.NDArray[np.int64]:
+    def owner(self) -> Ints:
         """The bucket of each entry of `values`."""
         return np.repeat(np.arange(len(self), dtype=np.int64), np.diff(self.offsets))
 
     @cached_property
-    def share(self) -> npt.NDArray[np.float64]:
+    def share(self) -> Floats:
         """The share of its bucket that each entry of `values` has."""
         return np.asarray(self.counts / self.sizes[self.owner], np.float64)
 

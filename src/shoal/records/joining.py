@@ -8,10 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InputError, Message, number_of, option
+from shoal.numbers import Floats, Ints
 from shoal.records.baskets import Baskets
 from shoal.records.records import Column, Records
-
-Ints = npt.NDArray[np.int64]
 
 
 def numbered_by_first_row(codes: npt.NDArray[np.integer]) -> tuple[Ints, Ints]:
@@ -66,7 +65,7 @@ def _shared_values(column: Column, record: Ints, first: Ints, source: str) -> Co
     return column.take(says)
 
 
-def _by_number(numbers: npt.NDArray[np.float64]) -> Ints:
+def _by_number(numbers: Floats) -> Ints:
     """The values of a numeric column, numbered so that two spellings of one number are one."""
     return np.unique(numbers, return_inverse=True)[1].reshape(-1).astype(np.int64)
 

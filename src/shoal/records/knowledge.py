@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InputError
+from shoal.numbers import Bools, Codes, Floats, Ints
 
 if TYPE_CHECKING:
     from shoal.hierarchy.tree import Hierarchy
@@ -72,14 +73,14 @@ class Rules:
     """Per attribute that may stand in a rule, the tree over its values; their order is that of the columns of `nodes`."""
     sensitive: str
     values: tuple[str, ...]
-    nodes: npt.NDArray[np.int32]
+    nodes: Codes
     """(rules, attributes): the node of each attribute, -1 where the rule says nothing about it."""
-    value: npt.NDArray[np.int32]
+    value: Codes
     """Per rule, the place of its value in `values`."""
-    support: npt.NDArray[np.float64]
-    exceptions: npt.NDArray[np.float64]
-    redundant: npt.NDArray[np.bool_]
-    given: npt.NDArray[np.bool_]
+    support: Floats
+    exceptions: Floats
+    redundant: Bools
+    given: Bools
     min_exp: float | None = None
     min_conf: float = 1.0
 
@@ -112,11 +113,11 @@ class Rules:
         )
 
     @property
-    def lengths(self) -> npt.NDArray[np.int64]:
+    def lengths(self) -> Ints:
         """Conditions of each rule."""
         return np.asarray(np.count_nonzero(self.nodes >= 0, axis=1), np.int64)
 
-    def take(self, which: npt.NDArray[np.integer] | npt.NDArray[np.bool_]) -> Rules:
+    def take(self, which: npt.NDArray[np.integer] | Bools) -> Rules:
         """Some of the rules."""
         return replace(
             self,
@@ -139,7 +140,7 @@ class Rules:
             nodes=np.ascontiguousarray(found.nodes[:, used]),
         )
 
-    def values_among(self, vocabulary: Sequence[str]) -> npt.NDArray[np.int32]:
+    def values_among(self, vocabulary: Sequence[str]) -> Codes:
         """Per rule, the place of its value in a vocabulary, -1 if it is not there."""
         place = {name: i for i, name in enumerate(vocabulary)}
         return np.array([place.get(name, -1) for name in self.values], np.int32)[self.value]
@@ -160,14 +161,14 @@ class Rules:
 class Covers:
     """Per attribute and value, the nodes above the value: what kernels need to know of hierarchies."""
 
-    codes: npt.NDArray[np.int32]
+    codes: Codes
     """(attributes, rows): the value of each row."""
-    base: npt.NDArray[np.int64]
+    base: Ints
     """Per attribute, the place of its first value in `start`."""
-    start: npt.NDArray[np.int64]
+    start: Ints
     """The nodes above the value at place p are `node[start[p]:start[p + 1]]`, the value's own leaf first."""
-    node: npt.NDArray[np.int32]
-    share: npt.NDArray[np.float64]
+    node: Codes
+    share: Floats
     """To what degree the value belongs to each of them: 1 but for fuzzy nodes."""
     most_nodes: int
     """Nodes of the largest of the hierarchies."""

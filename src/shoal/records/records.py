@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InputError, number_of
+from shoal.numbers import Bools, Codes, Floats, Ints
 from shoal.records.baskets import Baskets, check_people, row_blocks
 from shoal.records.formats.tabular import Tabular
 from shoal.records.values import MISSING, NumberError, ordering
@@ -34,11 +35,11 @@ class Column:
     name: str
     role: str
     """`quasi` (an attacker may know it), `sensitive` (an attacker wants it) or `keep` (published as it is)."""
-    codes: npt.NDArray[np.int32]
+    codes: Codes
     """Per row, the place of its value in `values`."""
     values: tuple[str, ...]
     """Distinct values in natural order, numbers ascending; `MISSING` first where values are missing."""
-    numbers: npt.NDArray[np.float64] | None = None
+    numbers: Floats | None = None
     """For a numeric column, the number each value stands for, NaN for `MISSING`. Ascending; equal where values spell one number."""
     gap: str = MISSING
     """What a missing value is published as by itself."""
@@ -77,13 +78,13 @@ class Column:
         """The column row by row. For small data and for reading aloud."""
         return [self.values[code] for code in self.codes.tolist()]
 
-    def take(self, rows: npt.NDArray[np.int64]) -> Column:
+    def take(self, rows: Ints) -> Column:
         return Column(self.name, self.role, self.codes[rows], self.values, self.numbers, self.gap)
 
     @property
-    def filled(self) -> npt.NDArray[np.bool_]:
+    def filled(self) -> Bools:
         """Which rows hold a value: neither a missing nor a blank one."""
-        there: npt.NDArray[np.bool_] = np.array([bool(value.strip()) for value in self.values], np.bool_)[self.codes]
+        there: Bools = np.array([bool(value.strip()) for value in self.values], np.bool_)[self.codes]
         return there
 
 
@@ -110,7 +111,7 @@ class Records(Tabular):
     """Items that an attacker wants to learn. They travel unchanged."""
     sensitive_name: str | None = None
     """The column in which the sensitive items stood and will stand, if it was one of their own."""
-    people: npt.NDArray[np.int32] | None = None
+    people: Codes | None = None
     """Per row, whose it is, by a number from 0 on, where several rows may be one person's; the items say the same. Never published."""
 
     def __post_init__(self) -> None:
@@ -180,7 +181,7 @@ class Records(Tabular):
             return [(start, min(start + rows, len(self))) for start in range(0, len(self), rows)]
         return row_blocks(self.items.offsets, _OCCURRENCES, rows)
 
-    def take(self, rows: npt.NDArray[np.int64]) -> Records:
+    def take(self, rows: Ints) -> Records:
         """The given rows, in the given order."""
         return Records(
             tuple(column.take(rows) for column in self.columns),
@@ -192,7 +193,7 @@ class Records(Tabular):
         )
 
 
-def row_classes(columns: Sequence[Column], rows: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def row_classes(columns: Sequence[Column], rows: int) -> tuple[Ints, Ints]:
     """The class of each row, equal in all of these columns, and a row of each class."""
     of_row = np.zeros(rows, np.int64)
     first = np.zeros(min(1, rows), np.int64)

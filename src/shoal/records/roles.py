@@ -63,7 +63,7 @@ class Roles:
     noun: ClassVar = "rows"
     """What there must be some of."""
     id: ClassVar[None] = None
-    """A table with roles is no long table of items."""
+    """A table with roles is not a long table of items."""
 
     def of(self, columns: Sequence[str], source: str) -> Roles:
         """The same with single names: every column of the table in one role, or an error that says what to do."""

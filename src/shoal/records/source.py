@@ -193,7 +193,7 @@ def load_records(
     """The records in a file, in standard input (`-`), in a database or in a data frame, with how they stood there and their hash.
 
     Every column has one role. `items` are sets: several such columns make one domain, of items called `column.item`. `sensitive`
-    columns hold one value per row; what is named there and is no column marks items, as `mark_sensitive` does. `sensitive_sets` is a
+    columns hold one value per row; what is named there and is not a column marks items, as `mark_sensitive` does. `sensitive_sets` is a
     column of sets of sensitive items, which join the items and are marked.
     `drop` is for identifiers: never read, never kept. `person` is the column that says whose a row is: it is counted by, and never
     published. `id` is the column that says which rows are one record: they are joined, to the union of their sets and the values they
@@ -399,7 +399,7 @@ def _of_object(data: Any, reading: Reading) -> Source:
 
 
 def _assembled(table: Table | SetRows, reading: Reading) -> Assembled:
-    """The records of a table. What is said to be sensitive and is no column is a name of items, or a file with such names."""
+    """The records of a table. What is said to be sensitive and is not a column is a name of items, or a file with such names."""
     if reading.one_hot is not None:
         if not isinstance(table, Table):
             raise InputError(f"{table.source} has no columns; {option('one_hot')} is for data frames and tables")
@@ -441,7 +441,7 @@ def mark_sensitive(data: Records | Baskets, names: str | os.PathLike[str] | Iter
 
 
 def item_names(text: str | os.PathLike[str], known: Collection[str]) -> list[str]:
-    """The names in a text or, where it is no item but a file, in its lines."""
+    """The names in a text or, where it is not an item but a file, in its lines."""
     if text in known:
         return [str(text)]
     if isinstance(text, os.PathLike) or is_remote(text) or os.path.isfile(text):

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from shoal.errors import VALUES, InputError
 from shoal.limits import Room
+from shoal.numbers import Codes, Ints
 from shoal.records.baskets import Baskets
 from shoal.records.layout import SEPARATORS
 from shoal.records.storage.scratch import Scratch, reading_scratch
@@ -34,7 +35,7 @@ _PER_ROW, _PER_OCCURRENCE, _PER_NAME = 64, 40, 200
 class Tokens:
     """How many names each row has, and the names themselves, row after row."""
 
-    lengths: npt.NDArray[np.int64]
+    lengths: Ints
     names: pa.DictionaryArray
 
     @property
@@ -43,8 +44,8 @@ class Tokens:
         return _PER_ROW * len(self.lengths) + memory_of(self.names)
 
     @property
-    def codes(self) -> npt.NDArray[np.int32]:
-        codes: npt.NDArray[np.int32] = self.names.indices.to_numpy()
+    def codes(self) -> Codes:
+        codes: Codes = self.names.indices.to_numpy()
         return codes
 
 
@@ -54,7 +55,7 @@ def memory_of(names: pa.DictionaryArray) -> int:
     return _PER_OCCURRENCE * len(names) + _PER_NAME * len(held) + 2 * int(held.nbytes)
 
 
-def row_of(position: int, lengths: npt.NDArray[np.int64]) -> int:
+def row_of(position: int, lengths: Ints) -> int:
     """The row, from 0, that holds the occurrence at `position`."""
     return int(np.searchsorted(np.cumsum(lengths), position, side="right"))
 
@@ -64,7 +65,7 @@ class SetGatherer:
 
     def __init__(self, source: str, room: Room | None = None) -> None:
         self._source, self._room = source, room
-        self._stretches: list[tuple[npt.NDArray[np.int64], npt.NDArray[np.unsignedinteger], pa.Array]] = []
+        self._stretches: list[tuple[Ints, npt.NDArray[np.unsignedinteger], pa.Array]] = []
         self._scratch = reading_scratch()
         if self._scratch is not None:  # then nothing but the distinct names stays in memory
             self._lengths, self._codes = self._scratch.spool(np.int64), self._scratch.spool(np.int32)
@@ -152,13 +153,13 @@ def grouped_baskets(
 
 def compact_codes(names: pa.DictionaryArray) -> npt.NDArray[np.unsignedinteger]:
     """The codes of a stretch in two bytes each where its dictionary is small, outside of Arrow's pool so that memory goes back at once."""
-    codes: npt.NDArray[np.int32] = names.indices.to_numpy()
+    codes: Codes = names.indices.to_numpy()
     return codes.astype(np.uint16 if len(names.dictionary) <= 1 << 16 else np.uint32)
 
 
 def joined_codes(
     codes: list[npt.NDArray[np.unsignedinteger]], dictionaries: list[pa.Array], source: str
-) -> tuple[list[str], list[npt.NDArray[np.int32]]]:
+) -> tuple[list[str], list[Codes]]:
     """The distinct names of all dictionaries, and the codes of each stretch over them. Empties `codes` as it goes."""
     merged = pa.concat_arrays(dictionaries).dictionary_encode()
     place = merged.indices.to_numpy()

@@ -15,9 +15,9 @@ from decimal import Decimal
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.errors import InputError
+from shoal.numbers import Codes, Floats
 from shoal.ordering import natural_order
 
 MISSING = ""
@@ -43,9 +43,9 @@ class Ordering:
     """The distinct values of a column in order, and where each name went."""
 
     values: tuple[str, ...]
-    place: npt.NDArray[np.int32]
+    place: Codes
     """Per given name, its place in `values`."""
-    numbers: npt.NDArray[np.float64] | None
+    numbers: Floats | None
     """The number of each value, NaN for `MISSING`; none for categories."""
 
 
@@ -157,7 +157,7 @@ def _numeric(names: Sequence[str]) -> Ordering:
     return Ordering(tuple(names[i] for i in order), _places(order), numbers)
 
 
-def _places(order: Sequence[int]) -> npt.NDArray[np.int32]:
+def _places(order: Sequence[int]) -> Codes:
     place = np.empty(len(order), np.int32)
     place[list(order)] = np.arange(len(order))
     return place

@@ -34,13 +34,7 @@ from shoal.records.storage.streams import BLANKS
 Told = tuple[tuple[str, str], ...]
 """What a reader of a file must be told: options by name, each with its text."""
 
-_TEXT = {
-    "dat": dat_text,
-    "csv": delimited_text,
-    "tsv": delimited_text,
-    "long": long_text,
-    "jsonl": jsonl_text,
-}
+_TEXT = {"dat": dat_text, "csv": delimited_text, "tsv": delimited_text, "long": long_text, "jsonl": jsonl_text}
 _BLANK = re.compile(r"[ \t\n\v\f\r]")
 
 

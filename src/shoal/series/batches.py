@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.algorithms import OF_SERIES, algorithm
 from shoal.algorithms.km.problem import crowd_of
@@ -27,10 +26,9 @@ from shoal.hierarchy.cut import Cut
 from shoal.hierarchy.spec import is_made
 from shoal.hierarchy.tree import Hierarchy
 from shoal.models.km import HIERARCHY, resolve_hierarchy, with_defaults
+from shoal.numbers import Ints
 from shoal.records.baskets import Baskets
 from shoal.series.holding import Going, going_out
-
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,12 +221,7 @@ def cut_of(tree: Hierarchy, names: list[str]) -> Cut:
 
 
 def tree_facts(tree: Hierarchy) -> dict[str, Any]:
-    return {
-        "parent": tree.parent.tolist(),
-        "labels": list(tree.labels),
-        "leaves": tree.n_leaves,
-        "source": tree.source,
-    }
+    return {"parent": tree.parent.tolist(), "labels": list(tree.labels), "leaves": tree.n_leaves, "source": tree.source}
 
 
 def _tree_of(facts: Mapping[str, Any]) -> Hierarchy:

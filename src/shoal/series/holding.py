@@ -14,7 +14,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.algorithms.km.hybrid import deletions_under
 from shoal.algorithms.km.problem import Problem, crowd_of, rows_by_person
@@ -24,10 +23,11 @@ from shoal.hierarchy.cut import Cut
 from shoal.kernels.itemsets.prefixes import laid_out
 from shoal.kernels.itemsets.rare_sets import mark_exposed
 from shoal.kernels.parallel import over_blocks
+from shoal.numbers import Bools, Ints
 from shoal.records.baskets import Baskets
 
-Rows = npt.NDArray[np.int64]
-Marks = npt.NDArray[np.bool_]
+Rows = Ints
+Marks = Bools
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,6 +33,7 @@ from typing import Any
 from shoal.certificate.owner import hmac_of, key_id, key_path, owner_key
 from shoal.errors import InputError
 from shoal.limits import read_fixed
+from shoal.options import File as Path
 from shoal.records.storage.journal import settle
 from shoal.records.storage.publication import Publication, display_name
 from shoal.records.storage.streams import reading_errors
@@ -42,7 +43,6 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-Path = str | os.PathLike[str]
 
 FORMAT = "shoal ledger 1"
 KINDS = ("batches", "snapshots")
@@ -160,7 +160,7 @@ def read_ledger(path: Path) -> Ledger | None:
     """The ledger at a path; None where there is none. What an interrupted run left is settled first.
 
     Raises:
-        InputError: It is no ledger, it was changed since it was written, or it is that of another owner.
+        InputError: It is not a ledger, it was changed since it was written, or it is that of another owner.
     """
     settle(path)
     name = display_name(path)
@@ -177,7 +177,7 @@ def read_ledger(path: Path) -> Ledger | None:
         said = None
     if not isinstance(said, dict) or not isinstance(said.get("ledger"), str):
         raise InputError(
-            f"{name}: it is no ledger of a series; name another file, or put back the ledger from a backup"
+            f"{name}: it is not the ledger of a series; name another file, or put back the ledger from a backup"
         )
     if said["ledger"] != FORMAT:
         raise InputError(f"{name}: it is a ledger of another version of Shoal; use that version, or a newer one")

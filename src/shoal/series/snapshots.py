@@ -24,13 +24,12 @@ from shoal.guarantees.km import KmAnonymity
 from shoal.guarantees.series.histories import SnapshotAnonymity
 from shoal.hierarchy.cut import Cut
 from shoal.models.km import HIERARCHY, resolve_hierarchy, with_defaults
+from shoal.numbers import Codes, Ints
 from shoal.records.baskets import Baskets
 from shoal.records.joining import joined_sets
 from shoal.records.source import Source
 from shoal.series.batches import cut_names, cut_of, grown_tree, series_tree, tree_facts
 from shoal.series.ledger import person_marks
-
-Ints = npt.NDArray[np.int64]
 
 FOR_EVER = 10_000
 """Releases that a person may wait for, in a row, unless it is said: there is no limit."""
@@ -90,7 +89,7 @@ def next_snapshot(
     if recoding is not None:
         cut, (deletions, kept) = recoding.cut, _deletions(recoding, baskets, made.published)
         recoding = replace(recoding, deletions=deletions)
-    if not made.published.occurrences:  # rows of which nothing is told are no release
+    if not made.published.occurrences:  # rows of which nothing is told are not a release
         recoding, made, kept = None, nobody_of(baskets), 0.0
     _check_limits(made, past, wait, 1 - kept, limit)
     if recoding is None:
@@ -214,7 +213,7 @@ def _notes_of(source: Source, baskets: Baskets) -> tuple[str, ...]:
     )
 
 
-def _notes_of_return(past: _Past, people: npt.NDArray[np.int32], known: int) -> tuple[str, ...]:
+def _notes_of_return(past: _Past, people: Codes, known: int) -> tuple[str, ...]:
     """What to say where most people of the last release are gone: their ids may have changed. Raises where nobody is `known`."""
     if not past.releases:
         return ()

@@ -25,6 +25,7 @@ from shoal.hierarchy.tree import Hierarchy
 from shoal.loss.readers_view import exact_pairs, exact_share, most_information_lost, published_nodes
 from shoal.models import Proposal, basket_details, basket_source
 from shoal.models.km import certified_rows, warnings_of
+from shoal.options import File as Path
 from shoal.price.ncp import published_ncp
 from shoal.records.baskets import Baskets
 from shoal.records.records import Records
@@ -33,7 +34,7 @@ from shoal.records.storage.digest import row_digest
 from shoal.records.storage.publication import display_name
 from shoal.records.writing import written_as
 from shoal.series.batches import joined_rows, series_tree
-from shoal.series.ledger import Entry, Ledger, Path, read_ledger
+from shoal.series.ledger import Entry, Ledger, read_ledger
 
 Stacked = tuple[Source, Proposal, Mapping[str, Any]]
 """The rows of the files, what is published of them, and what there is to say about the series."""
@@ -103,7 +104,7 @@ def _under(cut: Cut, source: Source) -> Baskets:
     for token in source.baskets.vocabulary:
         known = meant.get(token, set())
         if not known:
-            raise InputError(f"{source.name}: it holds what is no token of this series; name its newest ledger")
+            raise InputError(f"{source.name}: it holds what is not a token of this series; name its newest ledger")
         if len(known - {-1}) > 1:
             raise InputError(
                 f"{source.name}: two items of the series are written as the same text in {source.layout.format}, so that it cannot be told "

@@ -308,6 +308,6 @@ SAID = {
         "it came, and every batch keeps the promise by itself.",
         "What the series does not promise: a person with rows in several batches is in several crowds. Whoever knows up to the promised "
         "number of items of the person in each of these batches knows more of the person than the promise is about.",
-    ),
+    )
 }
 """For readers of a certificate, by kind of series."""

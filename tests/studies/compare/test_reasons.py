@@ -82,11 +82,11 @@ FAILING = [
     (DIVERSE | {"options": {"knowledge": "values.jsonl"}}, 'values.jsonl, line 1: "never" names no value of '),
     (
         DIVERSE | {"options": {"knowledge": "columns.jsonl"}},
-        "columns.jsonl, line 1: it has a condition on what is no quasi column",
+        "columns.jsonl, line 1: it has a condition on what is not a quasi column",
     ),
     (
         DIVERSE | {"options": {"knowledge": "labels.jsonl"}},
-        "labels.jsonl, line 1: the condition on 'age' is no value or category of it; ",
+        "labels.jsonl, line 1: the condition on 'age' is not a value or category of it; ",
     ),
     (
         DIVERSE | {"options": {"knowledge": "struck.jsonl"}},

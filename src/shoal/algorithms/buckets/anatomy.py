@@ -87,7 +87,7 @@ def _several(views: tuple[Records, ...], guarantee: MatchingDiversity, options: 
             f"{number_of(int(np.count_nonzero(whole)), 'row knows', 'rows know')} all their sensitive values, "
             "and it builds buckets on these; leave out a column"
         )
-    # By the column with the most frequent value, dealt out in turn: it is then parted already. Rows that miss a value come last.
+    # By the column with the most frequent value, dealt out in turn: it is then split already. Rows that miss a value come last.
     drawn = random.permutation(len(codes))
     first = int(np.argmax(most))
     order = drawn[np.lexsort((codes[drawn, first], ~whole[drawn]))]

@@ -13,7 +13,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.algorithms.buckets.eligibility import LARGEST, check_reachable, known_values
 from shoal.algorithms.buckets.strangers import Strangers, check_rows_of_one
@@ -22,6 +21,7 @@ from shoal.errors import Unreachable, number_of
 from shoal.guarantees.diversity import MatchingDiversity
 from shoal.kernels.buckets.grouping import CellTable, PlacedRows, assigned_rest
 from shoal.kernels.buckets.impossible import impossible_kinds
+from shoal.numbers import Bools, Codes, Floats, Ints
 from shoal.records.buckets import Buckets, sensitive_column
 from shoal.records.knowledge import Rules, covers
 from shoal.records.records import Column, Records
@@ -29,7 +29,7 @@ from shoal.records.records import Column, Records
 LOOKS = 2e9
 """Rows of groups that may be looked at in search of groups for the remaining rows."""
 
-Groups = tuple[npt.NDArray[np.int32], int]
+Groups = tuple[Codes, int]
 """The group of each place, -1 for remaining rows, and the number of groups."""
 
 
@@ -57,7 +57,7 @@ def figures(buckets: Buckets) -> dict[str, Any]:
     }
 
 
-def chances(buckets: Buckets, sensitive: Column) -> npt.NDArray[np.float64]:
+def chances(buckets: Buckets, sensitive: Column) -> Floats:
     """Per row, the share of its bucket that has the row's own value."""
     n = max(1, len(sensitive.values))
     pairs = buckets.of_row.astype(np.int64) * n + sensitive.codes
@@ -73,16 +73,16 @@ class Cells:
     their own at the end: no group is formed of them.
     """
 
-    rows: npt.NDArray[np.int64]
+    rows: Ints
     """Rows cell by cell, those of a cell in random order; a place is a place in this order."""
-    start: npt.NDArray[np.int64]
+    start: Ints
     """Cell c has the places from `start[c]` up to `start[c + 1]`."""
-    value: npt.NDArray[np.int32]
-    kind: npt.NDArray[np.int32]
+    value: Codes
+    kind: Codes
     n_obedient_cells: int
     """Cells of rows whose value is known and that the rules do not contradict; they are sorted by value, small sets of impossible values
     first."""
-    excluded: npt.NDArray[np.bool_]
+    excluded: Bools
     """Per kind, the impossible values."""
 
     @property
@@ -108,18 +108,12 @@ class Cells:
             self.excluded,
         )
 
-    def with_rest(self, group: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+    def with_rest(self, group: Codes) -> Codes:
         """The groups of obedient rows, with -1 behind them for all others."""
         return np.concatenate((group, np.full(len(self.rows) - len(group), -1, np.int32)))
 
 
-def cells_of_rows(
-    codes: npt.NDArray[np.int32],
-    kind: npt.NDArray[np.int32],
-    excluded: npt.NDArray[np.bool_],
-    seed: int,
-    counted: npt.NDArray[np.bool_] | None = None,
-) -> Cells:
+def cells_of_rows(codes: Codes, kind: Codes, excluded: Bools, seed: int, counted: Bools | None = None) -> Cells:
     """The cells of rows with the given sensitive values and kinds; `counted` are the values that are known, all of them if None."""
     n_kinds, n_values = excluded.shape
     by_size = np.argsort(excluded.sum(axis=1), kind="stable")
@@ -173,7 +167,7 @@ def bucketize(
     of_row = np.empty(n, np.int32)
     of_row[cells.rows] = group
     if records.people is not None:
-        options.tell("parting the rows of each person", 0.9)
+        options.tell("keeping the rows of each person apart", 0.9)
         promise = l, excluded, counted
         strangers = Strangers(records.people, of_row, (column.codes, kind), promise, options.seed)
         if not strangers.part():
@@ -199,8 +193,8 @@ def bucketize(
 
 
 def _kinds_of_rows(
-    records: Records, rules: Rules | None, values: tuple[str, ...], counted: npt.NDArray[np.bool_], threads: int | None
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]:
+    records: Records, rules: Rules | None, values: tuple[str, ...], counted: Bools, threads: int | None
+) -> tuple[Codes, Bools]:
     """(kind, excluded): the kind of each row, and per kind which of the values that count the rules exclude."""
     if rules is None or not len(rules):
         return np.zeros(len(records), np.int32), np.zeros((min(len(records), 1), len(values)), np.bool_)

@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.errors import Unreachable, only_so_many
 from shoal.guarantees.diversity import MatchingDiversity
 from shoal.guarantees.values.missing import Missing
 from shoal.kernels.buckets.matchings import count_valid
 from shoal.kernels.parallel import even_blocks, over_blocks
+from shoal.numbers import Bools, Codes, Ints
 from shoal.records.records import Column
 
 LARGEST = 2**28
@@ -25,7 +25,7 @@ LARGEST = 2**28
 BLOCKS = 64
 
 
-def known_values(column: Column, missing: Missing) -> npt.NDArray[np.bool_]:
+def known_values(column: Column, missing: Missing) -> Bools:
     """Which values of a sensitive column help a class or a bucket to its l: all but missing ones, unless these are read as a value.
 
     The audit reads the promise for itself (`shoal.guarantees.values.missing`): what is wrong here makes it refuse, not agree.
@@ -34,9 +34,7 @@ def known_values(column: Column, missing: Missing) -> npt.NDArray[np.bool_]:
     return np.array([read_as == "value" or not (not value or value.isspace()) for value in column.values], np.bool_)
 
 
-def check_shares(
-    name: str, counts: npt.NDArray[np.int64], rows: int, guarantee: MatchingDiversity, *, alone: bool = True
-) -> None:
+def check_shares(name: str, counts: Ints, rows: int, guarantee: MatchingDiversity, *, alone: bool = True) -> None:
     """Raises `Unreachable` if Anatomy cannot give each of its buckets l values that stand there once, from the rows of each known value
     and all rows; `alone` if the column is the only sensitive one, which others than Anatomy take, too."""
     n, different, most = int(counts.sum()), int(np.count_nonzero(counts)), int(counts.max(initial=0))
@@ -55,14 +53,14 @@ def check_shares(
 def check_reachable(
     column: Column,
     guarantee: MatchingDiversity,
-    kind: npt.NDArray[np.int32],
-    excluded: npt.NDArray[np.bool_],
-    counted: npt.NDArray[np.bool_],
+    kind: Codes,
+    excluded: Bools,
+    counted: Bools,
     threads: int | None = None,
 ) -> None:
     """Raises `Unreachable` if there are fewer than l values that count, or if the rules leave a row fewer however rows are grouped."""
 
-    def first_row(kinds: npt.NDArray[np.int64]) -> tuple[int, int]:
+    def first_row(kinds: Ints) -> tuple[int, int]:
         row = int(np.argmax(np.isin(kind, kinds)))
         return row, int(kind[row])
 
@@ -81,11 +79,11 @@ def check_reachable(
 def check_counts(
     name: str,
     guarantee: MatchingDiversity,
-    rows_of_kind: npt.NDArray[np.int64],
-    rows_of_value: npt.NDArray[np.int64],
-    excluded: npt.NDArray[np.bool_],
-    counted: npt.NDArray[np.bool_],
-    first_row: Callable[[npt.NDArray[np.int64]], tuple[int, int]],
+    rows_of_kind: Ints,
+    rows_of_value: Ints,
+    excluded: Bools,
+    counted: Bools,
+    first_row: Callable[[Ints], tuple[int, int]],
     threads: int | None = None,
 ) -> None:
     """As `check_reachable`, from the rows of each kind and of each value; `first_row` says where some kinds appear first, and which."""
@@ -123,12 +121,8 @@ def _few(name: str, different: int, guarantee: MatchingDiversity) -> str:
 
 
 def valid_numbers(
-    rows_of_kind: npt.NDArray[np.int64],
-    rows_of_value: npt.NDArray[np.int64],
-    excluded: npt.NDArray[np.bool_],
-    counted: npt.NDArray[np.bool_],
-    threads: int | None = None,
-) -> npt.NDArray[np.int64]:
+    rows_of_kind: Ints, rows_of_value: Ints, excluded: Bools, counted: Bools, threads: int | None = None
+) -> Ints:
     """(groups, kinds): how many values that count are valid for rows of a kind in a group, of which all rows would be one bucket; -1 in
     a group that the rules contradict.
 

@@ -21,6 +21,7 @@ from shoal.hierarchy.spec import column_hierarchy
 from shoal.hierarchy.tree import Hierarchy
 from shoal.kernels.buckets.rule_mining import marked_among_mined, marked_redundant, mined_rules
 from shoal.kernels.parallel import even_blocks, over_blocks
+from shoal.numbers import Bools, Codes, Floats, Ints
 from shoal.records.buckets import sensitive_column
 from shoal.records.knowledge import Covers, Rules, covers
 from shoal.records.records import Column, Records
@@ -71,7 +72,7 @@ def negative_rules(
     return search.rules(over_blocks(run, [(i, i + 1) for i in range(len(parts))], threads, progress))
 
 
-Mined = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.float64], npt.NDArray[np.float64]]
+Mined = tuple[Codes, Codes, Floats, Floats]
 """Rules as a search finds them: a node per attribute or -1, the place of the value in `by_need`, support, exceptions."""
 
 
@@ -86,11 +87,11 @@ class Search:
     names: tuple[str, ...]
     """Bushy trees first: their branches are many and small."""
     above: Covers
-    by_need: npt.NDArray[np.int64]
+    by_need: Ints
     """The values that occur, those that need the fewest rows for a rule first."""
-    rank: npt.NDArray[np.int32]
+    rank: Codes
     """Of each value, its place in `by_need`."""
-    need: npt.NDArray[np.float64]
+    need: Floats
     """Of these, the rows that a rule must cover."""
     min_exp: float
     min_conf: float
@@ -104,11 +105,11 @@ class Search:
         return float(self.need[0]) * (1 - SLACK) if len(self.need) else math.inf
 
     @property
-    def n_values(self) -> npt.NDArray[np.int64]:
+    def n_values(self) -> Ints:
         """Per attribute, how many values it has."""
         return np.diff(np.append(self.above.base, len(self.above.start) - 1))
 
-    def supports(self, rows: Sequence[npt.NDArray[np.integer]]) -> list[npt.NDArray[np.float64]]:
+    def supports(self, rows: Sequence[npt.NDArray[np.integer]]) -> list[Floats]:
         """Per attribute, the rows under each node, from those of each value."""
         above, found = self.above, []
         ends = [*above.base[1:].tolist(), len(above.start) - 1]
@@ -120,13 +121,7 @@ class Search:
         return found
 
     def mine(
-        self,
-        attributes: tuple[int, ...],
-        codes: npt.NDArray[np.int32],
-        sensitive: npt.NDArray[np.int32],
-        weight: npt.NDArray[np.float64],
-        low: int,
-        high: int,
+        self, attributes: tuple[int, ...], codes: Codes, sensitive: Codes, weight: Floats, low: int, high: int
     ) -> Mined:
         """All rules about some of the attributes whose first condition is a node of the first of them, from `low` up to `high`.
 
@@ -213,7 +208,7 @@ def search_for(
     )
 
 
-def needed_rows(counts: npt.NDArray[np.integer], n: int, min_exp: float) -> npt.NDArray[np.float64]:
+def needed_rows(counts: npt.NDArray[np.integer], n: int, min_exp: float) -> Floats:
     """n * Sup_Y for every sensitive value: the rows that a rule about it must cover, log(1 - min_exp) / log(1 - P(s))."""
     share = counts / max(n, 1)
     with np.errstate(divide="ignore"):
@@ -226,7 +221,7 @@ def value_hierarchies(records: Records, given: Mapping[str, Hierarchy]) -> dict[
     unknown = [name for name in given if name not in quasi]
     if unknown:
         raise InputError(
-            f"a hierarchy is given for {unknown[0]!r}, which is no quasi column; those are {', '.join(quasi)}"
+            f"a hierarchy is given for {unknown[0]!r}, which is not a quasi column; those are {', '.join(quasi)}"
         )
     found = {}
     for name, column in quasi.items():
@@ -255,7 +250,7 @@ def _no_rules(trees: Mapping[str, Hierarchy], column: Column, min_exp: float, mi
     return Rules(trees, column.name, column.values, nodes, np.zeros(0, np.int32), none, none, no, no, min_exp, min_conf)
 
 
-def _depths(trees: Mapping[str, Hierarchy], nodes: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+def _depths(trees: Mapping[str, Hierarchy], nodes: Codes) -> Ints:
     """How special a rule is: the depths of its nodes together."""
     total = np.zeros(len(nodes), np.int64)
     for a, tree in enumerate(trees.values()):
@@ -263,12 +258,7 @@ def _depths(trees: Mapping[str, Hierarchy], nodes: npt.NDArray[np.int32]) -> npt
     return total
 
 
-def _order(
-    trees: Mapping[str, Hierarchy],
-    nodes: npt.NDArray[np.int32],
-    value: npt.NDArray[np.int32],
-    support: npt.NDArray[np.float64],
-) -> npt.NDArray[np.intp]:
+def _order(trees: Mapping[str, Hierarchy], nodes: Codes, value: Codes, support: Floats) -> npt.NDArray[np.intp]:
     """Few conditions first, then many rows, then nodes high up: a rule stands before all that follow from it."""
     length = np.count_nonzero(nodes >= 0, axis=1)
     return np.lexsort((value, *nodes.T[::-1], _depths(trees, nodes), -np.nan_to_num(support), length))
@@ -276,11 +266,11 @@ def _order(
 
 def _follows(
     trees: Mapping[str, Hierarchy],
-    nodes: npt.NDArray[np.int32],
-    value: npt.NDArray[np.int32],
-    as_mined: npt.NDArray[np.int32] | None,
+    nodes: Codes,
+    value: Codes,
+    as_mined: Codes | None,
     mining_order: Mapping[str, Hierarchy] | None,
-) -> npt.NDArray[np.bool_]:
+) -> Bools:
     """Which rules follow from a more general one. Rules as mined with min_conf = 1 (their nodes in mining order) take a short cut."""
     if as_mined is not None and mining_order is not None:
         return np.asarray(marked_among_mined(as_mined, value, *_parents(mining_order)))
@@ -290,7 +280,7 @@ def _follows(
     return redundant
 
 
-def _parents(trees: Mapping[str, Hierarchy]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+def _parents(trees: Mapping[str, Hierarchy]) -> tuple[Ints, Codes]:
     """(where the nodes of each tree begin, the node above each node), -1 above the children of a root."""
     sizes = [tree.n_nodes for tree in trees.values()]
     base = np.concatenate(([0], np.cumsum(sizes)[:-1])).astype(np.int64)
@@ -298,9 +288,7 @@ def _parents(trees: Mapping[str, Hierarchy]) -> tuple[npt.NDArray[np.int64], npt
     return base, np.concatenate(above).astype(np.int32)
 
 
-def distinct_rows(
-    codes: npt.NDArray[np.int32], sensitive: npt.NDArray[np.int32]
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.float64]]:
+def distinct_rows(codes: Codes, sensitive: Codes) -> tuple[Codes, Codes, Floats]:
     """(codes, sensitive values, how many): rows that agree in everything stand once."""
     key = sensitive.astype(np.int64)
     for part in codes:
@@ -325,5 +313,5 @@ def _check_fuzzy(fuzzy: Mapping[str, float] | None, trees: Mapping[str, Hierarch
     unknown = [name for name in fuzzy or {} if name not in trees]
     if unknown:
         raise InputError(
-            f"fuzzy nodes are asked for {unknown[0]!r}, which is no quasi column; those are {', '.join(trees)}"
+            f"fuzzy nodes are asked for {unknown[0]!r}, which is not a quasi column; those are {', '.join(trees)}"
         )

@@ -17,12 +17,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.algorithms.buckets.negative_rules import mark_redundant
 from shoal.errors import VALUES, InputError, short_list
 from shoal.hierarchy.tree import Hierarchy
 from shoal.limits import unique_keys
+from shoal.numbers import Bools, Codes, Ints
 from shoal.records.knowledge import Covers, Rules, covers
 from shoal.records.records import Column, Records
 
@@ -82,12 +82,12 @@ def rule_edits(
         for name, label in conditions.items():
             if name not in hierarchies:
                 raise InputError(
-                    f"{where}: it has a condition on what is no quasi column; there are {short_list(list(hierarchies))}"
+                    f"{where}: it has a condition on what is not a quasi column; there are {short_list(list(hierarchies))}"
                 )
             node = nodes_of[name].get(label)
             if node is None:
                 raise InputError(
-                    f"{where}: the condition on {name!r} is no value or category of it{VALUES}; see its hierarchy",
+                    f"{where}: the condition on {name!r} is not a value or category of it{VALUES}; see its hierarchy",
                     values=[label],
                 )
             if node == hierarchies[name].root:
@@ -139,7 +139,7 @@ def with_counts(rules: Rules, records: Records) -> Rules:
     return replace(rules, support=support.astype(np.float64), exceptions=exceptions.astype(np.float64))
 
 
-CoveredValues = list[dict[int, npt.NDArray[np.bool_]]]
+CoveredValues = list[dict[int, Bools]]
 """Per rule, for each attribute that it speaks of, which values satisfy it."""
 
 
@@ -148,18 +148,15 @@ def covered_values(rules: Rules, above: Covers) -> CoveredValues:
     ends = [*above.base[1:].tolist(), len(above.start) - 1]
     bounds = list(zip(above.base.tolist(), ends, strict=True))
 
-    def under(node: int, first: int, last: int) -> npt.NDArray[np.bool_]:
+    def under(node: int, first: int, last: int) -> Bools:
         return np.array([node in above.node[above.start[v] : above.start[v + 1]] for v in range(first, last)], np.bool_)
 
     return [{a: under(node, *bounds[a]) for a, node in enumerate(nodes) if node >= 0} for nodes in rules.nodes.tolist()]
 
 
 def rows_covered(
-    covered: CoveredValues,
-    codes: npt.NDArray[np.int32] | Sequence[npt.NDArray[np.int32]],
-    never: Sequence[int],
-    has: npt.NDArray[np.int32],
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    covered: CoveredValues, codes: Codes | Sequence[Codes], never: Sequence[int], has: Codes
+) -> tuple[Ints, Ints]:
     """(rows that satisfy each rule, those among them that have its value): `codes` by attribute, `never` the value of each rule."""
     support, exceptions = np.zeros(len(covered), np.int64), np.zeros(len(covered), np.int64)
     for i, conditions in enumerate(covered):

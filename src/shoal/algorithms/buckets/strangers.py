@@ -10,19 +10,17 @@ from __future__ import annotations
 from collections import Counter
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.algorithms.buckets.eligibility import valid_numbers
 from shoal.errors import Unreachable, number_of
 from shoal.guarantees.diversity import MatchingDiversity
+from shoal.numbers import Bools, Codes
 
 TRIED = 400
 """Rows that a row may change places with, of those alike and of others, before it is given up."""
 
-Ints = npt.NDArray[np.int64]
 
-
-def check_rows_of_one(people: npt.NDArray[np.int32] | None, guarantee: MatchingDiversity) -> None:
+def check_rows_of_one(people: Codes | None, guarantee: MatchingDiversity) -> None:
     """Raises if somebody has more rows than there can be buckets of l rows."""
     if people is None or not len(people):
         return
@@ -38,12 +36,7 @@ class Strangers:
     """The rows of buckets, and whose they are."""
 
     def __init__(
-        self,
-        people: npt.NDArray[np.int32],
-        of_row: npt.NDArray[np.int32],
-        rows: tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]],
-        promise: tuple[int, npt.NDArray[np.bool_], npt.NDArray[np.bool_]],
-        seed: int,
+        self, people: Codes, of_row: Codes, rows: tuple[Codes, Codes], promise: tuple[int, Bools, Bools], seed: int
     ) -> None:
         """`rows` are the value and the kind of each, `promise` is l, what the rules exclude per kind, and which values count."""
         self.people, self.of_row = people.tolist(), of_row.copy()

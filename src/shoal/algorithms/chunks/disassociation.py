@@ -14,7 +14,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.algorithms.chunks.horizontal import horizontal_parts
 from shoal.algorithms.chunks.refining import Joint, joined_clusters
@@ -22,6 +21,7 @@ from shoal.algorithms.chunks.vertical import Cluster, masks_of, vertical_parts
 from shoal.algorithms.recoding import Options, Outcome
 from shoal.errors import InputError, Unreachable, only_so_many, option
 from shoal.guarantees.chunks import CHUNK, CLUSTER, RECORDS, REST, ChunkAnonymity
+from shoal.numbers import Ints
 from shoal.records.baskets import Baskets
 from shoal.records.records import Column, Records
 
@@ -132,10 +132,8 @@ def disassociation(baskets: Baskets, guarantee: ChunkAnonymity, hierarchies: Non
     return Chunked(baskets=baskets, nodes=tuple(nodes), algorithm="disassociation", facts=facts)
 
 
-def _partitions(
-    baskets: Baskets, parts: list[npt.NDArray[np.int64]], promise: tuple[int, int], options: Options
-) -> Iterator[Cluster]:
+def _partitions(baskets: Baskets, parts: list[Ints], promise: tuple[int, int], options: Options) -> Iterator[Cluster]:
     for done, rows in enumerate(parts):
         if done % 256 == 0:
-            options.tell("parting items", done / len(parts))
+            options.tell("dividing items into chunks", done / len(parts))
         yield vertical_parts(rows, masks_of(baskets, rows), *promise)

@@ -10,11 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from shoal.numbers import Bools, Codes, Ints
 from shoal.records.baskets import Baskets
-
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,9 +21,9 @@ class _Part:
 
     rows: Ints
     lengths: Ints
-    items: npt.NDArray[np.int32]
+    items: Codes
 
-    def take(self, wanted: npt.NDArray[np.bool_]) -> _Part:
+    def take(self, wanted: Bools) -> _Part:
         return _Part(self.rows[wanted], self.lengths[wanted], self.items[np.repeat(wanted, self.lengths)])
 
     def without(self, item: int) -> _Part:

@@ -12,9 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-import numpy.typing as npt
-
+from shoal.numbers import Ints
 from shoal.records.baskets import Baskets
 
 Masks = dict[int, int]
@@ -25,7 +23,7 @@ Masks = dict[int, int]
 class Cluster:
     """Some records, and how their items are published."""
 
-    rows: npt.NDArray[np.int64]
+    rows: Ints
     chunks: list[list[int]]
     """The items of each chunk."""
     rest: Masks
@@ -56,7 +54,7 @@ class Cluster:
         return sum(held.bit_count() for held in self.held) >= self.size + k * (several - 1)
 
 
-def masks_of(baskets: Baskets, rows: npt.NDArray[np.int64]) -> Masks:
+def masks_of(baskets: Baskets, rows: Ints) -> Masks:
     """The items of some rows; the bits are these rows in their order."""
     masks: Masks = {}
     offsets, items = baskets.offsets, baskets.items
@@ -67,7 +65,7 @@ def masks_of(baskets: Baskets, rows: npt.NDArray[np.int64]) -> Masks:
     return masks
 
 
-def vertical_parts(rows: npt.NDArray[np.int64], masks: Masks, k: int, m: int) -> Cluster:
+def vertical_parts(rows: Ints, masks: Masks, k: int, m: int) -> Cluster:
     """A cluster with its items in chunks and a rest."""
     common = {item: mask for item, mask in masks.items() if mask.bit_count() >= k}
     rest = {item: mask for item, mask in masks.items() if item not in common}

@@ -13,9 +13,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from shoal.algorithms.constraints.joined_tokens import Floats, Grouping, Ints, Task, refusal, task_of
+from shoal.algorithms.constraints.joined_tokens import Grouping, Task, refusal, task_of
 from shoal.algorithms.recoding import LocalRecoding, Options
 from shoal.guarantees.constraints.promise import ConstraintAnonymity
+from shoal.numbers import Floats, Ints
 from shoal.records.baskets import Baskets
 
 Join = tuple[int, int]

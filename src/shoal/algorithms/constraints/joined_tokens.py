@@ -23,14 +23,12 @@ from shoal.errors import VALUES, InputError, Unreachable, number_of, option
 from shoal.guarantees.constraints.policy import AllOf, Policy
 from shoal.hierarchy.build import ROOT
 from shoal.hierarchy.tree import Hierarchy, them
+from shoal.numbers import Bools, Ints
 from shoal.price.information import entropy_bits
 from shoal.records.baskets import Baskets
 
 MOST_SETS = 2_000_000
 """Sets of items that occur, and that a policy protects, at most: each is looked at one by one."""
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +43,7 @@ class Task:
     """Per item that matters, which others it may be put together with: those of the same number; -1 for none."""
     sets: Any
     """As `shoal.kernels.constraints.protected_sets.Sets`."""
-    in_family: npt.NDArray[np.bool_]
+    in_family: Bools
     """Per item and family."""
     bits: npt.NDArray[np.uint64]
     """Per item, a bit for each row."""

@@ -17,13 +17,13 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.algorithms.constraints.coat import join_of_rarest, most_supported, rarest, set_by_set
-from shoal.algorithms.constraints.joined_tokens import Floats, Grouping, Ints, Task, refusal, task_of
+from shoal.algorithms.constraints.joined_tokens import Grouping, Task, refusal, task_of
 from shoal.algorithms.constraints.pcta import cheapest_join
 from shoal.algorithms.recoding import LocalRecoding, Options
 from shoal.guarantees.constraints.promise import ConstraintAnonymity
+from shoal.numbers import Floats, Ints
 from shoal.records.baskets import Baskets
 
 WEIGHTS = (0.0, 0.5, 1.0, 2.0)
@@ -183,7 +183,7 @@ def delete_what_lacks(grouping: Grouping) -> None:
     from shoal.kernels.constraints.protected_sets import bad_traces, put_back, tokens_to_delete
 
     task, state = grouping.task, grouping.state
-    gone: list[npt.NDArray[np.int64]] = []
+    gone: list[Ints] = []
     while len(which := np.flatnonzero(grouping.bad)):
         rows, sizes, tokens = bad_traces(task.sets, state, task.k, which, grouping.room)
         order = np.argsort(rows, kind="stable")

@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.algorithms.recoding import Options
 from shoal.algorithms.rt.cluster_recoding import ClusterRecoding, ItemTokens, RTOptions
@@ -20,10 +19,11 @@ from shoal.algorithms.rt.task import Hierarchies
 from shoal.algorithms.rt.transaction import class_rows, places_of
 from shoal.errors import InputError, Unreachable, option
 from shoal.hierarchy.kinds.ceilings import blocks_of_values
+from shoal.numbers import Ints
 from shoal.records.records import Records
 
 Algorithm = Callable[..., ClusterRecoding]
-Rows = npt.NDArray[np.int64]
+Rows = Ints
 MOST_NOTES = 3
 """Notes of single blocks that are told."""
 

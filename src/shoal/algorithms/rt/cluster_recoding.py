@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.algorithms.recoding import Outcome
 from shoal.errors import InputError
 from shoal.loss.fates import Coverage
+from shoal.numbers import Codes, Floats, Ints
 from shoal.ordering import natural_order
 from shoal.records.baskets import Baskets
 from shoal.records.records import MISSING, Column, Records
@@ -70,12 +70,12 @@ class ItemTokens:
 
     items: Baskets
     """The original ones, without sensitive ones."""
-    token: npt.NDArray[np.int32]
+    token: Codes
     """Per occurrence in them, -1 where it is deleted."""
     tokens: tuple[str, ...]
-    sizes: npt.NDArray[np.int64]
+    sizes: Ints
     """Per token, how many items it stands for."""
-    weights: npt.NDArray[np.float64]
+    weights: Floats
     """Per token, w(u)."""
 
     @property
@@ -88,7 +88,7 @@ class ItemTokens:
         """The share of occurrences that is left out."""
         return float(np.count_nonzero(self.token < 0)) / max(1, len(self.token))
 
-    def counts(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def counts(self) -> tuple[Ints, Ints, Ints]:
         """(item, token, times): how often each item is published as each token, -1 for deleted ones."""
         width = len(self.tokens) + 1
         pairs, times = np.unique(self.items.items.astype(np.int64) * width + self.token + 1, return_counts=True)
@@ -110,7 +110,7 @@ class ItemTokens:
 class ClusterRecoding(Outcome):
     """Clusters of rows, and what every cluster is published as."""
 
-    of_row: npt.NDArray[np.int32]
+    of_row: Codes
     """The cluster of each row, numbered from 0 without gaps."""
     values: Mapping[str, tuple[str, ...]]
     """Per quasi-identifier column, the published value of each cluster."""
@@ -121,7 +121,7 @@ class ClusterRecoding(Outcome):
     ncp_by_column: Mapping[str, float] = field(default_factory=dict)
     ul: float | None = None
     items_ncp: float | None = None
-    stay: npt.NDArray[np.int64] | None = None
+    stay: Ints | None = None
     """The rows that `of_row` is about, where the algorithm itself let some leave."""
 
     @property
@@ -175,7 +175,7 @@ def _published_items(tokens: ItemTokens, items: Baskets, sensitive: frozenset[st
     return Baskets(published.offsets, published.items, published.vocabulary, people=items.people)
 
 
-def published_column(column: Column, values: tuple[str, ...], of_row: npt.NDArray[np.int32]) -> Column:
+def published_column(column: Column, values: tuple[str, ...], of_row: Codes) -> Column:
     """The column with the value of its cluster in each row."""
     names = list(dict.fromkeys(values))
     names = [names[i] for i in natural_order(names)]

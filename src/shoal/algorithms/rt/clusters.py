@@ -25,10 +25,11 @@ from shoal.algorithms.rt.demand import Demand, demand_of
 from shoal.algorithms.rt.mondrian import mondrian_parts
 from shoal.algorithms.rt.task import Hierarchies
 from shoal.algorithms.rt.weighing.column_price import ColumnPrice
-from shoal.errors import Unreachable, only_so_many
+from shoal.errors import check_rows
 from shoal.guarantees.table import TableAnonymity
 from shoal.kernels.tables.boxes import boxes_around, nearest_groups, place_leftovers
 from shoal.loss.relational import Space, relational_ncp, space
+from shoal.numbers import Codes, Ints
 from shoal.records.records import Records
 
 Way = Literal["cluster", "mondrian"]
@@ -58,7 +59,7 @@ def mondrian(
     return relational(("mondrian",), records, guarantee, hierarchies, options, rt)
 
 
-def clusters(space: Space, k: int, seed: int) -> tuple[npt.NDArray[np.int32], int]:
+def clusters(space: Space, k: int, seed: int) -> tuple[Codes, int]:
     """CLUSTER: (cluster of each row, how many)."""
     order = np.random.default_rng(seed).permutation(len(space))
     group, n = nearest_groups(space.metric, space.points, space.tuple_of, order, k)
@@ -69,33 +70,29 @@ def clusters(space: Space, k: int, seed: int) -> tuple[npt.NDArray[np.int32], in
     return joined_alike(space, group, n)
 
 
-def form_clusters(
-    space: Space, k: int, way: str, options: Options, demand: Demand | None = None
-) -> tuple[npt.NDArray[np.int32], int]:
+def form_clusters(space: Space, k: int, way: str, options: Options, demand: Demand | None = None) -> tuple[Codes, int]:
     """Clusters of at least k rows by CLUSTER or Mondrian, which keep to what is demanded of sensitive values as far as they can."""
     options.tell("clusters of rows", 0.0)
     plain = clusters(space, k, options.seed) if way == "cluster" else joined_alike(space, *mondrian_parts(space, k))
-    if demand is None or (mended := demand.repair(space, *plain, k))[1] == plain[1]:  # nothing was lacking
+    if demand is None or (repaired := demand.repair(space, *plain, k))[1] == plain[1]:  # nothing was lacking
         return plain
     aware = demand.clusters(space, k, options.seed) if way == "cluster" else mondrian_parts(space, k, demand.holds)
-    formed = [_settled(space, mended, k, demand), _settled(space, demand.repair(space, *aware, k), k, demand)]
+    formed = [_settled(space, repaired, k, demand), _settled(space, demand.repair(space, *aware, k), k, demand)]
     return min(formed, key=lambda one: relational_ncp(space, *one)["ncp"])
 
 
-def _settled(
-    space: Space, formed: tuple[npt.NDArray[np.int32], int], k: int, demand: Demand
-) -> tuple[npt.NDArray[np.int32], int]:
+def _settled(space: Space, formed: tuple[Codes, int], k: int, demand: Demand) -> tuple[Codes, int]:
     """Clusters that are published alike as one, which then still lack nothing."""
     group, n = joined_alike(space, *formed)
     while not demand.is_closed:
-        mended, left = joined_alike(space, *demand.repair(space, group, n, k))
+        repaired, left = joined_alike(space, *demand.repair(space, group, n, k))
         if left == n:
             break
-        group, n = mended, left
+        group, n = repaired, left
     return group, n
 
 
-def rows_at_home(space: Space, group: npt.NDArray[np.int32], n: int, k: int) -> tuple[npt.NDArray[np.int32], int]:
+def rows_at_home(space: Space, group: Codes, n: int, k: int) -> tuple[Codes, int]:
     """Clusters in which no row is published with others, at a price, whose equals form a cluster or could."""
     tuple_of, width = space.tuple_of, np.int64(len(space.points))
     order = np.argsort(group * width + tuple_of, kind="stable")
@@ -118,9 +115,7 @@ def rows_at_home(space: Space, group: npt.NDArray[np.int32], n: int, k: int) -> 
     return number_groups(group)
 
 
-def _leaving(
-    space: Space, tuples: npt.NDArray[np.int64], counts: npt.NDArray[np.int64], home: npt.NDArray[np.int64], k: int
-) -> npt.NDArray[np.int64]:
+def _leaving(space: Space, tuples: Ints, counts: Ints, home: Ints, k: int) -> Ints:
     """How many rows of each tuple of a cluster can go home: all, but for those that the others need, which are the nearest to them."""
     may_leave = (home[tuples] >= 0) | (counts >= k)
     leaving = np.where(may_leave, counts, 0)
@@ -141,14 +136,14 @@ def _leaving(
     return leaving
 
 
-def joined_alike(space: Space, group: npt.NDArray[np.int32], n: int) -> tuple[npt.NDArray[np.int32], int]:
+def joined_alike(space: Space, group: Codes, n: int) -> tuple[Codes, int]:
     """Clusters that are published alike as one (CLUSTER, lines 9 to 11), numbered in the order of their first rows."""
     boxes = space.legible(space.boxes(group, n))
     _, alike = np.unique(boxes.reshape(n, -1), axis=0, return_inverse=True)
     return number_groups(alike.reshape(-1)[group])
 
 
-def number_groups(group: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int32], int]:
+def number_groups(group: npt.NDArray[Any]) -> tuple[Codes, int]:
     """Groups numbered from 0 in the order of their first rows, and how many there are."""
     _, first, inverse = np.unique(group, return_index=True, return_inverse=True)
     rank = np.empty(len(first), np.int32)
@@ -166,10 +161,7 @@ def relational(
 ) -> ClusterRecoding:
     """A table without items: clusters in the best of these ways, such as the promise demands of sensitive values."""
     n, k = len(records), int(guarantee.k)
-    if n < k:
-        raise Unreachable(
-            f"{guarantee} cannot be reached: k = {k:,}, but there {only_so_many(n, 'row')}; choose a smaller k"
-        )
+    check_rows(n, guarantee)
     laid = space(records, hierarchies, (rt or RTOptions()).weights)
     demand = demand_of(records, guarantee)
     ways, notes = tuple(ways), tuple[str, ...]()
@@ -197,13 +189,13 @@ def relational(
     )
 
 
-def cluster_values(space: Space, of_row: npt.NDArray[np.int32], n: int) -> dict[str, tuple[str, ...]]:
+def cluster_values(space: Space, of_row: Codes, n: int) -> dict[str, tuple[str, ...]]:
     """Per column, what each cluster is published as."""
     boxes = space.boxes(of_row, n)
     return {column.name: tuple(space.text_of(j, box) for box in boxes) for j, column in enumerate(space.columns)}
 
 
-def cluster_facts(of_row: npt.NDArray[np.int32], n: int) -> dict[str, int]:
+def cluster_facts(of_row: Codes, n: int) -> dict[str, int]:
     sizes = np.bincount(of_row, minlength=n)
     return {
         "clusters": n,

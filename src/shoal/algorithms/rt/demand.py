@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.algorithms.buckets.eligibility import known_values
 from shoal.errors import Message, Unreachable, number_of, option
@@ -34,6 +33,7 @@ from shoal.kernels.tables.demands import (
     shortfall_of,
 )
 from shoal.loss.relational import Space
+from shoal.numbers import Codes, Ints
 from shoal.records.baskets import Baskets
 from shoal.records.records import Column, Records
 
@@ -47,10 +47,10 @@ class Block:
 
     kind: int
     bound: float
-    rows: npt.NDArray[np.int64]
-    value: npt.NDArray[np.int64]
+    rows: Ints
+    value: Ints
     places: int
-    once: npt.NDArray[np.int64] | None = None
+    once: Ints | None = None
     """A number for each of the values, from 0 on: of those with the same number only the first counts."""
 
 
@@ -83,11 +83,11 @@ class Demand:
         """Whether classes that lack nothing never do together. People may have one value in this class and another in that one."""
         return bool((self.demands.kind < SHARE_OF_PEOPLE).all())
 
-    def holds(self, rows: npt.NDArray[np.int64]) -> bool:
+    def holds(self, rows: Ints) -> bool:
         """Whether these rows lack nothing."""
         return bool(shortfall_of(self.demands, rows) <= 0)
 
-    def clusters(self, space: Space, k: int, seed: int) -> tuple[npt.NDArray[np.int32], int]:
+    def clusters(self, space: Space, k: int, seed: int) -> tuple[Codes, int]:
         """CLUSTER with the demand in view: (cluster of each row, how many). A row that finds none is one by itself."""
         order = np.random.default_rng(seed).permutation(len(space))
         reach = _REACH * k
@@ -96,7 +96,7 @@ class Demand:
         group[alone] = np.arange(n, n + len(alone), dtype=np.int32)
         return group, n + len(alone)
 
-    def repair(self, space: Space, of_row: npt.NDArray[np.int32], n: int, k: int) -> tuple[npt.NDArray[np.int32], int]:
+    def repair(self, space: Space, of_row: Codes, n: int, k: int) -> tuple[Codes, int]:
         """The clusters, with those that lack something or are too small taken apart or joined with others."""
         group = of_row.copy()
         repair_groups(space.metric, space.points, space.tuple_of, group, space.boxes(group, n), k, self.demands)
@@ -104,9 +104,7 @@ class Demand:
         return number.reshape(-1).astype(np.int32), len(left)
 
 
-def _places_of_first_rows(
-    blocks: list[Block], by_row: npt.NDArray[np.int64], start: npt.NDArray[np.int64]
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+def _places_of_first_rows(blocks: list[Block], by_row: Ints, start: Ints) -> tuple[Codes, Ints]:
     """(where the first rows of each number are told from others, -1 for values without a number; the starts with the end of these)."""
     places, end = [], int(start[-1])
     for block in blocks:
@@ -125,7 +123,7 @@ def demand_of(records: Records, guarantee: TableAnonymity) -> Demand | None:
     return demand
 
 
-def check_all_people(demand: Demand | None, guarantee: Any, rows: npt.NDArray[np.int64]) -> None:
+def check_all_people(demand: Demand | None, guarantee: Any, rows: Ints) -> None:
     """Raises unless these rows hold all that is demanded of people: classes that cannot stand alone are joined until they are one."""
     if demand is not None and PEOPLE in demand.demands.kind and not demand.holds(rows):
         raise Unreachable(
@@ -134,7 +132,7 @@ def check_all_people(demand: Demand | None, guarantee: Any, rows: npt.NDArray[np
         )
 
 
-def people_blocks(people: npt.NDArray[np.int32] | None, guarantee: Any) -> list[Block]:
+def people_blocks(people: Codes | None, guarantee: Any) -> list[Block]:
     """So many people in each class, where rows say whose they are; raises where there are fewer in all."""
     if people is None:
         return []
@@ -143,7 +141,7 @@ def people_blocks(people: npt.NDArray[np.int32] | None, guarantee: Any) -> list[
     return [Block(PEOPLE, float(guarantee.k), rows, np.zeros(len(people), np.int64), 1, people.astype(np.int64))]
 
 
-def check_people(people: npt.NDArray[np.int32] | None, guarantee: Any) -> None:
+def check_people(people: Codes | None, guarantee: Any) -> None:
     """Raises if not even one class of k people can be made."""
     if people is not None and (there := len(np.unique(people))) < guarantee.k:
         raise Unreachable(
@@ -152,7 +150,7 @@ def check_people(people: npt.NDArray[np.int32] | None, guarantee: Any) -> None:
         )
 
 
-def _among_people(kind: int, of_rows: Block, people: npt.NDArray[np.int32]) -> Block:
+def _among_people(kind: int, of_rows: Block, people: Codes) -> Block:
     """The same demand, but of the people whose rows these are."""
     pairs = people[of_rows.rows].astype(np.int64) * of_rows.places + of_rows.value
     once = np.unique(pairs, return_inverse=True)[1].reshape(-1).astype(np.int64)
@@ -175,7 +173,7 @@ def item_blocks(sensitive: Baskets, l: int) -> list[Block]:  # noqa: E741
     return [block, _among_people(SHARE_OF_PEOPLE, block, sensitive.people)]
 
 
-def _blocks(column: Column, guarantee: Any, people: npt.NDArray[np.int32] | None) -> Iterator[Block]:
+def _blocks(column: Column, guarantee: Any, people: Codes | None) -> Iterator[Block]:
     """What is demanded of one column."""
     every = np.arange(len(column), dtype=np.int64)
     known = known_values(column, guarantee.missing)

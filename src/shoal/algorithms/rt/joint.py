@@ -33,6 +33,7 @@ from shoal.algorithms.rt.weighing.company import Company
 from shoal.errors import Unreachable
 from shoal.guarantees.km import KmAnonymity
 from shoal.kernels.tables.boxes import costs_beside, extend_box
+from shoal.numbers import Codes, Floats, Ints
 from shoal.price.information import Fates, entropy_bits
 from shoal.records.records import Records
 
@@ -55,10 +56,8 @@ LARGE = 200_000
 CLOSE, CLOSE_IN_LARGE = 1.1, 1.01
 """Starts that cost no more than this much of the best are measured in full beside it."""
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Classes = npt.NDArray[np.int32]
-Boxes = npt.NDArray[np.int32]
+Classes = Codes
+Boxes = Codes
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.algorithms.recoding import Options
 from shoal.algorithms.rt.cluster_recoding import ClusterRecoding, RTOptions
@@ -28,6 +27,7 @@ from shoal.algorithms.rt.task import Guarantee, Hierarchies, Task, task_of
 from shoal.algorithms.rt.transaction import Piece, class_rows, generalize, generalize_all, item_tokens
 from shoal.errors import Unreachable
 from shoal.loss.relational import relational_ncp
+from shoal.numbers import Codes, Ints
 from shoal.price.ul import items_ncp
 from shoal.records.records import Records
 
@@ -107,14 +107,7 @@ def tum_bound(
         options.tell(f"{len(groups):,} clusters, UL {loss:.4f}", 0.1 + 0.6 * (1 - len(groups) / len(alive)))
         if order is None and way != "r":
             order = ItemOrder(task, merging)
-        c = merging.seed()
-        if order is None:
-            other = merging.join_nearest(c)
-        else:
-            joint = merging.beside(c)
-            other, apart = nearest_candidate(way, order, c, joint, np.isfinite(joint))
-            merging.merge(c, other, float(joint[other]))
-            order.merge(c, other, apart)
+        c, other = merge_next(way, merging, order)
         gone = groups.pop(c).ul + groups.pop(other).ul
         groups[c] = generalize(task, merging.rows(c))
         total += groups[c].ul - gone
@@ -130,6 +123,18 @@ def tum_bound(
     of_row, count = number_groups(merging.of_row())
     pieces = list(groups.values())
     return recoding_of(f"tmerge-{way}", task, of_row, count, pieces, facts=facts, notes=joining_notes(joined))
+
+
+def merge_next(way: str, merging: Merging, order: ItemOrder | None) -> tuple[int, int]:
+    """Merges the next seed with its nearest cluster; (the seed, the cluster that is gone)."""
+    c = merging.seed()
+    if order is None:
+        return c, merging.join_nearest(c)
+    joint = merging.beside(c)
+    other, apart = nearest_candidate(way, order, c, joint, np.isfinite(joint))
+    merging.merge(c, other, float(joint[other]))
+    order.merge(c, other, apart)
+    return c, other
 
 
 _LOST = {
@@ -177,7 +182,7 @@ def initial_clusters(task: Task) -> tuple[Merging, int]:
     return merging, merging.merges
 
 
-def publishable(task: Task, rows: npt.NDArray[np.int64]) -> bool:
+def publishable(task: Task, rows: Ints) -> bool:
     """Whether these rows keep the promise as a class of their own once all their items are one generalized item."""
     holds = task.items.lengths[rows] > 0
     filled = int(np.count_nonzero(holds))
@@ -196,7 +201,7 @@ def publishable(task: Task, rows: npt.NDArray[np.int64]) -> bool:
     return bool(every * task.l <= len(rows) and among * task.l <= filled)
 
 
-def publishable_alike(task: Task, of_row: npt.NDArray[np.int32], n: int) -> tuple[npt.NDArray[np.int32], int]:
+def publishable_alike(task: Task, of_row: Codes, n: int) -> tuple[Codes, int]:
     """The classes with those joined that are published alike, and then those that cannot be published so with their nearest."""
     while True:
         of_row, n = joined_alike(task.space, of_row, n)
@@ -211,7 +216,7 @@ def publishable_alike(task: Task, of_row: npt.NDArray[np.int32], n: int) -> tupl
 def recoding_of(
     algorithm: str,
     task: Task,
-    of_row: npt.NDArray[np.int32],
+    of_row: Codes,
     n: int,
     pieces: list[Piece] | None = None,
     *,

@@ -11,7 +11,6 @@ all rows. Both look at sizes alone, so that the smallest cluster is the seed, an
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.algorithms.rt.task import Task
 from shoal.algorithms.rt.transaction import generalize
@@ -27,6 +26,7 @@ from shoal.kernels.tables.btd import (
     signatures,
 )
 from shoal.loss.relational import Space
+from shoal.numbers import Bools, Codes, Floats, Ints
 
 NCP, DISCERNIBILITY, C_AVG = RUMS = ("ncp", "discernibility", "c-avg")
 """What may be the loss of the relational side."""
@@ -37,7 +37,7 @@ SLACK = 1e-12
 class Merging:
     """Clusters under way. A merged one keeps the place of the cluster that was the seed."""
 
-    def __init__(self, space: Space, of_row: npt.NDArray[np.int32], n: int, measure: str = NCP) -> None:
+    def __init__(self, space: Space, of_row: Codes, n: int, measure: str = NCP) -> None:
         self.space, self.measure = space, measure
         self.boxes = space.boxes(of_row, n)
         self.size = np.bincount(of_row, minlength=n).astype(np.int64)
@@ -55,17 +55,17 @@ class Merging:
         """What the table costs."""
         return 1 / self.left if self.measure == C_AVG else self.total / max(1, len(self.space))
 
-    def rows(self, c: int) -> npt.NDArray[np.int64]:
+    def rows(self, c: int) -> Ints:
         """The rows of a cluster, ascending."""
         if len(self._parts[c]) > 1:
             self._parts[c] = [np.sort(np.concatenate(self._parts[c]))]
         return self._parts[c][0]
 
-    def clusters(self) -> list[npt.NDArray[np.int64]]:
+    def clusters(self) -> list[Ints]:
         """The rows of every cluster that is left."""
         return [self.rows(c) for c in np.flatnonzero(self.alive).tolist()]
 
-    def of_row(self) -> npt.NDArray[np.int64]:
+    def of_row(self) -> Ints:
         """The cluster of each row."""
         of_row = np.empty(len(self.space), np.int64)
         for c in np.flatnonzero(self.alive).tolist():
@@ -76,13 +76,13 @@ class Merging:
         """The cluster that costs least, the first among equals (RMERGE, step 2)."""
         return int(np.argmin(np.where(self.alive, self.cost, np.inf)))
 
-    def beside(self, c: int) -> npt.NDArray[np.float64]:
+    def beside(self, c: int) -> Floats:
         """Rum(G(C and C_i)) for every other cluster: what a record costs in both together; infinite for those that are gone, and c."""
         if self.measure != NCP:
             sizes = np.where(self.alive, (self.size[c] + self.size) / max(1, len(self.space)), np.inf)
             sizes[c] = np.inf
             return sizes
-        costs: npt.NDArray[np.float64] = costs_beside(self.space.metric, self.boxes, c, self.alive)
+        costs: Floats = costs_beside(self.space.metric, self.boxes, c, self.alive)
         return costs
 
     def nearest(self, c: int) -> tuple[int, float]:
@@ -100,12 +100,12 @@ class Merging:
         gone = self.size[c] * self.cost[c] + self.size[other] * self.cost[other]
         return float(self.total - gone + (self.size[c] + self.size[other]) * joint) / max(1, len(self.space))
 
-    def rum_after(self, c: int, joint: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def rum_after(self, c: int, joint: Floats) -> Floats:
         """What the table costs after merging c with each other cluster, given `beside(c)`; from the two clusters alone."""
         if self.measure == C_AVG:
             return np.where(np.isfinite(joint), 1 / max(1, self.left - 1), np.inf)
         gone = self.size[c] * self.cost[c] + self.size * self.cost
-        after: npt.NDArray[np.float64] = self.total - gone + (self.size[c] + self.size) * joint
+        after: Floats = self.total - gone + (self.size[c] + self.size) * joint
         return after / max(1, len(self.space))
 
     def merge(self, c: int, other: int, joint: float) -> None:
@@ -142,14 +142,14 @@ class ItemOrder:
             self._lists = length_lists(items.lengths, merging.of_row(), len(merging.alive))
             self.btd = group_distances(self._items, self._lists)
 
-    def beside(self, c: int) -> npt.NDArray[np.float64]:
+    def beside(self, c: int) -> Floats:
         """BTD, or the mean UL, of each other cluster together with c."""
         if self.exact:
             return self._ul_beside(c)
-        apart: npt.NDArray[np.float64] = distances_beside(self._items, self._lists, self.btd, self.merging.alive, c)
+        apart: Floats = distances_beside(self._items, self._lists, self.btd, self.merging.alive, c)
         return apart
 
-    def nearest(self, c: int, joint: npt.NDArray[np.float64], allowed: npt.NDArray[np.bool_]) -> tuple[int, float]:
+    def nearest(self, c: int, joint: Floats, allowed: Bools) -> tuple[int, float]:
         """The first allowed cluster in this order, equal ones told apart by their NCP `joint`, and its BTD; -1 if there is none."""
         if self.exact:
             apart = self._ul_beside(c)
@@ -167,7 +167,7 @@ class ItemOrder:
             link_lists(self._lists, c, other)
             self.btd[c] = joint
 
-    def _ul_beside(self, c: int) -> npt.NDArray[np.float64]:
+    def _ul_beside(self, c: int) -> Floats:
         merging = self.merging
         own = merging.rows(c)
         others = [o for o in np.flatnonzero(merging.alive).tolist() if o != c]
@@ -183,9 +183,7 @@ class ItemOrder:
         return losses
 
 
-def nearest_candidate(
-    way: str, order: ItemOrder, c: int, joint: npt.NDArray[np.float64], allowed: npt.NDArray[np.bool_]
-) -> tuple[int, float]:
+def nearest_candidate(way: str, order: ItemOrder, c: int, joint: Floats, allowed: Bools) -> tuple[int, float]:
     """The first candidate, in the order of RMERGE_T (`t`) or RMERGE_RT (`rt`), that is allowed, and its BTD or UL; -1 if there is none.
 
     `joint` is the NCP of each cluster together with seed c. Among equals in BTD the smaller NCP goes first, then the first

@@ -11,17 +11,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.loss.relational import Space
+from shoal.numbers import Codes, Ints
 
 _CUTS = 32
 """Cuts of a column of numbers that are tried."""
 
-Holds = Callable[[npt.NDArray[np.int64]], bool]
+Holds = Callable[[Ints], bool]
 
 
-def mondrian_parts(space: Space, k: int, holds: Holds | None = None) -> tuple[npt.NDArray[np.int32], int]:
+def mondrian_parts(space: Space, k: int, holds: Holds | None = None) -> tuple[Codes, int]:
     """(part of each row, how many). `holds` says of rows whether they may be a part: if all of them may, every part may."""
     piece = Pieces(space, k, holds)
     group = np.empty(len(space.points), np.int32)
@@ -47,7 +47,7 @@ class Pieces:
             self._rows = np.argsort(space.tuple_of, kind="stable").astype(np.int64)
             self._first = np.concatenate(([0], np.cumsum(space.sizes)))
 
-    def may_be(self, tuples: npt.NDArray[np.int64]) -> bool:
+    def may_be(self, tuples: Ints) -> bool:
         """Whether these tuples, of k rows or more, may be a piece."""
         if self._holds is None:
             return True
@@ -56,7 +56,7 @@ class Pieces:
         return self._holds(self._rows[np.repeat(self._first[tuples], sizes) + inside])
 
 
-def _cut(space: Space, tuples: npt.NDArray[np.int64], piece: Pieces) -> list[npt.NDArray[np.int64]]:
+def _cut(space: Space, tuples: Ints, piece: Pieces) -> list[Ints]:
     """The pieces of a part, itself alone if it cannot be cut."""
     if int(space.sizes[tuples].sum()) < 2 * piece.k:
         return [tuples]
@@ -76,7 +76,7 @@ def _cut(space: Space, tuples: npt.NDArray[np.int64], piece: Pieces) -> list[npt
     return [tuples]
 
 
-def _sides(space: Space, tuples: npt.NDArray[np.int64], j: int, piece: Pieces) -> npt.NDArray[np.int64] | None:
+def _sides(space: Space, tuples: Ints, j: int, piece: Pieces) -> Ints | None:
     """0 below the cut, 1 above it, where the two sides are as even as can be; None if there is no such cut."""
     rank = space.points[tuples, j, 0]
     values, place = np.unique(rank, return_inverse=True)
@@ -84,15 +84,13 @@ def _sides(space: Space, tuples: npt.NDArray[np.int64], j: int, piece: Pieces) -
     total = float(space.sizes[tuples].sum())
     possible = np.flatnonzero((below >= piece.k) & (total - below >= piece.k))
     for at in possible[np.argsort(np.abs(below[possible] - total / 2), kind="stable")][:_CUTS].tolist():
-        side: npt.NDArray[np.int64] = (rank > values[at]).astype(np.int64)
+        side: Ints = (rank > values[at]).astype(np.int64)
         if piece.may_be(tuples[side == 0]) and piece.may_be(tuples[side == 1]):
             return side
     return None
 
 
-def _children(
-    space: Space, tuples: npt.NDArray[np.int64], j: int, node: int, piece: Pieces
-) -> npt.NDArray[np.int64] | None:
+def _children(space: Space, tuples: Ints, j: int, node: int, piece: Pieces) -> Ints | None:
     """The child of `node` that each tuple is under, -1 for children that cannot stand alone; None if all would stay in one piece."""
     tree = space.trees[j]
     assert tree is not None
@@ -110,5 +108,5 @@ def _children(
         if not rest or (rest >= piece.k and piece.may_be(tuples[small[child]])):
             break
         small[c] |= size[c] >= piece.k
-    label: npt.NDArray[np.int64] = np.where(small[child], -1, child)
+    label: Ints = np.where(small[child], -1, child)
     return label if len(np.unique(label)) > 1 else None

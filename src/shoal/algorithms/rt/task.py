@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.algorithms.recoding import Options
 from shoal.algorithms.rt.cluster_recoding import RTOptions
 from shoal.algorithms.rt.demand import Demand, check_all_people, check_people, column_blocks, item_blocks, people_blocks
-from shoal.errors import InputError, Unreachable, number_of, only_so_many, option
+from shoal.errors import InputError, Unreachable, check_rows, number_of, option
 from shoal.guarantees.lm import LmDiversity
 from shoal.guarantees.rt import RTAnonymity
 from shoal.hierarchy.build import flat_tree
 from shoal.hierarchy.tree import Hierarchy
 from shoal.loss.relational import Space, space
+from shoal.numbers import Codes, Floats, Ints
 from shoal.records.baskets import Baskets
 from shoal.records.records import Records
 
@@ -40,7 +40,7 @@ class Task:
     promise: str
     tree: Hierarchy
     """The item hierarchy; sets do without it."""
-    weight: npt.NDArray[np.float64]
+    weight: Floats
     """Per item, how much it matters."""
     rt: RTOptions
     options: Options
@@ -59,7 +59,7 @@ class Task:
         """Whether classes that can be published each can be together."""
         return self.columns is None or self.columns.is_closed
 
-    def members(self, rows: npt.NDArray[np.int64]) -> int:
+    def members(self, rows: Ints) -> int:
         """How many people, or rows if every row is a person, there are in these rows."""
         return len(rows) if self.items.people is None else len(np.unique(self.items.people[rows]))
 
@@ -67,12 +67,12 @@ class Task:
         return len(self.items)
 
     @cached_property
-    def leaf(self) -> npt.NDArray[np.int32]:
+    def leaf(self) -> Codes:
         """The leaf of each item in the hierarchy."""
         return self.tree.leaves_of(self.items.vocabulary)
 
     @cached_property
-    def node_weight(self) -> npt.NDArray[np.float64]:
+    def node_weight(self) -> Floats:
         """Per node of the item hierarchy, the mean weight of the items under it."""
         leaf_weight = np.zeros(self.tree.n_leaves, np.float64)
         leaf_weight[self.leaf] = self.weight
@@ -80,7 +80,7 @@ class Task:
         order, span = self.tree.leaf_order, self.tree.span
         weights, counts = (np.concatenate(([0.0], np.cumsum(one[order]))) for one in (leaf_weight, held))
         below = counts[span[:, 1]] - counts[span[:, 0]]
-        mean: npt.NDArray[np.float64] = (weights[span[:, 1]] - weights[span[:, 0]]) / np.maximum(below, 1.0)
+        mean: Floats = (weights[span[:, 1]] - weights[span[:, 0]]) / np.maximum(below, 1.0)
         return mean
 
 
@@ -95,10 +95,7 @@ def task_of(
         )
     items, sensitive = records.items.split_off(records.sensitive_items)
     n, k, l = len(records), int(guarantee.k), int(getattr(guarantee, "l", 1))  # noqa: E741
-    if n < k:
-        raise Unreachable(
-            f"{guarantee} cannot be reached: k = {k:,}, but there {only_so_many(n, 'row')}; choose a smaller k"
-        )
+    check_rows(n, guarantee)
     check_people(items.people, guarantee)
     filled = n - items.empty
     with_items = np.flatnonzero(items.lengths > 0)
@@ -168,7 +165,7 @@ def _refuse_frequent(promise: str, items: Baskets, sensitive: Baskets, l: int) -
             )
 
 
-def _item_weights(vocabulary: tuple[str, ...], given: Mapping[str, float]) -> npt.NDArray[np.float64]:
+def _item_weights(vocabulary: tuple[str, ...], given: Mapping[str, float]) -> Floats:
     weight = np.array([given.get(name, 1.0) for name in vocabulary], np.float64)
     if len(weight) and not (np.all(np.isfinite(weight)) and weight.min() >= 0 and weight.max() <= 1):
         raise InputError("weights of items are numbers from 0 to 1")

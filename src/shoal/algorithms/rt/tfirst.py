@@ -7,7 +7,6 @@ equal size, whose items are generalized part by part. How many parts lose least 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.algorithms.recoding import Options
 from shoal.algorithms.rt.cluster_recoding import ClusterRecoding, RTOptions
@@ -16,6 +15,7 @@ from shoal.algorithms.rt.merges import publishable, recoding_of
 from shoal.algorithms.rt.task import Guarantee, Hierarchies, Task, task_of
 from shoal.algorithms.rt.transaction import class_rows, generalize_all
 from shoal.kernels.classes.gray import gray_order
+from shoal.numbers import Codes, Ints
 from shoal.records.records import Records
 
 
@@ -25,7 +25,7 @@ def tfirst(
     """The least loss of items that parts of the sorted rows give, whatever the relational columns lose."""
     task = task_of(records, guarantee, hierarchies, options, rt)
     order, n = _item_order(task), len(task)
-    best: tuple[float, npt.NDArray[np.int32]] | None = None
+    best: tuple[float, Codes] | None = None
     parts, risen = 1, 0
     while parts == 1 or (n // parts >= 2 * task.k and risen < 2):
         options.tell(f"{parts:,} parts", 0.1)
@@ -45,7 +45,7 @@ def tfirst(
     return recoding_of("tfirst", task, of_row, count, facts={"parts": count})
 
 
-def _item_order(task: Task) -> npt.NDArray[np.int64]:
+def _item_order(task: Task) -> Ints:
     items = task.items
     key = -items.supports() if task.tree.source == "flat" else task.tree.span[task.leaf, 0]
     rank = np.empty(len(key), np.int32)

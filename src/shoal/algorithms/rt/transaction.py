@@ -26,6 +26,7 @@ from shoal.hierarchy.tree import Hierarchy
 from shoal.kernels.parallel import even_blocks, over_blocks
 from shoal.kernels.tables.crowds import lacking_set, lacking_tokens
 from shoal.kernels.tables.item_groups import Promise, first_bad_set, joined_items, settled_groups
+from shoal.numbers import Codes, Floats, Ints
 from shoal.price.ul import record_costs
 from shoal.records.baskets import Baskets
 
@@ -33,8 +34,8 @@ BLOCKS = 64
 """Parts of the classes that threads share."""
 
 T = TypeVar("T")
-Rows = npt.NDArray[np.int64]
-Nodes = npt.NDArray[np.int32]
+Rows = Ints
+Nodes = Codes
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,11 +43,11 @@ class Piece:
     """Rows, and their items in groups that are published as one token each."""
 
     rows: Rows
-    group: npt.NDArray[np.int32]
+    group: Codes
     """Per occurrence in the rows, -1 for a deleted one."""
-    size: npt.NDArray[np.int64]
+    size: Ints
     """Per group, how many items it stands for."""
-    weight: npt.NDArray[np.float64]
+    weight: Floats
     """Per group, w(u)."""
     node: Nodes | None
     """Per group, its node of the hierarchy; None for sets."""
@@ -63,7 +64,7 @@ def generalize(task: Task, rows: Rows) -> Piece:
     return _of_nodes(task, rows, part, _untelling(task, rows, part, node) if task.looks_at_values else node)
 
 
-def generalize_all(task: Task, of_row: npt.NDArray[np.int32], n: int) -> list[Piece]:
+def generalize_all(task: Task, of_row: Codes, n: int) -> list[Piece]:
     """T of every class."""
     classes = class_rows(of_row, n)
     if task.rt.transaction != "local":
@@ -91,14 +92,14 @@ def class_rows(of_row: npt.NDArray[np.integer[Any]], n: int) -> list[Rows]:
     return np.split(order, np.cumsum(np.bincount(of_row, minlength=n))[:-1])
 
 
-def places_of(items: Baskets, rows: Rows) -> npt.NDArray[np.int64]:
+def places_of(items: Baskets, rows: Rows) -> Ints:
     """Where the occurrences of these rows are."""
     return stretches(items.offsets[rows], items.lengths[rows])
 
 
-def stretches(starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def stretches(starts: Ints, lengths: Ints) -> Ints:
     """The places of stretches, one after another."""
-    first: npt.NDArray[np.int64] = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
+    first: Ints = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
     return first + np.arange(len(first))
 
 
@@ -194,7 +195,7 @@ def _closer_groups(
     part: Baskets,
     items: npt.NDArray[np.integer[Any]],
     group: npt.NDArray[np.integer[Any]],
-) -> npt.NDArray[np.int32]:
+) -> Codes:
     """Groups joined until the rows of no set of them lack what is demanded of sensitive columns."""
     own, joined = np.searchsorted(items, part.items), group.astype(np.int32)
     while True:
@@ -220,19 +221,12 @@ def _of_nodes(task: Task, rows: Rows, part: Baskets, node: Nodes) -> Piece:
     return _piece(rows, part, group.astype(np.int32), size, task.node_weight[nodes], nodes)
 
 
-def _piece(
-    rows: Rows,
-    part: Baskets,
-    group: npt.NDArray[np.int32],
-    size: npt.NDArray[np.int64],
-    weight: npt.NDArray[np.float64],
-    node: Nodes | None,
-) -> Piece:
+def _piece(rows: Rows, part: Baskets, group: Codes, size: Ints, weight: Floats, node: Nodes | None) -> Piece:
     published = _grouped(part, group, len(size))
     return Piece(rows, group, size, weight, node, float(record_costs(published, size, weight).sum()))
 
 
-def _grouped(part: Baskets, group: npt.NDArray[np.int32], n: int) -> Baskets:
+def _grouped(part: Baskets, group: Codes, n: int) -> Baskets:
     """Rows of groups, each once, whose names are their numbers; groups that nothing stands in are there as well."""
     row = np.repeat(np.arange(len(part), dtype=np.int64), part.lengths)
     pairs = np.unique(row[group >= 0] * max(1, n) + group[group >= 0])
@@ -246,7 +240,7 @@ def _promise(task: Task) -> Promise:
     return Promise(task.k, task.m, task.l, s.offsets, s.items, len(s.vocabulary) if task.l > 1 else 0)
 
 
-def _local(task: Task, part: Baskets, of_row: npt.NDArray[np.int32], threads: int | None) -> Nodes:
+def _local(task: Task, part: Baskets, of_row: Codes, threads: int | None) -> Nodes:
     options = replace(task.options, threads=threads)
     return local_in_parts(part, of_row, KmAnonymity(task.k, task.m), task.tree, options)
 
@@ -285,10 +279,7 @@ def _close(task: Task, columns: Demand, rows: Rows, part: Baskets, node: Nodes) 
     rare."""
     tree, parent = task.tree, task.tree.parent
     while True:
-        nodes, group = np.unique(node[node >= 0], return_inverse=True)
-        grouped = np.full(len(node), -1, np.int32)
-        grouped[node >= 0] = group.reshape(-1)
-        sets = _grouped(part, grouped, len(nodes))
+        nodes, sets = _sets_of(part, node)
         alone = lacking_tokens(sets.offsets, sets.items, len(nodes), rows, columns.demands)
         movable = alone & (nodes != tree.root)
         if movable.any():  # each of them has to go somewhere
@@ -300,27 +291,35 @@ def _close(task: Task, columns: Demand, rows: Rows, part: Baskets, node: Nodes) 
         choice = [v for v in bad if v != tree.root]
         if not choice:  # the root must stand in every row that holds anything
             return np.full_like(node, tree.root)
-        times = {v: int(np.count_nonzero(node == v)) for v in choice}
-        rises = min(choice, key=lambda v: (times[v] * int(tree.leaf_count[parent[v]]), v))
-        node = np.where(node == rises, parent[rises], node).astype(np.int32)
+        node = _with_cheapest_up(tree, node, choice)
+
+
+def _sets_of(part: Baskets, node: Nodes) -> tuple[Nodes, Baskets]:
+    """The nodes that occur, and the rows as sets of their numbers."""
+    nodes, group = np.unique(node[node >= 0], return_inverse=True)
+    grouped = np.full(len(node), -1, np.int32)
+    grouped[node >= 0] = group.reshape(-1)
+    return nodes, _grouped(part, grouped, len(nodes))
+
+
+def _with_cheapest_up(tree: Hierarchy, node: Nodes, choice: list[int]) -> Nodes:
+    """Of these nodes, the one that costs least to be published as its parent is."""
+    times = {v: int(np.count_nonzero(node == v)) for v in choice}
+    rises = min(choice, key=lambda v: (times[v] * int(tree.leaf_count[tree.parent[v]]), v))
+    return np.where(node == rises, tree.parent[rises], node).astype(np.int32)
 
 
 def _diverse(task: Task, rows: Rows, part: Baskets, node: Nodes) -> Nodes:
     """With tokens moved up until no set of them tells too much of a sensitive item: whole ones, so that no set becomes rare."""
-    tree, parent = task.tree, task.tree.parent
+    tree = task.tree
     s = task.sensitive.take(rows)
     promise = Promise(task.k, task.m, task.l, s.offsets, s.items, len(s.vocabulary))
     while True:
-        nodes, group = np.unique(node[node >= 0], return_inverse=True)
-        grouped = np.full(len(node), -1, np.int32)
-        grouped[node >= 0] = group.reshape(-1)
-        sets = _grouped(part, grouped, len(nodes))
+        nodes, sets = _sets_of(part, node)
         bad = first_bad_set(sets.offsets, sets.items, len(nodes), promise)
         if not len(bad):
             return node
         movable = [v for v in nodes[bad].tolist() if v != tree.root] or [v for v in nodes.tolist() if v != tree.root]
         if not movable:  # the root must stand in every row that holds anything
             return np.full_like(node, tree.root)
-        times = {v: int(np.count_nonzero(node == v)) for v in movable}
-        rises = min(movable, key=lambda v: (times[v] * int(tree.leaf_count[parent[v]]), v))
-        node = np.where(node == rises, parent[rises], node).astype(np.int32)
+        node = _with_cheapest_up(tree, node, movable)

@@ -26,9 +26,8 @@ import numpy.typing as npt
 
 from shoal.errors import InputError
 from shoal.kernels.parallel import over_blocks
+from shoal.numbers import Bools, Codes, Ints
 from shoal.records.baskets import Baskets
-
-Ints = npt.NDArray[np.int64]
 
 ROOM = 60_000_000
 """Sets of tokens up to which what can return does: each takes part in a table."""
@@ -70,9 +69,9 @@ class Entries(NamedTuple):
     """Per person, ascending, the tokens that the person has or had, numbered by crowd, token and trace (`kernels.snapshots`)."""
 
     offsets: Ints
-    old: npt.NDArray[np.int32]
-    bare: npt.NDArray[np.bool_]
-    whose: npt.NDArray[np.int32]
+    old: Codes
+    bare: Bools
+    whose: Codes
     starts: Ints
     holding: Ints
     crowd: Ints
@@ -251,7 +250,7 @@ class _Search:
             rounds=rounds,
         )
 
-    def _sets_of(self, whom: npt.NDArray[np.bool_]) -> int:
+    def _sets_of(self, whom: Bools) -> int:
         """How many sets of up to m items these people have or may have."""
         distinct, times = np.unique(np.diff(self.entries.offsets)[whom], return_counts=True)
         counts = [sum(comb(length, size) for size in range(self.m + 1)) for length in distinct.tolist()]
@@ -285,7 +284,7 @@ class _Search:
         self.mark[gone[self.entries.whose]] = 0
         return bool(gone.any())
 
-    def _rare_sets(self, size: int) -> tuple[npt.NDArray[np.int32], Ints]:
+    def _rare_sets(self, size: int) -> tuple[Codes, Ints]:
         """Sets of up to so many items that too few people have, a row of codes each, and how many people have each code."""
         from shoal.kernels.itemsets.prefixes import laid_out
         from shoal.kernels.itemsets.rare_sets import rare_sets

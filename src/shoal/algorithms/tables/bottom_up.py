@@ -14,10 +14,11 @@ import numpy as np
 from shoal.algorithms.recoding import Options
 from shoal.algorithms.rt.cluster_recoding import ClusterRecoding, RTOptions
 from shoal.algorithms.tables.cuts import Cuts
-from shoal.algorithms.tables.fields import Hierarchies, Ints
+from shoal.algorithms.tables.fields import Hierarchies
 from shoal.algorithms.tables.uniform import Classes, uniform
 from shoal.guarantees.table import TableAnonymity
 from shoal.kernels.tables.roll_up import hidden_rows
+from shoal.numbers import Ints
 from shoal.records.records import Records
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from shoal.algorithms.tables.fields import Floats, Ints
-from shoal.algorithms.tables.uniform import Bools, Classes, Uniform
+from shoal.algorithms.tables.uniform import Classes, Uniform
+from shoal.numbers import Bools, Floats, Ints
 from shoal.price.levels import BIT
 
 

@@ -17,17 +17,15 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.hierarchy.build import flat_tree
 from shoal.hierarchy.kinds.ceilings import blocks_of_values
 from shoal.hierarchy.meanings import cell_meanings
 from shoal.hierarchy.spec import column_hierarchy
 from shoal.hierarchy.tree import Hierarchy
+from shoal.numbers import Floats, Ints
 from shoal.records.records import MISSING, Column, Records
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 Hierarchies = Mapping[str, Hierarchy | None]
 
 

@@ -23,10 +23,11 @@ import numpy as np
 
 from shoal.algorithms.recoding import Options
 from shoal.algorithms.rt.cluster_recoding import ClusterRecoding, RTOptions
-from shoal.algorithms.tables.fields import Floats, Hierarchies, Ints
+from shoal.algorithms.tables.fields import Hierarchies
 from shoal.algorithms.tables.uniform import Classes, Uniform, uniform
 from shoal.errors import InputError
 from shoal.guarantees.table import TableAnonymity
+from shoal.numbers import Floats, Ints
 from shoal.price.information import entropy_bits
 from shoal.records.records import Records
 

@@ -15,22 +15,21 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.algorithms.recoding import Options
 from shoal.algorithms.rt.cluster_recoding import ClusterRecoding, RTOptions
 from shoal.algorithms.rt.clusters import cluster_facts, number_groups
 from shoal.algorithms.rt.demand import Demand, demand_of
-from shoal.algorithms.tables.fields import Field, Floats, Hierarchies, Ints, fields_of
-from shoal.errors import InputError, Message, Unreachable, only_so_many, option
+from shoal.algorithms.tables.fields import Field, Hierarchies, fields_of
+from shoal.errors import InputError, Message, Unreachable, check_rows, option
 from shoal.guarantees.table import TableAnonymity
 from shoal.kernels.tables.demands import DISTINCT, ORDERED, ORDERED_OR_MISSING, PEOPLE
 from shoal.kernels.tables.roll_up import lacking_classes, roll_up
 from shoal.loss.relational import column_shares
+from shoal.numbers import Bools, Codes, Floats, Ints
 from shoal.price.information import entropy_bits
 from shoal.records.records import Records
 
-Bools = npt.NDArray[np.bool_]
 _LEAST = 1e-9
 """Bits that a row says at least: where all rows are alike, one that leaves still costs something."""
 
@@ -59,7 +58,7 @@ class Uniform:
     budget: int
     """Rows that may leave."""
     demand: Demand | None
-    points: npt.NDArray[np.int32]
+    points: Codes
     """The distinct tuples of lowest nodes."""
     tuple_of: Ints
     """The tuple of each row."""
@@ -107,7 +106,7 @@ class Uniform:
             return w * one.cost
         return np.asarray(w * np.log2(np.maximum(np.bincount(node, one.rows, one.tree.n_nodes), 1)))
 
-    def classes(self, target: npt.NDArray[np.int32], at: Ints, finer: Classes | None = None) -> Classes:
+    def classes(self, target: Codes, at: Ints, finer: Classes | None = None) -> Classes:
         """The classes of a recoding, counted from those of a finer one, if there is one."""
         finer = finer or self.base
         return Classes(*roll_up(self.points, finer.member, finer.size, finer.own, target, at))
@@ -120,9 +119,7 @@ class Uniform:
             lacking_classes(self.demand.demands, of_row, poor)
         return poor
 
-    def price_of(
-        self, heights: Sequence[Floats], classes: Classes, poor: Bools, target: npt.NDArray[np.int32], at: Ints
-    ) -> float:
+    def price_of(self, heights: Sequence[Floats], classes: Classes, poor: Bools, target: Codes, at: Ints) -> float:
         """The price of a recoding under which the poor classes leave; `heights` per column."""
         stays = ~poor
         total = float(classes.size[poor].sum()) * self.row_price - float(classes.own[stays].sum())
@@ -135,7 +132,7 @@ class Uniform:
         """A price as a loss."""
         return min(1.0, price / (self.row_price * len(self)))
 
-    def whole(self, nodes: Sequence[Ints]) -> tuple[npt.NDArray[np.int32], Ints]:
+    def whole(self, nodes: Sequence[Ints]) -> tuple[Codes, Ints]:
         """A recoding as the kernels take it."""
         return np.concatenate(nodes).astype(np.int32), self.start
 
@@ -191,11 +188,8 @@ def uniform(
     records: Records, guarantee: TableAnonymity, hierarchies: Hierarchies, options: Options, rt: RTOptions
 ) -> Uniform:
     """The table laid out; raises where nothing can keep the promise."""
-    n, k = len(records), int(guarantee.k)
-    if n < k:
-        raise Unreachable(
-            f"{guarantee} cannot be reached: k = {k:,}, but there {only_so_many(n, 'row')}; choose a smaller k"
-        )
+    n = len(records)
+    check_rows(n, guarantee)
     strange = [name for name in rt.limits if name not in {column.name for column in records.of_role("quasi")}]
     if strange:
         known = ", ".join(column.name for column in records.of_role("quasi"))

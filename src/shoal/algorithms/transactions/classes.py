@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.algorithms.recoding import Outcome
 from shoal.errors import Unreachable, only_so_many
 from shoal.kernels.classes.centres import class_centres
+from shoal.numbers import Codes, Ints
 from shoal.records.baskets import Baskets
 
 
@@ -23,13 +23,13 @@ from shoal.records.baskets import Baskets
 class Classes(Outcome):
     """A partition of the rows, with the items that are published for each part."""
 
-    of_row: npt.NDArray[np.int32]
+    of_row: Codes
     """The class of each row, numbered from 0 without gaps."""
     centres: Baskets
     """One row per class, over the vocabulary of the baskets that were grouped."""
 
     @cached_property
-    def sizes(self) -> npt.NDArray[np.int64]:
+    def sizes(self) -> Ints:
         return np.bincount(self.of_row, minlength=len(self.centres)).astype(np.int64)
 
     def apply(self) -> Baskets:
@@ -37,9 +37,7 @@ class Classes(Outcome):
         return self.centres.take(self.of_row.astype(np.int64))
 
 
-def majority_centres(
-    baskets: Baskets, order: npt.NDArray[np.int64], bounds: npt.NDArray[np.int64], threads: int | None
-) -> Baskets:
+def majority_centres(baskets: Baskets, order: Ints, bounds: Ints, threads: int | None) -> Baskets:
     """What the majority of each class has; class c has the rows order[bounds[c]:bounds[c + 1]]."""
     voted = class_centres(baskets.offsets, baskets.items, len(baskets.vocabulary), order, bounds, threads)
     return Baskets(voted.offsets, voted.items, baskets.vocabulary)

@@ -12,12 +12,12 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.algorithms.transactions.classes import Classes, majority_centres
 from shoal.errors import Unreachable
 from shoal.kernels.classes.centres import class_centres, members
 from shoal.kernels.classes.gray import gray_order
+from shoal.numbers import Ints
 from shoal.records.baskets import Baskets
 
 NEAR = 4
@@ -122,7 +122,7 @@ def _merged(
 
     todo = [c for c in by_class.tolist() if is_poor(c)]
 
-    def losses(groups: list[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
+    def losses(groups: list[Ints]) -> Ints:
         """What each group of rows loses when it is published as its majority."""
         ends = np.concatenate(([0], np.cumsum([len(group) for group in groups])))
         voted = class_centres(baskets.offsets, baskets.items, n_items, np.concatenate(groups), ends, 1)
@@ -157,9 +157,7 @@ def _merged(
     return replace(classes, of_row=of_row, centres=centres), merges
 
 
-def _centres(
-    baskets: Baskets, classes: Classes, rows: list[npt.NDArray[np.int64]], left: list[int], threads: int | None
-) -> Baskets:
+def _centres(baskets: Baskets, classes: Classes, rows: list[Ints], left: list[int], threads: int | None) -> Baskets:
     """Centres of the classes that are left: as they were, or voted for anew where others came in."""
     ends = np.concatenate(([0], np.cumsum([len(rows[c]) for c in left])))
     order = np.concatenate([rows[c] for c in left])
@@ -174,7 +172,7 @@ def _stacked(first: Baskets, second: Baskets) -> Baskets:
     return Baskets(offsets, np.concatenate((first.items, second.items)), first.vocabulary)
 
 
-def _told(sensitive: Baskets, rows: npt.NDArray[np.int64]) -> _Told:
+def _told(sensitive: Baskets, rows: Ints) -> _Told:
     held = sensitive.take(rows)
     if held.people is None:
         items, times = np.unique(held.items, return_counts=True)
@@ -185,7 +183,7 @@ def _told(sensitive: Baskets, rows: npt.NDArray[np.int64]) -> _Told:
     return _Told(len(who), frozenset(items.tolist()), frozenset(items[times == len(who)].tolist()))
 
 
-def _links(order: npt.NDArray[np.int64]) -> tuple[list[int], list[int]]:
+def _links(order: Ints) -> tuple[list[int], list[int]]:
     """For each class the one before and the one after it in the order, -1 at the ends."""
     before, after = [-1] * len(order), [-1] * len(order)
     for a, b in pairwise(order.tolist()):

@@ -11,13 +11,13 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.algorithms.recoding import Options
 from shoal.algorithms.transactions.classes import Classes, majority_centres
 from shoal.algorithms.transactions.diversity import classes_of_strangers
 from shoal.guarantees.k import KAnonymity
 from shoal.kernels.classes.centres import class_centres, members
+from shoal.numbers import Codes, Ints
 from shoal.records.baskets import Baskets
 
 Run = Callable[[Baskets, KAnonymity, None, Options], Classes]
@@ -56,7 +56,7 @@ def _joined_layers(run: Run, baskets: Baskets, guarantee: KAnonymity, options: O
     return replace(found, of_row=of_row, centres=centres, bound=None, facts={"classes": classes})
 
 
-def _layers(baskets: Baskets) -> tuple[npt.NDArray[np.int64], int]:
+def _layers(baskets: Baskets) -> tuple[Ints, int]:
     """(layer of each row: how many earlier ones are the same person's, how many layers)."""
     assert baskets.people is not None
     order = np.argsort(baskets.people, kind="stable")
@@ -66,7 +66,7 @@ def _layers(baskets: Baskets) -> tuple[npt.NDArray[np.int64], int]:
     return layer, int(layer.max(initial=-1)) + 1
 
 
-def _nearest(centres: Baskets, items: npt.NDArray[np.int32]) -> int:
+def _nearest(centres: Baskets, items: Codes) -> int:
     """The class whose centre differs in the fewest items."""
     held = np.concatenate(([0], np.cumsum(np.isin(centres.items, items))))[centres.offsets]
     return int(np.argmin(centres.lengths - 2 * np.diff(held)))

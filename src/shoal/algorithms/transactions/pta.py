@@ -39,6 +39,7 @@ from shoal.kernels.classes.gray import gray_order
 from shoal.kernels.classes.groups import classes_of_nodes, disjoint_groups, group_starts, window_losses
 from shoal.kernels.classes.tours import shortest_loop
 from shoal.kernels.parallel import even_blocks, over_blocks
+from shoal.numbers import Codes, Ints
 from shoal.records.baskets import Baskets
 
 SIZE = 100
@@ -129,11 +130,11 @@ class Segment:
 
     number: int
     """From 0, in Gray order."""
-    offsets: npt.NDArray[np.int64]
-    columns: npt.NDArray[np.int32]
+    offsets: Ints
+    columns: Codes
     """Transaction i has the columns columns[offsets[i]:offsets[i + 1]]; a column is an item that occurs in the segment."""
     bitmaps: npt.NDArray[np.uint64]
-    distance: npt.NDArray[np.int32]
+    distance: Codes
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -144,7 +145,7 @@ class Segment:
         return 64 * int(self.bitmaps.shape[1])
 
 
-def gray_sorted(baskets: Baskets, threads: int | None) -> tuple[npt.NDArray[np.int64], Baskets]:
+def gray_sorted(baskets: Baskets, threads: int | None) -> tuple[Ints, Baskets]:
     """Definition 3: the rows in Gray order, the first item of the vocabulary being the most significant bit."""
     order = gray_order(baskets.offsets, baskets.items, len(baskets.vocabulary), threads=threads)
     return order, baskets.take(order)
@@ -159,13 +160,13 @@ def default_segments(n: int, k: int) -> int:
     return max(1, n // max(SIZE, GROUPS * k))
 
 
-def segment_bounds(n: int, segments: int) -> npt.NDArray[np.int64]:
+def segment_bounds(n: int, segments: int) -> Ints:
     """Where segments begin and end: sizes differ by at most one, the larger segments come first (13 in 2: 7 and 6)."""
     number = np.arange(segments + 1, dtype=np.int64)
     return number * (n // segments) + np.minimum(number, n % segments)
 
 
-def segments_among(ordered: Baskets, bounds: npt.NDArray[np.int64], first: int, last: int) -> Iterator[Segment]:
+def segments_among(ordered: Baskets, bounds: Ints, first: int, last: int) -> Iterator[Segment]:
     """Segments [first, last) of the sorted transactions, one after the other (Definitions 4 and 5)."""
     column_of = np.full(len(ordered.vocabulary), -1, np.int32)
     for number in range(first, last):
@@ -177,7 +178,7 @@ def segments_among(ordered: Baskets, bounds: npt.NDArray[np.int64], first: int, 
 
 
 class Loop(NamedTuple):
-    nodes: npt.NDArray[np.int32]
+    nodes: Codes
     """All nodes of the segment, each once; the last is followed by the first."""
     length: int
     """The sum of the distances between neighbours."""
@@ -199,16 +200,16 @@ def evolved_loop(segment: Segment, population: int, generations: int, seed: int)
 class Groups(NamedTuple):
     """The candidates, one per node of the loop and in loop order: k nodes from place `starts[i]` on, around the loop."""
 
-    starts: npt.NDArray[np.int32]
-    losses: npt.NDArray[np.int64]
+    starts: Codes
+    losses: Ints
 
 
 class Chosen(NamedTuple):
     """A segment's classes, numbered from 0 as they were chosen."""
 
-    voters: npt.NDArray[np.int32]
+    voters: Codes
     """One row per class: the k nodes whose majority is the centre."""
-    of_node: npt.NDArray[np.int32]
+    of_node: Codes
     """The class of each node, leftovers among them."""
 
 

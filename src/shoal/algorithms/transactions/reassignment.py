@@ -21,6 +21,7 @@ from shoal.kernels.classes.exchange import improve
 from shoal.kernels.classes.orders import tree_order
 from shoal.kernels.classes.splitting import best_split
 from shoal.kernels.parallel import over_blocks
+from shoal.numbers import Codes, Ints
 from shoal.records.baskets import Baskets
 
 DENSE_GROUP = 320
@@ -37,9 +38,9 @@ CELLS = 1 << 23
 class Partition:
     """Class c has the rows order[bounds[c]:bounds[c + 1]]."""
 
-    order: npt.NDArray[np.int32]
-    bounds: npt.NDArray[np.int64]
-    losses: npt.NDArray[np.int64]
+    order: Codes
+    bounds: Ints
+    losses: Ints
 
     @property
     def loss(self) -> int:

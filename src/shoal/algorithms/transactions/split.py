@@ -12,7 +12,6 @@ from __future__ import annotations
 import time
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.algorithms.recoding import Options
 from shoal.algorithms.transactions.classes import Classes, check_enough, majority_centres
@@ -24,6 +23,7 @@ from shoal.kernels.classes.bounds import nearest_sum
 from shoal.kernels.classes.gray import gray_order
 from shoal.kernels.classes.orders import dense_gray_order, tree_order
 from shoal.kernels.classes.splitting import best_split
+from shoal.numbers import Codes, Floats
 from shoal.records.baskets import Baskets
 
 ROUNDS, ROUNDS_OF_SHORT = 1, 3
@@ -84,7 +84,7 @@ def split(baskets: Baskets, guarantee: KAnonymity, hierarchy: None, options: Opt
 def best_order(rows: Working, k: int, grid: int | None, options: Options) -> tuple[Partition, str]:
     """The best split of the best order, and which one that is."""
 
-    def gray(key: npt.NDArray[np.float64]) -> npt.NDArray[np.int32]:
+    def gray(key: Floats) -> Codes:
         rank = np.empty(rows.n_items, np.int32)
         rank[np.argsort(key, kind="stable")] = np.arange(rows.n_items, dtype=np.int32)
         if rows.bitmaps.size:

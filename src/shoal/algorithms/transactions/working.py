@@ -16,6 +16,7 @@ import numpy.typing as npt
 from shoal.kernels.classes.bitmaps import packed_bitmaps
 from shoal.kernels.classes.orders import count_items, count_kept, hash_rows, write_kept
 from shoal.kernels.parallel import even_blocks, over_blocks
+from shoal.numbers import Bools, Codes, Ints
 from shoal.records.baskets import Baskets
 
 
@@ -23,15 +24,15 @@ from shoal.records.baskets import Baskets
 class Working:
     """Rows to be divided into classes; row i is the transaction `source[i]`."""
 
-    offsets: npt.NDArray[np.int64]
-    items: npt.NDArray[np.int32]
+    offsets: Ints
+    items: Codes
     n_items: int
     bitmaps: npt.NDArray[np.uint64]
     """One row of words each, without columns where that would take more room than the items."""
-    source: npt.NDArray[np.int64]
-    settled: list[npt.NDArray[np.int64]]
+    source: Ints
+    settled: list[Ints]
     """Classes of equal transactions that are finished."""
-    support: npt.NDArray[np.int64]
+    support: Ints
     """Transactions that have each item, those of finished classes included."""
     constant: int
     """What the items left out lose in every partition."""
@@ -64,7 +65,7 @@ def working_rows(baskets: Baskets, k: int, threads: int | None = None) -> Workin
     )
 
 
-def item_supports(items: npt.NDArray[np.int32], n_items: int, threads: int | None = None) -> npt.NDArray[np.int64]:
+def item_supports(items: Codes, n_items: int, threads: int | None = None) -> Ints:
     """How many rows have each item."""
     step = max(1 << 19, 4 * n_items)
     blocks = [(a, min(a + step, len(items))) for a in range(0, len(items), step)]
@@ -72,12 +73,7 @@ def item_supports(items: npt.NDArray[np.int32], n_items: int, threads: int | Non
     return sum(counts, np.zeros(n_items, np.int64))
 
 
-def with_items(
-    offsets: npt.NDArray[np.int64],
-    items: npt.NDArray[np.int32],
-    kept: npt.NDArray[np.bool_],
-    threads: int | None = None,
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+def with_items(offsets: Ints, items: Codes, kept: Bools, threads: int | None = None) -> tuple[Ints, Codes]:
     """The rows with the kept items only, these numbered from 0."""
     number = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
     blocks = row_blocks(offsets)
@@ -89,14 +85,12 @@ def with_items(
     return out_offsets, out
 
 
-def row_blocks(offsets: npt.NDArray[np.int64]) -> list[tuple[int, int]]:
+def row_blocks(offsets: Ints) -> list[tuple[int, int]]:
     """Ranges of rows of about equal work, each worth a thread."""
     return even_blocks(np.diff(offsets) + 1.0, max(1, min(16, int(offsets[-1]) // (1 << 17))))
 
 
-def dense_bitmaps(
-    offsets: npt.NDArray[np.int64], items: npt.NDArray[np.int32], n_items: int, threads: int | None = None
-) -> npt.NDArray[np.uint64]:
+def dense_bitmaps(offsets: Ints, items: Codes, n_items: int, threads: int | None = None) -> npt.NDArray[np.uint64]:
     """The rows as bitmaps, if these take no more words than there are occurrences; else none."""
     n = len(offsets) - 1
     if n_items == 0 or (n_items + 63) // 64 * n > len(items):
@@ -106,9 +100,7 @@ def dense_bitmaps(
     )
 
 
-def often_repeated(
-    offsets: npt.NDArray[np.int64], items: npt.NDArray[np.int32], often: int, kept: int, threads: int | None = None
-) -> list[npt.NDArray[np.int64]]:
+def often_repeated(offsets: Ints, items: Codes, often: int, kept: int, threads: int | None = None) -> list[Ints]:
     """For each row that occurs at least `often` times, all its places but the first `kept`."""
     n = len(offsets) - 1
     if n < often:
@@ -130,9 +122,7 @@ def often_repeated(
     return rest
 
 
-def equal_rows(
-    offsets: npt.NDArray[np.int64], items: npt.NDArray[np.int32], rows: npt.NDArray[np.int64]
-) -> npt.NDArray[np.bool_]:
+def equal_rows(offsets: Ints, items: Codes, rows: Ints) -> Bools:
     """Which of the rows equal the first of them."""
     lengths = offsets[rows + 1] - offsets[rows]
     same = lengths == lengths[0]

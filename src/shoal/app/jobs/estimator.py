@@ -21,6 +21,7 @@ from shoal.models.km import with_defaults
 from shoal.plan import plan_of
 from shoal.plan.model import Plan
 from shoal.processes import Teller
+from shoal.showing import fields_of
 
 _TRIALS = Trials(KNOWN_COLUMNS)
 _CUT: tuple[Any, Any, TreeCut] | None = None
@@ -58,7 +59,7 @@ def _look_at_tree(request: Mapping[str, Any], tell: Teller) -> None:
             _CUT = source, about, tree_cut(source.baskets, plan.promise, read_shape(Path(request["tree"])), options)
     found = replace(_CUT[2], options=options)
     closed = found.closed_nodes()
-    losses = {name: getattr(found, name) for name in ("info", "exact", "deleted", "optimal")}
+    losses = fields_of(found, "info", "exact", "deleted", "optimal")
     tell.note(found={**losses, "suppress": options.suppress, "closed": closed, "dropped": list(found.cut.dropped)})
     why = None
     if closed:

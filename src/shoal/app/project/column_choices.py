@@ -16,11 +16,7 @@ from shoal.hierarchy.spec import is_made
 from shoal.options import OPTIONS, Choices
 from shoal.records.spelling.local_forms import NUMBERS
 
-MISSING = {
-    "value": "A value of its own",
-    "unknown": "Unknown: published as *",
-    "drop": "The row is left out",
-}
+MISSING = {"value": "A value of its own", "unknown": "Unknown: published as *", "drop": "The row is left out"}
 """What a missing value of such a column is; the first is usual."""
 
 

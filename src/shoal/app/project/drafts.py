@@ -172,7 +172,7 @@ def _fit_numeric(document: dict[str, Any]) -> None:
 
 
 def _fit_separator(document: dict[str, Any], mark: str | None) -> None:
-    """Without sets there are no cells to part, and a plan that says how is refused; with them the mark comes back."""
+    """Without sets there are no cells to split, and a plan that says how is refused; with them the mark comes back."""
     if "items" not in document["columns"].values():
         document["input"].pop("separator", None)
     elif mark is not None:

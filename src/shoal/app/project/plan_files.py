@@ -23,7 +23,7 @@ def is_plan(path: Path) -> bool:
 
 
 def project_of_plan(workspace: Workspace, path: Path) -> Project:
-    """A new project for a plan. Raises, and leaves none, where it is no plan, or one that the app cannot run as it stands."""
+    """A new project for a plan. Raises, and leaves none, where it is not a plan, or one that the app cannot run as it stands."""
     document, origin = read_document(path)
     origin = replace(origin, name=path.name)
     plan_of(document, origin)

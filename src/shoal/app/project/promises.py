@@ -18,7 +18,6 @@ from shoal.app.project.knobs import KNOBS
 from shoal.app.project.wording import ROLES, PageOrigin, as_sentence
 from shoal.errors import InputError
 from shoal.guarantees.registry import GUARANTEES, guarantee_from, kind_for
-from shoal.guarantees.values.missing import UNKNOWN
 from shoal.models.km import HIERARCHY
 from shoal.plan import plan_of
 from shoal.plan.draft import L
@@ -132,7 +131,7 @@ def choose_model(document: Document, kind: str, aside: Mapping[str, Any]) -> dic
     document["algorithm"] = next(iter(ALGORITHMS[kind]))
     put_trees(document, kind, trees)
     if kind in ("table", "diversity"):
-        document.get("input", {}).pop("separator", None)  # there are no cells to part
+        document.get("input", {}).pop("separator", None)  # there are no cells to split
     fit_options(document)
     return dict(aside) | taken | {"hierarchies": trees}
 
@@ -278,11 +277,6 @@ def choose_price(document: Document, price: str) -> None:
         del document["options"]
 
 
-def missing_of(document: Mapping[str, Any]) -> Any:
-    """What a missing sensitive value is read as."""
-    return (document.get("guarantee") or {}).get("missing") or UNKNOWN
-
-
 def counts_missing(document: Mapping[str, Any]) -> bool:
     """Whether it makes a difference what a missing sensitive value is."""
     kind = kind_of(document)
@@ -291,14 +285,6 @@ def counts_missing(document: Mapping[str, Any]) -> bool:
         return promise.get("t") is not None
     looks = value_of(document, "l") > 1 or promise.get("t") is not None
     return kind == "diversity" or (kind == "table" and _is_sensitive(document) and looks)
-
-
-def read_missing(document: Document, reading: str) -> None:
-    """Says what a missing sensitive value is; the safe reading needs no word."""
-    promise = document.setdefault("guarantee", {})
-    promise.pop("missing", None)
-    if reading != UNKNOWN:
-        promise["missing"] = reading
 
 
 def guarantee_of(document: Mapping[str, Any]) -> Any:

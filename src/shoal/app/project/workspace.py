@@ -150,7 +150,7 @@ class Workspace:
         """Raises if a plan in a folder reads anything from outside the workspace, or asks for what the app does not do."""
         for key, path in paths_of(document):
             if path == "-" or "://" in path:
-                raise InputError(f"{key}: {path!r} is no file; the app reads files of the workspace alone")
+                raise InputError(f"{key}: {path!r} is not a file; the app reads files of the workspace alone")
             if not key.startswith("outputs.") or key == "outputs.sign":
                 self.inside(folder / path, path)
             elif not (folder / path).resolve().is_relative_to(self.folder):

@@ -65,7 +65,7 @@ def serve(
     else:
         listening = _listening_again(place) if port == 0 else _listening(port)
     where = listening.getsockname()
-    # What browsers send is parted into temporary files before it reaches us: those, too, stay in the workspace.
+    # What browsers send is split into temporary files before it reaches us: those, too, stay in the workspace.
     tempfile.tempdir = str(place.passing)
     os.environ["NICEGUI_STORAGE_PATH"] = str(place.own / "nicegui")
     os.umask(0o077)

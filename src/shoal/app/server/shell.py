@@ -1,4 +1,4 @@
-"""Shell: the frame around the panels, the page of projects, and the few addresses that are no pages (uploads, files of jobs).
+"""Shell: the frame around the panels, the page of projects, and the few addresses that are not pages (uploads, files of jobs).
 
 A page is built from the files of its project each time it is loaded, so that it can be reloaded, closed and opened twice at will.
 """
@@ -219,7 +219,7 @@ class App:
         self.jobs = jobs
 
     def add_routes(self, outer: FastAPI) -> None:
-        """Adds the pages to NiceGUI, and what are no pages to the application around it."""
+        """Adds the pages to NiceGUI, and what are not pages to the application around it."""
         outer.mount("/static", StaticFiles(directory=STATIC))
         outer.put("/upload")(self._upload)
         outer.get("/p/{project}/jobs/{job}/{name}")(self._file)

@@ -30,7 +30,7 @@ class Lines:
     percent_x: bool = False
     log_x: bool = False
     steps: Sequence[str] | None = None
-    """Names of the places 0, 1, 2, ... where x is no number."""
+    """Names of the places 0, 1, 2, ... where x is not a number."""
     scatter: bool = False
     front: bool = False
 

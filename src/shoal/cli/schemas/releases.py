@@ -104,8 +104,8 @@ class Snapshot(InSeries):
     """Of the tokens of all people in the input, those that are published."""
 
 
-class Here(Release):
-    """A release that was made on this machine."""
+class Written(Release):
+    """A release whose rows were in the memory of this machine."""
 
     input: str
     output_sha256: Sha256 | None
@@ -116,6 +116,11 @@ class Here(Release):
     rules: str | None
     report: str | None
     risk: list[Exposed | Certain]
+
+
+class Here(Written):
+    """A release that was made on this machine."""
+
     series: Batch | Snapshot = absent()
 
 
@@ -262,7 +267,7 @@ class StackLoss(Document):
     deleted: Share
 
 
-class Stack(Sets, Release):
+class Stack(Sets, Written):
     """Batches of a series, put together. Losses are those that a reader can see."""
 
     guarantee: parts.Km
@@ -271,15 +276,6 @@ class Stack(Sets, Release):
     hierarchy: Tree
     audit: Counts
     series: StackSeries
-    input: str
-    output_sha256: Sha256 | None
-    row_order: Literal["kept", "shuffled"]
-    parameters: Parameters
-    format: str
-    separator: str | None
-    rules: str | None
-    report: str | None
-    risk: list[Exposed | Certain]
 
 
 class PutTogether(Document):

@@ -147,7 +147,4 @@ class Reproduction(Document):
     folder: str
 
 
-OUTPUTS: dict[str, tuple[Any, ...]] = {
-    "compare": (Comparison, Cells, RowPlan),
-    "reproduce": (Reproduction,),
-}
+OUTPUTS: dict[str, tuple[Any, ...]] = {"compare": (Comparison, Cells, RowPlan), "reproduce": (Reproduction,)}

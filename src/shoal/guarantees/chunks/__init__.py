@@ -32,15 +32,13 @@ from shoal.errors import InputError, number_of, option
 from shoal.guarantees.audit import Audit, Witness
 from shoal.guarantees.km import KmAnonymity
 from shoal.guarantees.soundness import check_table
-from shoal.numbers import warn_of_one, whole_number
+from shoal.numbers import Bools, Ints, warn_of_one, whole_number
 from shoal.records.baskets import Baskets
 from shoal.records.records import Records
 
 CLUSTER, RECORDS, CHUNK, REST = "cluster", "records", "chunk", "rest"
 COLUMNS = (CLUSTER, RECORDS, CHUNK)
 """The columns beside the items."""
-
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -54,7 +52,7 @@ class ChunkAnonymity:
         m: How many items of a person an attacker may know.
 
     Raises:
-        InputError: k or m is no whole number of at least 1.
+        InputError: k or m is not a whole number of at least 1.
 
     >>> import shoal
     >>> release = shoal.anonymize([["milk", "bread"]] * 3 + [["milk", "gin"]], shoal.ChunkAnonymity(k=2, m=2))
@@ -275,7 +273,7 @@ class Chunks:
         return sorted(found)
 
     @cached_property
-    def covered(self) -> npt.NDArray[np.bool_]:
+    def covered(self) -> Bools:
         """Per leaf, whether an item of its chunks stands in all of its records."""
         place, _ = self.domain
         cluster = self.cluster_of_place[place]
@@ -333,7 +331,7 @@ def _chunks_of(published: Baskets | Records) -> Chunks:
     places = tuple((labels[key // n], columns[CHUNK].values[key % n]) for key in keys.tolist())
     chunks = Chunks(labels, sizes, parent, leaves, items, row, place, places, keys // n, rest_row, cluster)
     if (np.bincount(place, minlength=len(places)) > sizes[chunks.cluster_of_place]).any():
-        raise InputError("a chunk has more sub-records than its cluster has records; this is no release in chunks")
+        raise InputError("a chunk has more sub-records than its cluster has records; this is not a release in chunks")
     _check_places(chunks)
     return chunks
 
@@ -350,7 +348,7 @@ def _check_rests(labels: tuple[str, ...], rests: npt.NDArray[np.intp], leaves: I
     if (rests != wanted).any():
         cluster = labels[int(np.argmax(rests != wanted))]
         raise InputError(
-            f"cluster {cluster}: every cluster without parts has one row {REST!r}, be it empty, and a joined one none; correct it"
+            f"cluster {cluster}: every cluster without parts has one row {REST!r}, even an empty one, and a joined one has none; correct it"
         )
 
 

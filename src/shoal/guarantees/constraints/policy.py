@@ -76,11 +76,11 @@ class Policy:
             return given
         if not isinstance(given, Mapping):
             raise InputError(
-                f"{source}: it is no policy; give protect: [[ITEM, ITEM], ...] and generalize: [[ITEM, ITEM], ...]"
+                f"{source}: it is not a policy; give protect: [[ITEM, ITEM], ...] and generalize: [[ITEM, ITEM], ...]"
             )
         if strange := [key for key in given if key not in ("protect", "generalize")]:
             what = repr(strange[0]) if isinstance(strange[0], str) and len(strange[0]) < LONGEST else "one of its keys"
-            raise InputError(f"{source}: {what} is no key of a policy; take protect and generalize")
+            raise InputError(f"{source}: {what} is not a key of a policy; take protect and generalize")
         return Policy(given.get("protect", ()), given.get("generalize", ()), source, path)
 
     @cached_property

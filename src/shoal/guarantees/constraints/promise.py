@@ -23,7 +23,7 @@ from shoal.guarantees.audit import Audit, Witness, empty_sets
 from shoal.guarantees.constraints.policy import AllOf, Policy
 from shoal.guarantees.km import KmAnonymity, exposures
 from shoal.guarantees.soundness import check_sets
-from shoal.numbers import whole_number
+from shoal.numbers import Ints, whole_number
 from shoal.records.baskets import Baskets
 
 APART = "stands for items that the policy does not put together"
@@ -43,7 +43,7 @@ class ConstraintAnonymity:
         policy: What is protected, and what may be put together; a mapping with `protect` and `generalize` is taken as well.
 
     Raises:
-        InputError: k is no whole number of at least 2, or there is no policy.
+        InputError: k is not a whole number of at least 2, or there is no policy.
 
     >>> import shoal
     >>> promise = shoal.ConstraintAnonymity(k=2, policy={"protect": [["gin", "rum"]], "generalize": [["gin", "ale"]]})
@@ -151,7 +151,7 @@ class ConstraintAnonymity:
             notes=empty_sets(published.empty),
         )
 
-    def exposure(self, raw: Baskets, most: Callable[[npt.NDArray[np.int64], int], int]) -> tuple[int, int]:
+    def exposure(self, raw: Baskets, most: Callable[[Ints, int], int]) -> tuple[int, int]:
         """Rows of raw data that whoever knows items which are protected together narrows down to fewer than k, and to one.
 
         `most` says how many known items can be counted in rows of these lengths.
@@ -278,9 +278,7 @@ class _Atoms:
         return Baskets.from_codes(lengths.astype(np.int64), place[self.items[kept]], tuple(name_of.values()))
 
 
-def _spelled(
-    published: Baskets, token: npt.NDArray[np.int64], atom: npt.NDArray[np.int64], n: int
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _spelled(published: Baskets, token: Ints, atom: Ints, n: int) -> tuple[Ints, Ints]:
     """(offsets, items): the atoms of each row, each once; `atom[i]` is matched by `token[i]`."""
     order = np.argsort(token, kind="stable")
     atom, many = atom[order], np.bincount(token, minlength=len(published.vocabulary))

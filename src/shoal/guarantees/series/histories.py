@@ -14,14 +14,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.errors import InputError, number_of
 from shoal.guarantees.audit import Audit
 from shoal.guarantees.km import KmAnonymity
 from shoal.guarantees.rt import RTAnonymity
 from shoal.guarantees.soundness import check_sets
-from shoal.numbers import warn_of_one, whole_number
+from shoal.numbers import Bools, Ints, warn_of_one, whole_number
 from shoal.records.baskets import Baskets
 from shoal.records.records import Column, Records
 
@@ -175,9 +174,7 @@ def joined_table(history: History) -> tuple[Records, list[str]]:
     return Records((column,), items), labels
 
 
-def _release_sets(
-    keys: npt.NDArray[np.int64], when: npt.NDArray[np.int64], n_releases: int
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+def _release_sets(keys: Ints, when: Ints, n_releases: int) -> tuple[Ints, Ints, Bools]:
     """The distinct keys, the number of the set of releases that each comes with, and these sets, a mark for each release."""
     distinct, place = np.unique(keys, return_inverse=True)
     marks = np.zeros((len(distinct), n_releases), np.bool_)
@@ -186,7 +183,7 @@ def _release_sets(
     return distinct, number.reshape(-1), sets
 
 
-def releases_in_words(marks: npt.NDArray[np.bool_]) -> str:
+def releases_in_words(marks: Bools) -> str:
     """The marked releases, counted from 1: `1-3, 5`."""
     runs: list[list[int]] = []
     for place in (np.flatnonzero(marks) + 1).tolist():

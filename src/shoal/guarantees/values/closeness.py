@@ -17,12 +17,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.errors import InputError, option
-from shoal.guarantees.audit import Audit, Witness
+from shoal.guarantees.audit import Audit, Witness, with_breaches
 from shoal.guarantees.people import rows_by_class
 from shoal.guarantees.values.missing import UNKNOWN, Missing, check_named, checked_missing, counted_values, words_of
+from shoal.numbers import Floats, Ints
 from shoal.numbers import share as check_share
 from shoal.records.baskets import Baskets
 from shoal.records.records import Column, Records
@@ -54,7 +54,7 @@ def check_columns(distance: Distance, sensitive: Collection[str]) -> None:
     """Raises if a column is named that is not sensitive."""
     strange = [column for column in distance if column not in sensitive] if isinstance(distance, Mapping) else []
     if strange:
-        raise InputError(f"{strange[0]!r} is no sensitive column; leave it out of {option('distance')}")
+        raise InputError(f"{strange[0]!r} is not a sensitive column; leave it out of {option('distance')}")
 
 
 def check_rows_are_people(records: Records) -> None:
@@ -87,9 +87,7 @@ def words_of_distance(distance: Distance) -> str:
     return ", ".join(f"{words[way]} in {column!r}" for column, way in distance.items())
 
 
-def likeliest_values(
-    published: Records, of_row: npt.NDArray[np.int64], n_classes: int, missing: Missing
-) -> npt.NDArray[np.int64]:
+def likeliest_values(published: Records, of_row: Ints, n_classes: int, missing: Missing) -> Ints:
     """Per class, the most rows that one value of a sensitive column may have: its own, and those whose value is unknown."""
     likeliest = np.zeros(n_classes, np.int64)
     for column in published.of_role("sensitive"):
@@ -100,13 +98,7 @@ def likeliest_values(
     return likeliest
 
 
-def farthest_values(
-    published: Records,
-    of_row: npt.NDArray[np.int64],
-    sizes: npt.NDArray[np.int64],
-    missing: Missing,
-    distance: Distance,
-) -> npt.NDArray[np.float64]:
+def farthest_values(published: Records, of_row: Ints, sizes: Ints, missing: Missing, distance: Distance) -> Floats:
     """Per class, how far its values are from those of the table in the sensitive column that is farthest."""
     farthest = np.zeros(len(sizes))
     for column in published.of_role("sensitive"):
@@ -123,26 +115,24 @@ def farthest_values(
     return farthest
 
 
-def _equal(share: npt.NDArray[np.float64], table: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _equal(share: Floats, table: Floats) -> Floats:
     """All that does not stay where it is moves by 1. What is unknown never stays."""
-    moved: npt.NDArray[np.float64] = 1 - np.minimum(share, table).sum(axis=1)
+    moved: Floats = 1 - np.minimum(share, table).sum(axis=1)
     return moved
 
 
-def _ordered(
-    share: npt.NDArray[np.float64], table: npt.NDArray[np.float64], *, unknown: bool
-) -> npt.NDArray[np.float64]:
+def _ordered(share: Floats, table: Floats, *, unknown: bool) -> Floats:
     """Section 5.1: the work between neighbours, of all that is known on both sides; the rest moves by 1."""
     here, there = share.sum(axis=1), float(table.sum())
     known = np.where(here > 0, here, 1.0)[:, None]
     work = np.abs(np.cumsum(share / known - table / (there or 1.0), axis=1)[:, :-1]).sum(axis=1)
     work /= max(1, len(table) - 1)
     rest = np.maximum(1 - here, 1 - there) if unknown else np.abs(here - there)
-    far: npt.NDArray[np.float64] = np.minimum(here, there) * work + rest
+    far: Floats = np.minimum(here, there) * work + rest
     return far
 
 
-def _places(column: Column, way: str, missing: Missing) -> tuple[npt.NDArray[np.int64], int]:
+def _places(column: Column, way: str, missing: Missing) -> tuple[Ints, int]:
     """Per value of a column its place among those that occur, -1 for one that has none, and how many places there are.
 
     What reads the same is the same; where numbers are ordered, what is the same number as well.
@@ -161,9 +151,7 @@ def _places(column: Column, way: str, missing: Missing) -> tuple[npt.NDArray[np.
     return place, len(known)
 
 
-def _blocks(
-    of_row: npt.NDArray[np.int64], of_value: npt.NDArray[np.int64], n_classes: int, n_values: int
-) -> Iterator[tuple[int, npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
+def _blocks(of_row: Ints, of_value: Ints, n_classes: int, n_values: int) -> Iterator[tuple[int, Ints, Ints]]:
     """(first class, rows by class and value, rows by class without a place) for some classes at a time."""
     order = np.argsort(of_row, kind="stable")
     starts = np.searchsorted(of_row[order], np.arange(n_classes + 1))
@@ -249,11 +237,11 @@ class _Counted:
     """Sensitive columns as the kernel counts them, once for each thing that is asked of them."""
 
     columns: list[Column]
-    place: npt.NDArray[np.int64]
-    start: npt.NDArray[np.int64]
-    table: npt.NDArray[np.float64]
-    way: npt.NDArray[np.int64]
-    asks: npt.NDArray[np.int64]
+    place: Ints
+    start: Ints
+    table: Floats
+    way: Ints
+    asks: Ints
 
     @classmethod
     def of(cls, published: Records, values: Values) -> _Counted:
@@ -284,7 +272,7 @@ def with_crowds(
     published: Records,
     items: Baskets,
     m: int,
-    of_row: npt.NDArray[np.int64],
+    of_row: Ints,
     how: tuple[int, bool, int | None, Callable[[float], None] | None],
 ) -> Audit:
     """An audit, and whether every crowd keeps what is promised of sensitive columns; `how` is as for an audit."""
@@ -342,23 +330,10 @@ def with_crowds(
         group = tuple(column.values[int(column.codes[rows[0]])] for column in published.of_role("quasi"))
         known = tuple(items.vocabulary[i] for i in held.tolist())
         telling.append(Witness(known, int(support), tuple(np.sort(rows[fits] + 1).tolist()), reason, group))
-    by_size = dict(verdict.by_size)
-    for size, more in enumerate(bad.tolist()):
-        checked, before = by_size.get(size, (0, 0))
-        by_size[size] = (checked, before + more)
-    # Some of each kind: neither kind of breach hides the other.
-    first = verdict.witnesses[: max(witnesses - len(telling), witnesses // 2)]
     facts = {**verdict.facts, "telling_crowds": int(bad.sum())}
     if values.l > 1:
         facts["likeliest_sensitive"] = round(max((part[2] for part in parts), default=0.0), 6)
     if values.t is not None:
         facts["farthest_crowd"] = round(max((part[3] for part in parts), default=0.0), 6)
-    return replace(
-        verdict,
-        holds=verdict.holds and not bad.any(),
-        violations=verdict.violations + int(bad.sum()),
-        by_size=by_size,
-        complete=verdict.complete and not (yes_or_no and bad.any()),
-        witnesses=(*first, *telling[: witnesses - len(first)]),
-        facts=facts,
-    )
+    complete = verdict.complete and not (yes_or_no and bad.any())
+    return replace(with_breaches(verdict, bad.tolist(), telling, witnesses), complete=complete, facts=facts)

@@ -11,9 +11,9 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.errors import InputError, option
+from shoal.numbers import Bools
 
 UNKNOWN, VALUE = "unknown", "value"
 
@@ -22,7 +22,7 @@ Missing = str | Mapping[str, str]
 
 
 def checked_missing(missing: Any) -> Missing:
-    """The same as plain texts; raises if it is no reading."""
+    """The same as plain texts; raises if it is not a reading."""
     for column, reading in missing.items() if isinstance(missing, Mapping) else [("", missing)]:
         if reading in (UNKNOWN, VALUE):
             continue
@@ -54,7 +54,7 @@ def reading_of(missing: Missing, column: str) -> str:
     return missing.get(column, UNKNOWN) if isinstance(missing, Mapping) else missing
 
 
-def counted_values(values: Sequence[str], column: str, missing: Missing) -> npt.NDArray[np.bool_]:
+def counted_values(values: Sequence[str], column: str, missing: Missing) -> Bools:
     """Which values of a sensitive column count towards l: all but the missing ones, where these are unknown."""
     reading = reading_of(missing, column)
     return np.array([reading == VALUE or value.strip() != "" for value in values], np.bool_)

@@ -74,7 +74,7 @@ def columns_of(path: str, wanted: Sequence[str]) -> Iterator[list[list[str]]]:
 
 
 def header_of(path: str) -> tuple[list[str], str]:
-    """(the names in the first line of such a table, what parts its cells): tabs, as publishers write it, or commas, as databases do."""
+    """(the names in the first line of such a table, what separates its cells): tabs, as publishers write it, or commas, as databases do."""
     try:
         with pa.input_stream(os.fspath(path), buffer_size=_LONGEST) as file:
             start = file.read(_LONGEST)

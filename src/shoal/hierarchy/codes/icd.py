@@ -143,7 +143,7 @@ def _ordered(text: str, name: str) -> tuple[dict[str, str], frozenset[str], list
         found = _ORDER.match(line)
         if found is None:
             raise InputError(
-                f"{name}, line {number}: it is no line of an order file (number, code, 0 or 1, title); is it icd10cm_order_YEAR.txt?"
+                f"{name}, line {number}: it is not a line of an order file (number, code, 0 or 1, title); is it icd10cm_order_YEAR.txt?"
             )
         gaps += bool(expected) and int(found[1]) != expected + 1
         expected = int(found[1])

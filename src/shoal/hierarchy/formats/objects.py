@@ -49,7 +49,7 @@ def _nested(data: Any, place: str) -> Links:
         text = json.dumps(data)
     except (TypeError, ValueError, RecursionError):
         raise InputError(
-            f"{place}: it holds what is no label, dict or list of them; give {{parent: [child, child]}}"
+            f"{place}: it holds what is not a label, dict or list of them; give {{parent: [child, child]}}"
         ) from None
     return nested.parse(text, place)
 

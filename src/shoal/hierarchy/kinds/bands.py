@@ -109,7 +109,7 @@ def band_tree(names: Sequence[str], spec: str) -> Hierarchy:
 
 
 def category_tree(names: Sequence[str], source: str = "bands") -> Hierarchy:
-    """Bands that the data hold, joined with their neighbours; raises where values are no bands, or overlap."""
+    """Bands that the data hold, joined with their neighbours; raises where values are not bands, or overlap."""
     order = band_order(names)
     if order is None:
         raise InputError(

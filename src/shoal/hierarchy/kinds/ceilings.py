@@ -1,6 +1,6 @@
 """Limits: how coarse the values of a column may be published at the most.
 
-A limit parts the values of a column into blocks: the highest nodes of its tree that it allows, or, for numbers without a tree, stretches
+A limit cuts the values of a column into blocks: the highest nodes of its tree that it allows, or, for numbers without a tree, stretches
 of its width that begin at multiples of it. Rows of different blocks are never published alike, so an algorithm that sees one block at a
 time keeps every limit without knowing of it.
 """
@@ -13,13 +13,13 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.errors import InputError, option
 from shoal.hierarchy.kinds.bands import band_in
 from shoal.hierarchy.kinds.dates import LEVELS, level_of
 from shoal.hierarchy.kinds.durations import duration_in
 from shoal.hierarchy.tree import Hierarchy
+from shoal.numbers import Ints
 
 if TYPE_CHECKING:
     from shoal.records.records import Column
@@ -29,7 +29,7 @@ _OPEN = re.compile(r"<.+|.+\+", re.ASCII)
 _SPAN = re.compile(r"\[(.+?)(?:-| to )(.+)\)")
 
 
-def blocks_of_values(column: Column, tree: Hierarchy | None, limit: str) -> npt.NDArray[np.int64]:
+def blocks_of_values(column: Column, tree: Hierarchy | None, limit: str) -> Ints:
     """The block of each value of a column under a limit."""
     if tree is None and column.numbers is not None:
         width = float(_number(column.name, limit, "it holds numbers", "10"))

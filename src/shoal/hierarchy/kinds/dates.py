@@ -18,7 +18,7 @@ from shoal.errors import InputError
 from shoal.hierarchy.build import ROOT
 from shoal.hierarchy.tree import Hierarchy
 
-FIGURES = "some of its values are no dates in figures with year, month and day"
+FIGURES = "some of its values are not dates in figures with year, month and day"
 ENOUGH = 0.9
 """The share of values that must be dates."""
 
@@ -80,7 +80,7 @@ class UnclearDatesError(InputError):
 
 @dataclass(frozen=True)
 class Dates:
-    """What a column of dates is: how most of them are written, and the hour that each value lies in, None for what is no date."""
+    """What a column of dates is: how most of them are written, and the hour that each value lies in, None for what is not a date."""
 
     order: str
     days: tuple[datetime | None, ...]
@@ -184,7 +184,7 @@ def date_order(names: Sequence[str], sample: int | None = None) -> str | None:
 
 
 def date_tree(names: Sequence[str], parameter: str = "") -> Hierarchy:
-    """The tree over these values, with the levels that are named. What is no date hangs under the root."""
+    """The tree over these values, with the levels that are named. What is not a date hangs under the root."""
     order, levels = _asked(parameter)
     dates = read_dates(names, order)
     if not dates.timed:
@@ -231,12 +231,12 @@ def way_of(parameter: str) -> str | None:
 
 
 def level_of(label: str) -> str | None:
-    """The level that a label of a tree of dates is on; None for the root and for what is no date."""
+    """The level that a label of a tree of dates is on; None for the root and for what is not a date."""
     return next((name for name, level in LEVELS.items() if re.fullmatch(rf"{level.form}\**", label, re.ASCII)), None)
 
 
 def _moment(first: str, found: re.Match[str] | None, order: str) -> datetime | None:
-    """The hour that a value lies in; None if it is no date, or its year has two digits."""
+    """The hour that a value lies in; None if it is not a date, or its year has two digits."""
     if found is None or len(found["year"]) != 4:
         return None
     parts = found.groupdict()
@@ -254,7 +254,7 @@ def _moment(first: str, found: re.Match[str] | None, order: str) -> datetime | N
 
 
 def _free_label(label: str, known: set[str]) -> str:
-    """A label that is no value of the data."""
+    """A label that is not a value of the data."""
     while label in known:
         label += "*"
     return label

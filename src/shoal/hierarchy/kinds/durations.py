@@ -36,7 +36,7 @@ _ISO = re.compile(
 
 
 def duration_in(text: str) -> tuple[Fraction, bool] | None:
-    """(how long a text says, whether that is in months and not in seconds); None if it is no duration."""
+    """(how long a text says, whether that is in months and not in seconds); None if it is not a duration."""
     if clock := _CLOCK.fullmatch(text):
         hours, minutes, seconds = (Fraction(part or 0) for part in clock.groups())
         return hours * 3_600 + minutes * 60 + seconds, False
@@ -69,8 +69,8 @@ def duration_tree(names: Sequence[str], parameter: str = "") -> Hierarchy:
     known = read_durations(names)
     if known is None:
         raise InputError(
-            "some of its values are no durations, such as 90 min, 3 days, 2w, 1:30:00 or P3DT12H, or they count in months and in days; use "
-            "another hierarchy"
+            "some of its values are not durations, such as 90 min, 3 days, 2w, 1:30:00 or P3DT12H, or they count in months and in days; "
+            "use another hierarchy"
         )
     lengths, months = known
     steps = [step for step in _USUAL[months] if step <= max(lengths)]

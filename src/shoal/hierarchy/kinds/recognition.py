@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from shoal.records.values import Kind
 
 GLANCE = 50
-"""Values that are looked at first: most columns are told by them to hold nothing of the kind."""
+"""Values that are looked at first: they show that most columns hold nothing of the kind."""
 
 
 class Recognition(NamedTuple):

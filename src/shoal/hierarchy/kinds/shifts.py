@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.errors import InputError
 from shoal.hierarchy.kinds.dates import date_parts
-
-Ints = npt.NDArray[np.int64]
+from shoal.numbers import Ints
 
 
 def moved_dates(names: Sequence[str], of_row: Ints, days: Ints) -> tuple[Ints, list[str]]:

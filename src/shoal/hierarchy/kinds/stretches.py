@@ -13,12 +13,12 @@ from datetime import datetime
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.errors import InputError
 from shoal.hierarchy.kinds.bands import band_in, band_order
 from shoal.hierarchy.kinds.dates import read_dates, way_of
 from shoal.hierarchy.tree import Hierarchy
+from shoal.numbers import Ints
 
 WORD = "ranges"
 MARK = ".."
@@ -32,13 +32,13 @@ class Stretches:
     """The values of a tree in their order."""
 
     tree: Hierarchy
-    leaves: npt.NDArray[np.int64]
+    leaves: Ints
     """By place, the leaf that stands there; a missing value has no place."""
     joins: bool
     """Whether a range of values has a name of its own, as that of bands does."""
 
     @cached_property
-    def place(self) -> npt.NDArray[np.int64]:
+    def place(self) -> Ints:
         """Per leaf its place, -1 for a missing value."""
         place = np.full(self.tree.n_leaves, -1, np.int64)
         place[self.leaves] = np.arange(len(self.leaves))

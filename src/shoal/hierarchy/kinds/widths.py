@@ -11,16 +11,13 @@ from collections.abc import Sequence
 from datetime import datetime
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.hierarchy.kinds.bands import Band, band_in
 from shoal.hierarchy.kinds.dates import read_dates
 from shoal.hierarchy.kinds.durations import read_durations
 from shoal.hierarchy.kinds.recognition import recognise
 from shoal.hierarchy.tree import Hierarchy
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from shoal.numbers import Floats, Ints
 
 DIGITS = 9
 """Of a width: the difference of two decimals has no more."""

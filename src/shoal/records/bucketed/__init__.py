@@ -1,1 +1,1 @@
-"""The published forms of a release in buckets that are no single table."""
+"""The published forms of a release in buckets that are not a single table."""

@@ -184,7 +184,9 @@ def _dealing(table: Table, where: str) -> tuple[str, Dealing]:
     for batch in table.batches(columns):
         for bucket, value, count in zip(*(column.to_pylist() for column in batch.columns), strict=True):
             if not (count and count.isascii() and count.isdigit() and len(count) <= _DIGITS and int(count)):
-                raise InputError(f"{where}: a count is no whole number of at least 1; take the file as it was written")
+                raise InputError(
+                    f"{where}: a count is not a whole number of at least 1; take the file as it was written"
+                )
             held[bucket or ""].append((value or "", int(count)))
     if sum(map(len, held)) > part_limit():
         raise InputError(

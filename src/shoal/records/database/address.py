@@ -200,7 +200,7 @@ def _of_lake(rest: str, kind: str) -> Address:
 
 
 def without_password(text: Any) -> Any:
-    """The same address without a password or what may be a token; whatever is no address, as it is."""
+    """The same address without a password or what may be a token; whatever is not an address, as it is."""
     if is_remote(text):
         return without_token(text)
     if not is_address(text):

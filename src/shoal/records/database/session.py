@@ -72,10 +72,7 @@ _FAULTS = (
         r"file is not a database|unable to open|failed to open|not a valid DuckDB|Cannot launch in-memory",
         "it cannot be opened as a database; check the path",
     ),
-    (
-        r"disk I/O error|disk is full|No space left|53100",
-        "it cannot be written{undone}; make room on its disk",
-    ),
+    (r"disk I/O error|disk is full|No space left|53100", "it cannot be written{undone}; make room on its disk"),
 )
 
 

@@ -263,7 +263,7 @@ def _replaceable(session: Session, address: Address, force: bool, sources: Seque
     else:
         plain = bool(old.number)  # a view has no page of its own
     if not plain:
-        raise InputError(f"{address.name}: it is there already and is no ordinary table; write to another one")
+        raise InputError(f"{address.name}: it is there already and is not an ordinary table; write to another one")
     if not force:
         raise InputError(
             f"{address.name}: it is there already; pass {option('force')} to replace it, or name another table"

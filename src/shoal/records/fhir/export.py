@@ -81,7 +81,7 @@ class _Export:
         return own
 
     def join_people(self) -> None:
-        """Patients that others replace are no rows: whose they are has their codes. Links that only may mean one person are counted."""
+        """Patients that others replace are not rows: whose they are has their codes. Links that only may mean one person are counted."""
         after: dict[str, str] = {}
         for own, pointer, kind in self.links:
             base, other = _ends(pointer, "Patient")

@@ -13,12 +13,12 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
 from shoal.errors import InputError, option
+from shoal.numbers import Codes, Ints
 from shoal.records.assemble import Table
 from shoal.records.baskets import Baskets
 from shoal.records.formats.text import SetText, ValueText, bytes_of, csv_cell, text_blocks
@@ -179,9 +179,7 @@ def _parsed(feed: _Feed, source: str, delimiter: str, header: list[str], wanted:
                 invalid_row_handler=refuse,
             ),
             arrow_csv.ConvertOptions(
-                column_types=dict.fromkeys(header, pa.large_string()),
-                include_columns=wanted,
-                strings_can_be_null=False,
+                column_types=dict.fromkeys(header, pa.large_string()), include_columns=wanted, strings_can_be_null=False
             ),
         )
         yield from reader
@@ -252,7 +250,7 @@ def _set_cells(baskets: Baskets, separator: str, delimiter: str, end: str, alone
     separator_quotes = special.search(separator) is not None
     shown_by = row_that_must_show(separator, baskets, tokens)
 
-    def edge_codes(row: int, lengths: npt.NDArray[np.int64], items: npt.NDArray[np.int32]) -> tuple[Any, Any]:
+    def edge_codes(row: int, lengths: Ints, items: Codes) -> tuple[Any, Any]:
         ends = np.cumsum(lengths)
         before = np.concatenate(([0], np.cumsum(quotes[items])))
         dangling = np.arange(row, row + len(lengths)) == shown_by

@@ -38,7 +38,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Beside:
-    """What lies in a folder and is no part of its table."""
+    """What lies in a folder and is not part of its table."""
 
     strange: tuple[str, ...] = ()
     """Names that neither the table nor Spark's bookkeeping accounts for."""
@@ -65,7 +65,7 @@ def export_files(entries: Iterable[Entry], source: str) -> tuple[str, ...]:
         (one for one in entries if _NDJSON.fullmatch(one.name) and not _ignored(one.name)), key=lambda e: e.name
     )
     if strange := [one.name for one in found if one.kind != "file"]:
-        raise InputError(f"{source}: {strange[0]!r} in it is no plain file; put the file itself there")
+        raise InputError(f"{source}: {strange[0]!r} in it is not a plain file; put the file itself there")
     return tuple(one.name for one in found)
 
 
@@ -85,7 +85,7 @@ def data_files(entries: Iterable[Entry], source: str) -> tuple[str, ...]:
                 f"{source}: there is a folder in it, {entry.name!r}; give a folder that holds nothing but Parquet files"
             )
         if entry.kind != "file":
-            what = "a link" if entry.kind == "link" else "no plain file"
+            what = "a link" if entry.kind == "link" else "not a plain file"
             raise InputError(f"{source}: {entry.name!r} in it is {what}; put the file itself there")
     if not seen:
         raise InputError(f"{source}: it is a folder without Parquet files; name a file, or a folder that has some")

@@ -52,7 +52,7 @@ def object_table(data: Any, source: str, *, of_sets: bool = False) -> Table | No
             return _stream_table(pa.table({str(name): pa.array(values) for name, values in data.items()}), source)
         except (pa.ArrowException, TypeError, ValueError):
             raise InputError(
-                f"{source}: its values are no columns of one length and one type each; give lists, or a data frame"
+                f"{source}: its values are not columns of one length and one type each; give lists, or a data frame"
             ) from None
     if isinstance(data, pa.Array | pa.ChunkedArray):
         return _stream_table(pa.table({"items": data}), source)

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.errors import InputError, option
+from shoal.numbers import Bools
 from shoal.records.assemble import Table
 from shoal.records.roles import named_columns, no_column, texts_of
 from shoal.records.tokens import as_text
@@ -81,7 +81,7 @@ def _batches(table: Table, others: Sequence[str], chosen: Sequence[str], is_told
         yield pa.record_batch([*(batch[name] for name in others), sets], names=[*others, ITEMS])
 
 
-def _marked(cells: pa.Array, name: str, source: str, is_told: bool) -> npt.NDArray[np.bool_]:
+def _marked(cells: pa.Array, name: str, source: str, is_told: bool) -> Bools:
     """Which rows hold the item: those with true or 1. A missing value says no.
 
     Higher counts are for columns that were named: an age that nobody spoke of must not become an item of everybody.
@@ -105,5 +105,5 @@ def _marked(cells: pa.Array, name: str, source: str, is_told: bool) -> npt.NDArr
     )
 
 
-def _flags(cells: pa.Array) -> npt.NDArray[np.bool_]:
+def _flags(cells: pa.Array) -> Bools:
     return np.asarray(cells.fill_null(False).to_numpy(zero_copy_only=False), np.bool_)

@@ -15,15 +15,15 @@ from types import SimpleNamespace
 from typing import Any, BinaryIO
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from shoal.numbers import Codes, Ints
 from shoal.records.baskets import Baskets
 from shoal.records.records import Records
 from shoal.records.storage.publication import StagedFile
 
-_Lengths = npt.NDArray[np.int64]
-_Items = npt.NDArray[np.int32]
+_Lengths = Ints
+_Items = Codes
 EdgeCodes = Callable[[int, _Lengths, _Items], tuple[Any, Any]]
 """Which edges open and close the sets of a block, from the number of its first row, the lengths of its sets and their items."""
 
@@ -39,10 +39,10 @@ _NUMBER = re.compile(
 class ValueText:
     """A column of single values, each distinct one with what stands before and after it."""
 
-    codes: npt.NDArray[np.int32]
+    codes: Codes
     pieces: Sequence[str]
 
-    def put(self, text: npt.NDArray[np.int32], at: _Lengths, rows: slice, first: int) -> _Lengths:
+    def put(self, text: Codes, at: _Lengths, rows: slice, first: int) -> _Lengths:
         """Puts the piece of each row at its place; returns the places behind them. The pieces are numbered from `first`."""
         text[at] = self.codes[rows] + first
         return at + 1
@@ -68,7 +68,7 @@ class SetText:
         self._edge_codes = edge_codes
         self.pieces = [*inside, *last, *edges]
 
-    def put(self, text: npt.NDArray[np.int32], at: _Lengths, rows: slice, first: int) -> _Lengths:
+    def put(self, text: Codes, at: _Lengths, rows: slice, first: int) -> _Lengths:
         """As for single values."""
         offsets = self._baskets.offsets[rows.start : rows.stop + 1]
         items, lengths = self._baskets.items[offsets[0] : offsets[-1]], np.diff(offsets)

@@ -188,7 +188,7 @@ def _downloaded(
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as cause:
         raise InputError(
-            f"{folder} is no folder that {dataset.name} can be downloaded into ({cause.strerror})"
+            f"{folder} is not a folder that {dataset.name} can be downloaded into ({cause.strerror})"
         ) from cause
     try:
         _fetch(dataset.url, arriving, progress, timeout)

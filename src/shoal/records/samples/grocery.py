@@ -9,9 +9,8 @@ once, in one matrix.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from shoal.numbers import whole_number
+from shoal.numbers import Floats, Ints, whole_number
 from shoal.records.baskets import Baskets
 
 _STORE: dict[str, dict[str, tuple[float, str]]] = {
@@ -117,8 +116,8 @@ def grocery(transactions: int = 10_000, seed: int = 7) -> tuple[Baskets, list[tu
     whole_number("seed", seed, 0)
     paths = _paths()
     share, chance = _chances(paths)
-    sizes: list[npt.NDArray[np.int64]] = []
-    codes: list[npt.NDArray[np.int64]] = []
+    sizes: list[Ints] = []
+    codes: list[Ints] = []
     for number, first in enumerate(range(0, transactions, _BLOCK)):
         rng = np.random.default_rng((seed, number))
         occasion = rng.choice(len(share), size=_BLOCK, p=share)
@@ -140,7 +139,7 @@ def _paths() -> list[tuple[str, ...]]:
     ]
 
 
-def _chances(paths: list[tuple[str, ...]]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+def _chances(paths: list[tuple[str, ...]]) -> tuple[Floats, Floats]:
     """Shares of the occasions, and for each of them the chance of every product."""
     popularity: list[float] = []
     for categories in _STORE.values():

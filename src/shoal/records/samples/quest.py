@@ -16,10 +16,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.errors import InputError
-from shoal.numbers import is_finite, whole_number
+from shoal.numbers import Bools, Codes, Floats, Ints, is_finite, whole_number
 from shoal.records.baskets import Baskets
 
 _BLOCK = 1 << 18
@@ -53,7 +52,7 @@ def quest(
     rows_per_block = max(1, int(_BLOCK / length))
     offsets = np.zeros(transactions + 1, np.int64)
     seen = np.zeros(items, bool)
-    blocks: list[npt.NDArray[np.int32]] = []
+    blocks: list[Codes] = []
     for number, first in enumerate(range(0, transactions, rows_per_block), start=1):
         rng = np.random.default_rng((seed, number))
         sizes = np.minimum(1 + rng.poisson(length - 1, rows_per_block), items)
@@ -80,21 +79,19 @@ def quest(
 class _Patterns:
     """Pattern p holds `items[start[p]:start[p] + size[p]]`, in random order."""
 
-    start: npt.NDArray[np.int64]
-    size: npt.NDArray[np.int64]
-    items: npt.NDArray[np.int64]
-    corruption: npt.NDArray[np.float64]
+    start: Ints
+    size: Ints
+    items: Ints
+    corruption: Floats
     """The chance of losing one more item, by pattern."""
-    upto: npt.NDArray[np.float64]
+    upto: Floats
     """Cumulated weights, ending in 1."""
     mean_kept: float
     """Items that a drawn pattern brings on average, after corruption."""
     domain: int
     """Number of items that there are, in patterns or not."""
 
-    def draw(
-        self, rng: np.random.Generator, room: npt.NDArray[np.int64]
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def draw(self, rng: np.random.Generator, room: Ints) -> tuple[Ints, Ints]:
         """Corrupted patterns that fill `room[r]` places of each row r, likely: the row of every item, ascending, and the items."""
         times = np.ceil(room / self.mean_kept).astype(np.int64) + 1
         draws = int(times.sum())
@@ -142,10 +139,10 @@ def _patterns(
     return _Patterns(np.cumsum(size) - size, size, item, loss, upto, mean_kept, items)
 
 
-def _filled_rows(rng: np.random.Generator, pool: _Patterns, sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _filled_rows(rng: np.random.Generator, pool: _Patterns, sizes: Ints) -> Ints:
     """Rows with the given numbers of distinct items, as ascending keys `row * domain + item`."""
     held = np.empty(0, np.int64)
-    complete: list[npt.NDArray[np.int64]] = []
+    complete: list[Ints] = []
     missing = sizes.copy()
     for _ in range(_ROUNDS):
         short = np.flatnonzero(missing)
@@ -167,7 +164,7 @@ def _filled_rows(rng: np.random.Generator, pool: _Patterns, sizes: npt.NDArray[n
     return keys
 
 
-def _first_seen(held: npt.NDArray[np.int64], keys: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+def _first_seen(held: Ints, keys: Ints) -> Bools:
     """Which of `keys` are neither held nor came up before (key and place fit a word: 18 + 20 and 21 bits at most)."""
     bits = int(len(held) + len(keys)).bit_length()
     word = (np.concatenate((held, keys)) << bits) | np.arange(len(held) + len(keys))

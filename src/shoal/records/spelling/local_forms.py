@@ -16,7 +16,7 @@ from shoal.errors import VALUES, InputError, option
 from shoal.records.records import Records
 
 NUMBERS = {"comma": ",", "point": "."}
-"""What parts the decimals, by what their owner says."""
+"""What separates the decimals, by what their owner says."""
 DATES = {"dmy": (3, 2, 1), "mdy": (3, 1, 2), "ymd": (1, 2, 3)}
 """Which of the three figures of a date are the year, the month and the day."""
 _THOUSANDS = (".", ",", " ", "\u00a0", "\u202f", "'", "\u2019")

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shoal.numbers import Codes, Ints
 from shoal.records.baskets import Baskets
 from shoal.records.records import Records
 
@@ -38,17 +39,12 @@ def row_digest(rows: Baskets | Records) -> str:
     coded = [column for column in rows.columns if column.role != "keep"]
     kept = [column for column in rows.columns if column.role == "keep"]
     columns = [[column.name, column.role, *column.values] for column in coded]
-    names = [
-        *(column.name for column in kept),
-        rows.items_name,
-        rows.sensitive_name,
-        *sorted(rows.sensitive_items),
-    ]
+    names = [*(column.name for column in kept), rows.items_name, rows.sensitive_name, *sorted(rows.sensitive_items)]
     vocabulary = () if rows.items is None else rows.items.vocabulary
     return _digest(len(rows), [columns, names, *vocabulary], _packed(_hashes_of(rows), len(rows)))
 
 
-def set_hashes(offsets: npt.NDArray[np.int64], ids: npt.NDArray[np.int32]) -> Iterable[bytes]:
+def set_hashes(offsets: Ints, ids: Codes) -> Iterable[bytes]:
     """The hash of each set of ids."""
     little, empty = np.ascontiguousarray(ids, "<i4").data.cast("B"), hashlib.sha256()
     for start, stop in pairwise((4 * offsets).tolist()):

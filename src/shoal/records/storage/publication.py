@@ -13,6 +13,7 @@ import io
 import os
 import signal
 import stat
+import tempfile
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator
 from types import FrameType
@@ -31,7 +32,10 @@ if TYPE_CHECKING:
 
 _CHANGED = "{name}: it was changed while the release was made; look at it, and try again"
 
-__all__ = ["Publication", "StagedFile", "Target", "check_apart", "check_targets", "display_name", "writing_errors"]
+__all__ = [
+    "Publication", "StagedFile", "Target", "check_apart", "check_targets", "display_name", "passing_folder",
+    "writing_errors",
+]  # fmt: skip
 
 
 def display_name(target: Target) -> str:
@@ -43,6 +47,16 @@ def display_name(target: Target) -> str:
         return display_remote(text)
     text = without_passwords(text)
     return "standard output" if text == "-" else os.path.basename(text) or repr(text)
+
+
+def passing_folder() -> str:
+    """A folder for data that are checked before they leave this machine."""
+    try:
+        return tempfile.mkdtemp(prefix="shoal-")
+    except OSError as error:
+        raise InputError(
+            f"there is no temporary folder to check the data in ({error.strerror}); name one in TMPDIR"
+        ) from None
 
 
 @contextlib.contextmanager
@@ -67,11 +81,7 @@ def writing_errors(target: Target) -> Iterator[None]:
 
 
 def check_targets(
-    targets: Iterable[Target],
-    *,
-    force: bool = False,
-    database: str | None = None,
-    revised: Collection[Target] = (),
+    targets: Iterable[Target], *, force: bool = False, database: str | None = None, revised: Collection[Target] = ()
 ) -> None:
     """Raises if a file could not be published: said before the work, not after it. `database` is where its table goes, if it has one;
     `revised` are those that are written anew each time."""

@@ -11,11 +11,11 @@ import os
 from collections.abc import Iterable
 
 import numpy as np
-import numpy.typing as npt
 
+from shoal.numbers import Codes, Ints
 from shoal.records.storage.scratch import Scratch
 
-Rows = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]
+Rows = tuple[Ints, Codes]
 """Where each row ends, and what the rows hold."""
 
 _MOST = 256
@@ -58,7 +58,7 @@ def shuffle_rows(rows: Rows, blocks: Iterable[tuple[int, int]], scratch: Scratch
     return all_offsets, all_items
 
 
-def _take(rows: Rows, which: npt.NDArray[np.int64]) -> Rows:
+def _take(rows: Rows, which: Ints) -> Rows:
     """The given rows, in memory."""
     offsets, items = rows
     lengths = np.diff(offsets)[which]

@@ -18,13 +18,12 @@ import os
 import re
 import secrets
 import shutil
-import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from shoal.errors import InputError, Message, option
-from shoal.records.storage.publication import StagedFile
+from shoal.records.storage.publication import StagedFile, passing_folder
 from shoal.records.stores.remote import Remote, remote_of
 from shoal.records.stores.store import opened_store, store_faults
 
@@ -72,12 +71,7 @@ class Upload:
             staging, backup = (remote.beside(f".shoal-{id}.{remote.name}.{end}") for end in ("part", "before"))
             with store_faults(remote, _UNDONE):
                 self._objects[target] = _Object(remote, store, staging, backup, _standing(store, remote))
-        try:
-            folder = tempfile.mkdtemp(prefix="shoal-")
-        except OSError as error:
-            raise InputError(
-                f"there is no temporary folder to check the data in ({error.strerror}); name one in TMPDIR"
-            ) from None
+        folder = passing_folder()
         self._stack.callback(shutil.rmtree, folder, ignore_errors=True)
         for number, found in enumerate(self._objects.values()):
             path = os.path.join(folder, str(number))

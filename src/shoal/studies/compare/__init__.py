@@ -13,18 +13,6 @@ from shoal.studies.compare.grid import Comparison, comparison_of, comparison_sch
 from shoal.studies.study import Tally
 
 __all__ = [
-    "Cell",
-    "Comparison",
-    "Outcome",
-    "Results",
-    "Row",
-    "Tally",
-    "compare",
-    "comparison_of",
-    "comparison_schema",
-    "csv_text",
-    "frame_of",
-    "read_comparison",
-    "rows_of",
-    "write_files",
-]
+    "Cell", "Comparison", "Outcome", "Results", "Row", "Tally", "compare", "comparison_of", "comparison_schema",
+    "csv_text", "frame_of", "read_comparison", "rows_of", "write_files",
+]  # fmt: skip

@@ -46,7 +46,7 @@ class Cell:
     settings: Mapping[str, Any]
     """Its algorithm, the parameters of its promise, hierarchies and options, each as a number or a short text."""
     refused: str | None
-    """Why it is no plan, if it is none."""
+    """Why it is not a plan, if it is none."""
     identity: str
     """Equal for equal cells."""
 

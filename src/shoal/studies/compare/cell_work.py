@@ -23,18 +23,8 @@ from shoal.release import anonymize
 _ROWS = 36
 _CODES = ("a", "b", "c", "d", "e", "f")
 _OF_THE_DATA = (
-    "limits",
-    "missing_quasi",
-    "shift",
-    "weights",
-    "item_weights",
-    "fuzzy",
-    "knowledge",
-    "unknown",
-    "seed",
-    "threads",
-    "segments",
-    "memory_limit",
+    *("limits", "missing_quasi", "shift", "weights", "item_weights", "fuzzy"),
+    *("knowledge", "unknown", "seed", "threads", "segments", "memory_limit"),
 )
 """Options that name columns or items, or whose value makes no difference to the warm-up."""
 

@@ -23,18 +23,8 @@ MOST_COMBINATIONS = 300
 
 UNSET = "unset"
 PERCENT = {
-    "info",
-    "info_columns",
-    "info_items",
-    "ncp",
-    "il",
-    "ul",
-    "items_ncp",
-    "generalized",
-    "deleted",
-    "added",
-    "removed",
-    "ambiguity",
+    *("info", "info_columns", "info_items", "ncp", "il", "ul", "items_ncp"),
+    *("generalized", "deleted", "added", "removed", "ambiguity"),
 }
 UNITS = {"seconds": "seconds", "peak_mb": "peak memory (MB)"}
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 from shoal.drawing.charts import Point, front_of
 from shoal.errors import Message, option
 from shoal.records.formats.text import csv_cell, guard
+from shoal.showing import fields_of
 from shoal.studies.compare.cell import DONE, WORDS
 from shoal.studies.compare.comparison import Results
 from shoal.studies.compare.field import by_rank
@@ -239,12 +240,7 @@ def document_of(results: Results, rows: Sequence[Row]) -> dict[str, Any]:
         "folder": results.folder,
         "axes": list(comparison.axes),
         "cells": len(results.tasks),
-        "done": results.done,
-        "failed": results.failed,
-        "missing": results.missing,
-        "kept": results.kept,
-        "interrupted": results.interrupted,
-        "jobs": results.jobs,
+        **fields_of(results, "done", "failed", "missing", "kept", "interrupted", "jobs"),
         "notes": list(notes_of(results, rows)),
         "rows": [dict(row) for row in rows],
     }

@@ -120,15 +120,8 @@ _LABELS = {
 }
 """What axes say, where it is not the name of the column."""
 _SHARES = (
-    "ncp",
-    "items_ncp",
-    "above_optimum",
-    "loss",
-    "n1",
-    "confidence_error",
-    "false_positive",
-    "false_negative",
-    "query_error",
+    *("ncp", "items_ncp", "above_optimum", "loss", "n1", "confidence_error"),
+    *("false_positive", "false_negative", "query_error"),
 )
 """Columns that are shown in percent."""
 

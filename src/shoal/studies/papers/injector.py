@@ -270,11 +270,7 @@ def figures(mode: Mode) -> list[Figure]:
             "Time",
             f"Mining rules and making buckets; {both}.",
             (same_time, rules_are_larger),
-            (
-                *shared,
-                _MACHINE,
-                "About the same is taken as within a factor of 3.",
-            ),
+            (*shared, _MACHINE, "About the same is taken as within a factor of 3."),
             sweep,
             (
                 *_panels("seconds", "seconds for buckets"),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from shoal.numbers import Floats
 from shoal.records.records import Column, Records
 from shoal.records.samples.quest import quest
 
@@ -44,7 +44,7 @@ def patients(n: int, seed: int) -> Records:
     return Records(tuple(columns), quest(n, length=3.7, items=915, seed=seed))
 
 
-def _falling(size: int) -> npt.NDArray[np.float64]:
+def _falling(size: int) -> Floats:
     """Shares that fall slowly, as those of classes and jobs do."""
-    share: npt.NDArray[np.float64] = 1 / (np.arange(size) + 4.0)
+    share: Floats = 1 / (np.arange(size) + 4.0)
     return share / float(share.sum())

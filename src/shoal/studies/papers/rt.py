@@ -16,8 +16,8 @@ import shoal
 from shoal.algorithms import algorithm
 from shoal.algorithms.recoding import Options
 from shoal.algorithms.rt.cluster_recoding import RTOptions
-from shoal.algorithms.rt.merges import initial_clusters
-from shoal.algorithms.rt.merging import ItemOrder, nearest_candidate
+from shoal.algorithms.rt.merges import initial_clusters, merge_next
+from shoal.algorithms.rt.merging import ItemOrder
 from shoal.algorithms.rt.task import task_of
 from shoal.algorithms.rt.transaction import generalize
 from shoal.guarantees.table import TableAnonymity
@@ -142,14 +142,7 @@ def follow_merges(data: str, rows: int | None, k: int, ways: list[str]) -> list[
         costs = {c: generalize(task, merging.rows(c)).ul for c in range(len(merging.alive)) if merging.alive[c]}
         path = [sum(costs.values()) / len(records)]
         while len(costs) > 1:
-            c = merging.seed()
-            if order is None:
-                other = merging.join_nearest(c)
-            else:
-                joint = merging.beside(c)
-                other, apart = nearest_candidate(way, order, c, joint, np.isfinite(joint))
-                merging.merge(c, other, float(joint[other]))
-                order.merge(c, other, apart)
+            c, other = merge_next(way, merging, order)
             costs.pop(other)
             costs[c] = generalize(task, merging.rows(c)).ul
             path.append(sum(costs.values()) / len(records))
@@ -284,6 +277,12 @@ RUM = (
     rt_between,
 )
 """What the paper states of all merges within a bound on the columns' loss."""
+TUM = (
+    tum_favours_columns,
+    useful_for_both,
+    Claim("The loss of items stays low: UL is within delta.", within_delta("ul", "UL")),
+)
+"""The same of merges within a bound on the items' loss."""
 RT_SLOWEST = Claim("RM_RT is the slowest.", extreme("rmerge-rt", "seconds", "RM_RT is the slowest", largest=True))
 T_FASTEST = Claim(
     "RM_T is the fastest of the three.", extreme("rmerge-t", "seconds", "RM_T is the fastest", largest=False)
@@ -417,18 +416,8 @@ def figures(mode: Mode) -> list[Figure]:
             "4h",
             "Query errors within a bound on the items' loss",
             "delta, the bound on UL, as a share of the UL before any merge; k = 25, m = 2.",
-            (
-                tum_favours_columns,
-                useful_for_both,
-                Claim("The loss of items stays low: UL is within delta.", within_delta("ul", "UL")),
-            ),
-            (
-                _PATIENTS,
-                _TREES,
-                _QUERIES,
-                _SHARES,
-                *quick,
-            ),
+            TUM,
+            (_PATIENTS, _TREES, _QUERIES, _SHARES, *quick),
             tum,
             _errors_by("share"),
         ),
@@ -437,13 +426,7 @@ def figures(mode: Mode) -> list[Figure]:
             "Query errors with (k,l^m)-diversity",
             f"delta from {deltas[0]} to {deltas[-1]}; k = 25, l = {L}, m = 2.",
             RUM,
-            (
-                _PATIENTS,
-                _TREES,
-                _QUERIES,
-                _SENSITIVE,
-                *quick,
-            ),
+            (_PATIENTS, _TREES, _QUERIES, _SENSITIVE, *quick),
             diverse,
             _errors_by("delta"),
         ),
@@ -451,11 +434,7 @@ def figures(mode: Mode) -> list[Figure]:
             "5d",
             "Query errors with (k,l^m)-diversity, within a bound on the items' loss",
             f"delta, the bound on UL, as a share of the UL before any merge; k = 25, l = {L}, m = 2.",
-            (
-                tum_favours_columns,
-                useful_for_both,
-                Claim("The loss of items stays low: UL is within delta.", within_delta("ul", "UL")),
-            ),
+            TUM,
             (_PATIENTS, _TREES, _QUERIES, _SENSITIVE, _SHARES, *quick),
             tuple(_cell(mode, PATIENTS, TMERGES, share=share, l=L) for share in shares),
             _errors_by("share"),

@@ -81,10 +81,7 @@ SOURCES: dict[str, Source] = {
     "t10i4d100k": Source("T10I4D100K", "t10i4d100k", stand_in="our own Quest generator with the same parameters"),
     "complete-journey": Source(
         "Complete Journey",
-        files=(
-            "completejourney/completejourney_baskets.dat.gz",
-            "completejourney/completejourney_hierarchy.csv.gz",
-        ),
+        files=("completejourney/completejourney_baskets.dat.gz", "completejourney/completejourney_hierarchy.csv.gz"),
     ),
     "diabetes-130": Source(
         "Diabetes-130", files=("diabetes130/diabetes130.dat.gz", "diabetes130/diabetes130_items.csv")

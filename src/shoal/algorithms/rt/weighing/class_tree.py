@@ -12,15 +12,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.loss.relational import Space
+from shoal.numbers import Floats, Ints
 
 TRIED = 8
 """Places of each column that a cut is tried at."""
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,15 +8,13 @@ published as something new, from the table: as if all rows under a node, or in a
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.loss.relational import Space
+from shoal.numbers import Codes, Floats, Ints
 from shoal.price.information import entropy_bits
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Boxes = npt.NDArray[np.int32]
-Classes = npt.NDArray[np.int32]
+Boxes = Codes
+Classes = Codes
 
 
 class ColumnPrice:

@@ -11,10 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from shoal.numbers import Floats, Ints
 from shoal.records.baskets import Baskets
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 STEPS = 2
 """Steps of the curve for each doubling of the rows."""

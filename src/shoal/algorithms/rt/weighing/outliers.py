@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.algorithms.recoding import Options
 from shoal.algorithms.rt.blocks import Algorithm, Rows, limited_blocks, within_limits
@@ -20,6 +19,7 @@ from shoal.algorithms.rt.task import Hierarchies
 from shoal.errors import Unreachable
 from shoal.kernels.tables.boxes import boxes_around
 from shoal.loss.relational import Space, space
+from shoal.numbers import Codes, Floats
 from shoal.price.information import Fates, entropy_bits
 from shoal.records.records import Records
 
@@ -60,9 +60,7 @@ def without_outliers(
     return (fewer, finer) if _loss(finer, rt) < _loss(made, rt) else (stay, made)
 
 
-def _rows_that_stay(
-    space: Space, of_row: npt.NDArray[np.int32], w: float, lost_items: npt.NDArray[np.float64], room: int
-) -> Rows:
+def _rows_that_stay(space: Space, of_row: Codes, w: float, lost_items: Floats, room: int) -> Rows:
     """All but `room` rows, by the choice after which the same classes lose least.
 
     The farthest rows leave, those whose items lost most, both together, or those of the farthest classes, there those first that are near
@@ -107,7 +105,7 @@ def _loss(made: ClusterRecoding, rt: RTOptions) -> float:
     return rt.balance * made.ncp + (1 - rt.balance) * items
 
 
-def _lost_by_rows(tokens: ItemTokens) -> npt.NDArray[np.float64]:
+def _lost_by_rows(tokens: ItemTokens) -> Floats:
     """Per row, what its occurrences lost on average, where 1 is as much as an occurrence says; 0 for a row without items."""
     items, token = tokens.items, tokens.token.astype(np.int64)
     bits = entropy_bits(items.supports()) / max(1, items.occurrences)
@@ -120,7 +118,7 @@ def _lost_by_rows(tokens: ItemTokens) -> npt.NDArray[np.float64]:
     return np.asarray(total / np.maximum(items.lengths, 1), np.float64)
 
 
-def remoteness(space: Space, of_row: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
+def remoteness(space: Space, of_row: Codes) -> Floats:
     """Per row, what it costs on average to publish it alike with one row of its class: of those that come next in it, round about."""
     order = np.argsort(of_row, kind="stable")
     classes = of_row[order]

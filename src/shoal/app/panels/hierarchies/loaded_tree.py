@@ -10,12 +10,12 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.app.project.wording import as_sentence
 from shoal.hierarchy.survey import Fit
+from shoal.numbers import Ints
 
-Counts = npt.NDArray[np.int64]
+Counts = Ints
 
 
 class Loaded(Fit):

@@ -103,9 +103,7 @@ _ROUND = Form(
 _TOP = Form("top", "Built: top coding", "All numbers from this one on are published alike.", "From", "90")
 _BOTTOM = Form("bottom", "Built: bottom coding", "All numbers up to this one are published alike.", "Up to", "18")
 _ORDERED = Form(
-    "bands",
-    "Built: bands that stand in the data",
-    "Bands such as 50-59, <18 or 65+ join with their neighbours.",
+    "bands", "Built: bands that stand in the data", "Bands such as 50-59, <18 or 65+ join with their neighbours."
 )
 _DATE_RANGES = Form(
     "dates:ranges",
@@ -117,11 +115,7 @@ _BAND_RANGES = Form(
     "Built: bands in ranges that fit",
     "A class is published from its first to its last band: [50-60) and [60-70) become [50-70), wherever they stand.",
 )
-_DURATIONS = Form(
-    "durations",
-    "Built: durations",
-    "90 min, 3 days or P2W go into hours, days, weeks and more.",
-)
+_DURATIONS = Form("durations", "Built: durations", "90 min, 3 days or P2W go into hours, days, weeks and more.")
 _VALUES = Form("flat", "The value or nothing", "As without steps, also where something else is recognised.")
 DATES = Form(
     "dates",

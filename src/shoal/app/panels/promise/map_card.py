@@ -112,6 +112,15 @@ def known_spot(
     return Spot(at, why=why) if found is None else spot_of_estimate(at, found)
 
 
+def still_to_try(spots: Sequence[Spot], kept: Sequence[Mapping[str, Any] | None]) -> list[tuple[str, int]]:
+    """(how far, which point), in the order in which they are tried; `kept` are the estimates that there are."""
+    open_ones = [i for i, spot in enumerate(spots) if spot.how != "run" and not spot.why]
+    unsure = [
+        i for i in open_ones if (had := kept[i]) is not None and not had.get("final") and spots[i].how == "unknown"
+    ]
+    return [*(("first", i) for i in open_ones if kept[i] is None), *(("all", i) for i in unsure)]
+
+
 class MapCard:
     """The map of the plan as it stands: made once for a grid, then told what to say, so that the focus stays where it is."""
 
@@ -145,7 +154,7 @@ class MapCard:
             for (at, there), key, found in zip(self.points, self.keys, kept, strict=True)
         ]
         self.spots = narrow(spots)
-        self.waiting = self._still_to_try(kept)
+        self.waiting = still_to_try(self.spots, kept)
 
     @property
     def comes_first(self) -> bool:
@@ -178,17 +187,6 @@ class MapCard:
         if self.waiting:
             look, place = self.waiting[0]
             self.view.jobs.warm.fill(self.view.project, self.keys[place], self.points[place][1], look)
-
-    def _still_to_try(self, found: Sequence[Mapping[str, Any] | None]) -> list[tuple[str, int]]:
-        """(how far, which point), in the order in which they are tried."""
-        open_ones = [i for i, spot in enumerate(self.spots) if spot.how != "run" and not spot.why]
-        first = [("first", i) for i in open_ones if found[i] is None]
-        more = [
-            ("all", i)
-            for i in open_ones
-            if (had := found[i]) is not None and not had.get("final") and self.spots[i].how == "unknown"
-        ]
-        return first + more
 
     # What is shown.
 

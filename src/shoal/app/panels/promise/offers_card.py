@@ -17,7 +17,7 @@ from nicegui import ui
 
 from shoal.app.panels.hierarchies.column_tree import spec_words
 from shoal.app.panels.promise import estimates
-from shoal.app.panels.promise.map_card import known_spot, range_words, runs_of, share_words
+from shoal.app.panels.promise.map_card import known_spot, range_words, runs_of, share_words, still_to_try
 from shoal.app.project import promises
 from shoal.app.project.knobs import KNOBS
 from shoal.app.server.shell import View
@@ -178,14 +178,7 @@ class OffersCard:
         found = zip(self.offers, self.keys, kept, strict=True)
         spots = [known_spot(self.view, {"algorithm": ""}, offer.document, key, one, runs) for offer, key, one in found]
         self.spots = [narrow([spot])[0] for spot in spots]
-        self.waiting = []
-        if self.now is not None:
-            tried = [i for i, spot in enumerate(self.spots) if spot.how != "run" and not spot.why]
-            self.waiting = [("first", i) for i in tried if kept[i] is None] + [
-                ("all", i)
-                for i in tried
-                if (had := kept[i]) is not None and not had.get("final") and self.spots[i].how == "unknown"
-            ]
+        self.waiting = [] if self.now is None else still_to_try(self.spots, kept)
         self._show()
 
     @property

@@ -14,7 +14,16 @@ from shoal.app.panels import Panel, needs_data
 from shoal.app.panels.promise.estimating import OFTEN, Estimating
 from shoal.app.panels.promise.map_card import MapCard, put
 from shoal.app.panels.promise.offers_card import OffersCard, put_document
-from shoal.app.panels.promise.promise_words import ALGORITHM_WORDS, DISTANCES, L_KINDS, MODELS, PRICES, Model
+from shoal.app.panels.promise.promise_words import (
+    ALGORITHM_WORDS,
+    DISTANCES,
+    L_KINDS,
+    MISSING,
+    MODELS,
+    PRICES,
+    UNLESS_KNOWN,
+    Model,
+)
 from shoal.app.project import promises
 from shoal.app.project.knobs import KNOBS
 from shoal.app.project.project import Project
@@ -149,37 +158,23 @@ class Desk:
         if promises.takes_t(document) and promises.value_of(document, "t") < 1:
             self._word("distance", "How far are two values from each other?", "For t.", DISTANCES)
         if promises.counts_missing(document):
-            self._missing(document)
+            self._word("missing", "What is a missing sensitive value?", UNLESS_KNOWN, MISSING, usual="unknown")
         self._algorithm(kind, document)
         if promises.takes_sensitive_items(document):
             self._sensitive(document)
 
-    def _word(self, name: str, title: str, why: str, words: dict[str, str]) -> None:
-        now = (self.project.draft.get("guarantee") or {}).get(name) or ""
+    def _word(self, name: str, title: str, why: str, words: dict[str, str], *, usual: str = "") -> None:
+        now = (self.project.draft.get("guarantee") or {}).get(name) or usual
         if not isinstance(now, str):  # a plan from elsewhere, that says it by column
             words, now = words | {"by column": "As the plan says, column by column"}, "by column"
 
         def choose(event: Any) -> None:
             if event.value != "by column":
-                self.change(lambda document: promises.set_word(document, name, event.value))
+                word = "" if event.value == usual else event.value
+                self.change(lambda document: promises.set_word(document, name, word))
 
         with parts.card(title, why):
             parts.select(words, now, title, choose)
-
-    def _missing(self, document: dict[str, Any]) -> None:
-        why = "A cell without a sensitive value. Unless you know that nothing was to be said there, take it for unknown: that is safe."
-        readings = {"unknown": "Unknown: it may be any value, and counts for none", "value": "A value of its own"}
-        now = promises.missing_of(document)
-        if not isinstance(now, str):  # a plan from elsewhere, that says it by column
-            now = "by column"
-            readings["by column"] = "As the plan says, column by column"
-
-        def choose(event: Any) -> None:
-            if event.value in ("unknown", "value"):
-                self.change(lambda document: promises.read_missing(document, event.value))
-
-        with parts.card("What is a missing sensitive value?", why):
-            parts.select(readings, now, "A missing sensitive value", choose)
 
     def _algorithm(self, kind: str, document: dict[str, Any]) -> None:
         words = ALGORITHM_WORDS[kind]

@@ -154,7 +154,7 @@ ALGORITHM_WORDS: dict[str, dict[str, str]] = {
         "pcta": "Clusters of items, merged by the least loss until every constraint holds; of 2011.",
     },
     "chunks": {
-        "disassociation": "Clusters of similar records, their items in chunks, and what is rare in several clusters counted in all.",
+        "disassociation": "Clusters of similar records, their items in chunks, and what is rare in several clusters counted in all."
     },
 }
 """Per kind and algorithm, one line."""
@@ -178,3 +178,5 @@ DISTANCES = {
     "ordered": "As far as their ranks: numbers by size, others by name",
 }
 """How far two values of a sensitive column are from each other, for t."""
+MISSING = {"unknown": "Unknown: it may be any value, and counts for none", "value": "A value of its own"}
+UNLESS_KNOWN = "A cell without a sensitive value. Unless you know that nothing was to be said there, take it for unknown: that is safe."

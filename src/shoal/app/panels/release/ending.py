@@ -1,7 +1,7 @@
 """The end of the way: a key, a signature under the limits that were read, and one file with all that is handed over.
 
-A passphrase opens a key in the server's memory and is kept nowhere: signing is no job, for a job is a folder. Keys that are made here lie
-among the app's own files, locked, with the public one beside each; they stay when projects go.
+A passphrase opens a key in the server's memory and is kept nowhere: signing is not a job, which would be a folder. Keys that are made here
+lie among the app's own files, locked, with the public one beside each; they stay when projects go.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ def stem_of(name: str) -> str:
 def wanted_name(given: str, form: str) -> str:
     """The file's name for what the user typed and the format chosen. Raises `InputError` if it cannot be one."""
     if form not in FORMATS:
-        raise InputError(f"{form!r} is no format for a release; take one of {', '.join(FORMATS)}")
+        raise InputError(f"{form!r} is not a format for a release; take one of {', '.join(FORMATS)}")
     if not given.strip():
         raise InputError("The release has no name; type one")
     name = f"{safe_name(stem_of(given.strip()))}.{form}"

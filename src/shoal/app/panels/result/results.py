@@ -26,7 +26,7 @@ from shoal.app.project.promises import algorithm_of
 from shoal.app.project.wording import COUNTED, WORTH
 from shoal.app.widgets.pictures import Bars, Group, Lines, Picture
 from shoal.drawing.charts import Series
-from shoal.errors import InputError
+from shoal.errors import InputError, number_of
 from shoal.loss.worth import fate_words, width_words
 
 ROLE_WORDS = {
@@ -282,14 +282,12 @@ def risk_chart(result: Mapping[str, Any]) -> Picture | None:
             return Lines(title, "known", "share of rows", series, percent=True, steps=named)
         return Lines(title, "items known", "share of rows", series, percent=True)
     groups = [
-        Group(name, [risk["prosecutor"][side]["share_over"]], [_rows(risk["prosecutor"][side]["over"])], side)
+        Group(
+            name, [risk["prosecutor"][side]["share_over"]], [number_of(risk["prosecutor"][side]["over"], "row")], side
+        )
         for side, name in SIDES.items()
     ]
     return Bars(title, [f"among fewer than {k}"], groups)
-
-
-def _rows(count: int) -> str:
-    return "1 row" if count == 1 else f"{count:,} rows"
 
 
 def class_chart(result: Mapping[str, Any]) -> Bars:
@@ -306,7 +304,7 @@ def class_chart(result: Mapping[str, Any]) -> Bars:
         Group(
             name,
             [(both[side] or _NONE)["rows"] / total[side] for both in shown],
-            [_rows((both[side] or _NONE)["rows"]) for both in shown],
+            [number_of((both[side] or _NONE)["rows"], "row") for both in shown],
             side,
         )
         for side, name in SIDES.items()

@@ -20,6 +20,7 @@ from shoal.algorithms.recoding import LocalRecoding, Recoding
 from shoal.algorithms.rt.cluster_recoding import ClusterRecoding
 from shoal.attacks.prosecutor import crowds
 from shoal.hierarchy.tree import Hierarchy
+from shoal.numbers import Floats, Ints
 from shoal.price.ncp import leaf_occurrences
 from shoal.records.baskets import Baskets
 from shoal.records.records import Records
@@ -28,9 +29,6 @@ from shoal.release import Release
 FOLDER = ".tables"
 ABOVE, PUBLISHED, BELOW, DROPPED = range(4)
 """Where a node of the tree stands: parts of it are published, it is, a node above it is, or nothing of it is."""
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 def write_tables(folder: Path, release: Release, original: Baskets | Records) -> list[str]:
