@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "shoal"
-MOST_FILES, MOST_PARAMETERS, MOST_LINES = 12, 8, 96_620
+MOST_FILES, MOST_PARAMETERS, MOST_LINES = 12, 8, 97_000
 
 MODELS_AND_PAPERS = {
     *("km", "k", "rt", "lm", "transactions", "tables", "buckets", "chunks", "diversity", "pta", "injector"),

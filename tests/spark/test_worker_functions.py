@@ -31,7 +31,8 @@ from shoal.spark.data import spark_session as session_module
 from shoal.spark.data.packing import together
 from shoal.spark.data.shuffling import places_of
 from shoal.spark.data.spark_session import HERE, master_of
-from shoal.spark.search import km, paths, projection, whole_sets
+from shoal.spark.search import km
+from shoal.spark.search.sets import paths, projection, whole_sets
 from shoal.spark.search.sets.spark_problem import SparkProblem
 from spark.pretend import add_up, pretended
 from strategies import baskets_of, worlds

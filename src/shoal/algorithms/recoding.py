@@ -8,7 +8,7 @@ recodings of their own; all of them are an `Outcome`.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol
@@ -215,12 +215,7 @@ class LocalRecoding(Outcome):
 
     def deleted_shares(self, baskets: Baskets) -> dict[str, float]:
         """Per item that is published as itself somewhere, the share of its occurrences that are left out, where any are."""
-        items, nodes, times = self.counts(baskets)
-        leaf = self.hierarchy.leaves_of(self.vocabulary)[items]
-        stands = np.unique(items[nodes == leaf])
-        gone = np.bincount(items[nodes < 0], times[nodes < 0], minlength=len(self.vocabulary))
-        share = gone / np.maximum(1, baskets.supports())
-        return {self.vocabulary[i]: float(share[i]) for i in stands[gone[stands] > 0].tolist()}
+        return local_deleted_shares(self.hierarchy, self.vocabulary, self.counts(baskets))
 
     def counts(self, baskets: Baskets) -> tuple[Ints, Ints, Ints]:
         """(items, nodes, occurrences): how often each item is published as each node, by item, -1 (left out) and the lowest first."""
@@ -244,6 +239,16 @@ class LocalRecoding(Outcome):
     def _check(self, baskets: Baskets) -> None:
         if len(baskets.items) != len(self.node) or baskets.vocabulary != self.vocabulary:
             raise InputError("a local recoding speaks of the rows that it was made for; it cannot be applied to others")
+
+
+def local_deleted_shares(
+    tree: Hierarchy, vocabulary: Sequence[str], counts: tuple[Ints, Ints, Ints]
+) -> dict[str, float]:
+    """As `LocalRecoding.deleted_shares`, from its counts."""
+    items, nodes, times = counts
+    stands = np.unique(items[nodes == tree.leaves_of(vocabulary)[items]])
+    of_item, gone = (np.bincount(items, weight, minlength=len(vocabulary)) for weight in (times, times * (nodes < 0)))
+    return {vocabulary[i]: float(gone[i] / of_item[i]) for i in stands[gone[stands] > 0].tolist()}
 
 
 def _without(baskets: Baskets, row: Ints, token: Codes) -> Baskets:

@@ -12,7 +12,7 @@ import numpy as np
 
 from shoal.algorithms import algorithm, entry
 from shoal.algorithms.km.learning import learner
-from shoal.algorithms.recoding import LocalRecoding, Options, Recoding
+from shoal.algorithms.recoding import LocalRecoding, Options, Recoding, local_deleted_shares
 from shoal.certificate.disclosure import Figure, disclose, untold_leaves
 from shoal.certificate.facts import hierarchy_facts
 from shoal.errors import InputError, option
@@ -238,14 +238,11 @@ def local_details(
     """For the owner: what became of the items, which may stand at several levels."""
     items, nodes, times = counts
     stands = nodes >= 0
-    leaves = tree.leaves_of(vocabulary)
-    up = np.where(stands, tree.depth[leaves[items]] - tree.depth[nodes], -1)
+    up = np.where(stands, tree.depth[tree.leaves_of(vocabulary)[items]] - tree.depth[nodes], -1)
     total, deleted = max(1, int(times.sum())), int(times[~stands].sum())
-    itself = np.unique(items[nodes == leaves[items]])
-    of_item, gone = (np.bincount(items, weight, minlength=len(vocabulary)) for weight in (times, times * ~stands))
     return {
         "suppressed": {"share": deleted / total, "occurrences": deleted, "categories": 0},
-        "deleted_shares": {vocabulary[i]: float(gone[i] / of_item[i]) for i in itself[gone[itself] > 0].tolist()},
+        "deleted_shares": local_deleted_shares(tree, vocabulary, counts),
         "local": {**facts, "items_at_several_levels": int(np.count_nonzero(np.bincount(items[stands]) > 1))},
         # An item that stands at several levels counts at each of them.
         "levels": [

@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from shoal.numbers import Ints
 from shoal.records.records import Records
 from shoal.spark.data.executors import fetch, map_groups, map_rows
 from shoal.spark.data.frame_records import CODED, SparkRecords, beside_rows, codes_of
-from shoal.spark.data.packing import Longs
 
 BLOCK = 2_000_000
 """Values and items of the rows of a block, about."""
@@ -62,7 +62,7 @@ def by_bucket(batch: pa.RecordBatch, template: Records, place: int = 0) -> npt.N
     return np.array(hashes, np.uint64)[:, None]
 
 
-def row_numbers(rows: Longs, chosen: Any) -> list[int]:
+def row_numbers(rows: Ints, chosen: Any) -> list[int]:
     """Row numbers counted from 1, at most `NAMED` of them."""
     numbers: list[int] = (rows[chosen][:NAMED] + 1).tolist()
     return numbers

@@ -27,22 +27,12 @@ from shoal.kernels.audit.itemset_counts import counted_itemsets
 from shoal.kernels.audit.numbered_rows import numbered_rows
 from shoal.kernels.audit.row_sets import first_unsound_row
 from shoal.kernels.audit.threads import blocks_of_work
+from shoal.numbers import Codes, Ints
 from shoal.records.baskets import Baskets
 from shoal.records.storage.digest import row_digest
 from shoal.spark.data.executors import count_batch, count_keys, fetch, map_groups, map_rows
 from shoal.spark.data.one_task import TO_CHANGE, ask_all, cores_of_task, fits
-from shoal.spark.data.packing import (
-    PACKED,
-    Ints,
-    Longs,
-    frozen,
-    offsets_of,
-    pack,
-    pack_by_key,
-    pieces,
-    row_of,
-    together,
-)
+from shoal.spark.data.packing import PACKED, frozen, offsets_of, pack, pack_by_key, pieces, row_of, together
 from shoal.spark.data.sets import SparkSets, rows_holding
 
 VOLUME = 16_000_000
@@ -124,7 +114,7 @@ def _count(
     return checked, rare, kept[:keep]
 
 
-def _blocks(support: Longs, n_rows: int, parallel: int) -> list[tuple[int, int]]:
+def _blocks(support: Ints, n_rows: int, parallel: int) -> list[tuple[int, int]]:
     """Ranges of numbers, of about equal work, as far as supports tell, and small enough for a worker."""
     behind = (support.sum() - np.cumsum(support)) / max(1, n_rows)
     work = support * (behind + 1.0) + 1.0
@@ -134,7 +124,7 @@ def _blocks(support: Longs, n_rows: int, parallel: int) -> list[tuple[int, int]]
     return blocks
 
 
-def _rows_behind(batches: Iterator[pa.RecordBatch], rank: Ints, first: Longs) -> Iterator[pa.RecordBatch]:
+def _rows_behind(batches: Iterator[pa.RecordBatch], rank: Codes, first: Ints) -> Iterator[pa.RecordBatch]:
     """On a worker: every row once for each block of which it holds a number, from the first such number on."""
     for rows, baskets in pieces(batches):
         check_rows(baskets, len(rank))
@@ -216,7 +206,7 @@ def audit_local_km(sets: SparkSets, guarantee: LocalKmAnonymity, witnesses: int,
     return replace(exact, guarantee=guarantee.to_dict())
 
 
-def spell_out(baskets: Baskets, place: Ints, end: Longs, before: Longs) -> tuple[Longs, Ints]:
+def spell_out(baskets: Baskets, place: Codes, end: Ints, before: Ints) -> tuple[Ints, Codes]:
     """Rows of tokens as (offsets, leaves), one leaf for all that are matched alike; as `_Published` does it.
 
     `place` is the depth-first number of each token, `end` where what lies below it ends, `before` the leaves before it. What lies below
@@ -236,13 +226,13 @@ def spell_out(baskets: Baskets, place: Ints, end: Longs, before: Longs) -> tuple
     return offsets, leaves.astype(np.int32)
 
 
-def _spell_rows(batches: Iterator[pa.RecordBatch], place: Ints, end: Longs, before: Longs) -> Iterator[pa.RecordBatch]:
+def _spell_rows(batches: Iterator[pa.RecordBatch], place: Codes, end: Ints, before: Ints) -> Iterator[pa.RecordBatch]:
     for rows, baskets in pieces(batches):
         yield pa.record_batch(pack(rows, *spell_out(baskets, place, end, before)))
 
 
 def _count_leaves(
-    batches: Iterator[pa.RecordBatch], n_leaves: int, place: Ints, end: Longs, before: Longs
+    batches: Iterator[pa.RecordBatch], n_leaves: int, place: Codes, end: Ints, before: Ints
 ) -> Iterator[pa.RecordBatch]:
     """On a worker: its rows that would hold each leaf, and behind them how many would have each length."""
     for _, baskets in pieces(batches):

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from shoal.errors import InputError, option
@@ -23,12 +22,13 @@ from shoal.guarantees.rt import RTAnonymity, known_items, told_apart
 from shoal.guarantees.table import TableAnonymity, classes, fewest_values
 from shoal.guarantees.values.missing import check_named
 from shoal.kernels.audit.inference import count_inferences
+from shoal.numbers import Bools, Codes, Ints
 from shoal.records.baskets import Baskets
 from shoal.records.records import Records
 from shoal.spark.audits.class_blocks import Answer, answers, by_values, row_numbers, worst
 from shoal.spark.data.executors import count_batch, count_keys
 from shoal.spark.data.frame_records import SparkRecords, local_records
-from shoal.spark.data.packing import Longs, Marks, pieces, row_of
+from shoal.spark.data.packing import pieces, row_of
 
 
 def audit_table(records: SparkRecords, guarantee: TableAnonymity, witnesses: int, yes_or_no: bool) -> Audit:
@@ -126,7 +126,7 @@ def _audit_classes(
     return verdict, blocks, m
 
 
-def _known_lengths(records: SparkRecords) -> tuple[Longs, Longs]:
+def _known_lengths(records: SparkRecords) -> tuple[Ints, Ints]:
     """Lengths of rows without their sensitive items, ascending, and how many rows have each."""
     hidden, sets = records.template.sensitive_items, records.sets
     if not hidden:
@@ -136,7 +136,7 @@ def _known_lengths(records: SparkRecords) -> tuple[Longs, Longs]:
     return lengths.astype(np.int64), of_length[lengths]
 
 
-def _count_lengths(batches: Iterator[pa.RecordBatch], wanted: Marks) -> Iterator[pa.RecordBatch]:
+def _count_lengths(batches: Iterator[pa.RecordBatch], wanted: Bools) -> Iterator[pa.RecordBatch]:
     """On a worker: how many of its rows hold so many of the wanted items."""
     for rows, baskets in pieces(batches):
         yield count_batch(np.bincount(row_of(baskets.offsets)[wanted[baskets.items]], minlength=len(rows)))
@@ -146,13 +146,13 @@ def _count_lengths(batches: Iterator[pa.RecordBatch], wanted: Marks) -> Iterator
 class Block:
     """On a worker: the rows of whole classes."""
 
-    rows: Longs
+    rows: Ints
     """Their numbers."""
     records: Records
-    of_row: Longs
+    of_row: Ints
     """The class of each row."""
-    sizes: Longs
-    codes: npt.NDArray[np.int32]
+    sizes: Ints
+    codes: Codes
     """Per class, the codes of its quasi-identifier values: classes are numbered in their order."""
 
     @classmethod
@@ -272,10 +272,10 @@ def _class_facts(blocks: list[Answer], rows: int) -> dict[str, Any]:
     }
 
 
-def _by_size(blocks: list[Answer], size: int) -> npt.NDArray[np.int64]:
+def _by_size(blocks: list[Answer], size: int) -> Ints:
     """Per size of sets: (counted, too rare)."""
     counts = np.array([block["by_size"] for block in blocks], np.int64).reshape(-1, size + 1, 2)
-    total: npt.NDArray[np.int64] = counts.sum(axis=0)
+    total: Ints = counts.sum(axis=0)
     return total
 
 

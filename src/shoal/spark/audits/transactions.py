@@ -13,9 +13,10 @@ import pyarrow as pa
 
 from shoal.guarantees.audit import Audit, Witness
 from shoal.guarantees.k import SHARED, KAnonymity, homogeneity_notes
+from shoal.numbers import Bools
 from shoal.spark.audits.km import check_rows
 from shoal.spark.data.executors import fetch, map_rows
-from shoal.spark.data.packing import Marks, lists, pieces, row_of, take_marked
+from shoal.spark.data.packing import lists, pieces, row_of, take_marked
 from shoal.spark.data.sets import SparkSets, rows_holding
 
 _ROWS = -1
@@ -107,7 +108,7 @@ def audit_k(sets: SparkSets, guarantee: KAnonymity, witnesses: int, yes_or_no: b
     )
 
 
-def _what_is_known(batches: Iterator[pa.RecordBatch], hidden: Marks) -> Iterator[pa.RecordBatch]:
+def _what_is_known(batches: Iterator[pa.RecordBatch], hidden: Bools) -> Iterator[pa.RecordBatch]:
     """On a worker: what may be known of each row, once for the row itself and once for each of its sensitive items."""
     for rows, baskets in pieces(batches):
         check_rows(baskets, len(hidden))

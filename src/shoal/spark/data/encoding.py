@@ -15,7 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.spark.data.packing import MOST, Ints, Longs, offsets_of, pack, row_of
+from shoal.numbers import Codes, Ints
+from shoal.spark.data.packing import MOST, offsets_of, pack, row_of
 
 IN_PARTITION = 33
 """Bits that `monotonically_increasing_id` uses for the row within its partition."""
@@ -44,8 +45,8 @@ def by_own_names(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """
     known: dict[str | None, int] = {}
     counts, of_length, more, first = np.zeros(0, np.int64), np.zeros(0, np.int64), 0, -1
-    lengths: list[Longs] = []
-    items: list[Ints] = []
+    lengths: list[Ints] = []
+    items: list[Codes] = []
     number = told = size = 0
 
     def pack_all(facts: list[dict[str, Any]]) -> pa.RecordBatch:
@@ -86,7 +87,7 @@ def by_own_names(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     yield pack_all(facts)
 
 
-def _add(one: Longs, other: Longs) -> Longs:
+def _add(one: Ints, other: Ints) -> Ints:
     """The sum of counts of which either may have more places."""
     total = np.zeros(max(len(one), len(other)), np.int64)
     total[: len(one)] += one
@@ -116,14 +117,14 @@ def by_common_names(
             yield pa.record_batch(pack(first + np.arange(len(offsets) - 1), offsets, ids & 0xFFFFFFFF))
 
 
-def first_rows(part: Longs, count: Longs) -> dict[int, int]:
+def first_rows(part: Ints, count: Ints) -> dict[int, int]:
     """The number of the first row of each partition, from counts of rows by partition."""
     parts, place = np.unique(part, return_inverse=True)
     sizes = np.bincount(place.reshape(-1), count, minlength=len(parts)).astype(np.int64)
     return dict(zip(parts.tolist(), (np.cumsum(sizes) - sizes).tolist(), strict=True))
 
 
-def number_rows(number: Longs, starts: dict[int, int]) -> Longs:
+def number_rows(number: Ints, starts: dict[int, int]) -> Ints:
     """On a worker: rows numbered through, from `monotonically_increasing_id` and the number of the first row of each partition."""
     part = number >> IN_PARTITION
     parts = np.unique(part)
@@ -131,7 +132,7 @@ def number_rows(number: Longs, starts: dict[int, int]) -> Longs:
     return start[np.searchsorted(parts, part)] + (number & ((1 << IN_PARTITION) - 1))
 
 
-def once_in_a_row(offsets: Longs, ids: Any) -> tuple[Longs, Any]:
+def once_in_a_row(offsets: Ints, ids: Any) -> tuple[Ints, Any]:
     """(offsets, ids), ascending and each once in its row."""
     # Rows stand in their order already, which a stable sort (by runs) makes use of: a quarter of the time.
     key = np.sort((row_of(offsets) << 32) | ids.astype(np.int64), kind="stable")

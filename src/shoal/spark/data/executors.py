@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from shoal import __version__
 from shoal.errors import InputError, ShoalError
+from shoal.numbers import Ints
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -70,12 +71,12 @@ def fetch(frame: DataFrame) -> pa.Table:
         return frame.toArrow()
 
 
-def count_keys(frame: DataFrame, function: Callable[..., Any], n: int, **state: Any) -> npt.NDArray[np.int64]:
+def count_keys(frame: DataFrame, function: Callable[..., Any], n: int, **state: Any) -> Ints:
     """How often each key from 0 to n - 1 occurs, from the counts (`count_batch`) that `function` makes of each partition."""
     return add_up(map_rows(frame, function, _COUNTS, **state), n)
 
 
-def add_up(counts: DataFrame, n: int) -> npt.NDArray[np.int64]:
+def add_up(counts: DataFrame, n: int) -> Ints:
     """The sum of `count` for every `key` from 0 to n - 1, added up by the executors."""
     from pyspark.sql import functions as sf
 
@@ -91,7 +92,7 @@ def count_batch(keys: npt.NDArray[np.integer]) -> pa.RecordBatch:
     return pa.record_batch({"key": key.astype(np.int64), "count": count.astype(np.int64)})
 
 
-def total_batch(total: npt.NDArray[np.int64]) -> pa.RecordBatch:
+def total_batch(total: Ints) -> pa.RecordBatch:
     """On a worker: counts by key from 0 on, without zeros, for `count_keys`."""
     key = np.flatnonzero(total)
     return pa.record_batch({"key": key.astype(np.int64), "count": total[key]})

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.errors import InputError
+from shoal.numbers import Codes, Ints
 from shoal.ordering import natural_order
 from shoal.records.assemble import number_notes
 from shoal.records.baskets import Baskets
@@ -27,7 +28,7 @@ from shoal.records.tokens import as_text
 from shoal.records.values import NumberError, ordering
 from shoal.spark.data.encoding import number_rows
 from shoal.spark.data.executors import fetch, map_rows, store
-from shoal.spark.data.packing import Ints, Longs, equal_lists, flat, frozen, gather, lists
+from shoal.spark.data.packing import equal_lists, flat, frozen, gather, lists
 from shoal.spark.data.sets import (
     SparkSets,
     check_known,
@@ -191,7 +192,7 @@ def code_records(
     return SparkRecords(rows, template, tuple(kept), sets, notes, order)
 
 
-def local_records(table: pa.Table | pa.RecordBatch, template: Records) -> tuple[Longs, Records]:
+def local_records(table: pa.Table | pa.RecordBatch, template: Records) -> tuple[Ints, Records]:
     """On a worker: (row numbers, local records) of coded rows, in the order of row numbers."""
     row = table["row"].to_numpy()
     order = np.argsort(row, kind="stable")
@@ -215,9 +216,9 @@ def kept_texts(table: pa.Table) -> pa.Array:
     return table["kept"].combine_chunks().take(pa.array(order))
 
 
-def codes_of(table: pa.Table | pa.RecordBatch) -> Ints:
+def codes_of(table: pa.Table | pa.RecordBatch) -> Codes:
     """On a worker: the codes of rows, a column for each coded column."""
-    codes: Ints = flat(table["values"])[1].reshape(len(table["row"]), -1)
+    codes: Codes = flat(table["values"])[1].reshape(len(table["row"]), -1)
     return codes
 
 
@@ -284,7 +285,7 @@ def _side_by_side(columns: list[pa.Array], n: int) -> pa.ListArray:
 
 def _one_domain(
     given: DataFrame, items: str | None, hidden: str | None
-) -> tuple[tuple[str, ...], Longs, tuple[str, ...]]:
+) -> tuple[tuple[str, ...], Ints, tuple[str, ...]]:
     """All names of items in natural order, their counts, and the names of those that stand apart."""
     from pyspark.sql import functions as sf
 

@@ -17,10 +17,11 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.limits import size_in_bytes
+from shoal.numbers import Codes, Ints
 from shoal.records.baskets import Baskets
 from shoal.spark.data.encoding import by_common_names
 from shoal.spark.data.executors import fetch, map_rows
-from shoal.spark.data.packing import Ints, Longs, gather, offsets_of, pieces
+from shoal.spark.data.packing import gather, offsets_of, pieces
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -122,9 +123,9 @@ def _with_all_rows(
 
 def all_rows(batches: Iterator[pa.RecordBatch], vocabulary: tuple[str, ...], duplicates: int) -> Baskets:
     """On a worker: encoded rows as baskets, in the order of their numbers, whatever order they come in."""
-    rows: list[Longs] = [np.zeros(0, np.int64)]
-    lengths: list[Longs] = [np.zeros(0, np.int64)]
-    items: list[Ints] = [np.zeros(0, np.int32)]
+    rows: list[Ints] = [np.zeros(0, np.int64)]
+    lengths: list[Ints] = [np.zeros(0, np.int64)]
+    items: list[Codes] = [np.zeros(0, np.int32)]
     for numbers, sets in pieces(batches):
         rows.append(numbers)
         lengths.append(np.diff(sets.offsets))

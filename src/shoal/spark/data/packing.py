@@ -17,11 +17,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from shoal.numbers import Bools, Codes, Ints
 from shoal.records.baskets import Baskets
-
-Ints = npt.NDArray[np.int32]
-Longs = npt.NDArray[np.int64]
-Marks = npt.NDArray[np.bool_]
 
 PACKED = "rows binary, lengths binary, items binary"
 """The schema of packed rows."""
@@ -53,7 +50,7 @@ def pack_by_key(key: Any, rows: Any, starts: Any, lengths: Any, values: Any) -> 
             yield pa.record_batch({"key": pa.array([group], pa.int32())} | pack(rows[own], offsets, items))
 
 
-def pieces(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Longs, Baskets]]:
+def pieces(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Ints, Baskets]]:
     """(row numbers, their sets) of encoded rows, packed or not, piece by piece."""
     for batch in batches:
         for rows, offsets, items in _rows_of(batch):
@@ -66,7 +63,7 @@ def pieces(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Longs, Baskets]]
                 first = last
 
 
-def _rows_of(batch: pa.RecordBatch) -> Iterator[tuple[Longs, Longs, Ints]]:
+def _rows_of(batch: pa.RecordBatch) -> Iterator[tuple[Ints, Ints, Codes]]:
     if "rows" in batch.schema.names:
         yield from unpack(batch)
     else:
@@ -94,7 +91,7 @@ def _bytes(numbers: Any, kind: str) -> pa.Array:
     return pa.array([np.ascontiguousarray(numbers, kind).tobytes()], pa.binary())
 
 
-def flat(column: pa.Array | pa.ChunkedArray, dtype: Any = np.int32) -> tuple[Longs, Any]:
+def flat(column: pa.Array | pa.ChunkedArray, dtype: Any = np.int32) -> tuple[Ints, Any]:
     """(offsets, values) of a column of lists without nulls."""
     chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
     offsets, values, size = [np.zeros(1, np.int64)], [np.zeros(0, dtype)], 0
@@ -106,7 +103,7 @@ def flat(column: pa.Array | pa.ChunkedArray, dtype: Any = np.int32) -> tuple[Lon
     return np.concatenate(offsets), np.concatenate(values)
 
 
-def lists(offsets: Longs, values: Any) -> pa.ListArray:
+def lists(offsets: Ints, values: Any) -> pa.ListArray:
     """A list column of numbers, or of what is an array of Arrow already."""
     values = values if isinstance(values, pa.Array) else pa.array(values)
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values)
@@ -123,25 +120,25 @@ def names_of(sets: Baskets, names: Any = None) -> pa.ListArray:
     return lists(sets.offsets, texts.take(pa.array(sets.items)))
 
 
-def gather(start: Longs, lengths: Longs, values: Any) -> tuple[Longs, Any]:
+def gather(start: Ints, lengths: Ints, values: Any) -> tuple[Ints, Any]:
     """The stretches `values[start[i] : start[i] + lengths[i]]`, one after the other: (offsets, values)."""
     offsets = offsets_of(lengths)
     return offsets, values[np.repeat(start - offsets[:-1], lengths) + np.arange(offsets[-1])]
 
 
-def take_marked(baskets: Baskets, marks: Marks) -> Baskets:
+def take_marked(baskets: Baskets, marks: Bools) -> Baskets:
     """The same rows with the items alone that `marks` has by occurrence."""
     return Baskets(offsets_of(marks)[baskets.offsets], baskets.items[marks], baskets.vocabulary)
 
 
-def offsets_of(lengths: Any) -> Longs:
+def offsets_of(lengths: Any) -> Ints:
     """Where stretches of these lengths begin, and where the last one ends."""
     offsets = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=offsets[1:])
     return offsets
 
 
-def row_of(offsets: Longs) -> Longs:
+def row_of(offsets: Ints) -> Ints:
     """The row that each value stands in."""
     return np.repeat(np.arange(len(offsets) - 1, dtype=np.int64), np.diff(offsets))
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.errors import VALUES, InputError, number_of
+from shoal.numbers import Bools, Ints
 from shoal.ordering import natural_order
 from shoal.records.roles import comma_parts
 from shoal.records.storage.digest import groups_for, row_digest, set_hashes, whole_digest
@@ -30,7 +30,7 @@ from shoal.spark.data.encoding import (
 )
 from shoal.spark.data.executors import count_keys, fetch, map_groups, map_rows, store, total_batch
 from shoal.spark.data.one_task import ask_all, fits
-from shoal.spark.data.packing import PACKED, Longs, Marks, pieces, row_of
+from shoal.spark.data.packing import PACKED, pieces, row_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -43,11 +43,11 @@ class SparkSets:
     rows: DataFrame
     """Packed: row numbers (from 0, in the order of the data) and items (ids, ascending and unique). Those of a table are not packed."""
     vocabulary: tuple[str, ...]
-    counts: npt.NDArray[np.int64]
+    counts: Ints
     """Rows that hold each item."""
-    lengths: npt.NDArray[np.int64]
+    lengths: Ints
     """Different lengths of rows, ascending."""
-    of_length: npt.NDArray[np.int64]
+    of_length: Ints
     """How many rows are of each of them."""
     duplicates: int
     column: str
@@ -98,10 +98,10 @@ class SparkSets:
         """The columns of the data frame that were looked at."""
         return {self.column}
 
-    def supports(self) -> npt.NDArray[np.int64]:
+    def supports(self) -> Ints:
         return self.counts
 
-    def marks(self, names: Iterable[str]) -> Marks:
+    def marks(self, names: Iterable[str]) -> Bools:
         """Which items are called by one of the names."""
         wanted = frozenset(names)
         return np.array([name in wanted for name in self.vocabulary], np.bool_)
@@ -247,7 +247,7 @@ def check_known(names: Iterable[str], vocabulary: Sequence[str]) -> None:
         )
 
 
-def names_and_counts(given: DataFrame, column: str) -> tuple[tuple[str, ...], Longs]:
+def names_and_counts(given: DataFrame, column: str) -> tuple[tuple[str, ...], Ints]:
     """All names in natural order, and how many rows hold each."""
     from pyspark.sql import functions as sf
 
@@ -255,7 +255,7 @@ def names_and_counts(given: DataFrame, column: str) -> tuple[tuple[str, ...], Lo
     return names_in_order(fetch(each.groupBy("name").agg(sf.count("*").alias("count"))), column)
 
 
-def names_in_order(table: pa.Table, column: str) -> tuple[tuple[str, ...], Longs]:
+def names_in_order(table: pa.Table, column: str) -> tuple[tuple[str, ...], Ints]:
     """Names and their counts in natural order; raises if an item of the column has no name."""
     names = table["name"].to_pylist()
     for wrong, word in ((None, "missing"), ("", "empty")):
@@ -269,7 +269,7 @@ def names_in_order(table: pa.Table, column: str) -> tuple[tuple[str, ...], Longs
     return tuple(names[i] for i in order), table["count"].to_numpy()[order].astype(np.int64)
 
 
-def lengths_of(given: DataFrame) -> tuple[dict[int, int], Longs, Longs, int]:
+def lengths_of(given: DataFrame) -> tuple[dict[int, int], Ints, Ints, int]:
     """The number of the first row of each partition; lengths and how many rows have them; repeated items."""
     from pyspark.sql import functions as sf
 
@@ -283,7 +283,7 @@ def lengths_of(given: DataFrame) -> tuple[dict[int, int], Longs, Longs, int]:
     return _lengths_from_counts(fetch(counts.agg(sf.count("*").alias("count"), more)))
 
 
-def _lengths_from_counts(table: pa.Table) -> tuple[dict[int, int], Longs, Longs, int]:
+def _lengths_from_counts(table: pa.Table) -> tuple[dict[int, int], Ints, Ints, int]:
     """From rows (`count`) and repeated items (`more`) by partition and length: what `lengths_of` returns."""
     part, length, count = (table[name].to_numpy() for name in ("part", "length", "count"))
     starts = first_rows(part, count)
@@ -292,7 +292,7 @@ def _lengths_from_counts(table: pa.Table) -> tuple[dict[int, int], Longs, Longs,
     return starts, lengths.astype(np.int64), of_length, int(np.sum(table["more"].to_numpy()))
 
 
-def ids_of(sets: pa.ListArray, known: pa.Array) -> tuple[Longs, Any]:
+def ids_of(sets: pa.ListArray, known: pa.Array) -> tuple[Ints, Any]:
     """On a worker: lists of names as (offsets, ids), ascending and each once in its row, as `Baskets` hold them."""
     offsets = sets.offsets.to_numpy().astype(np.int64)
     texts = sets.values[int(offsets[0]) : int(offsets[-1])]
@@ -331,8 +331,8 @@ def _hash_of_hashes(table: pa.Table) -> pa.Table:
 
 
 def rows_holding(
-    sets: SparkSets, itemsets: list[list[int]], *, alone: bool = False, beside: Marks | None = None
-) -> list[Longs]:
+    sets: SparkSets, itemsets: list[list[int]], *, alone: bool = False, beside: Bools | None = None
+) -> list[Ints]:
     """The rows that hold each of a few itemsets (`alone`: and nothing else but items that `beside` marks), ascending. For witnesses."""
     how = {"itemsets": itemsets, "alone": alone, "beside": beside}
     table = fetch(map_rows(sets.rows, _holding, "itemset int, row bigint", **how))
@@ -341,7 +341,7 @@ def rows_holding(
 
 
 def _holding(
-    batches: Iterator[pa.RecordBatch], itemsets: list[list[int]], alone: bool, beside: Marks | None
+    batches: Iterator[pa.RecordBatch], itemsets: list[list[int]], alone: bool, beside: Bools | None
 ) -> Iterator[pa.RecordBatch]:
     for rows, baskets in pieces(batches):
         of_item = row_of(baskets.offsets)

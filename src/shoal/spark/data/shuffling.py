@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from shoal.numbers import Ints
 from shoal.spark.data.executors import map_rows
-from shoal.spark.data.packing import Longs
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -34,7 +34,7 @@ def shuffle_rows(rows: DataFrame, columns: dict[str, str]) -> DataFrame:
     return placed.repartition("place").sortWithinPartitions("place").select(*columns)
 
 
-def places_of(rows: Longs, secret: bytes, size: int) -> npt.NDArray[np.uint8]:
+def places_of(rows: Ints, secret: bytes, size: int) -> npt.NDArray[np.uint8]:
     """The place of each row, by its number: so many bytes (a row of them) that nobody can tell without the secret.
 
     A hash has 64 bytes, enough for several rows that follow each other.

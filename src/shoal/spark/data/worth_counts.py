@@ -15,9 +15,10 @@ import pyarrow as pa
 
 from shoal.kernels.measures.pair_counts import count_pairs
 from shoal.loss.common_pairs import TOP, CommonPairs, pairs_by_counts
+from shoal.numbers import Bools, Ints
 from shoal.price.information import Fates
 from shoal.spark.data.executors import fetch, map_rows, store, total_batch
-from shoal.spark.data.packing import Longs, Marks, pieces
+from shoal.spark.data.packing import pieces
 from shoal.spark.data.sets import SparkSets
 
 _COUNTERS = 1 << 20
@@ -25,13 +26,13 @@ _COUNTERS = 1 << 20
 _COUNTS = "key bigint, count bigint"
 
 
-def common_pairs_of(sets: SparkSets, sensitive: Marks | None = None) -> CommonPairs:
+def common_pairs_of(sets: SparkSets, sensitive: Bools | None = None) -> CommonPairs:
     """The commonest pairs of items that are not sensitive, as the local engine finds them."""
     from pyspark.sql import functions as sf
 
     support = sets.counts if sensitive is None else np.where(sensitive, 0, sets.counts)
 
-    def count(rank: Longs, low: int, high: int) -> Longs:
+    def count(rank: Ints, low: int, high: int) -> Ints:
         counted = map_rows(sets.rows, _count_pairs, _COUNTS, rank=rank, low=low, high=high)
         sums = store(counted.groupBy("key").agg(sf.sum("count").alias("count")))
         try:
@@ -47,7 +48,7 @@ def common_pairs_of(sets: SparkSets, sensitive: Marks | None = None) -> CommonPa
     return pairs_by_counts(support, int(support.sum()), count, TOP, most=_COUNTERS)
 
 
-def _count_pairs(batches: Iterator[pa.RecordBatch], rank: Longs, low: int, high: int) -> Iterator[pa.RecordBatch]:
+def _count_pairs(batches: Iterator[pa.RecordBatch], rank: Ints, low: int, high: int) -> Iterator[pa.RecordBatch]:
     """On a worker: how often two items of these ranks stand together in the rows of one partition."""
     total = np.zeros((high - low, high), np.int64)
     for _, baskets in pieces(batches):

@@ -28,6 +28,7 @@ from shoal.guarantees.diversity import BUCKET, MatchingDiversity
 from shoal.hierarchy.tree import Hierarchy
 from shoal.loss.fates import dealt_fates
 from shoal.models import buckets
+from shoal.numbers import Codes, Ints
 from shoal.price.information import entropy_bits
 from shoal.records.buckets import sensitive_column
 from shoal.records.knowledge import Rules
@@ -43,7 +44,6 @@ from shoal.spark.data.frame_records import (
     local_records,
 )
 from shoal.spark.data.frame_roles import check_roles, with_single_values
-from shoal.spark.data.packing import Ints, Longs
 from shoal.spark.data.shuffling import shuffle_rows
 from shoal.spark.search.dealing import (
     CountedCells,
@@ -207,7 +207,7 @@ def check_whole(table: Records, cells: CountedCells, guarantee: MatchingDiversit
         check_shares(name, np.where(cells.counted, rows, 0), int(rows.sum()), guarantee)
         return
 
-    def first_row(kinds: Longs) -> tuple[int, int]:
+    def first_row(kinds: Ints) -> tuple[int, int]:
         kind = int(kinds[np.argmin(cells.first_row[kinds])])
         return int(cells.first_row[kind]), kind
 
@@ -252,13 +252,13 @@ def _notes(reports: list[dict[str, Any]]) -> tuple[str, ...]:
     )
 
 
-def draw_lots(total: int) -> Ints:
+def draw_lots(total: int) -> Codes:
     """Tables by which numbers below `total` are mixed: one for each round, of random numbers of half as many bits."""
     half = max(3, ((max(1, total) - 1).bit_length() + 1) // 2)
     return np.random.default_rng().integers(0, 1 << half, (ROUNDS, 1 << half), dtype=np.int32)
 
 
-def mix_numbers(numbers: Longs, lots: Ints, total: int) -> Longs:
+def mix_numbers(numbers: Ints, lots: Codes, total: int) -> Ints:
     """Numbers below `total` as others below it, each once: a Feistel network of random tables, walked until the number is below."""
     half = lots.shape[1].bit_length() - 1
     mixed = numbers.copy()
@@ -331,7 +331,7 @@ def _fault(part: int, rows: int, fault: str) -> pa.Table:
 
 
 def _number_buckets(
-    batches: Iterator[pa.RecordBatch], starts: dict[int, int], lots: Ints, total: int
+    batches: Iterator[pa.RecordBatch], starts: dict[int, int], lots: Codes, total: int
 ) -> Iterator[pa.RecordBatch]:
     """On a worker: rows with the number that the lots give their bucket, counted from 1."""
     start = np.zeros(max(starts) + 1, np.int64)

@@ -24,12 +24,12 @@ from shoal.errors import InputError
 from shoal.guarantees.diversity import MatchingDiversity
 from shoal.guarantees.values.missing import UNKNOWN, Missing
 from shoal.kernels.buckets.impossible import impossible_kinds
+from shoal.numbers import Bools, Codes, Ints
 from shoal.records.buckets import sensitive_column
 from shoal.records.knowledge import Covers, Rules, covers
 from shoal.spark.data.executors import fetch, map_rows
 from shoal.spark.data.frame_records import SparkRecords, beside_rows, codes_of
 from shoal.spark.data.one_task import BASE, SETTING, task_memory
-from shoal.spark.data.packing import Ints, Longs, Marks
 
 ROWS = 100_000
 """Rows of a part, about: large enough for rows to find partners, small enough for a worker."""
@@ -54,16 +54,16 @@ class Kinds:
     """Where these stand among the coded columns."""
     sensitive: int
     """And the sensitive column."""
-    nodes: Ints
-    value: Ints
-    counted: Marks
+    nodes: Codes
+    value: Codes
+    counted: Bools
     """Which values count towards l; rules exclude no others."""
 
     @property
     def n_values(self) -> int:
         return len(self.counted)
 
-    def of_rows(self, batch: pa.RecordBatch) -> tuple[Ints, Ints, Marks]:
+    def of_rows(self, batch: pa.RecordBatch) -> tuple[Codes, Codes, Bools]:
         """(sensitive value of each row, its kind, what is excluded for each kind)."""
         codes = codes_of(batch)
         own = np.ascontiguousarray(codes[:, list(self.places)].T, np.int32)
@@ -77,27 +77,27 @@ class Kinds:
 class CountedCells:
     """All cells of a table, sorted by value and then by kind, and where the rows of each lie."""
 
-    value: Ints
-    kind: Ints
-    rows: Longs
+    value: Codes
+    kind: Codes
+    rows: Ints
     """Of each cell."""
-    excluded: Marks
+    excluded: Bools
     """Per kind, small sets of impossible values first."""
-    counted: Marks
+    counted: Bools
     """Which values count towards l."""
-    first_row: Longs
+    first_row: Ints
     """Per kind, the first row of it."""
     digests: dict[bytes, int]
     """The number of each kind, by what it is known by on the workers."""
-    segments: dict[int, tuple[Longs, Longs]]
+    segments: dict[int, tuple[Ints, Ints]]
     """Per partition, known by its first row: cells, and the number that its first row of each gets."""
 
     @property
-    def rows_of_value(self) -> Longs:
+    def rows_of_value(self) -> Ints:
         return np.bincount(self.value, self.rows, minlength=self.excluded.shape[1]).astype(np.int64)
 
     @property
-    def rows_of_kind(self) -> Longs:
+    def rows_of_kind(self) -> Ints:
         return np.bincount(self.kind, self.rows, minlength=len(self.excluded)).astype(np.int64)
 
 
@@ -131,7 +131,7 @@ def count_cells(records: SparkRecords, kinds: Kinds) -> CountedCells:
     return cells_from_counts(counts, kinds.counted)
 
 
-def cells_from_counts(counts: pa.Table, counted: Marks) -> CountedCells:
+def cells_from_counts(counts: pa.Table, counted: Bools) -> CountedCells:
     """The cells from what the partitions count; `counted` are the values that count towards l."""
     digest = counts["kind"].to_pylist()
     told_by = {
@@ -150,7 +150,7 @@ def cells_from_counts(counts: pa.Table, counted: Marks) -> CountedCells:
     order = np.lexsort((segment, key))
     keys, cell = np.unique(key[order], return_inverse=True)
     starts = np.cumsum(count[order]) - count[order]
-    segments: dict[int, tuple[Longs, Longs]] = {}
+    segments: dict[int, tuple[Ints, Ints]] = {}
     by_segment = np.argsort(segment[order], kind="stable")
     own, begins = np.unique(segment[order][by_segment], return_index=True)
     for one, part in zip(own.tolist(), np.split(by_segment, begins[1:]), strict=True):
@@ -167,7 +167,7 @@ def cells_from_counts(counts: pa.Table, counted: Marks) -> CountedCells:
     )
 
 
-def _digests(excluded: Marks) -> list[bytes]:
+def _digests(excluded: Bools) -> list[bytes]:
     """What kinds are known by, whatever their numbers in a batch are."""
     return [hashlib.blake2b(np.flatnonzero(own).astype("<i4").tobytes(), digest_size=16).digest() for own in excluded]
 
@@ -210,12 +210,12 @@ def _count_partition(batches: Iterator[pa.RecordBatch], kinds: Kinds) -> Iterato
 
 
 def deal_rows(
-    batches: Iterator[pa.RecordBatch], kinds: Kinds, cells: CountedCells, n_parts: int, group: Ints
+    batches: Iterator[pa.RecordBatch], kinds: Kinds, cells: CountedCells, n_parts: int, group: Codes
 ) -> Iterator[pa.RecordBatch]:
     """On a worker: every row with the group of the part that it is dealt to."""
     n_kinds = max(1, len(cells.excluded))
     keys = cells.value.astype(np.int64) * n_kinds + cells.kind
-    number: Longs | None = None
+    number: Ints | None = None
     for batch in batches:
         if not len(batch):
             continue
@@ -240,7 +240,7 @@ def deal_rows(
 _CHANGED = "the data frame is not the same every time it is computed, or not in the same partitions; write it to a table, or checkpoint it"
 
 
-def _first_numbers(segment: int, cells: CountedCells) -> Longs:
+def _first_numbers(segment: int, cells: CountedCells) -> Ints:
     """Per cell, the number of the first row that a partition has of it; -1 where it has none."""
     if segment not in cells.segments:
         raise RuntimeError(_CHANGED)
@@ -255,7 +255,7 @@ def number_of_parts(n: int, n_cells: int) -> int:
     return max(1, min(n // ROWS, _COUNTS // max(1, n_cells)))
 
 
-def rows_of_parts(rows: Longs, n_parts: int) -> Longs:
+def rows_of_parts(rows: Ints, n_parts: int) -> Ints:
     """(parts, cells): how many rows of each cell each part gets, from the rows of each cell."""
     ends = np.cumsum(rows)
     # Of the numbers below x, those that leave p when divided by P: (x + P - 1 - p) // P.
@@ -264,12 +264,12 @@ def rows_of_parts(rows: Longs, n_parts: int) -> Longs:
 
 
 def able_parts(
-    parts: Longs,
+    parts: Ints,
     cells: CountedCells,
     l: int,  # noqa: E741
     *,
     once: bool = False,
-) -> Marks:
+) -> Bools:
     """Which parts can keep the promise by themselves, from their rows of each cell; `once` if no value may stand twice in a bucket."""
     n_kinds, n_values = cells.excluded.shape
     rows_of_value, rows_of_kind = (np.zeros((len(parts), many), np.int64) for many in (n_values, n_kinds))
@@ -291,7 +291,7 @@ def most_rows(records: SparkRecords) -> int:
 
 def groups_of_parts(
     cells: CountedCells, guarantee: MatchingDiversity, n_parts: int, most: int, *, once: bool = False
-) -> Ints:
+) -> Codes:
     """The group of each part: groups are able to keep the promise by themselves. All rows together have to be able."""
     group = np.arange(n_parts, dtype=np.int32)
     parts = rows_of_parts(cells.rows, n_parts)
@@ -305,7 +305,7 @@ def groups_of_parts(
     return group
 
 
-def join_neighbours(able: Sequence[bool] | Marks) -> Ints:
+def join_neighbours(able: Sequence[bool] | Bools) -> Codes:
     """The new number of each group: one that is not able is joined with the next, the last with the one before it."""
     number = np.zeros(len(able), np.int32)
     i, new = 0, -1

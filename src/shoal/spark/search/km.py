@@ -26,12 +26,13 @@ from shoal.limits import shown_size
 from shoal.loss.common_pairs import share_kept
 from shoal.loss.worth import worth_notes
 from shoal.models import basket_notes, km
+from shoal.numbers import Codes
 from shoal.ordering import natural_order
 from shoal.price.ncp import leaf_occurrences, ncp
 from shoal.spark.data.executors import map_groups, map_rows, store
 from shoal.spark.data.frame_roles import read_frame
 from shoal.spark.data.one_task import SETTING, TO_CHANGE, TO_COUNT, bytes_needed, fits, task_memory
-from shoal.spark.data.packing import PACKED, Ints, pack, pack_by_key, pieces, together
+from shoal.spark.data.packing import PACKED, pack, pack_by_key, pieces, together
 from shoal.spark.data.sets import SparkSets
 from shoal.spark.data.shuffling import places_of
 from shoal.spark.data.worth_counts import common_pairs_of
@@ -160,7 +161,7 @@ def pack_published(sets: SparkSets, recoding: Recoding) -> PackedRows:
 
 
 def _recode(
-    batches: Iterator[pa.RecordBatch], token: Ints, n_tokens: int, secret: bytes, groups: int
+    batches: Iterator[pa.RecordBatch], token: Codes, n_tokens: int, secret: bytes, groups: int
 ) -> Iterator[pa.RecordBatch]:
     """On a worker: rows of published tokens, numbered by the place that the secret gives them."""
     for rows, baskets in pieces(batches):

@@ -24,11 +24,12 @@ from shoal.algorithms.buckets.rule_files import CoveredValues, covered_values, r
 from shoal.errors import InputError
 from shoal.hierarchy.tree import Hierarchy
 from shoal.kernels.parallel import even_blocks
+from shoal.numbers import Bools, Codes, Ints
 from shoal.records.buckets import sensitive_column
 from shoal.records.knowledge import Rules, covers
 from shoal.spark.data.executors import count_keys, fetch, map_groups, map_rows, store, total_batch
 from shoal.spark.data.frame_records import SparkRecords, codes_of
-from shoal.spark.data.packing import Ints, Longs, Marks, equal_lists, flat
+from shoal.spark.data.packing import equal_lists, flat
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -48,7 +49,7 @@ class Task:
     attributes: tuple[int, ...]
     low: int
     high: int
-    under: Marks
+    under: Bools
     """Which values of the first attribute are under one of these nodes."""
 
 
@@ -105,7 +106,7 @@ def count_covered(records: SparkRecords, rules: Rules) -> Rules:
     return replace(rules, support=counts[: len(rules)], exceptions=counts[len(rules) :])
 
 
-def value_counts(records: SparkRecords) -> list[Longs]:
+def value_counts(records: SparkRecords) -> list[Ints]:
     """Per column, how many rows have each of its values."""
     widths = [len(column.values) for column in records.template.columns]
     ends = np.cumsum(widths)
@@ -113,7 +114,7 @@ def value_counts(records: SparkRecords) -> list[Longs]:
     return np.split(counts, ends[:-1])
 
 
-def tasks_of(search: Search, rows: list[Longs], n: int) -> list[Task]:
+def tasks_of(search: Search, rows: list[Ints], n: int) -> list[Task]:
     """Which attributes are counted together, and in which blocks of first conditions; `rows` are those of each value."""
     supports = search.supports(rows)
     values = search.n_values
@@ -143,7 +144,7 @@ def _choices(first: int, many: int, length: int) -> list[tuple[int, ...]]:
     return [(first, *others) for others in combinations(after, size)]
 
 
-def _values_under(search: Search, a: int, wanted: Marks) -> Marks:
+def _values_under(search: Search, a: int, wanted: Bools) -> Bools:
     """Which values of an attribute are under (or, if those are fuzzy, near) one of the wanted nodes."""
     above, base = search.above, int(search.above.base[a])
     start = above.start[base : base + int(search.n_values[a]) + 1]
@@ -178,12 +179,12 @@ def each_once(mined: pa.Table, width: int) -> Mined:
     return np.ascontiguousarray(nodes[new]), value[new], support[order][new], exceptions[order][new]
 
 
-def _by_column(batch: pa.RecordBatch) -> Ints:
+def _by_column(batch: pa.RecordBatch) -> Codes:
     """The codes of a batch, a row for each column."""
     return np.ascontiguousarray(codes_of(batch).T)
 
 
-def _count_values(batches: Iterator[pa.RecordBatch], start: Longs, wide: int) -> Iterator[pa.RecordBatch]:
+def _count_values(batches: Iterator[pa.RecordBatch], start: Ints, wide: int) -> Iterator[pa.RecordBatch]:
     """On a worker: its rows by column and value."""
     total = np.zeros(wide, np.int64)
     for batch in batches:
@@ -192,7 +193,7 @@ def _count_values(batches: Iterator[pa.RecordBatch], start: Longs, wide: int) ->
 
 
 def _project_rows(
-    batches: Iterator[pa.RecordBatch], tasks: list[Task], places: list[int], sensitive: int, rank: Ints
+    batches: Iterator[pa.RecordBatch], tasks: list[Task], places: list[int], sensitive: int, rank: Codes
 ) -> Iterator[pa.RecordBatch]:
     """On a worker: for every task, its rows by their values of the attributes of the task and by their sensitive value."""
     for batch in batches:
@@ -200,7 +201,7 @@ def _project_rows(
             continue
         codes = _by_column(batch)
         own, has = codes[places], rank[codes[sensitive]]
-        known: dict[tuple[int, ...], tuple[Ints, Ints, npt.NDArray[np.float64]]] = {}
+        known: dict[tuple[int, ...], tuple[Codes, Codes, npt.NDArray[np.float64]]] = {}
         for number, task in enumerate(tasks):
             if task.attributes not in known:
                 known[task.attributes] = distinct_rows(own[list(task.attributes)], has)

@@ -16,10 +16,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from shoal.hierarchy.tree import Hierarchy
+from shoal.numbers import Bools, Codes, Ints
 from shoal.records.records import Column
 from shoal.spark.data.executors import count_batch, count_keys
 from shoal.spark.data.frame_records import SparkRecords, codes_of
-from shoal.spark.data.packing import Ints, Longs, Marks, flat, offsets_of
+from shoal.spark.data.packing import flat, offsets_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -34,23 +35,23 @@ BINS = 512
 class Parts:
     """A tree of cuts: at node v, rows whose bin in `column[v]` is above `cut[v]` go to `right[v]`, others to `left[v]`."""
 
-    bins: tuple[Ints, ...]
+    bins: tuple[Codes, ...]
     """Per quasi-identifier column, the bin of each of its values."""
     place: tuple[int, ...]
     """Where these columns stand among all coded ones."""
-    known: Marks
+    known: Bools
     """Which items an attacker may know."""
-    column: Ints
+    column: Codes
     """Of a leaf -1."""
-    cut: Ints
-    left: Ints
-    right: Ints
+    cut: Codes
+    left: Codes
+    right: Codes
 
     @property
-    def leaves(self) -> Longs:
+    def leaves(self) -> Ints:
         return np.flatnonzero(self.column < 0)
 
-    def bins_and_nodes(self, batch: pa.RecordBatch) -> tuple[Ints, Longs]:
+    def bins_and_nodes(self, batch: pa.RecordBatch) -> tuple[Codes, Ints]:
         """On a worker: (bin of each row in each column, node of each row)."""
         codes = codes_of(batch)
         bins = np.stack([bins[codes[:, at]] for bins, at in zip(self.bins, self.place, strict=True)], axis=1)
@@ -87,7 +88,7 @@ def parts_of(records: SparkRecords, trees: Mapping[str, Hierarchy | None], k: in
         parts = _grow(parts, good)
 
 
-def _laid_out(column: Column, tree: Hierarchy | None) -> tuple[Ints, npt.NDArray[np.float64]]:
+def _laid_out(column: Column, tree: Hierarchy | None) -> tuple[Codes, npt.NDArray[np.float64]]:
     """(bin of each value, where each bin stands on a scale from 0 to 1), in the order of numbers or of leaves."""
     n = len(column.values)
     order = np.arange(n)
@@ -109,7 +110,7 @@ def _laid_out(column: Column, tree: Hierarchy | None) -> tuple[Ints, npt.NDArray
     return bins, (where - where[0]) / width if width else where * 0.0
 
 
-def _histograms(rows: DataFrame, parts: Parts, widths: list[int]) -> tuple[Longs, Longs]:
+def _histograms(rows: DataFrame, parts: Parts, widths: list[int]) -> tuple[Ints, Ints]:
     """Per node and bin of all columns: its rows, and those among them that hold an item an attacker may know."""
     wide = sum(widths)
     nodes = len(parts.column)
@@ -118,7 +119,7 @@ def _histograms(rows: DataFrame, parts: Parts, widths: list[int]) -> tuple[Longs
     return counts[: nodes * wide].reshape(nodes, wide), counts[nodes * wide :].reshape(nodes, wide)
 
 
-def _count_bins(batches: Iterator[pa.RecordBatch], parts: Parts, start: Longs, wide: int) -> Iterator[pa.RecordBatch]:
+def _count_bins(batches: Iterator[pa.RecordBatch], parts: Parts, start: Ints, wide: int) -> Iterator[pa.RecordBatch]:
     """On a worker: its rows by node and bin, and those with items behind them."""
     for batch in batches:
         if not len(batch):
@@ -132,7 +133,7 @@ def _count_bins(batches: Iterator[pa.RecordBatch], parts: Parts, start: Longs, w
 
 
 def _best_cut(
-    rows: Longs, filled: Longs, scales: list[npt.NDArray[np.float64]], least: int, k: int
+    rows: Ints, filled: Ints, scales: list[npt.NDArray[np.float64]], least: int, k: int
 ) -> tuple[int, int] | None:
     """(column, bin) of the cut of the widest column that can be cut, near its median; None if there is none."""
     ends = np.cumsum([len(scale) for scale in scales])

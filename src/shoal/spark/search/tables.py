@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from shoal.algorithms import algorithm, entry, kind_of
@@ -29,6 +28,7 @@ from shoal.loss.fates import column_fates, row_fates
 from shoal.loss.worth import Names, Worth, columns_worth, items_worth, table_worth, worth_notes
 from shoal.models import basket_notes, tables
 from shoal.models.km import SUPPRESS_IN_TABLES, with_defaults
+from shoal.numbers import Ints
 from shoal.records.baskets import Baskets
 from shoal.records.records import MISSING, Column, Records
 from shoal.spark.data.executors import map_groups, map_rows, store
@@ -283,7 +283,7 @@ class PartTask:
     share: float = 0.0
     """Of the rows, that may be left out."""
 
-    def recode(self, records: Records) -> tuple[npt.NDArray[np.int64], ClusterRecoding]:
+    def recode(self, records: Records) -> tuple[Ints, ClusterRecoding]:
         """(rows that stay, what the algorithm makes of them)."""
         run = algorithm(kind_of(self.guarantee), self.name)
         how = (records, self.guarantee, self.trees, self.options, self.rt)

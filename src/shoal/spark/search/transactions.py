@@ -23,22 +23,13 @@ from shoal.guarantees.k import KAnonymity
 from shoal.kernels.classes.centres import class_centres
 from shoal.models import basket_notes
 from shoal.models.transactions import CENTRES, certified_facts
+from shoal.numbers import Bools, Codes, Ints
 from shoal.price.edits import edits
 from shoal.records.baskets import Baskets
 from shoal.spark.data.executors import fetch, map_groups, map_rows, store
 from shoal.spark.data.frame_records import SparkRecords
 from shoal.spark.data.frame_roles import read_frame
-from shoal.spark.data.packing import (
-    Ints,
-    Longs,
-    Marks,
-    lists,
-    names_of,
-    offsets_of,
-    pieces,
-    row_of,
-    take_marked,
-)
+from shoal.spark.data.packing import lists, names_of, offsets_of, pieces, row_of, take_marked
 from shoal.spark.data.sets import SparkSets
 from shoal.spark.data.shuffling import shuffle_rows
 from shoal.spark.search.proposals import Asked, SparkProposal
@@ -158,7 +149,7 @@ def group_rows(sets: SparkSets, guarantee: KAnonymity, name: str, options: Optio
     return Grouped(rows, facts["added"], facts["removed"], classes, len(bounds) - 1)
 
 
-def block_bounds(n: int, k: int, name: str) -> Longs:
+def block_bounds(n: int, k: int, name: str) -> Ints:
     """Places at which blocks begin, and n: every block has at least k rows, and for `gsc` all but the last a multiple of k."""
     if name == "gsc":
         per_block = max(1, ROWS // k) * k
@@ -167,12 +158,12 @@ def block_bounds(n: int, k: int, name: str) -> Longs:
     return np.arange(blocks + 1, dtype=np.int64) * n // blocks
 
 
-def _ranks(sets: SparkSets, name: str) -> Ints:
+def _ranks(sets: SparkSets, name: str) -> Codes:
     """The place of each item among the bits: by id as the paper has it, or by frequency."""
     return np.arange(len(sets.vocabulary), dtype=np.int32) if name == "gsc" else common_first(sets)
 
 
-def _group_block(table: pa.Table, guarantee: KAnonymity, hidden: Marks, name: str, seed: int) -> pa.Table:
+def _group_block(table: pa.Table, guarantee: KAnonymity, hidden: Bools, name: str, seed: int) -> pa.Table:
     """On a worker: the rows of one block as their classes are published."""
     rows, offsets, ids = rows_of_block(table)
     row = row_of(offsets)
@@ -218,7 +209,7 @@ def _split(rows: Baskets, guarantee: KAnonymity, seed: int) -> Classes:
 _CLASSES: dict[str, Callable[[Baskets, KAnonymity, int], Classes]] = {"gsc": _consecutive, "split": _split}
 
 
-def _publish(rows: DataFrame, sets: SparkSets, hidden: Marks, apart: str | None) -> DataFrame:
+def _publish(rows: DataFrame, sets: SparkSets, hidden: Bools, apart: str | None) -> DataFrame:
     """Rows of ids by their names, in an order that says nothing; sensitive ones in the column `apart`, if they came in one."""
     columns = {"items": sets.column} | ({} if apart is None else {"hidden": apart})
     how = {"names": sets.vocabulary, "hidden": hidden if apart is not None else np.zeros_like(hidden)}
@@ -226,7 +217,7 @@ def _publish(rows: DataFrame, sets: SparkSets, hidden: Marks, apart: str | None)
     return shuffle_rows(texts, dict.fromkeys(columns, "array<string>")).withColumnsRenamed(columns)
 
 
-def _name_items(batches: Iterator[pa.RecordBatch], names: tuple[str, ...], hidden: Marks) -> Iterator[pa.RecordBatch]:
+def _name_items(batches: Iterator[pa.RecordBatch], names: tuple[str, ...], hidden: Bools) -> Iterator[pa.RecordBatch]:
     """On a worker: ids as names, those that stand apart in a list of their own."""
     for rows, baskets in pieces(batches):
         apart = hidden[baskets.items]

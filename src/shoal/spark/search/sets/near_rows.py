@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from shoal.numbers import Bools, Codes, Ints
 from shoal.spark.data.encoding import IN_PARTITION, first_rows, number_rows
 from shoal.spark.data.executors import fetch, map_rows
-from shoal.spark.data.packing import Ints, Longs, Marks, flat, gather, lists, offsets_of, pieces, row_of, take_marked
+from shoal.spark.data.packing import flat, gather, lists, offsets_of, pieces, row_of, take_marked
 from shoal.spark.data.sets import SparkSets
 
 if TYPE_CHECKING:
@@ -28,14 +29,14 @@ _ROWS = 50_000
 _END = np.iinfo(np.int32).max
 
 
-def common_first(sets: SparkSets) -> Ints:
+def common_first(sets: SparkSets) -> Codes:
     """The place of each item among the bits by frequency, so that neighbours share frequent items."""
     rank = np.empty(len(sets.vocabulary), np.int32)
     rank[np.argsort(-sets.supports(), kind="stable")] = np.arange(len(rank), dtype=np.int32)
     return rank
 
 
-def gray_order(sets: SparkSets, rank: Ints, hidden: Marks) -> DataFrame:
+def gray_order(sets: SparkSets, rank: Codes, hidden: Bools) -> DataFrame:
     """The rows in Gray order: over all partitions, and numbered within each."""
     from pyspark.sql import functions as sf
 
@@ -48,7 +49,7 @@ def gray_order(sets: SparkSets, rank: Ints, hidden: Marks) -> DataFrame:
     )
 
 
-def cut_into_blocks(ordered: DataFrame, bounds: Longs, *, by_items: bool = False) -> DataFrame:
+def cut_into_blocks(ordered: DataFrame, bounds: Ints, *, by_items: bool = False) -> DataFrame:
     """The rows of `gray_order`, which the executors keep, in blocks; `bounds` count the rows, or the items, before each block, and all."""
     from pyspark.sql import functions as sf
 
@@ -60,7 +61,7 @@ def cut_into_blocks(ordered: DataFrame, bounds: Longs, *, by_items: bool = False
     return map_rows(ordered, _with_blocks, IN_BLOCKS, **how)
 
 
-def _place_rows(batches: Iterator[pa.RecordBatch], rank: Ints, hidden: Marks) -> Iterator[pa.RecordBatch]:
+def _place_rows(batches: Iterator[pa.RecordBatch], rank: Codes, hidden: Bools) -> Iterator[pa.RecordBatch]:
     """On a worker: rows with their place in the Gray order of the given ranks, sensitive items left out of it."""
     for rows, baskets in pieces(batches):
         known = take_marked(baskets, ~hidden[baskets.items])
@@ -75,7 +76,7 @@ def _place_rows(batches: Iterator[pa.RecordBatch], rank: Ints, hidden: Marks) ->
         )
 
 
-def gray_places(offsets: Longs, ids: Ints) -> pa.ListArray:
+def gray_places(offsets: Ints, ids: Codes) -> pa.ListArray:
     """The place of each row in the Gray order (`shoal.kernels.classes.gray`), as a list that Spark compares as it compares any list.
 
     It has ids, falling at even places and rising at odd ones, with a number above all others where a row ends before an odd
@@ -91,7 +92,7 @@ def gray_places(offsets: Longs, ids: Ints) -> pa.ListArray:
 
 
 def _with_blocks(
-    batches: Iterator[pa.RecordBatch], starts: dict[int, int], before: dict[int, int] | None, bounds: Longs
+    batches: Iterator[pa.RecordBatch], starts: dict[int, int], before: dict[int, int] | None, bounds: Ints
 ) -> Iterator[pa.RecordBatch]:
     """On a worker, which has all rows of a partition in their order: rows with their place among all rows, and their block."""
     passed: int | None = None
@@ -111,7 +112,7 @@ def _with_blocks(
         yield pa.record_batch({"block": block, "place": place, "row": batch.column("row"), "items": items})
 
 
-def rows_of_block(table: pa.Table) -> tuple[Longs, Longs, Ints]:
+def rows_of_block(table: pa.Table) -> tuple[Ints, Ints, Codes]:
     """On a worker: the rows of one block in their order, as (row numbers, offsets, items)."""
     order = np.argsort(table["place"].to_numpy(), kind="stable")
     offsets, ids = flat(table["items"])

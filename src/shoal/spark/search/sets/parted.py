@@ -28,6 +28,7 @@ from shoal.loss.common_pairs import CommonPairs, own_tokens, published_rows, sha
 from shoal.loss.fates import Coverage, row_fates
 from shoal.loss.worth import Names, Worth, items_worth, worth_notes
 from shoal.models import basket_notes, km
+from shoal.numbers import Codes
 from shoal.ordering import natural_order
 from shoal.price.information import Fates
 from shoal.price.ncp import local_ncp
@@ -35,7 +36,7 @@ from shoal.records.baskets import Baskets
 from shoal.spark.data.encoding import once_in_a_row
 from shoal.spark.data.executors import map_groups, store
 from shoal.spark.data.one_task import BASE, TO_CHANGE, bytes_of, cores_of_task, document, task_memory
-from shoal.spark.data.packing import PACKED, Ints, pack, pack_by_key, together
+from shoal.spark.data.packing import PACKED, pack, pack_by_key, together
 from shoal.spark.data.sets import SparkSets
 from shoal.spark.data.shuffling import places_of
 from shoal.spark.data.worth_counts import common_pairs_of
@@ -220,7 +221,7 @@ def _with_report(packed: Iterable[pa.RecordBatch], report: dict[str, Any]) -> pa
     return pa.Table.from_batches([pa.record_batch(told), *rows])
 
 
-def _by_place(table: pa.Table, token_of: Ints) -> pa.Table:
+def _by_place(table: pa.Table, token_of: Codes) -> pa.Table:
     """On a worker: the rows of a group in the order of their places, by the numbers of their tokens."""
     rows, offsets, nodes = together(table)
     return pa.table(pack(rows, *once_in_a_row(offsets, token_of[nodes])))

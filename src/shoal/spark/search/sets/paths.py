@@ -23,7 +23,8 @@ from shoal.algorithms.km.apriori import RisingCut
 from shoal.kernels.itemsets.count_tree import expanded_rows
 from shoal.kernels.itemsets.rare_sets import rare_sets
 from shoal.kernels.parallel import even_blocks
-from shoal.spark.data.packing import Ints, Longs, frozen
+from shoal.numbers import Codes, Ints
+from shoal.spark.data.packing import frozen
 from shoal.spark.search.sets.projection import blocks_of, search_blocks
 from shoal.spark.search.sets.spark_problem import SparkProblem
 
@@ -188,14 +189,16 @@ def _covers(span: npt.NDArray[Any], above: int, below: int) -> bool:
     return bool(span[above, 0] <= span[below, 0] and span[below, 1] <= span[above, 1])
 
 
-def in_order(paths: Ints) -> Ints:
+def in_order(paths: Codes) -> Codes:
     """The paths by their first node, then the second, and so on."""
     return paths[np.lexsort(paths.T[::-1])]
 
 
-def _with_ancestors(baskets: Any, leaf: Ints, parent: Ints, token: Ints, gone: npt.NDArray[Any]) -> tuple[Longs, Ints]:
+def _with_ancestors(
+    baskets: Any, leaf: Codes, parent: Codes, token: Codes, gone: npt.NDArray[Any]
+) -> tuple[Ints, Codes]:
     """On a worker: rows of the tokens of all items and their ancestors below the root that have not been generalized."""
-    rows: tuple[Longs, Ints] = expanded_rows(baskets.offsets, baskets.items, leaf, frozen(parent), token, gone)
+    rows: tuple[Ints, Codes] = expanded_rows(baskets.offsets, baskets.items, leaf, frozen(parent), token, gone)
     return rows
 
 

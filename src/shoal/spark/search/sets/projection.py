@@ -17,9 +17,10 @@ import pyarrow as pa
 
 from shoal.kernels.itemsets.prefixes import laid_out, moved_together
 from shoal.kernels.parallel import even_blocks
+from shoal.numbers import Codes, Ints
 from shoal.records.baskets import Baskets
 from shoal.spark.data.executors import fetch, map_groups, map_rows
-from shoal.spark.data.packing import PACKED, Ints, Longs, frozen, pack_by_key, pieces, row_of, together
+from shoal.spark.data.packing import PACKED, frozen, pack_by_key, pieces, row_of, together
 from shoal.spark.data.sets import SparkSets
 
 VOLUME = 16_000_000
@@ -37,7 +38,7 @@ class Blocks:
     bounds: tuple[tuple[int, int], ...]
     n_tokens: int
 
-    def of_token(self) -> Ints:
+    def of_token(self) -> Codes:
         """The block of each token; -1 where no itemset is to be counted from it."""
         block = np.full(self.n_tokens, -1, np.int32)
         for i, (first, last) in enumerate(self.bounds):
@@ -45,7 +46,7 @@ class Blocks:
         return block
 
 
-def blocks_of(support: Longs, sets: SparkSets, first: int = 0) -> Blocks:
+def blocks_of(support: Ints, sets: SparkSets, first: int = 0) -> Blocks:
     """Blocks of the tokens from `first` on, from the rows that hold each token."""
     behind = (np.cumsum(support[::-1])[::-1] - support) / max(1, len(sets))
     work = (support * (behind + 1.0))[first:] + 1.0
@@ -65,14 +66,14 @@ def search_blocks(sets: SparkSets, blocks: Blocks, recode: Work, count: Work, sc
     return [{name: table[name][int(i)].values for name in table.column_names if name != "block"} for i in order]
 
 
-def recode_items(baskets: Baskets, token: Ints, n_tokens: int) -> tuple[Longs, Ints]:
+def recode_items(baskets: Baskets, token: Codes, n_tokens: int) -> tuple[Ints, Codes]:
     """On a worker: the rows under a recoding `token[item]` (negative: dropped)."""
     rows = laid_out(baskets.offsets, baskets.items, token, n_tokens, threads=1)
-    moved: tuple[Longs, Ints] = moved_together(rows)
+    moved: tuple[Ints, Codes] = moved_together(rows)
     return moved
 
 
-def _tails(batches: Iterator[pa.RecordBatch], recode: Work, block_of: Ints) -> Iterator[pa.RecordBatch]:
+def _tails(batches: Iterator[pa.RecordBatch], recode: Work, block_of: Codes) -> Iterator[pa.RecordBatch]:
     """On a worker: every row once for each block of which it holds a token, from the first such token on."""
     function, state = recode
     for rows, baskets in pieces(batches):

@@ -20,9 +20,10 @@ from shoal.guarantees.km import KmAnonymity
 from shoal.hierarchy.tree import Hierarchy
 from shoal.kernels.itemsets.nodes import node_supports, rows_by_position
 from shoal.kernels.itemsets.rare_sets import rare_sets
+from shoal.numbers import Codes, Ints
 from shoal.price.levels import price_for
 from shoal.spark.data.executors import TimeUp, count_keys, jobs_within, total_batch
-from shoal.spark.data.packing import Ints, Longs, frozen, pieces
+from shoal.spark.data.packing import frozen, pieces
 from shoal.spark.data.sets import SparkSets
 from shoal.spark.search.sets.projection import blocks_of, recode_items, search_blocks
 
@@ -54,7 +55,7 @@ class SparkProblem:
         self.cost = self.price.of_nodes(hierarchy, self.occurrences)
         self.support = count_keys(sets.rows, _node_supports, hierarchy.n_nodes, leaf=self.leaf, parent=self.parent)
 
-    def rare_sets(self, node: Ints, up_to: int) -> Ints:
+    def rare_sets(self, node: Codes, up_to: int) -> Codes:
         """As `Problem.rare_sets`, without sets whose parents an earlier set of the same block has."""
         if self.pulse:
             self.pulse(0.0)
@@ -81,10 +82,10 @@ class SparkProblem:
             self.pulse(1.0)
         return np.where(ranks >= 0, nodes[ranks], -1).astype(np.int32)
 
-    def one_per_parents(self, sets: Ints) -> Ints:
+    def one_per_parents(self, sets: Codes) -> Codes:
         return one_per_parents(sets, self.parent)
 
-    def supports_of(self, sets: list[tuple[int, ...]]) -> Longs:
+    def supports_of(self, sets: list[tuple[int, ...]]) -> Ints:
         """Rows that hold something under each node of each of the sets."""
         if not sets:
             return np.zeros(0, np.int64)
@@ -93,7 +94,7 @@ class SparkProblem:
         return count_keys(self.sets.rows, _set_supports, len(sets), sets=sets, span=span, position=position)
 
 
-def _node_supports(batches: Iterator[pa.RecordBatch], leaf: Ints, parent: Ints) -> Iterator[pa.RecordBatch]:
+def _node_supports(batches: Iterator[pa.RecordBatch], leaf: Codes, parent: Codes) -> Iterator[pa.RecordBatch]:
     """On a worker: its rows that hold something under each node."""
     support = np.zeros(len(parent), np.int64)
     for rows, baskets in pieces(batches):
@@ -101,7 +102,7 @@ def _node_supports(batches: Iterator[pa.RecordBatch], leaf: Ints, parent: Ints) 
     yield total_batch(support)
 
 
-def _rare_sets(rows: Any, first: int, last: int, k: int, m: int, parent: Ints) -> dict[str, Any]:
+def _rare_sets(rows: Any, first: int, last: int, k: int, m: int, parent: Codes) -> dict[str, Any]:
     """On a worker: the rare sets of one block, one for each combination of parents."""
     rare = rare_sets(rows, first, last, k, m, MOST_PER_TOKEN)
     return {"sets": one_per_parents(rare.reshape(-1, m), parent).reshape(-1)}
