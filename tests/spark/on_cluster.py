@@ -78,7 +78,7 @@ def main():
     }
     # What Spark grants an executor's Python is enough for all rows.
     session.conf.set(SETTING, str(384 << 20))
-    whole = shoal.spark.anonymize(df, shoal.KmAnonymity(3, 2), hierarchy="balanced:3", algorithm="exact")
+    whole = shoal.spark.anonymize(df, shoal.KmAnonymity(3, 2), hierarchy="balanced:3")
     found["whole"] = {"algorithm": whole.algorithm, "loss": dict(whole.loss), "holds": whole.audit.holds}
     session.stop()
     print(json.dumps(found))
