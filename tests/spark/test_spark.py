@@ -138,6 +138,17 @@ def test_each_block_keeps_the_promise_by_itself_and_so_do_all_together(spark, tm
     release.forget()
 
 
+def test_rows_that_hold_nothing_stay_in_blocks_too(spark, in_blocks):
+    rows = [[], ["a"], [], ["a", "b"], ["b"], ["a"], ["b", "a"]]
+    release = shoal.spark.anonymize(frame(spark, rows), KmAnonymity(2, 2), hierarchy="balanced:2")
+    assert published_rows(release.published) == Counter(map(frozenset, rows))
+    release.forget()
+    release = shoal.spark.anonymize(frame(spark, [[], [], []]), KmAnonymity(2, 2), hierarchy="balanced:2")
+    assert published_rows(release.published) == Counter({frozenset(): 3})
+    assert release.loss["info"] == 0
+    release.forget()
+
+
 def test_a_block_that_cannot_keep_the_promise_is_named(spark, in_blocks, monkeypatch):
     monkeypatch.setattr(parted, "LEAST", 10)
     with pytest.raises(Unreachable, match=r"in one of [\d,]+ blocks of rows, .*more memory"):

@@ -362,7 +362,7 @@ def _proof(facts: dict[str, Any]) -> str:
         return f"no release by {means} loses less than {facts['bound']:.2%}"
     if facts["algorithm"] == "local":
         return "row by row; not known to be optimal"
-    if "local" in facts:
+    if "loss_of_cut" in facts.get("local", ()):
         return f"one cut for all rows would lose {facts['local']['loss_of_cut']:.2%}"
     return "not known to be optimal" + ("" if facts["algorithm"] == "hybrid" else "; --algorithm exact proves it")
 

@@ -95,7 +95,7 @@ def anonymize(
     """The release of a data frame, its sets in column `items` (the only column of arrays unless given). Nothing is written yet.
 
     KmAnonymity: by any algorithm (`local` unless given) as the local engine would have it, where all rows fit one task; beyond that by
-    `exact` (the default there) or `aa`. KAnonymity of transactions: by `split` (the default)
+    `local` (the default) or `lra` in blocks of rows, `exact` or `aa`. KAnonymity of transactions: by `split` (the default)
     or `gsc`; `sensitive` names items, or a column of them. TableAnonymity, RTAnonymity and LmDiversity: by all algorithms but `tfirst`, in
     parts of near rows; every column needs a role (`quasi`, `sensitive`, `keep`, `drop`). MatchingDiversity: by all algorithms, in parts
     that are alike; `knowledge` is a file of the driver. Options are as for `shoal.anonymize`. The data frame must give the same rows

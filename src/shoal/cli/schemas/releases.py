@@ -222,6 +222,8 @@ class Local(Document):
     items_at_several_levels: Count
     passes: Count = absent()
     parts: Count = absent()
+    blocks: Count = absent()
+    """On Spark, where the rows did not fit one task."""
     loss_of_cut: Share = absent()
 
 
