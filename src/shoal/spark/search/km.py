@@ -1,8 +1,9 @@
 """Sets under k^m-anonymity: the cut, the loss and the verdict of the local engine, bit for bit.
 
 Where all rows fit one task, the local engine's algorithm, any of them, runs there (`whole_sets`). Beyond that `local` and `lra` run in
-blocks of rows (`parted`), each in a task; `exact` and `aa` run on the driver, on ground that the executors have laid: they ask for supports of
-nodes and for rare sets, and only the hierarchy, the cut, the names of items with their counts and the rare sets are ever where they run.
+blocks of rows (`parted`), each in a task; `exact` and `aa` run on the driver, on ground that the executors have laid: they ask for
+supports of nodes and for rare sets, and only the hierarchy, the cut, the names of items with their counts and the rare sets are ever where
+they run.
 """
 
 from __future__ import annotations
