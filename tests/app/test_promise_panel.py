@@ -364,6 +364,7 @@ def test_a_missing_sensitive_value_is_read_as_the_user_says(served, page):
     for column, role in (("codes", "Leave out"), ("pay", "Others want to learn it")):
         page.get_by_label(f"Role of column {column}").click()
         page.get_by_role("option", name=role).click()
+        page.wait_for_function("!document.querySelector('[role=option]')")
     until(lambda: {"codes: drop", "pay: sensitive"} <= set(map(str.strip, plan_file(served, project).splitlines())))
     page.goto(f"{served.base}/p/{project}/promise")
     page.get_by_role("button", name="Choose this: The sensitive value stays one of l").click()

@@ -135,7 +135,7 @@ def twice(contents):
     [
         (less, "more values of 'ill' than rows"),
         (more, "fewer values than rows"),
-        (negative, "a count is no whole number"),
+        (negative, "a count is not a whole number"),
         (without_bucket, "has no column 'bucket'"),
         (renamed, "it is no .zip that holds rows.csv"),
         (twice, "is there already"),

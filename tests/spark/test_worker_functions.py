@@ -32,7 +32,7 @@ from shoal.spark.data.packing import together
 from shoal.spark.data.shuffling import places_of
 from shoal.spark.data.spark_session import HERE, master_of
 from shoal.spark.search import km
-from shoal.spark.search.sets import paths, projection, whole_sets
+from shoal.spark.search.sets import parted, paths, projection, whole_sets
 from shoal.spark.search.sets.spark_problem import SparkProblem
 from spark.pretend import add_up, pretended
 from strategies import baskets_of, worlds
@@ -311,7 +311,7 @@ def test_a_task_that_lacks_rows_says_so(roomy):
         some.digest()
 
 
-@pytest.mark.parametrize("name", ["oa", "da", "hybrid", "local", "lra"])
+@pytest.mark.parametrize("name", ["oa", "da", "hybrid"])
 def test_what_needs_all_rows_is_refused_with_the_reason_where_they_do_not_fit(name):
     rows = pretended(Baskets.from_rows([["a"], ["b"]]))
     with pytest.raises(
@@ -320,13 +320,22 @@ def test_what_needs_all_rows_is_refused_with_the_reason_where_they_do_not_fit(na
         km.algorithm_for(rows, name)
 
 
-def test_the_default_is_the_local_one_where_rows_fit(monkeypatch):
+def test_the_default_is_the_local_one_whether_rows_fit_or_not(monkeypatch):
     rows = pretended(Baskets.from_rows([["a", "b"]] * 1000))
-    assert km.algorithm_for(rows, None) == "exact"
     room = one_task.BASE + 1000 * (2 * one_task.TO_CHANGE + one_task.PER_ROW)
-    for memory, name in ((room - 1, "exact"), (room, "local")):
+    for memory, whole in ((0, False), (room - 1, False), (room, True)):
         monkeypatch.setattr(one_task, "task_memory", lambda session, memory=memory: memory)
-        assert km.algorithm_for(rows, None) == name
+        assert one_task.fits(rows, km.need_of(None)) == whole
+        assert km.algorithm_for(rows, None) == "local"
+
+
+def test_blocks_are_as_few_as_tasks_can_hold(monkeypatch):
+    rows = pretended(Baskets.from_rows([["a", "b"]] * 1000))
+    monkeypatch.setattr(parted, "LEAST", 100)
+    needed = 1000 * (2 * (one_task.TO_CHANGE + parted.TO_MOVE) + one_task.PER_ROW)
+    for room, blocks in ((needed, 1), (needed - 1, 2), (-(-needed // 7), 7), (needed // 50, 20), (-one_task.BASE, 20)):
+        monkeypatch.setattr(parted, "task_memory", lambda session, room=room: one_task.BASE + room)
+        assert parted.number_of_blocks(rows) == blocks
 
 
 @pytest.mark.parametrize(
