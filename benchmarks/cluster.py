@@ -28,6 +28,7 @@ HEAP = "2g"
 def section_spark() -> list[Row]:
     cases = [(300_000, "local[2]", "in one task"), (1_000_000, "local[2]", "in one task")]
     cases += [(300_000, "two workers", "in one task"), (300_000, "local[2]", "in blocks")]
+    cases.append((10_000_000, "local[2]", "in one task"))
     return [{"transactions": n, "Spark": where, "rows": rows} for n, where, rows in cases]
 
 
