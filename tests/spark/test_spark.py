@@ -8,6 +8,7 @@ import os
 import sys
 import sysconfig
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -22,11 +23,13 @@ from shoal.guarantees.km_local import LocalKmAnonymity
 from shoal.hierarchy.cut import Cut
 from shoal.hierarchy.tree import Hierarchy
 from shoal.records.baskets import Baskets
+from shoal.spark import release as spark_release
 from shoal.spark.data.executors import TimeUp, fetch, jobs_within
 from shoal.spark.data.one_task import SETTING
 from shoal.spark.data.packing import together
 from shoal.spark.data.sets import encode_sets
 from shoal.spark.data.storage import frame_of
+from shoal.spark.search import propose
 from shoal.spark.search.km import pack_published
 from shoal.spark.search.sets import parted
 
@@ -136,6 +139,36 @@ def test_each_block_keeps_the_promise_by_itself_and_so_do_all_together(spark, tm
     certificate = tmp_path / "out.certificate.json"
     assert shoal.verify(certificate, tmp_path / "out").holds
     release.forget()
+
+
+@pytest.mark.parametrize("algorithm", ["local", "exact"])
+@pytest.mark.parametrize("memory", ["0", "1g"])
+def test_packed_rows_that_break_the_promise_and_texts_that_are_not_theirs_are_refused(
+    spark, tmp_path, monkeypatch, memory, algorithm
+):
+    def broken(*given):
+        proposal = propose(*given)
+        packed = proposal.packed
+        if len(promises) == 1:  # less is promised to the search than to the audit
+            return replace(proposal, guarantee=replace(proposal.guarantee, k=promises[0]))
+        names = packed.names[1:] + packed.names[:1]
+        return replace(proposal, published=replace(packed, names=names).by_names())
+
+    monkeypatch.setattr(spark_release, "propose", broken)
+    spark.conf.set(SETTING, memory)
+    try:
+        df, how = frame(spark, random_rows(6, 200, 12)), {"hierarchy": "balanced:3", "algorithm": algorithm}
+        promises = [60]
+        with pytest.raises(ShoalError, match="the audit refuses what"):
+            shoal.spark.anonymize(df, KmAnonymity(3, 2), **how)
+        promises = []
+        release = shoal.spark.anonymize(df, KmAnonymity(3, 2), **how)
+        with pytest.raises(ShoalError, match="reads as other rows"):
+            release.write(str(tmp_path / "out"))
+        assert not list(tmp_path.iterdir())
+        release.forget()
+    finally:
+        spark.conf.unset(SETTING)
 
 
 def test_rows_that_hold_nothing_stay_in_blocks_too(spark, in_blocks):

@@ -28,7 +28,6 @@ from shoal.loss.common_pairs import share_kept
 from shoal.loss.worth import worth_notes
 from shoal.models import basket_notes, km
 from shoal.numbers import Codes
-from shoal.ordering import natural_order
 from shoal.price.ncp import leaf_occurrences, ncp
 from shoal.spark.data.executors import map_groups, map_rows, store
 from shoal.spark.data.frame_roles import read_frame
@@ -37,7 +36,7 @@ from shoal.spark.data.packing import PACKED, pack, pack_by_key, pieces, together
 from shoal.spark.data.sets import SparkSets
 from shoal.spark.data.shuffling import places_of
 from shoal.spark.data.worth_counts import common_pairs_of
-from shoal.spark.search.proposals import Asked, PackedRows, SparkProposal
+from shoal.spark.search.proposals import Asked, PackedRows, SparkProposal, certified_sets, tokens_of
 from shoal.spark.search.sets.parted import IN_PARTS, propose_parts
 from shoal.spark.search.sets.paths import SparkCountTree
 from shoal.spark.search.sets.projection import recode_items
@@ -100,14 +99,7 @@ def propose(rows: SparkSets, guarantee: KmAnonymity, asked: Asked, options: Opti
         recoding=recoding,
         optimal=recoding.optimal,
         bound=recoding.bound,
-        certified=lambda published: km.certified_facts(
-            tree,
-            published.sets.vocabulary,
-            published.sets.counts,
-            guarantee.k,
-            deleted=loss["deleted"] if options.suppress else None,
-            unknown=asked["unknown"],
-        ),
+        certified=certified_sets(tree, guarantee.k, loss["deleted"] if options.suppress else None, asked["unknown"]),
         warnings=tuple(km.warnings_of(recoding, options.suppress)),
         notes=basket_notes(alike, empty_stay=True) + recoding.notes + worth_notes(loss, worth.kept),
     )
@@ -149,16 +141,12 @@ def recoding_of(rows: SparkSets, guarantee: KmAnonymity, hierarchy: Hierarchy, n
 
 def pack_published(sets: SparkSets, recoding: Recoding) -> PackedRows:
     """The sets as they would be published, in an order that says nothing."""
-    names = recoding.cut.hierarchy.names
-    used = [v for v in np.unique(recoding.node).tolist() if v >= 0]
-    used = [used[i] for i in natural_order([names[v] for v in used])]
-    token_of = np.full(recoding.cut.hierarchy.n_nodes + 1, -1, np.int32)  # the last entry serves node -1
-    token_of[used] = np.arange(len(used), dtype=np.int32)
-    how = {"token": token_of[recoding.node], "n_tokens": len(used), "secret": os.urandom(32)}
+    token_of, names = tokens_of(recoding.cut.hierarchy, recoding.node)
+    how = {"token": token_of[recoding.node], "n_tokens": len(names), "secret": os.urandom(32)}
     groups = max(2 * sets.parallel, 1 + sets.occurrences // TOGETHER)
     placed = map_rows(sets.rows, _recode, f"key int, {PACKED}", groups=groups, **how)
     rows = store(map_groups(placed, "key", _by_place, PACKED))
-    return PackedRows(rows, tuple(names[v] for v in used), sets.column, rows)
+    return PackedRows(rows, names, sets.column, rows)
 
 
 def _recode(

@@ -7,10 +7,15 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from shoal.errors import InputError
-from shoal.models import Proposal
+from shoal.hierarchy.tree import Hierarchy
+from shoal.models import Proposal, km
+from shoal.numbers import Codes
+from shoal.ordering import natural_order
 from shoal.spark.data.executors import fetch, map_rows
 from shoal.spark.data.frame_records import SparkRecords
 from shoal.spark.data.packing import names_of, pieces
@@ -73,6 +78,27 @@ class SparkProposal(Proposal):
         self.raw.forget()
         if self.stored is not None:
             self.stored.unpersist()
+
+
+def tokens_of(tree: Hierarchy, nodes: npt.ArrayLike) -> tuple[Codes, tuple[str, ...]]:
+    """Per node of the tree the number of its token, and the names of tokens, in natural order; the last number serves -1, for nothing."""
+    used = [node for node in np.unique(nodes).tolist() if node >= 0]
+    used = [used[i] for i in natural_order([tree.names[v] for v in used])]
+    token = np.full(tree.n_nodes + 1, -1, np.int32)
+    token[used] = np.arange(len(used), dtype=np.int32)
+    return token, tuple(tree.names[v] for v in used)
+
+
+def certified_sets(
+    tree: Hierarchy, k: int, deleted: float | None, unknown: str | None, *, local: bool = False
+) -> Callable[..., Mapping[str, Any]]:
+    """What a certificate says of sets, as it is told of what the audit saw; `deleted` where occurrences may have been dropped."""
+
+    def facts(published: SparkSets) -> Mapping[str, Any]:
+        seen = published.sets
+        return km.certified_facts(tree, seen.vocabulary, seen.counts, k, deleted=deleted, unknown=unknown, local=local)
+
+    return facts
 
 
 def check_filled(rows: SparkSets | SparkRecords) -> None:

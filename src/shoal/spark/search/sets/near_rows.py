@@ -22,7 +22,7 @@ from shoal.spark.data.sets import SparkSets
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-IN_BLOCKS = "block int, place bigint, row bigint, items array<int>"
+BLOCKED = "block int, place bigint, row bigint, items array<int>"
 """The schema of rows with their block, and their place among all rows."""
 _ROWS = 50_000
 """Rows of a partition that is sorted, about."""
@@ -58,7 +58,7 @@ def cut_into_blocks(ordered: DataFrame, bounds: Ints, *, by_items: bool = False)
     of_part = sizes["part"].to_numpy()
     starts, before = (first_rows(of_part, sizes[name].to_numpy()) for name in ("rows", "items"))
     how = {"starts": starts, "before": before if by_items else None, "bounds": bounds}
-    return map_rows(ordered, _with_blocks, IN_BLOCKS, **how)
+    return map_rows(ordered, _with_blocks, BLOCKED, **how)
 
 
 def _place_rows(batches: Iterator[pa.RecordBatch], rank: Codes, hidden: Bools) -> Iterator[pa.RecordBatch]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -29,7 +30,6 @@ from shoal.loss.fates import Coverage, row_fates
 from shoal.loss.worth import Names, Worth, items_worth, worth_notes
 from shoal.models import basket_notes, km
 from shoal.numbers import Codes
-from shoal.ordering import natural_order
 from shoal.price.information import Fates
 from shoal.price.ncp import local_ncp
 from shoal.records.baskets import Baskets
@@ -40,7 +40,7 @@ from shoal.spark.data.packing import PACKED, pack, pack_by_key, together
 from shoal.spark.data.sets import SparkSets
 from shoal.spark.data.shuffling import places_of
 from shoal.spark.data.worth_counts import common_pairs_of
-from shoal.spark.search.proposals import Asked, PackedRows, SparkProposal, reports_of
+from shoal.spark.search.proposals import Asked, PackedRows, SparkProposal, certified_sets, reports_of, tokens_of
 from shoal.spark.search.sets.near_rows import common_first, cut_into_blocks, gray_order, rows_of_block
 
 IN_PARTS = ("local", "lra")
@@ -110,15 +110,9 @@ def propose_parts(
         kept=worth.kept,
         remains=worth.remains,
         parameters=km.local_parameters(name, asked, options),
-        details={**km.local_details(tree, rows.vocabulary, counts, {"blocks": blocks})},
-        certified=lambda published: km.certified_facts(
-            tree,
-            published.sets.vocabulary,
-            published.sets.counts,
-            guarantee.k,
-            deleted=loss["deleted"] if suppress else None,
-            unknown=asked["unknown"],
-            local=True,
+        details=km.local_details(tree, rows.vocabulary, counts, {"blocks": blocks}),
+        certified=certified_sets(
+            tree, guarantee.k, loss["deleted"] if suppress else None, asked["unknown"], local=True
         ),
         warnings=km.local_warnings(tree, suppress),
         notes=basket_notes(cast(Any, rows), empty_stay=True)
@@ -144,30 +138,24 @@ def _recoded(rows: SparkSets, task: BlockTask, blocks: int) -> tuple[PackedRows,
     hidden = np.zeros(len(rows.vocabulary), np.bool_)
     ordered = store(gray_order(rows, common_first(rows), hidden))
     bounds = np.arange(blocks + 1, dtype=np.int64) * rows.occurrences // blocks
-    made = ordered
-    try:
+    with ExitStack() as kept:
+        kept.callback(ordered.unpersist)
         blocked = cut_into_blocks(ordered, bounds, by_items=True)
         made = store(map_groups(blocked, "block", _recode_block, f"key int, {PACKED}, report string", task=task))
+        kept.callback(made.unpersist)
         reports = reports_of(made)
         fault = next((report["fault"] for report in reports if "fault" in report), None)
         if fault is not None:
             raise Unreachable(
                 fault if blocks == 1 else f"in one of {blocks:,} blocks of rows, {fault}; or give a task more memory"
             )
-        names = task.tree.names
-        used = sorted({node for report in reports for node in report["counts"][1] if node >= 0})
-        used = [used[i] for i in natural_order([names[v] for v in used])]
-        token_of = np.full(task.tree.n_nodes, -1, np.int32)
-        token_of[used] = np.arange(len(used), dtype=np.int32)
+        token_of, names = tokens_of(task.tree, [node for report in reports for node in report["counts"][1]])
         placed = made.where(sf.col("report").isNull()).drop("report")
         stored = store(map_groups(placed, "key", _by_place, PACKED, token_of=token_of))
-        packed = PackedRows(stored, tuple(names[v] for v in used), rows.column, stored)
+        packed = PackedRows(stored, names, rows.column, stored)
         if len(packed.as_sets()) != len(rows):  # fills the store, so that the blocks are not needed any more
             stored.unpersist()
             raise RuntimeError("blocks have lost rows")
-    finally:
-        ordered.unpersist()
-        made.unpersist()
     return packed, reports
 
 

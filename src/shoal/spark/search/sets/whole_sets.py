@@ -33,7 +33,7 @@ from shoal.spark.data.one_task import cores_of_task, document, map_all
 from shoal.spark.data.packing import MOST, PACKED, pack
 from shoal.spark.data.sets import SparkSets
 from shoal.spark.data.shuffling import places_of
-from shoal.spark.search.proposals import Asked, PackedRows, SparkProposal, reports_of
+from shoal.spark.search.proposals import Asked, PackedRows, SparkProposal, certified_sets, reports_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -61,14 +61,8 @@ def propose_whole(
         guarantee=LocalKmAnonymity(guarantee.k, guarantee.m, tree) if is_local else guarantee,
         loss=loss,
         recoding=None if cut is None else Recoding(cut, rows.vocabulary, facts=facts, notes=notes, **known),
-        certified=lambda published: km.certified_facts(
-            tree,
-            published.sets.vocabulary,
-            published.sets.counts,
-            guarantee.k,
-            deleted=loss["deleted"] if suppress else None,
-            unknown=asked["unknown"],
-            local=is_local,
+        certified=certified_sets(
+            tree, guarantee.k, loss["deleted"] if suppress else None, asked["unknown"], local=is_local
         ),
         warnings=tuple(report["warnings"]),
         notes=notes,
@@ -103,13 +97,8 @@ def propose_batch(
         recoding=Recoding(
             cut, tuple(report["items"]), algorithm=report["algorithm"], facts=report["facts"], notes=notes
         ),
-        certified=lambda published: km.certified_facts(
-            tree,
-            published.sets.vocabulary,
-            published.sets.counts,
-            guarantee.k,
-            deleted=report["loss"]["deleted"] if batch["suppress"] else None,
-            unknown=asked["unknown"],
+        certified=certified_sets(
+            tree, guarantee.k, report["loss"]["deleted"] if batch["suppress"] else None, asked["unknown"]
         ),
         warnings=tuple(report["warnings"]),
         notes=notes,
