@@ -102,6 +102,45 @@ def case_spark(transactions: int, Spark: str, rows: str) -> Row:  # noqa: N803 -
     }
 
 
+QUEST = "Quest, a million rows"
+
+
+def section_blocks() -> list[Row]:
+    cases = [("groceries", 2), ("groceries", 3), ("WebView-2", 2), ("WebView-2", 3), ("retail", 2), ("retail", 3)]
+    rows = [{"data": data, "m": m, "blocks": blocks} for data, m in cases for blocks in (1, 4, 16, 0)]
+    return rows + [{"data": QUEST, "m": 2, "blocks": blocks} for blocks in (1, 3, 8, 0)]
+
+
+def case_blocks(data_name: str, m: int, blocks: int) -> Row:
+    """local on Spark by blocks of rows (0: exact, which has one cut for all rows), k = 5, price of information: what is kept"""
+    from km import data, tree
+    from shoal import spark
+    from shoal.guarantees.km import KmAnonymity
+    from shoal.records.samples.quest import quest
+    from shoal.spark.data.one_task import SETTING
+    from shoal.spark.data.spark_session import missing, start_session
+    from shoal.spark.search.sets import parted
+
+    if why := missing():
+        return {"data": data_name, "m": m, "blocks": blocks, "not run": why}
+    baskets = quest(1_000_000, length=10, items=1000, seed=1) if data_name == QUEST else data(data_name)
+    where = tree(data_name, baskets, "its own tree" if data_name == "groceries" else "frequency:5")
+    parted.LEAST = baskets.occurrences // max(1, blocks)
+    session = start_session("local[2]", {"spark.driver.memory": HEAP, SETTING: "0"})
+    rows = session.createDataFrame([(row,) for row in baskets.rows()], "items array<string>")
+    name = "local" if blocks else "exact"
+    release = spark.anonymize(rows, KmAnonymity(5, m), hierarchy=where, algorithm=name)
+    session.stop()
+    return {
+        "data": data_name,
+        "m": m,
+        "blocks": release.details.get("local", {}).get("blocks", "exact"),
+        "information lost": f"{release.loss['info']:.1%}",
+        "as they are": f"{release.kept['exact']:.1%}",
+        "pairs": f"{release.kept['pairs']:.0%}",
+    }
+
+
 @contextlib.contextmanager
 def _two_workers(folder: str) -> Iterator[str]:
     """A standalone master with two workers of one core each on this machine: its address."""
